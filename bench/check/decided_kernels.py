@@ -53,7 +53,7 @@ class Scenario:
         return ", ".join(rows)
 
 
-def compiled(nvcc, line, folder, to):
+def compiled(nvcc, line, folder, to, where=KERNELS):
     """Compiles the source of a `source` line. Returns what is wrong, or an empty text."""
     words = shlex.split(line.replace("{}", str(folder)))[1:]
     options = words[1:]
@@ -61,7 +61,7 @@ def compiled(nvcc, line, folder, to):
         options.append("-std=c++20")
     if not any(o.startswith("-arch=") for o in options):
         options.append("-arch=sm_90")
-    done = subprocess.run([nvcc, "-ptx", "-w", "-lineinfo", *options, "-o", str(to), words[0]], capture_output=True, text=True, cwd=KERNELS)
+    done = subprocess.run([nvcc, "-ptx", "-w", "-lineinfo", *options, "-o", str(to), words[0]], capture_output=True, text=True, cwd=where)
     return "" if done.returncode == 0 else (done.stderr + done.stdout).strip()[:2000]
 
 

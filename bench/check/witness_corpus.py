@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs `membar-check witness` over the bug corpus and the faults found in public code, wrong and fixed, on the GPU of this machine, and writes how
-often each went wrong.
+"""Runs `membar-check witness` over the bug corpus, the faults found in public code and the dependent kernels of a PyTorch program, wrong and fixed, on
+the GPU of this machine, and writes how often each went wrong.
 
-usage: witness_corpus.py [--checker=FILE] [--runs=N] [--seconds-per-entry=S] [--minutes=M] [--output=FILE] [--reproducers=FOLDER] [--folder=bugs|found]
+usage: witness_corpus.py [--checker=FILE] [--runs=N] [--seconds-per-entry=S] [--minutes=M] [--output=FILE] [--reproducers=FOLDER] [--folder=bugs|found|record]
                          [--range=FROM:TO] [NAME...]
 
-NAME is an entry of examples/bugs or examples/found, such as look_back; without any, all are run, those of examples/found first. --range takes some of
+NAME is an entry of examples/bugs, examples/found or tests/record, such as look_back; without any, all are run, those of examples/found first. --range takes some of
 them by their position in this order. Each kind of runs has N runs (1,000,000), and of the fixed form ten times as many; an entry that takes longer than
 its seconds, half of them for each of its forms, has fewer runs, and the result says so.
 
@@ -23,7 +23,7 @@ import sys
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-FOLDERS = {name: ROOT / "examples" / name for name in ("found", "bugs")}
+FOLDERS = {"found": ROOT / "examples" / "found", "bugs": ROOT / "examples" / "bugs", "record": ROOT / "tests" / "record"}
 sys.path.insert(0, str(ROOT / "bench" / "common"))
 import include_hash  # noqa: E402
 import results as result_files  # noqa: E402

@@ -188,7 +188,7 @@ def witnessed(folder, file):
     def made(results):
         lines = []
         for name, told in results.read(file)["entries"].items():
-            if not (ROOT / "examples" / folder / f"{name}.wrong.scenario").exists() or "fixed" not in told or told["status"] == "verified":
+            if not (ROOT / folder / f"{name}.wrong.scenario").exists() or "fixed" not in told or told["status"] == "verified":
                 continue
             runs = {arm["kind"]: arm for arm in told["wrong"]["runs"]}
             cells = []
@@ -201,6 +201,15 @@ def witnessed(folder, file):
             lines.append([f"`{name}`", *cells])
         return table(["entry", "no delays", "delays", "no delays, early loads", "delays and early loads", "fixed, all runs"], lines)
     return made
+
+
+def witnessed_dependents(results):
+    """The same for the kernels of a PyTorch program, and on which machine."""
+    file = "h200/witness_dependents"
+    rows = witnessed("tests/record", file)(results)
+    told = results.read(file)
+    devices = {entry["device"].removeprefix("NVIDIA ") for entry in told["entries"].values()}
+    return f"On one {', '.join(sorted(devices))}, driver {told['context']['driver']}, {told['context']['date']}:\n\n{rows}"
 
 
 def older_results(results):
@@ -237,8 +246,8 @@ TABLES = {README: {"one number": one_number},
           "docs/asynchronous_copies.md": asynchronous_figures.TABLES,
           "docs/sync_domains.md": {"domains": domain_costs},
           "docs/bugs.md": {"bugs on a GPU": bugs},
-          "docs/witness.md": {"witnessed bugs": witnessed("bugs", "h100/witness")},
-          "docs/found.md": {"witnessed faults": witnessed("found", "h100/witness_found")},
+          "docs/witness.md": {"witnessed bugs": witnessed("examples/bugs", "h100/witness"), "witnessed dependents": witnessed_dependents},
+          "docs/found.md": {"witnessed faults": witnessed("examples/found", "h100/witness_found")},
           **start_tables.TABLES}
 SAYS = {}
 for made in (guide_figures, header_figures):  # a page may have figures of both

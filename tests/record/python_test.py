@@ -79,6 +79,11 @@ class Python(unittest.TestCase):
         """)
         self.assertEqual(said, "['late_1.scenario'] True\n['small_1.scenario']\nTrue False\nFalse True\n")
 
+    def test_cupy_is_kept_from_its_cache_on_disk(self):
+        self.environment.pop("CUPY_CACHE_IN_MEMORY", None)
+        done = self.run_python("-m", "membar", "run", self.script("""import os; print(os.environ["CUPY_CACHE_IN_MEMORY"])"""))
+        self.assertEqual((done.returncode, done.stdout), (0, "1\n"), done.stderr)
+
     def test_a_finding_has_the_report(self):
         self.assertIn("found: data race on arg0", self.recorded("""
             with membar.record(all=True) as recorded:

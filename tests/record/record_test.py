@@ -304,6 +304,13 @@ class Record(Recorder):
         self.assertEqual(done.returncode, 125)
         self.assertIn("have version 99, and this membar-check reads version 3", done.stderr)
 
+    def test_cupy_is_kept_from_its_cache_on_disk(self):
+        for given, expected in (({}, "1\n"), ({"CUPY_CACHE_IN_MEMORY": "0"}, "0\n")):
+            environment = {key: value for key, value in os.environ.items() if key != "CUPY_CACHE_IN_MEMORY"} | given
+            done = subprocess.run([CHECK, "record", f"--output={self.folder}/out", "--", "sh", "-c", "echo $CUPY_CACHE_IN_MEMORY"],
+                                  capture_output=True, text=True, timeout=60, env=environment)
+            self.assertEqual(done.stdout, expected)
+
     def test_a_build_gets_options_for_ptx(self):
         environment = {key: value for key, value in os.environ.items() if key not in ("NVCC_APPEND_FLAGS", "TORCH_CUDA_ARCH_LIST")}
         done = subprocess.run([CHECK, "record", "--build", "--", "sh", "-c", "echo $NVCC_APPEND_FLAGS, $TORCH_CUDA_ARCH_LIST; exit 3"],

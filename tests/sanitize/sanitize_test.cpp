@@ -268,6 +268,42 @@ TEST(sanitizer, orders_by_phases_of_an_mbarrier) {
          {many("mbarrier.init.shared.b64 [bar], 1;\nmbarrier.arrive.shared.b64 %rd0, [bar], 2;\n", 1, 1)});
 }
 
+/// Block 1 of a cluster writes x and arrives at an mbarrier of block 0, which waits for that and reads x.
+[[nodiscard]] launched arrival_at_another_block(const std::string& scope) {
+  const std::string meets = "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n";
+  return many("mov.u32 %r0, %cluster_ctarank;\nsetp.ne.u32 %p0, %r0, 0;\n@!%p0 mbarrier.init.shared.b64 [bar], 1;\n" + meets +
+                  "@%p0 bra sends;\nagain:\nmbarrier.try_wait.parity" + (scope.empty() ? "" : ".acquire" + scope) +
+                  ".shared.b64 %p1, [bar], 0;\n@!%p1 bra again;\n" + read_x + "bra over;\nsends:\n" + write_x +
+                  "mov.u32 %r2, bar;\nmapa.shared::cluster.u32 %r3, %r2, 0;\nmbarrier.arrive" +
+                  (scope.empty() ? "" : ".release" + scope) + ".shared::cluster.b64 _, [%r3];\nover:\n" + meets,
+              2, 1, 2);
+}
+
+TEST(sanitizer, names_the_reading_that_a_finding_depends_on) {
+  expect(clean, {arrival_at_another_block(".cluster")});
+  expect(race, {arrival_at_another_block("")});
+  const both p({arrival_at_another_block("")});
+  sanitize::sanitize_options how;
+  const auto found = sanitize::sanitize(p.memory, p.plans, {}, how).findings;
+  ASSERT_EQ(found.size(), 1U);
+  const std::string names = "--reading=cluster-scope-of-mbarriers";
+  EXPECT_NE(found.front().found.message.find(names), std::string::npos) << found.front().found.message;
+  const check::check_result explored = check::explore(p.whole, {}, {});
+  EXPECT_NE(explored.found.message.find(names), std::string::npos) << explored.found.message;
+  how.readings.take(membar::model::reading::cluster_scope_of_mbarriers);
+  EXPECT_TRUE(sanitize::sanitize(p.memory, p.plans, {}, how).findings.empty());
+  check::check_options options;
+  options.readings = how.readings;
+  EXPECT_EQ(check::explore(p.whole, {}, options).status, clean);
+}
+
+TEST(sanitizer, says_nothing_of_readings_where_none_matters) {
+  const both p({one(write_x), one(read_x)});
+  for (const auto& f : sanitize::sanitize(p.memory, p.plans, {}, {}).findings) {
+    EXPECT_EQ(f.found.message.find("reading"), std::string::npos) << f.found.message;
+  }
+}
+
 TEST(sanitizer, orders_launches) {
   expect(clean, {one(write_x), after(read_x, {0})});
   expect(race, {one(write_x), one(read_x)});

@@ -10,14 +10,20 @@
 #include <cstring>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <numeric>
 #include <string>
 
 namespace {
 
 constexpr std::uint64_t smallest = 5000;
+constexpr int invalid_value = 1;
+constexpr int invalid_ptx = 218;
 constexpr int illegal_address = 700;
+constexpr int most_dynamic_shared = 8;             // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+constexpr std::size_t usual_shared = 48U * 1024U;  // of a block, without that attribute
 std::string module_text;
+std::map<std::string, std::size_t> allowed_shared;  // what the attribute of a kernel was set to
 int failure = 0;
 
 /// The words of a row of delays, as the PTX declares registers for them.
@@ -36,6 +42,19 @@ std::size_t parameters_of(const std::string& kernel) {
     ++count;
   }
   return count;
+}
+
+/// The static shared memory of a kernel: the fake kernels have one variable at most.
+std::size_t static_shared_of(const std::string& kernel) {
+  const std::size_t begin = module_text.find(".entry " + kernel + "(");
+  const std::size_t end = module_text.find(".entry ", begin + 1);
+  const std::size_t variable = module_text.find(".shared ", begin);
+  return variable < end ? std::strtoul(module_text.c_str() + module_text.find('[', variable) + 1, nullptr, 10) : 0;
+}
+
+/// Whether a block has as much shared memory as a launch asks for. More than is usual needs an attribute, which counts the dynamic part only.
+bool fits_in_shared(const std::string& kernel, std::size_t dynamic) {
+  return dynamic + static_shared_of(kernel) <= usual_shared || (dynamic != 0 && allowed_shared[kernel] >= dynamic);
 }
 
 }  // namespace
@@ -70,6 +89,9 @@ int cuDriverGetVersion(int* version) {
 int cuDevicePrimaryCtxRetain(handle*, int) { return 0; }
 int cuCtxSetCurrent(handle) { return 0; }
 int cuModuleLoadDataEx(handle*, const void* text, unsigned, int*, void**) {
+  if (std::getenv("FAKE_NO_DELAYS") != nullptr && std::strstr(static_cast<const char*>(text), "membar_rows_") != nullptr) {
+    return invalid_ptx;  // a driver that does not take what was inserted
+  }
   module_text = static_cast<const char*>(text);
   if (const char* const path = std::getenv("FAKE_MODULE"); path != nullptr) {
     std::ofstream(path) << module_text;
@@ -86,7 +108,12 @@ int cuModuleGetFunction(handle* function, handle, const char* name) {
   return 0;
 }
 int cuModuleGetGlobal_v2(address*, std::size_t*, handle, const char*) { return 500; }
-int cuFuncSetAttribute(handle, int, int) { return 0; }
+int cuFuncSetAttribute(handle function, int attribute, int value) {
+  if (attribute == most_dynamic_shared) {
+    allowed_shared[static_cast<const char*>(function)] = static_cast<std::size_t>(value);
+  }
+  return 0;
+}
 int cuMemAlloc_v2(address* at, std::size_t bytes) {
   *at = reinterpret_cast<address>(std::calloc(bytes, 1));
   return 0;
@@ -117,8 +144,8 @@ int cuEventSynchronize(handle) { return failure; }
 int cuStreamWaitEvent(handle, handle, unsigned) { return 0; }
 int cuEventCreate(handle*, unsigned) { return 0; }
 int cuEventRecord(handle, handle) { return 0; }
-int cuGetErrorName(int, const char** name) {
-  *name = "CUDA_ERROR_ILLEGAL_ADDRESS";
+int cuGetErrorName(int status, const char** name) {
+  *name = status == invalid_value ? "CUDA_ERROR_INVALID_VALUE" : "CUDA_ERROR_ILLEGAL_ADDRESS";
   return 0;
 }
 
@@ -140,6 +167,9 @@ int cuLaunchKernel(handle function, unsigned, unsigned, unsigned, unsigned, unsi
 
 int cuLaunchKernelEx(const membar_witness::driver::launch_shape* shape, handle function, void** parameters, void**) {
   const std::string kernel = static_cast<const char*>(function);
+  if (!fits_in_shared(kernel, shape->shared) || std::getenv("FAKE_NO_LAUNCH") != nullptr) {
+    return invalid_value;
+  }
   const auto& plan = *static_cast<const membar_witness::plan*>(parameters[parameters_of(kernel) - 1]);
   const std::size_t words = words_of(kernel) * membar_witness::actor_slots;
   for (std::uint64_t copy = 0; copy < shape->grid[2] / plan.blocks_z; ++copy) {

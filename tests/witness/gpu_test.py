@@ -1,30 +1,36 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""On a GPU, witness shows faults of the bug corpus that need no luck of the caches, and nothing in the fixed forms.
+"""On a GPU, witness shows faults of the bug corpus that need no luck of the caches, and nothing in the fixed forms; so do its reproducers.
 
 usage: gpu_test.py <membar-check>
 
 `shared_semaphore` has two launches, `table_before_wait` a dependent launch that follows a pointer in memory, and `counted_chunks` blocks that wait for each
 other: all go wrong in an order of their threads that delays make the machine take. No other entry is expected to be seen: the model allows it, and a machine
-need not show it. A launch has many copies of each grid, in memory of their own, and in the fixed form the copies do not disturb each other. `late_block` is a
-program with its own test, whose kernel is delayed where it runs.
+need not show it. `dependent_kernels` are those of the PyTorch program of record's test: the second kernel reads before it waits for the first, which takes
+long. A launch has many copies of each grid, in memory of their own, and in the fixed form the copies do not disturb each other. `late_block` is a program
+with its own test, whose kernel is delayed where it runs. Reproducers are compiled by the command that they name, in a folder with nothing else in it.
 """
 
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
 
-BUGS = pathlib.Path(__file__).resolve().parents[2] / "examples" / "bugs"
-ENTRIES = ("shared_semaphore", "table_before_wait", "counted_chunks")
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUGS = ROOT / "examples" / "bugs"
+ENTRIES = {"shared_semaphore": BUGS, "table_before_wait": BUGS, "counted_chunks": BUGS, "dependent_kernels": ROOT / "tests" / "record"}
 RUNS = 20_000
 
 
-def shows(checker, entry):
-    done = subprocess.run([checker, "witness", f"{entry}.wrong.scenario", "--fixed", f"{entry}.fixed.scenario", "--format=json", f"--runs={RUNS}"],
-                          cwd=BUGS, capture_output=True, text=True)
+REPRODUCED = ("shared_semaphore", "dependent_kernels")
+
+
+def shows(checker, entry, reproducer):
+    done = subprocess.run([checker, "witness", f"{entry}.wrong.scenario", "--fixed", f"{entry}.fixed.scenario", "--format=json", f"--runs={RUNS}",
+                           "--reproducer", str(reproducer)], cwd=ENTRIES[entry], capture_output=True, text=True)
     print(done.stdout, done.stderr)
     if done.returncode == 4:
         return None
@@ -33,6 +39,20 @@ def shows(checker, entry):
     return (done.returncode == 1 and result["status"] == "observed" and all(result[form]["copies"] > 100 for form in ("wrong", "fixed"))
             and any(a["kind"] == "delays" and a["wrong"] > 0 for a in result["wrong"]["runs"])
             and all(a["runs"] == 10 * RUNS and a["wrong"] + a["hangs"] == 0 and not a["fault"] for a in fixed))
+
+
+def reproduces(folder):
+    """The reproducer compiles by the one command that its file names, and shows the fault."""
+    command = re.search(r"^// (nvcc .*) && ", (folder / "witness.cu").read_text(), re.M)[1]
+    words = [os.environ.get("CUDACXX", "nvcc"), *command.split()[1:]]
+    built = subprocess.run(words, cwd=folder, capture_output=True, text=True)
+    print(command, built.stdout, built.stderr)
+    if built.returncode != 0:
+        return False
+    done = subprocess.run(["./witness"], cwd=folder, capture_output=True, text=True, timeout=100)
+    print(done.stdout, done.stderr)
+    bad = [sum(map(int, numbers)) for numbers in re.findall(r"with(?:out)? delays: (\d+) wrong and (\d+) hangs in \d+ runs", done.stdout)]
+    return done.returncode == 0 and len(bad) == 4 and bad[0] + bad[1] > 0 and bad[2] + bad[3] == 0
 
 
 def shows_in_program(checker):
@@ -48,12 +68,15 @@ def shows_in_program(checker):
 
 def main():
     checker = str(pathlib.Path(sys.argv[1]).resolve())
-    shown = [shows(checker, entry) for entry in ENTRIES]
-    if None in shown:
-        return 77
-    shown.append(shows_in_program(checker))
-    print(dict(zip((*ENTRIES, "late_block"), shown)))
-    return 0 if all(shown) else 1
+    with tempfile.TemporaryDirectory() as folder:
+        reproducers = {entry: pathlib.Path(folder) / entry for entry in ENTRIES}
+        shown = {entry: shows(checker, entry, reproducers[entry]) for entry in ENTRIES}
+        if None in shown.values():
+            return 77
+        shown.update({f"reproducer of {entry}": reproduces(reproducers[entry]) for entry in REPRODUCED})
+    shown["late_block"] = shows_in_program(checker)
+    print(shown)
+    return 0 if all(shown.values()) else 1
 
 
 if __name__ == "__main__":

@@ -94,9 +94,9 @@ def main():
         for source in ("k", "alone"):
             (folder / f"{source}.scenario").write_text(f"source {source}.ptx\nmemory x u32\nlaunch wrong grid 2 args x\nfinal x == 2\n")
 
-        def run(*words, scenario="k.scenario", options=("--runs=40",), program=(PROGRAM, "k.ptx"), before=None):
-            done = subprocess.run([CHECK, "witness", scenario, *options, "--", *program, *words], cwd=folder, env=environment, capture_output=True, text=True,
-                                  preexec_fn=before)
+        def run(*words, scenario="k.scenario", options=("--runs=40",), program=(PROGRAM, "k.ptx"), before=None, more=None):
+            done = subprocess.run([CHECK, "witness", scenario, *options, "--", *program, *words], cwd=folder, env={**environment, **(more or {})},
+                                  capture_output=True, text=True, preexec_fn=before)
             return done.returncode, done.stdout, done.stderr
 
         for words, scenario in (((), "k.scenario"), (("file",), "k.scenario"), ((), "alone.scenario")):
@@ -118,9 +118,17 @@ def main():
         for words in ("k.scenario\tobserved\tviolated: ", "no delays: 0 of 40 runs failed", "runs failed; exit status 7: the sum is 1, and not 2", "5 of 5 runs with"):
             expect("the text", words in out, out)
         code, out, err = run("fails", options=("--runs=1",))
+        expect("it fails untouched", code == 2 and "the program fails without any delay and without the preloaded library, in each of 3 runs: "
+               "exit status 7: the sum is 2, and not 2; witness needs a program" in err, (code, out, err))
+        last_passes = 'echo run >>runs; [ $(grep -c . runs) -ge 3 ] || exit 5; exec "$0" k.ptx'
+        code, out, err = run(options=("--runs=1", "--seed=6"), program=("sh", "-c", last_passes, PROGRAM))
+        expect("one of three untouched runs passes", code == 3, (code, out, err))
+        preloaded_fails = ("sh", "-c", '"$0" k.ptx; [ -z "$MEMBAR_WITNESS_DELAYS" ]', PROGRAM)
+        code, out, err = run(options=("--runs=1",), program=preloaded_fails)
         expect("it fails anyway", code == 3 and "k.scenario\tnot observed\t" in out and
-               "note: the program also fails without delays, and no less often, so that its failures are not due to the delays" in out, (code, out, err))
-        again = run("fails", options=("--runs=1",), before=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+               "note: the program also fails with delays of zero, and no less often, so that its failures are not due to the delays" in out and
+               "note: the program passed without the preloaded library, and each run with delays of zero failed" in out, (code, out, err))
+        again = run(options=("--runs=1",), program=preloaded_fails, before=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
         expect("it fails where SIGCHLD is ignored", again == (code, out, err), again)
         code, out, err = run("sleeps", options=("--runs=8", "--patience=0.3"))
         expect("it does not end", code == 1 and "it did not end within 0.3 s" in out, (code, out, err))
@@ -134,6 +142,13 @@ def main():
         expect("nothing after the dashes", code == 2 and "there is no program after --" in err, (code, out, err))
         code, out, err = run(options=("--fixed", "k.scenario"))
         expect("a fixed form", code == 2 and "--fixed and --reproducer are for scenarios that are launched" in err, (code, out, err))
+        loaded = folder / "loaded"
+        for words in ((), ("file",)):
+            code, out, err = run(*words, more={"FAKE_NO_DELAYS": "1", "FAKE_MODULE": str(loaded)})
+            expect("the driver does not load the delays", code == 2 and "no kernel can be delayed: the driver does not load wrong with delays "
+                   "(CUDA error 218), so that the program's own code ran" in err, (words, code, out, err))
+            expect("the program's own code", loaded.read_text() == (folder / "k.ptx").read_text(), loaded.read_text())
+            loaded.unlink()
         processes(folder, environment, lambda script, **how: run(program=("sh", "-c", script, PROGRAM), **how))
         if len(sys.argv) > 4:
             assembles(folder, sys.argv[4], environment)

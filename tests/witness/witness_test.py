@@ -15,7 +15,8 @@ import sys
 import tempfile
 
 SMALLEST = 5000
-BUGS = pathlib.Path(__file__).resolve().parents[2] / "examples" / "bugs"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUGS = ROOT / "examples" / "bugs"
 
 # `fine` adds atomically; the others add by a load and a store, and `racy` reads what it may read too early.
 HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n"
@@ -72,6 +73,8 @@ st.relaxed.gpu.global.u32 [%rd2], %r2;
 ret;
 }
 """
+# Its static shared memory and what its launch adds are more than a block usually has.
+STAGES = LOSES.replace("NAME", "stages").replace("{\n", "{\n.shared .align 4 .b8 stage[40960];\n", 1)
 KERNELS = ["wrong", "hangs", "faults", "stuck", "calm"]
 COPIES = 8  # four multiprocessors have four blocks each, and a grid has two
 
@@ -100,11 +103,12 @@ def reproducer_runs(folder, compiler, environment, checker):
 
 
 def corpus_assembles(checker, nvcc, toolkit, environment, folder):
-    """The rewritten PTX of entries of the corpus is what ptxas takes, and is decided as before."""
+    """The rewritten PTX of entries of the corpus, and of a PyTorch program's kernels, is what ptxas takes, and is decided as before."""
     ptxas = pathlib.Path(toolkit).resolve().parent / "ptxas"
-    for name in ("look_back", "leader_scalar", "table_before_wait"):
+    entries = [*((BUGS, name) for name in ("look_back", "leader_scalar", "table_before_wait")), (ROOT / "tests" / "record", "dependent_kernels")]
+    for where, name in entries:
         done = subprocess.run([checker, "witness", f"{name}.wrong.scenario", "--fixed", f"{name}.fixed.scenario", "--runs=1", "--format=json",
-                               "--reproducer", str(folder / name)], cwd=BUGS, env={**environment, "FAKE_DEVICES": "0", "CUDACXX": nvcc},
+                               "--reproducer", str(folder / name)], cwd=where, env={**environment, "FAKE_DEVICES": "0", "CUDACXX": nvcc},
                               capture_output=True, text=True)
         result = json.loads(done.stdout)
         for form, status in (("wrong", "race"), ("fixed", "verified")):
@@ -122,10 +126,11 @@ def main():
     environment = {**os.environ, "LD_LIBRARY_PATH": driver + ":" + os.environ.get("LD_LIBRARY_PATH", "")}
     with tempfile.TemporaryDirectory() as temporary:
         folder = pathlib.Path(temporary)
-        (folder / "k.ptx").write_text(HEAD + "".join(LOSES.replace("NAME", n) for n in KERNELS) + FINE + RACY + FOLLOWS)
+        (folder / "k.ptx").write_text(HEAD + "".join(LOSES.replace("NAME", n) for n in KERNELS) + FINE + RACY + FOLLOWS + STAGES)
         (folder / "v.ptx").write_text(HEAD + ".global .u32 count;\n" + LOSES.replace("NAME", "calm").replace("ret;", "st.global.u32 [count], 0;\nret;"))
         for name in [*KERNELS, "fine"]:
             (folder / f"{name}.scenario").write_text(f"source k.ptx\nmemory x u32\nlaunch {name} grid 2 args x\nfinal x == 2\n")
+        (folder / "stages.scenario").write_text("source k.ptx\nmemory x u32\nlaunch stages grid 2 shared 16384 args x\nfinal x == 2\n")
         (folder / "racy.scenario").write_text("source k.ptx\nmemory x u32[3]\nlaunch racy grid 2 args x\n")
         (folder / "follows.scenario").write_text("source k.ptx\nmemory x u32\nmemory table u64 = x\nlaunch follows grid 2 args table\nfinal x == 2\n")
         (folder / "variable.scenario").write_text("source v.ptx\nmemory x u32\nlaunch calm grid 2 args x\nfinal x == 2\n")
@@ -169,6 +174,8 @@ def main():
         code, out, err = run("follows.scenario", "--runs=300", "--format=json")
         control, delays = json.loads(out)["wrong"]["runs"]
         expect("addresses in memory are those of the copy", control["wrong"] == 0 and 0 < delays["wrong"] < 300, (code, out, err))
+        code, out, err = run("stages.scenario", "--runs=300")
+        expect("static and dynamic shared memory", code == 3 and "not observed in 600 runs" in out, (code, out, err))
         code, out, err = run("variable.scenario", "--runs=300")
         expect("variables are in one copy", code == 3 and "not observed in 600 runs" in out
                and "each launch is one run, which is slow: all copies would use the variable count" in out, (code, out, err))
@@ -176,6 +183,9 @@ def main():
         expect("time ends the runs", code == 3 and "runs, stopped early: the time was up" in out, (code, out, err))
         code, out, err = run("faults.scenario", "--runs=300")
         expect("a fault ends the runs", code == 1 and "ended by a launch: CUDA_ERROR_ILLEGAL_ADDRESS" in out, (code, out, err))
+        code, out, err = run("faults.scenario", "--runs=300", FAKE_NO_LAUNCH="1")
+        expect("a launch that does not start is no fault of the kernel", code == 2 and "faults.scenario\terror\t" in out and
+               "the driver did not start a launch of faults: CUDA_ERROR_INVALID_VALUE" in out, (code, out, err))
         code, out, err = run("stuck.scenario", "--runs=300", "--seconds=1", "--patience=1")
         expect("a kernel that does not end", code == 1 and "stuck.scenario\tobserved" in out and "did not end within 2 s, and their process was ended" in out, (code, out, err))
         code, out, err = run("racy.scenario", "--runs=2000")

@@ -778,6 +778,13 @@ bool starts_copies(const program& p) {
   return std::any_of(p.kernels.begin(), p.kernels.end(), [](const auto& kernel) { return starts_copies(*kernel); });
 }
 
+bool may_depend_on_readings(const program& p) {
+  const auto uses_mbarriers = [](const kernel_code& kernel) {
+    return std::ranges::any_of(kernel.code, [](const instruction& i) { return i.mbarrier != mbarrier_op::none; });
+  };
+  return std::ranges::any_of(p.kernels, [&](const auto& kernel) { return starts_copies(*kernel) || uses_mbarriers(*kernel); });
+}
+
 kernel_code code_of_copies(const program& p) { return agent_for(p); }
 
 program with_copies(const program& p, const std::vector<copy_counts_of_thread>& each) {

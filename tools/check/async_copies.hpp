@@ -38,6 +38,8 @@ inline constexpr std::uint64_t most_copied = 32'768;
 
 /// Whether some instruction of a program's kernels starts an asynchronous operation.
 [[nodiscard]] bool starts_copies(const program& p);
+/// Returns whether a race of the program may depend on a reading of the PTX ISA: it starts copies, or uses mbarriers.
+[[nodiscard]] bool may_depend_on_readings(const program& p);
 
 /// The numbers of threads of a block that can start one operation together.
 inline constexpr int starter_counts[] = {1, 32, 128};

@@ -5,6 +5,7 @@
 
 #include <membar/model/execution.hpp>
 #include <membar/model/program.hpp>
+#include <membar/model/rules.hpp>
 #include <membar/thread_scope.hpp>
 #include <ptx/instruction.hpp>
 
@@ -24,6 +25,14 @@ struct wide_value {
   bool unknown = false;  ///< it is data that is not followed
   [[nodiscard]] friend constexpr bool operator==(const wide_value&, const wide_value&) noexcept = default;
 };
+
+/// Returns the scope of an instruction: its own, or the cluster for an instruction on an mbarrier that names none, if that reading is chosen.
+[[nodiscard]] inline thread_scope scope_of(const instruction& i, const model::other_readings& readings) noexcept {
+  return i.mbarrier != mbarrier_op::none && readings.takes(model::reading::cluster_scope_of_mbarriers) &&
+                 !names_block_or_cluster(i.text)
+             ? thread_scope::cluster
+             : i.scope;
+}
 
 /// One access of an asynchronous operation, or an update of an mbarrier.
 struct copy_step {

@@ -22,12 +22,12 @@
 namespace membar::check::detail {
 
 /// Fills in what the instruction that a thread is at says of its access of memory.
-inline void describe_access(graph_event& e, const machine& m, const thread_state& s) {
+inline void describe_access(graph_event& e, const machine& m, const thread_state& s, const model::other_readings& readings) {
   const instruction& i = m.at(s);
   e.address = e.physical = m.address(s);
   e.bytes = i.bytes;
   e.strong = i.strong;
-  e.scope = i.scope;
+  e.scope = scope_of(i, readings);
   e.mbarrier = i.mbarrier;
   e.via = i.via;
   e.arrives = arrives(i.mbarrier);
@@ -151,7 +151,7 @@ class event_builder {
   [[nodiscard]] bool place_access(const graph& g, graph_event& e, const thread_state& s) {
     const machine& m = model::at(state_.machines, e.thread);
     const instruction& i = m.at(s);
-    describe_access(e, m, s);
+    describe_access(e, m, s, state_.rules.readings());
     accept_race(state_.checked, e);
     const memory_object* const object = state_.locations.object_of(e.address, e.bytes);
     const std::uint64_t alignment = alignment_of(i, s.part);

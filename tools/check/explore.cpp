@@ -819,7 +819,7 @@ check_result explore_all(const program& checked, const check_property& property,
   }
 }
 
-/// Adds to the message of a race the readings without which there is none.
+/// Adds to the message of a finding the readings with whose other side the program is verified.
 void name_readings(const program& checked, const check_property& property, const check_options& options, check_result& result) {
   check_options others = options;
   others.most_events = std::min<std::uint64_t>(options.most_events, 1'000'000);
@@ -827,8 +827,7 @@ void name_readings(const program& checked, const check_property& property, const
     others.readings = options.readings;
     others.readings.take(one);
     if (explore_all(checked, property, others).status == check_status::verified) {
-      result.found.message +=
-          "; this depends on a reading of the PTX ISA: --reading=" + std::string(name) + " chooses the other one";
+      result.found.message += litmus_files::depends_on(name);
     }
   }
 }
@@ -870,7 +869,8 @@ void run_on_stack(std::size_t bytes, const std::function<void()>& what) {
 
 check_result explore_here(const program& checked, const check_property& property, const check_options& options) {
   check_result result = explore_all(checked, property, options);
-  if (result.status == check_status::race && options.name_readings && options.replayed == nullptr && starts_copies(checked)) {
+  if ((result.status == check_status::race || result.status == check_status::undefined) && options.name_readings &&
+      options.replayed == nullptr && may_depend_on_readings(checked)) {
     name_readings(checked, property, options, result);
   }
   if (result.status != check_status::gave_up || options.random_executions != 0 || options.replayed != nullptr ||

@@ -109,6 +109,8 @@ class event_rules {
   explicit event_rules(std::span<const thread_context> threads, const model::other_readings& readings = {})
       : threads_(threads), readings_(readings) {}
 
+  [[nodiscard]] const model::other_readings& readings() const noexcept { return readings_; }
+
   [[nodiscard]] bool morally_strong(const graph_event& x, const graph_event& y) const noexcept {
     return model::morally_strong(model::every_rule{}, place_of(x), place_of(y), x, y);
   }

@@ -567,7 +567,7 @@ class thread_runner {
   /// Fills in what an access of memory is. False if it is to no memory, which makes the run unsupported.
   [[nodiscard]] bool describe(const thread_state& s, graph_event& e) {
     const instruction& i = machine_.at(s);
-    describe_access(e, machine_, s);
+    describe_access(e, machine_, s, {});
     accept_race(x_.state.checked, e);
     const memory_object* const object = x_.state.locations.object_of(e.address, e.bytes);
     const bool wrong = object == nullptr || e.address % alignment_of(i, s.part) != 0 ||

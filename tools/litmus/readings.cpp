@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <litmus/readings.hpp>
+#include <ptx/words.hpp>
 
 #include <membar/model/array.hpp>
 #include <membar/model/program.hpp>
@@ -20,8 +21,8 @@ struct named_reading {
   std::string_view name;
   bool lenient;                  ///< the other side gives a program more guarantees than the model's
   reading one = reading::count;  ///< count: the other side is what the model says without `without`
-  rule without = rule::count;    ///< count: it changes instructions
-  bool checked = false;          ///< membar-check has both sides, too
+  rule without = rule::count;
+  bool checked = false;  ///< membar-check has both sides, too
 };
 
 constexpr named_reading readings[] = {
@@ -37,23 +38,8 @@ constexpr named_reading readings[] = {
     {"multimem-flags", true, reading::multimem_flags},
     {"whole-updates-are-observed", true, reading::whole_updates_are_observed},
     {"device-wide-scope", true, reading::count, rule::device_scope_is_the_domain},
-    {"cluster-scope-of-mbarriers", true},
+    {"cluster-scope-of-mbarriers", true, reading::cluster_scope_of_mbarriers, rule::count, true},
 };
-
-/// Whether an instruction names a scope of a block or a cluster.
-[[nodiscard]] bool names_a_scope(const std::string& text) {
-  const std::string opcode = text.substr(0, text.find(' '));
-  for (std::size_t begin = 0; begin <= opcode.size();) {
-    const std::size_t end = std::min(opcode.find('.', begin), opcode.size());
-    std::string word = opcode.substr(begin, end - begin);
-    std::transform(word.begin(), word.end(), word.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    if (word == "cta" || word == "cluster") {
-      return true;
-    }
-    begin = end + 1;
-  }
-  return false;
-}
 
 }  // namespace
 
@@ -75,6 +61,10 @@ std::vector<checked_reading> checked_readings() {
   return result;
 }
 
+std::string depends_on(std::string_view reading) {
+  return "; this depends on a reading of the PTX ISA: --reading=" + std::string(reading) + " chooses the other one";
+}
+
 bool chosen_readings::take(std::string_view name) {
   const auto found = std::find_if(std::begin(readings), std::end(readings), [&](const auto& r) { return r.name == name; });
   if (found == std::end(readings)) {
@@ -82,10 +72,8 @@ bool chosen_readings::take(std::string_view name) {
   }
   if (found->one != reading::count) {
     rules_.take(found->one);
-  } else if (found->without != rule::count) {
-    rules_.drop(found->without);
   } else {
-    absent_scopes_ = true;
+    rules_.drop(found->without);
   }
   any_ = true;
   return true;
@@ -105,10 +93,13 @@ bool chosen_readings::take_all(std::string_view sides) {
 
 void chosen_readings::apply(model::litmus_test& test) const {
   for (model::litmus_test::thread& t : test.threads) {
-    for (int k = 0; absent_scopes_ && k < model::count_of(t.code); ++k) {
+    for (int k = 0; rules_.takes(reading::cluster_scope_of_mbarriers) && k < model::count_of(t.code); ++k) {
       model::instruction& i = model::at(t.code, k);
+      std::string text = model::at(t.text, k);
+      std::transform(text.begin(), text.end(), text.begin(),
+                     [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
       const bool of_mbarrier = i.code == model::opcode::mbarrier_arrive || i.code == model::opcode::mbarrier_wait;
-      if (of_mbarrier && !names_a_scope(model::at(t.text, k))) {
+      if (of_mbarrier && !ptx::names_block_or_cluster(text)) {
         i.scope = thread_scope::cluster;
       }
     }

@@ -25,6 +25,9 @@ struct checked_reading {
 /// These, as rows of the same table.
 [[nodiscard]] std::vector<checked_reading> checked_readings();
 
+/// The end of the message of a race that there is none of with the other side of a reading.
+[[nodiscard]] std::string depends_on(std::string_view reading);
+
 /// The sides of the readings that differ from the model's.
 class chosen_readings {
  public:
@@ -42,7 +45,6 @@ class chosen_readings {
 
  private:
   model::other_readings rules_;
-  bool absent_scopes_ = false;  ///< `mbarrier` instructions without a scope are of cluster scope
   bool any_ = false;
 };
 

@@ -93,6 +93,10 @@ variables recording_variables(const record_request& asked, const fs::path& folde
   if (!asked.limit.empty()) {
     out.emplace_back(record::environment::limit, std::to_string(bytes_of(asked.limit)));
   }
+  // CuPy's cache on disk has machine code only; without it, CuPy compiles by NVRTC, which has the PTX.
+  if (variable("CUPY_CACHE_IN_MEMORY").empty()) {
+    out.emplace_back("CUPY_CACHE_IN_MEMORY", "1");
+  }
   // XLA compiles by its own library; what it is asked for decides nothing but the files that it writes.
   const std::string xla = variable("XLA_FLAGS");
   const std::size_t given = xla.find("--xla_dump_to=");

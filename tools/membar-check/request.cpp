@@ -18,7 +18,6 @@
 #include <limits>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -49,11 +48,6 @@ constexpr const char* statuses =
 constexpr std::uint64_t most_changes = 6;
 constexpr const char* repair_name = "--repair{3}";  ///< with the value that it has where none is given
 
-/// A command line that asks for nothing that can be done.
-struct wrong_usage : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
 class help_text final : public CLI::Formatter {
  public:
   std::string make_usage(const CLI::App*, std::string) const override { return usage; }
@@ -81,46 +75,6 @@ class help_text final : public CLI::Formatter {
     throw wrong_usage(option + " needs " + needs + ": " + membar_tools::quote(text) + " was given");
   }
   return value;
-}
-
-void add_readings(CLI::App& app, request& how) {
-  using membar::litmus_files::checked_readings;
-  std::string names_of_all;
-  for (const auto& [name, one] : checked_readings()) {
-    names_of_all += (names_of_all.empty() ? "" : " or ") + std::string(name);
-  }
-  app.add_option_function<std::string>(
-         "--readings",
-         [&how](const std::string& text) {
-           if (text != "lenient" && text != "default") {
-             throw wrong_usage("--readings must be lenient or default, but " + membar_tools::quote(text) + " was given");
-           }
-           how.options.readings = {};
-           for (const auto& [name, one] : checked_readings()) {
-             if (text == "lenient") {
-               how.options.readings.take(one);
-             }
-           }
-         },
-         "lenient: where the PTX ISA leaves something open, choose the side that gives a program\nmore guarantees "
-         "(docs/readings.md)")
-      ->type_name("SIDE");
-  app.add_option_function<std::vector<std::string>>(
-         "--reading",
-         [&how, names_of_all](const std::vector<std::string>& names) {
-           const auto known = checked_readings();
-           for (const std::string& name : names) {
-             const auto found = std::find_if(known.begin(), known.end(), [&](const auto& r) { return r.name == name; });
-             if (found == known.end()) {
-               throw wrong_usage("--reading needs " + names_of_all + ": " + membar_tools::quote(name) + " was given");
-             }
-             how.options.readings.take(found->one);
-           }
-         },
-         "choose the other side of one reading: " + names_of_all)
-      ->type_name("NAME")
-      ->allow_extra_args(false)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
 /// `repair` becomes the number of changes as it was given; empty: none are asked for.
@@ -158,7 +112,7 @@ void add_options(CLI::App& app, request& how, std::string& repair) {
                "for a file that is not verified, find the smallest changes of orders, scopes, fences\nand barriers, at most N "
                "(default 3, at most 6), that make it verify; for a verified file,\n"
                "list the orders that are stronger than it needs");
-  add_readings(app, how);
+  add_reading_options(app, how.options.readings);
   file("--costs", how.costs,
        "what orders cost, for --repair: a table from bench/check/order_costs.py (default:\nthe table of NVIDIA H200)");
   file("--litmus", how.litmus, "write what is found as a litmus test, for membar-litmus");
@@ -217,6 +171,47 @@ void check_together(const request& how) {
 }
 
 }  // namespace
+
+void add_reading_options(CLI::App& app, membar::model::other_readings& readings) {
+  using membar::litmus_files::checked_readings;
+  std::string names_of_all;
+  const auto known = checked_readings();
+  for (const auto& [name, one] : known) {
+    names_of_all += (names_of_all.empty() ? "" : &one == &known.back().one ? " or " : ", ") + std::string(name);
+  }
+  app.add_option_function<std::string>(
+         "--readings",
+         [&readings](const std::string& text) {
+           if (text != "lenient" && text != "default") {
+             throw wrong_usage("--readings must be lenient or default, but " + membar_tools::quote(text) + " was given");
+           }
+           readings = {};
+           for (const auto& [name, one] : checked_readings()) {
+             if (text == "lenient") {
+               readings.take(one);
+             }
+           }
+         },
+         "lenient: where the PTX ISA leaves something open, choose the side that gives a program\nmore guarantees "
+         "(docs/readings.md)")
+      ->type_name("SIDE");
+  app.add_option_function<std::vector<std::string>>(
+         "--reading",
+         [&readings, names_of_all](const std::vector<std::string>& names) {
+           const auto rows = checked_readings();
+           for (const std::string& name : names) {
+             const auto found = std::find_if(rows.begin(), rows.end(), [&](const auto& r) { return r.name == name; });
+             if (found == rows.end()) {
+               throw wrong_usage("--reading needs " + names_of_all + ": " + membar_tools::quote(name) + " was given");
+             }
+             readings.take(found->one);
+           }
+         },
+         "choose the other side of one reading: " + names_of_all)
+      ->type_name("NAME")
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
 
 std::optional<request> read_request(int count, char** arguments, int& status) {
   request how;

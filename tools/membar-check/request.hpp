@@ -7,8 +7,13 @@
 
 #include <cstdint>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <vector>
+
+namespace CLI {
+class App;
+}
 
 namespace membar_check {
 
@@ -33,5 +38,13 @@ struct request {
 /// Reads a command line. For `--help` and `--version`, and for a wrong one, which it says on the standard error stream, it returns nothing,
 /// and `status` is the exit status.
 [[nodiscard]] std::optional<request> read_request(int count, char** arguments, int& status);
+
+/// A command line that asks for something impossible.
+struct wrong_usage : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// Adds `--readings` and `--reading`, which choose the sides of the readings that the checker and the sanitizer have.
+void add_reading_options(CLI::App& app, membar::model::other_readings& readings);
 
 }  // namespace membar_check

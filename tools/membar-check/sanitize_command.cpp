@@ -4,12 +4,15 @@
 #include <membar-check/command_help.hpp>
 #include <membar-check/places.hpp>
 #include <membar-check/report.hpp>
+#include <membar-check/request.hpp>
 #include <membar-check/sanitize_command.hpp>
 #include <membar-check/scenario_file.hpp>
 
 #include <check/explore.hpp>
+#include <check/launch.hpp>
 #include <check/scenario.hpp>
 #include <check/trace.hpp>
+#include <litmus/readings.hpp>
 #include <membar/model/error.hpp>
 #include <sanitize/sanitize.hpp>
 
@@ -107,6 +110,7 @@ struct sanitized_file {
   check::prepared_scenario prepared{};
   sanitize::sanitize_result result{};
   std::vector<std::string> confirmed{};  ///< what the checker says of each finding; empty: it was not asked
+  std::vector<std::string> stated{};     ///< what the scenario assumes, and the readings that were chosen
   std::uint64_t suppressed = 0;
   double seconds = 0;
 
@@ -129,6 +133,15 @@ class replays {
   replays(const sanitized_file& file, const check::scenario& s, const std::vector<check::planned_launch>& launches,
           const sanitize::sanitize_options& run)
       : file_(file), launches_(launches), run_(run) {
+    std::uint64_t threads = 0;
+    for (const check::planned_launch& l : launches) {
+      threads += l.blocks * l.block_size;
+    }
+    if (threads > check::most_threads) {
+      cannot_ = "the launches have " + std::to_string(threads) + " threads, and the checker replays at most " +
+                std::to_string(check::most_threads) + ": make the grid or the block smaller";
+      return;
+    }
     try {
       whole_ = check::prepare(s, ptx_of(s));
     } catch (const std::exception& e) {
@@ -180,6 +193,7 @@ class replays {
     steps = schedule.steps.size();
     check::check_options how;
     how.replayed = &schedule;
+    how.readings = run_.readings;
     return check::explore(whole_.checked, whole_.property(), how);
   }
 
@@ -196,6 +210,12 @@ sanitized_file sanitized(const std::string& path, const sanitize_request& how, c
   const check::scenario s = scenario_of(path, membar_tools::read_file(path));
   std::vector<check::planned_launch> launches;
   file.prepared = check::prepare(s, ptx_of(s), launches);
+  file.stated = file.prepared.stated;
+  for (const auto& [name, one] : membar::litmus_files::checked_readings()) {
+    if (how.run.readings.takes(one)) {
+      file.stated.push_back("with the other side of the reading " + std::string(name));
+    }
+  }
   const auto begin = std::chrono::steady_clock::now();
   file.result = sanitize::sanitize(file.prepared.checked, launches, file.prepared.property(), how.run);
   file.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -225,7 +245,7 @@ void say_sanitized(const sanitized_file& file, bool quiet) {
   if (file.suppressed != 0) {
     std::cout << "; " << file.suppressed << " suppressed";
   }
-  for (const std::string& stated : file.prepared.stated) {
+  for (const std::string& stated : file.stated) {
     std::cout << "; " << stated;
   }
   std::cout << "\n";
@@ -302,7 +322,7 @@ json as_json(const sanitized_file& file) {
           {"accesses", c.accesses},
           {"seconds", file.seconds},
           {"suppressed", file.suppressed},
-          {"assumptions", file.prepared.stated},
+          {"assumptions", file.stated},
           {"findings", std::move(findings)}};
 }
 
@@ -311,7 +331,7 @@ void add_to(report& sarif, sanitized_file& file) {
   for (const sanitize::sanitizer_finding& f : file.result.findings) {
     checked_file one;
     one.path = file.path;
-    one.prepared.stated = file.prepared.stated;
+    one.prepared.stated = file.stated;
     one.result.status = f.found.status;
     one.result.found = f.found;
     one.result.seed = f.seed;
@@ -376,6 +396,7 @@ int sanitize_command(const std::vector<std::string>& words) {
   app.add_option("--limit", how.run.most_instructions,
                  "end a schedule after N instructions; the exit status is then 3 (20000000000)")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 62U));
+  add_reading_options(app, how.run.readings);
   app.add_option("--format", how.format, "the format of the report (text)")->check(CLI::IsMember({"text", "json", "sarif"}));
   app.add_option("--suppressions", how.suppressions,
                  "a file of findings to hide; each line has a status and parts of places or kernel names")

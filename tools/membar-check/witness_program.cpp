@@ -32,6 +32,7 @@ using membar_witness::delays;
 
 constexpr std::uint64_t cycles_of_microsecond = 2000;  // at the highest clock of today's devices
 constexpr std::uint64_t repeated_runs = 5;
+constexpr int untouched_runs = 3;  // of which one has to pass: the finding may show without delays
 constexpr const char* preload_library = "libmembar_record.so";
 
 /// How one run of the program ended.
@@ -89,6 +90,7 @@ class runner {
 
   /// Runs without and with delays in turn, and then the smallest delays that failed.
   std::vector<runs_of_kind> run_all() {
+    require_passing();
     runs_of_kind control{"no delays"};
     runs_of_kind delayed{"delays"};
     const auto begin = std::chrono::steady_clock::now();
@@ -111,18 +113,21 @@ class runner {
     return {control, delayed};
   }
 
-  /// The sites of each kernel; empty where the program did not load it.
+  /// What went wrong when a kernel was rewritten or loaded; empty if nothing did.
+  [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
+
+  /// The sites of each kernel; empty where the program did not load it with delays.
   [[nodiscard]] const std::vector<std::vector<site_in_program>>& sites() const noexcept { return sites_; }
 
  private:
   void count(runs_of_kind& into, const delays& chosen) {
-    const run_outcome ended = run_once(chosen);
+    const run_outcome ended = run_delayed(chosen);
     ++into.runs;
     if (ended.failure.empty()) {
       return;
     }
     if (into.failed == 0) {
-      into.example = ended.failure + (ended.last_line.empty() ? "" : ": " + ended.last_line);
+      into.example = text_of(ended);
     }
     if (into.failed == 0 || membar_witness::total(chosen) < membar_witness::total(into.smallest)) {
       into.smallest = chosen;
@@ -175,22 +180,43 @@ class runner {
   [[nodiscard]] fs::path report() const { return folder_.path() / "report"; }
   [[nodiscard]] fs::path output() const { return folder_.path() / "output"; }
 
-  /// The program in a group of processes of its own, which is ended when it takes too long.
-  run_outcome run_once(const delays& chosen) {
+  static std::string text_of(const run_outcome& failed) {
+    return failed.failure + (failed.last_line.empty() ? "" : ": " + failed.last_line);
+  }
+
+  /// The test of the program decides, so that it has to pass where nothing is changed.
+  void require_passing() {
+    run_outcome ended = run_once({});
+    for (int run = 1; run < untouched_runs && !ended.failure.empty(); ++run) {
+      ended = run_once({});
+    }
+    if (!ended.failure.empty()) {
+      throw membar::model::error("the program fails without any delay and without the preloaded library, in each of " +
+                                 std::to_string(untouched_runs) + " runs: " + text_of(ended) +
+                                 "; witness needs a program whose exit status is 0 if its results are right");
+    }
+  }
+
+  run_outcome run_delayed(const delays& chosen) {
     write_request(chosen);
+    const run_outcome result = run_once({{"LD_PRELOAD", preload_}, {membar_record::environment::delays, request().string()}});
+    read_report();
+    return result;
+  }
+
+  /// The program in a group of processes of its own, which is ended when it takes too long.
+  run_outcome run_once(const std::vector<std::pair<std::string, std::string>>& environment) {
     membar::intercept::run_options how;
     how.output = output().string();
     how.own_group = true;
     how.seconds = program_.patience;
-    const membar::intercept::outcome ended = membar::intercept::run(
-        program_.words, {{"LD_PRELOAD", preload_}, {membar_record::environment::delays, request().string()}}, how);
+    const membar::intercept::outcome ended = membar::intercept::run(program_.words, environment, how);
     if (ended.interrupted != 0) {
       throw interruption{ended.interrupted};
     }
     if (!ended.started) {
       throw membar::model::error(membar_tools::quote(program_.words[0]) + " could not be started: write its path after --");
     }
-    read_report();
     run_outcome result;
     if (ended.timed_out) {
       result.failure = "it did not end within " + seconds_text(program_.patience) + " s";
@@ -231,7 +257,7 @@ class runner {
   }
 
   void require_kernels() const {
-    if (!sites_.empty()) {
+    if (std::any_of(sites_.begin(), sites_.end(), [](const auto& of_kernel) { return !of_kernel.empty(); })) {
       return;
     }
     std::string names;
@@ -242,7 +268,7 @@ class runner {
         problem_.empty() ? "the program loaded no PTX that defines " + names +
                                ": build it so that it keeps PTX (membar-check record --build -- BUILD), and let it run "
                                "the kernel that the scenario is of"
-                         : "the kernel cannot be rewritten: " + problem_);
+                         : "no kernel can be delayed: " + problem_);
   }
 
   const delayed_program& program_;
@@ -270,6 +296,9 @@ void print_text(const delayed_program& p, const runner& r, const std::vector<run
   if (arms[1].failed == 0) {
     std::cout << "  the program did not fail in " << arms[1].runs << " runs with delays; the finding is allowed by the model\n";
   }
+  if (!r.problem().empty()) {
+    std::cout << "  note: a kernel is not delayed: " << r.problem() << "\n";
+  }
   for (const runs_of_kind& a : arms) {
     std::cout << "    " << a.name << ": " << a.failed << " of " << a.runs << " runs failed"
               << (a.example.empty() ? "" : "; " + a.example) << "\n";
@@ -281,8 +310,13 @@ void print_text(const delayed_program& p, const runner& r, const std::vector<run
       std::cout << "      " << delay_text(p, r, d) << "\n";
     }
   }
+  if (arms[0].failed == arms[0].runs) {
+    std::cout
+        << "  note: the program passed without the preloaded library, and each run with delays of zero failed: the rewriting "
+           "itself may break it\n";
+  }
   if (arms[0].failed != 0) {
-    std::cout << "  note: the program also fails without delays"
+    std::cout << "  note: the program also fails with delays of zero"
               << (fails_more_often(arms[1], arms[0]) ? ""
                                                      : ", and no less often, so that its failures are not due to the delays")
               << "\n";
@@ -296,6 +330,7 @@ void print_json(const delayed_program& p, const runner& r, const std::vector<run
               {"file", p.file},
               {"finding", p.finding},
               {"program", p.words},
+              {"not_delayed", r.problem()},
               {"runs", json::array()}};
   for (const runs_of_kind& a : arms) {
     json one = {{"kind", a.name},           {"runs", a.runs},         {"failed", a.failed},

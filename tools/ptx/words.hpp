@@ -8,6 +8,7 @@
 #include <membar/model/program.hpp>
 #include <membar/thread_scope.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -167,6 +168,20 @@ inline constexpr meaning<thread_scope> scope_words[] = {{"cta", thread_scope::bl
                                                         {"cluster", thread_scope::cluster},
                                                         {"gpu", thread_scope::device},
                                                         {"sys", thread_scope::system}};
+
+/// Returns whether the opcode of `text`, an instruction in lower case, names the scope of a block or a cluster.
+[[nodiscard]] constexpr bool names_block_or_cluster(std::string_view text) noexcept {
+  std::string_view opcode = text.substr(0, text.find_first_of(" \t"));
+  while (!opcode.empty()) {
+    const std::size_t end = std::min(opcode.find('.'), opcode.size());
+    const std::string_view word = opcode.substr(0, end);
+    if (word == "cta" || word == "cluster") {
+      return true;
+    }
+    opcode.remove_prefix(std::min(end + 1, opcode.size()));
+  }
+  return false;
+}
 
 /// Operations on memory and registers.
 inline constexpr meaning<model::operation> operation_words[] = {

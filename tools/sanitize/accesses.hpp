@@ -67,7 +67,7 @@ class memory_events {
     a.number = l.home->launch->first_access + static_cast<std::uint32_t>(l.state->pc);
     a.bytes = i.bytes;
     a.strong = i.strong;
-    a.scope = i.scope;
+    a.scope = check::scope_of(i, state_.how.readings);
     a.via = i.via;
     a.rmw = i.code == check::op::atomic || i.code == check::op::reduction;
     return a;

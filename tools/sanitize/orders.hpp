@@ -167,7 +167,8 @@ class thread_order {
 
   /// Lets a thread come after a head.
   void synchronize(lane& l, const release_head& h) {
-    const bool same_proxies = l.home->context_of(l).is_of_pair(h.where.block);
+    const bool same_proxies =
+        l.home->context_of(l).is_of_pair(h.where.block) || state_.how.readings.takes(model::reading::fence_of_another_block);
     if (h.fence) {
       if (l.known.more != nullptr) {
         const auto k = static_cast<std::size_t>(h.fenced);

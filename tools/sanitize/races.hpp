@@ -181,7 +181,8 @@ class race_detector {
       return crossed(ptx::proxy_space::tensor_maps).covers(o.key, o.time);
     }
     if (((o.what & stamp::via_mask) >> stamp::via_shift) == code_of(model::proxy::async) &&
-        who.context->is_of_pair(state_.place_of(o.key).block)) {
+        (who.context->is_of_pair(state_.place_of(o.key).block) ||
+         state_.how.readings.takes(model::reading::copies_of_two_blocks))) {
       return who.known->base.covers(o.key, o.time);
     }
     const bool own = who.context->is_of_pair(check::thread_context::block_of(a.address));

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <check/async_copies.hpp>
+#include <litmus/readings.hpp>
 #include <sanitize/run.hpp>
 #include <sanitize/sanitize.hpp>
 
@@ -8,6 +10,8 @@
 #include <exception>
 #include <map>
 #include <mutex>
+#include <set>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -57,10 +61,9 @@ class gathering {
   sanitize_statistics counts_{};
 };
 
-}  // namespace
-
-sanitize_result sanitize(const check::program& p, const std::vector<check::planned_launch>& launches,
-                         const check::check_property& property, const sanitize_options& options) {
+/// The schedules of the options, once each.
+[[nodiscard]] sanitize_result run_all(const check::program& p, const std::vector<check::planned_launch>& launches,
+                                      const check::check_property& property, const sanitize_options& options) {
   gathering all;
   std::atomic<std::uint64_t> next = 0;
   const int busy = std::max(options.jobs, 1);
@@ -96,6 +99,55 @@ sanitize_result sanitize(const check::program& p, const std::vector<check::plann
     std::rethrow_exception(failed);
   }
   return all.result();
+}
+
+/// Adds to the message of each finding the reading without which its schedule does not show it.
+void name_readings(const check::program& p, const std::vector<check::planned_launch>& launches,
+                   const check::check_property& property, const sanitize_options& options,
+                   std::vector<sanitizer_finding>& findings) {
+  sanitize_options others = options;
+  if (others.observe) {  // blocks of launches that are observed do not run in parts
+    others.observe = [](const observed_event&) {};
+  }
+  crew alone;
+  std::map<std::uint64_t, std::set<std::uint64_t>> shown;  // by the seed: the keys of the findings that are left
+  const auto is_gone = [&](const sanitizer_finding& f) {
+    const auto [at, is_new] = shown.try_emplace(f.seed);
+    if (is_new) {
+      sanitize_statistics counts;
+      for (const sanitizer_finding& other : run_schedule(p, launches, property, f.seed, others, alone, counts)) {
+        at->second.insert(other.key);
+      }
+    }
+    return !at->second.contains(f.key);
+  };
+  std::vector<sanitizer_finding*> left;
+  for (sanitizer_finding& f : findings) {
+    if (f.found.status == check::check_status::race || f.found.status == check::check_status::undefined) {
+      left.push_back(&f);
+    }
+  }
+  for (const auto& [name, one] : litmus_files::checked_readings()) {
+    others.readings = options.readings;
+    others.readings.take(one);
+    shown.clear();
+    std::erase_if(left, [&, reading = name](sanitizer_finding* f) {
+      const bool gone = is_gone(*f);
+      f->found.message += gone ? litmus_files::depends_on(reading) : "";
+      return gone;
+    });
+  }
+}
+
+}  // namespace
+
+sanitize_result sanitize(const check::program& p, const std::vector<check::planned_launch>& launches,
+                         const check::check_property& property, const sanitize_options& options) {
+  sanitize_result result = run_all(p, launches, property, options);
+  if (!result.findings.empty() && check::may_depend_on_readings(p)) {
+    name_readings(p, launches, property, options, result.findings);
+  }
+  return result;
 }
 
 }  // namespace membar::sanitize

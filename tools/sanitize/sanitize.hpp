@@ -41,6 +41,7 @@ struct sanitize_options {
   int jobs = 1;                                      ///< threads of the host: for schedules, and for parts of a schedule
   std::uint64_t most_instructions = 20'000'000'000;  ///< of one schedule
   bool stop_at_first = false;                        ///< a schedule that shows something is the last one
+  model::other_readings readings{};                  ///< of what the PTX ISA leaves open: docs/readings.md
   device_limits device{};
   std::function<void(const observed_event&)> observe{};  ///< called for each event, from as many threads as there are jobs
 };

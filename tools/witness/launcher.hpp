@@ -96,6 +96,11 @@ struct no_gpu : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// The driver did not start a launch, so that nothing was seen of its kernel.
+struct not_launched : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 /// The functions of the driver.
 class driver {
  public:
@@ -155,10 +160,25 @@ class driver {
 
   void require(status s, const char* what) const {
     if (s != 0) {
-      const char* name = nullptr;
-      error_name(s, &name);
-      throw std::runtime_error(std::string(what) + ": " + (name != nullptr ? name : "error " + std::to_string(s)));
+      throw std::runtime_error(std::string(what) + ": " + text_of(s));
     }
+  }
+
+  /// Requires that a launch began. Errors of kernels that ran before are other exceptions.
+  void require_begun(status s, const std::string& kernel) const {
+    constexpr status invalid_value = 1;
+    constexpr status out_of_resources = 701;
+    constexpr status too_many_cooperative_blocks = 720;
+    if (s == invalid_value || s == out_of_resources || s == too_many_cooperative_blocks) {
+      throw not_launched("the driver did not start a launch of " + kernel + ": " + text_of(s));
+    }
+    require(s, "cuLaunchKernelEx");
+  }
+
+  std::string text_of(status s) const {
+    const char* name = nullptr;
+    error_name(s, &name);
+    return name != nullptr ? name : "error " + std::to_string(s);
   }
 
   status (*init)(unsigned) = nullptr;
@@ -380,10 +400,7 @@ class session {
     void* values[] = {log.data(), reinterpret_cast<void*>(log.size() - 1)};
     const int status = cuda_.load(&module, program_.ptx.c_str(), 2, options, values);
     if (status != 0) {
-      const char* text = nullptr;
-      cuda_.error_name(status, &text);
-      throw std::runtime_error(std::string("the driver does not compile the rewritten PTX: ") + (text != nullptr ? text : "") +
-                               " " + log.data());
+      throw std::runtime_error("the driver does not compile the rewritten PTX: " + cuda_.text_of(status) + " " + log.data());
     }
   }
 
@@ -392,7 +409,7 @@ class session {
     const bool several = program_.launches.size() > 1;
     ready r;
     cuda_.require(cuda_.function(&r.function, module, l.kernel.c_str()), ("cuModuleGetFunction " + l.kernel).c_str());
-    if (l.shared > 48U * 1024U) {
+    if (l.shared != 0) {  // static shared memory may bring a block over what needs the attribute
       cuda_.require(cuda_.set_attribute(r.function, 8, static_cast<int>(l.shared)), "cuFuncSetAttribute");
     }
     r.stream = stream_;
@@ -638,7 +655,7 @@ class session {
                                      r.stream,
                                      attributes,
                                      number};
-    cuda_.require(cuda_.launch(&shape, r.function, r.addresses.data(), nullptr), "cuLaunchKernelEx");
+    cuda_.require_begun(cuda_.launch(&shape, r.function, r.addresses.data(), nullptr), l.kernel);
     if (several && !r.is_followed) {
       cuda_.require(cuda_.record(r.done, r.stream), "cuEventRecord");
       cuda_.require(cuda_.wait_event(stream_, r.done, 0), "cuStreamWaitEvent");
@@ -824,6 +841,8 @@ class search {
           with_hangs += t.hangs != hangs ? 1 : 0;
         }
       }
+    } catch (const not_launched&) {
+      throw;
     } catch (const std::runtime_error& e) {
       t.fault = e.what();
     }

@@ -155,6 +155,7 @@ enum class reading : std::uint8_t {
   fence_before_complete_tx,    ///< a release fence releases through `mbarrier.complete_tx`
   multimem_flags,              ///< a flag is the same flag through its multimem address and through its own
   whole_updates_are_observed,  ///< what observes the write of an update comes after its read, too
+  cluster_scope_of_mbarriers,  ///< arrivals and waits that name no scope have the cluster's
   count
 };
 

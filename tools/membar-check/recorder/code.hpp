@@ -58,6 +58,20 @@ void forget_handles();
 [[nodiscard]] bool cuda_begun() noexcept;
 void cuda_begins() noexcept;
 
+/// Loads code with delays, and the program's own code where the driver does not take that.
+template <class Code, class Load>
+CUresult load_delayed(Code own, Code delayed, const Load& load, void (*not_loaded)(Code delayed, int error) noexcept) {
+  const CUresult result = load(delayed);
+  if (result == CUDA_SUCCESS || delayed == own) {
+    return result;
+  }
+  const CUresult result_of_own = load(own);
+  if (result_of_own == CUDA_SUCCESS) {
+    not_loaded(delayed, static_cast<int>(result));
+  }
+  return result_of_own;
+}
+
 template <hook_id Id>
 CUresult on_gone(std::uintptr_t owner) {
   const CUresult result = next<Id>(owner);
@@ -115,7 +129,10 @@ CUresult on_module_enumerate(CUfunction* functions, unsigned count, CUmodule mod
 template <hook_id Id>
 CUresult on_library_load(CUlibrary* library, const void* code, CUjit_option* jit, void** jit_values, unsigned jit_count,
                          CUlibraryOption* options, void** values, unsigned count) {
-  const CUresult result = next<Id>(library, with_delays(code), jit, jit_values, jit_count, options, values, count);
+  const CUresult result = load_delayed(
+      code, with_delays(code),
+      [&](const void* image) { return next<Id>(library, image, jit, jit_values, jit_count, options, values, count); },
+      image_not_loaded);
   if (result == CUDA_SUCCESS && session::get().watches()) {
     quietly([&] { keep_image(*library, code); });
   }
@@ -125,7 +142,10 @@ CUresult on_library_load(CUlibrary* library, const void* code, CUjit_option* jit
 template <hook_id Id>
 CUresult on_library_load_file(CUlibrary* library, const char* path, CUjit_option* jit, void** jit_values, unsigned jit_count,
                               CUlibraryOption* options, void** values, unsigned count) {
-  const CUresult result = next<Id>(library, file_with_delays(path), jit, jit_values, jit_count, options, values, count);
+  const CUresult result = load_delayed(
+      path, file_with_delays(path),
+      [&](const char* file) { return next<Id>(library, file, jit, jit_values, jit_count, options, values, count); },
+      file_not_loaded);
   if (result == CUDA_SUCCESS && session::get().watches()) {
     quietly([&] { keep_image_file(*library, path); });
   }
@@ -134,7 +154,8 @@ CUresult on_library_load_file(CUlibrary* library, const char* path, CUjit_option
 
 template <hook_id Id>
 CUresult on_module_load_file(CUmodule* module, const char* path) {
-  const CUresult result = next<Id>(module, file_with_delays(path));
+  const CUresult result =
+      load_delayed(path, file_with_delays(path), [&](const char* file) { return next<Id>(module, file); }, file_not_loaded);
   if (result == CUDA_SUCCESS && session::get().watches()) {
     quietly([&] { keep_image_file(*module, path); });
   }
@@ -145,7 +166,9 @@ CUresult on_module_load_file(CUmodule* module, const char* path) {
 template <hook_id Id>
 CUresult on_module_load(CUmodule* module, const void* image, std::uintptr_t third, std::uintptr_t fourth,
                         std::uintptr_t fifth) {
-  const CUresult result = next<Id>(module, with_delays(image), third, fourth, fifth);
+  const CUresult result = load_delayed(
+      image, with_delays(image), [&](const void* code) { return next<Id>(module, code, third, fourth, fifth); },
+      image_not_loaded);
   if (result == CUDA_SUCCESS && session::get().watches()) {
     quietly([&] { keep_image(*module, image); });
   }

@@ -131,6 +131,17 @@ void told(const Function& function) noexcept {
   });
 }
 
+/// Takes back the sites of the kernels that this PTX has with delays.
+void not_loaded(std::string_view text, int error) {
+  for (const delayed_kernel& k : asked().kernels) {
+    if (membar::witness::has_constant_delays(text, k.name)) {
+      report({{"kernel", k.name}, {"sites", json::array()}});
+      report({{"problem", "the driver does not load " + k.name + " with delays (CUDA error " + std::to_string(error) +
+                              "), so that the program's own code ran"}});
+    }
+  }
+}
+
 }  // namespace
 
 const void* with_delays(const void* image) noexcept {
@@ -161,6 +172,14 @@ const char* file_with_delays(const char* path) noexcept {
     }
   });
   return result;
+}
+
+void image_not_loaded(const void* delayed, int error) noexcept {
+  told([&] { not_loaded(static_cast<const char*>(delayed), error); });
+}
+
+void file_not_loaded(const char* delayed, int error) noexcept {
+  told([&] { not_loaded(image_of_file(delayed).c_str(), error); });
 }
 
 }  // namespace membar_record

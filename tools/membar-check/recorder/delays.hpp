@@ -11,4 +11,8 @@ namespace membar_record {
 /// The same for a file: its path, or that of a rewritten copy.
 [[nodiscard]] const char* file_with_delays(const char* path) noexcept;
 
+/// The driver did not load what `with_delays` or `file_with_delays` returned, and loaded the program's own code then: the command is told.
+void image_not_loaded(const void* delayed, int error) noexcept;
+void file_not_loaded(const char* delayed, int error) noexcept;
+
 }  // namespace membar_record

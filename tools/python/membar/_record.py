@@ -46,6 +46,8 @@ def variables():
     """The environment of a process in which `record` works."""
     before = os.environ.get("LD_PRELOAD", "")
     result = {"LD_PRELOAD": recorder() + (":" + before if before else ""), "MEMBAR_RECORD_WAITS": "1"}
+    if not os.environ.get("CUPY_CACHE_IN_MEMORY"):
+        result["CUPY_CACHE_IN_MEMORY"] = "1"  # CuPy's cache on disk has machine code only
     flags = os.environ.get("XLA_FLAGS", "")
     if "--xla_dump_to=" in flags:
         result["MEMBAR_RECORD_XLA"] = flags.partition("--xla_dump_to=")[2].partition(" ")[0]
