@@ -42,10 +42,11 @@ def random_program(seed):
         if source.random() < 0.2:
             program.append(BARRIER)
         else:
-            rule = source.choice(["own", "own", *RULES])
+            rule = source.choice(["own", "own", "of_another_block", *RULES])
             first = source.choice([0, 0, 8, BLOCKS // 2, BLOCKS - 1])
             writes = source.random() < (0.5 if rule == "own" else 0.15)
-            program.append(Access(writes, rule, source.choice([1, 2, 3, 4, 16, 33]), first))
+            constant = source.choice([1, 3, 8, 8, 8, 16, 33])  # 8: between neighbouring parts, which are in one batch
+            program.append(Access(writes, rule, constant, first))
     return program
 
 
@@ -94,7 +95,7 @@ def answer(checker, folder, jobs):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("checker")
-    parser.add_argument("--count", type=int, default=20)
+    parser.add_argument("--count", type=int, default=40)
     parser.add_argument("--from", dest="first", type=int, default=0)
     options = parser.parse_args()
     wrong = racy = 0

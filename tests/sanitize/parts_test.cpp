@@ -142,6 +142,16 @@ TEST(parts, are_no_parts_once_blocks_race) {
   expect_same(p, one);
 }
 
+TEST(parts, are_no_parts_where_one_reads_what_another_one_writes) {
+  const large_launches p(
+      {"xor.b32 %r6, %r2, 1024;mul.wide.u32 %rd2, %r6, 4;mov.u64 %rd3, cells;add.u64 %rd3, %rd3, %rd2;"
+       "setp.ne.u32 %p0, %r0, 0;@%p0 bra D;ld.global.u32 %r7, [%rd3];st.global.u32 [%rd0], %r7;D:"});
+  const sanitize::sanitize_result one = p.run(1);
+  EXPECT_EQ(counts_of(one).count(check_status::race), 1U);
+  EXPECT_EQ(one.counts.parts, 0U);
+  expect_same(p, one);
+}
+
 TEST(parts, are_no_parts_where_blocks_use_atomics) {
   const large_launches p({"atom.relaxed.gpu.global.add.u32 %r6, [x], 1;st.global.u32 [%rd0], %r6;"});
   const sanitize::sanitize_result one = p.run(1);
