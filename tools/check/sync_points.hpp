@@ -306,21 +306,16 @@ class sync_points {
     if (i.destinations == 0) {
       return {};
     }
-    if (i.code == op::shuffle) {
-      return shuffled(thread, s, arrivals, wrong);
-    }
     std::uint64_t ballot = 0;
-    for (const graph_event* a : arrivals) {
-      ballot |= a->value.low != 0 ? lane_bit(a->thread) : 0;
+    std::size_t yes = 0;
+    for (std::size_t k = 0; i.code != op::shuffle && k < arrivals.size(); ++k) {
+      ballot |= arrivals[k]->value.low != 0 ? lane_bit(arrivals[k]->thread) : 0;
+      yes += arrivals[k]->value.low != 0 ? 1U : 0U;
     }
-    if (std::any_of(arrivals.begin(), arrivals.end(), [](auto* a) { return a->value.unknown; })) {
+    if (i.code != op::shuffle && std::any_of(arrivals.begin(), arrivals.end(), [](auto* a) { return a->value.unknown; })) {
       return {0, 0, true};
     }
     const auto count = static_cast<std::size_t>(arrivals.size());
-    std::size_t yes = 0;
-    for (const graph_event* a : arrivals) {
-      yes += a->value.low != 0 ? 1U : 0U;
-    }
     switch (i.code) {
       case op::block_barrier:
         return {i.mode == 1 ? yes : i.mode == 2 ? (yes == count ? 1U : 0U) : (yes != 0 ? 1U : 0U), 0};
@@ -342,6 +337,18 @@ class sync_points {
           lowest = std::min(lowest, lane_bit(a->thread));
         }
         return {static_cast<std::uint64_t>(std::countr_zero(lowest)), lowest == lane_bit(thread) ? 1U : 0U};
+      }
+      case op::shuffle: {
+        const auto [from, inside] = lane_read(thread, s);
+        for (const graph_event* a : arrivals) {
+          if (lane_bit(a->thread) == std::uint64_t{1} << static_cast<unsigned>(from)) {
+            return {a->value.low, inside ? 1U : 0U, a->value.unknown};
+          }
+        }
+        // a lane that does not take part: the value is undefined, and harmless only where nothing reads it
+        wrong = "'" + i.text + "' reads from lane " + std::to_string(from) + ", which does not take part" +
+                (model::at(threads_, thread).block_size() % 32 == 0 ? "" : ": launch whole warps");
+        return {};
       }
       default:
         return {};
@@ -423,21 +430,6 @@ class sync_points {
     const int from = mode == 1 ? lane - by : mode == 2 ? lane + by : mode == 3 ? lane ^ by : (lane & segment) | (by & ~segment);
     const bool inside = mode == 1 ? from >= highest : from <= highest;
     return {inside ? from : lane, inside};
-  }
-
-  /// What a shuffle gives `thread`.
-  [[nodiscard]] wide_value shuffled(int thread, const thread_state& s, const std::vector<const graph_event*>& arrivals,
-                                    std::string& wrong) const {
-    const auto [from, inside] = lane_read(thread, s);
-    for (const graph_event* a : arrivals) {
-      if (lane_bit(a->thread) == std::uint64_t{1} << static_cast<unsigned>(from)) {
-        return {a->value.low, inside ? 1U : 0U, a->value.unknown};
-      }
-    }
-    // a lane that does not take part: the value is undefined, and harmless only where nothing reads it
-    wrong = "'" + model::at(machines_, thread).at(s).text + "' reads from lane " + std::to_string(from) +
-            ", which does not take part" + (model::at(threads_, thread).block_size() % 32 == 0 ? "" : ": launch whole warps");
-    return {};
   }
 
   /// The sync point of these lanes at the `activemask` `pc`.
