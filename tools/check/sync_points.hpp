@@ -315,17 +315,15 @@ class sync_points {
       return {};
     }
     std::uint64_t ballot = 0;
-    for (const graph_event* a : arrivals) {
-      ballot |= a->value.low != 0 ? lane_bit(a->thread) : 0;
+    std::size_t yes = 0;
+    for (std::size_t k = 0; i.code != op::shuffle && k < arrivals.size(); ++k) {
+      ballot |= arrivals[k]->value.low != 0 ? lane_bit(arrivals[k]->thread) : 0;
+      yes += arrivals[k]->value.low != 0 ? 1U : 0U;
     }
     if (i.code != op::shuffle && std::any_of(arrivals.begin(), arrivals.end(), [](auto* a) { return a->value.unknown; })) {
       return {0, 0, true};
     }
     const auto count = static_cast<std::size_t>(arrivals.size());
-    std::size_t yes = 0;
-    for (const graph_event* a : arrivals) {
-      yes += a->value.low != 0 ? 1U : 0U;
-    }
     switch (i.code) {
       case op::block_barrier:
         return {i.mode == 1 ? yes : i.mode == 2 ? (yes == count ? 1U : 0U) : (yes != 0 ? 1U : 0U), 0};

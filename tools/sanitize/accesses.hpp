@@ -139,7 +139,7 @@ class memory_events {
   /// cannot know that it has begun, it counts as begun once a thread of the own block has read a value that another block has
   /// written.
   [[nodiscard]] bool is_alive(lane& l, const object& o, int number) {
-    const block& other = *state_.by_number[static_cast<std::size_t>(number)];
+    const block& other = *state_.by_number.at(number);
     const bool begun = l.home->has_heard ||
                        l.known.base.has_some(other.first_key, other.first_key + other.launch->keys_of_block - 1) ||
                        l.cluster_waits > 0;
@@ -200,8 +200,8 @@ class memory_events {
       constexpr model::every_rule rules{};
       const model::place there = state_.place_of(o.key);
       const model::place& here = l.home->context_of(l).where;
-      return o.is_strong() && state_.accesses[o.number()]->bytes == a.bytes && model::includes(rules, a.scope, here, there) &&
-             model::includes(rules, o.scope(), there, here);
+      return o.is_strong() && state_.numbered->all[o.number()]->bytes == a.bytes &&
+             model::includes(rules, a.scope, here, there) && model::includes(rules, o.scope(), there, here);
     }
     return false;
   }

@@ -23,13 +23,16 @@ inline constexpr thread_time end_of_time = 0x7fffffff;
 
 namespace detail {
 
+struct clock_node_pool;
+
 struct clock_node {
+  clock_node_pool* pool = nullptr;  ///< that it belongs to
   std::uint32_t users = 1;
   std::uint32_t most = 0;  ///< no time below the node is later
   std::uint64_t child[16] = {};
 };
 
-/// The nodes of the clocks of one host thread.
+/// The nodes of the clocks of one run, or of a part of it.
 struct clock_node_pool {
   std::vector<clock_node*> chunks{};
   clock_node* free = nullptr;
@@ -43,8 +46,8 @@ struct clock_node_pool {
     }
   }
   [[nodiscard]] clock_node* take() {
-    constexpr std::size_t count = 1024;
     if (free == nullptr) {
+      const std::size_t count = chunks.empty() ? 64 : 1024;  // parts of a run need few
       clock_node* const chunk = new clock_node[count];
       chunks.push_back(chunk);
       for (std::size_t k = 0; k < count; ++k) {
@@ -54,6 +57,7 @@ struct clock_node_pool {
     ++live;
     clock_node* const result = free;
     free = reinterpret_cast<clock_node*>(result->child[0]);
+    result->pool = this;
     result->users = 1;
     result->most = 0;
     return result;
@@ -66,9 +70,29 @@ struct clock_node_pool {
 
 }  // namespace detail
 
-/// A map from keys to times. The clocks of one host thread share nodes, and no other host thread may use them.
+using clock_nodes = detail::clock_node_pool;
+
+/// A map from keys to times. Clocks share nodes. A host thread creates nodes in one pool at a time and only reads the nodes of other pools, which
+/// must not change meanwhile.
 class clock {
  public:
+  /// Lets the clocks of this thread of the host have new nodes in `pool`, and keys of so many levels, for as long as this object is there.
+  class using_nodes {
+   public:
+    using_nodes(clock_nodes& pool, int levels) noexcept
+        : before_(std::exchange(pool_, &pool)), levels_before_(std::exchange(levels_, levels)) {}
+    using_nodes(const using_nodes&) = delete;
+    using_nodes& operator=(const using_nodes&) = delete;
+    ~using_nodes() {
+      pool_ = before_;
+      levels_ = levels_before_;
+    }
+
+   private:
+    clock_nodes* before_;
+    int levels_before_;
+  };
+
   clock() = default;
   clock(const clock& other) noexcept : root_(retained(other.root_)) {}
   clock(clock&& other) noexcept : root_(std::exchange(other.root_, 0)) {}
@@ -85,6 +109,7 @@ class clock {
 
   /// Limits keys to less than 16 to the power of `levels`, for all clocks that this host thread creates from now on.
   static void use_levels(int levels) noexcept { levels_ = levels; }
+  [[nodiscard]] static int levels() noexcept { return levels_; }
   /// Returns the number of levels that `keys` keys need.
   [[nodiscard]] static int levels_for(std::uint64_t keys) noexcept {
     int levels = 1;
@@ -135,9 +160,16 @@ class clock {
     release(mine);
   }
 
-  /// Returns the number of nodes on this host thread.
-  [[nodiscard]] static std::uint64_t nodes() noexcept { return pool_.live; }
-  static constexpr std::uint64_t node_bytes = 136;
+  /// Returns the same clock in the current pool: nodes of other pools are copied.
+  [[nodiscard]] clock adopted() const {
+    clock result;
+    result.root_ = adopted(root_);
+    return result;
+  }
+
+  /// Returns the number of nodes in this host thread's pool.
+  [[nodiscard]] static std::uint64_t nodes() noexcept { return pool().live; }
+  static constexpr std::uint64_t node_bytes = 144;
 
  private:
   /// 0: no time is known; an odd number: a time; otherwise: a node
@@ -151,18 +183,28 @@ class clock {
   [[nodiscard]] static slot time_slot(thread_time t) noexcept { return (std::uint64_t{t} << 1U) | 1U; }
   [[nodiscard]] static node* node_in(slot s) noexcept { return reinterpret_cast<node*>(s); }
   [[nodiscard]] static bool is_node(slot s) noexcept { return s != 0 && !is_time(s) && s != no_base; }
+  [[nodiscard]] static clock_nodes& pool() noexcept {
+    if (pool_ == nullptr) {
+      thread_local clock_nodes first;
+      pool_ = &first;
+    }
+    return *pool_;
+  }
+  /// Whether this thread counts the users of a node.
+  [[nodiscard]] static bool is_counted(slot s) noexcept { return is_node(s) && node_in(s)->pool == pool_; }
+  [[nodiscard]] static bool is_unshared(slot s) noexcept { return is_counted(s) && node_in(s)->users == 1; }
   static slot retained(slot s) noexcept {
-    if (is_node(s)) {
+    if (is_counted(s)) {
       ++node_in(s)->users;
     }
     return s;
   }
   static void release(slot s) noexcept {
-    if (is_node(s) && --node_in(s)->users == 0) {
+    if (is_counted(s) && --node_in(s)->users == 0) {
       for (const slot c : node_in(s)->child) {
         release(c);
       }
-      pool_.give(node_in(s));
+      pool_->give(node_in(s));
     }
   }
   [[nodiscard]] static thread_time most_in(slot s) noexcept { return is_node(s) ? node_in(s)->most : time_in(s); }
@@ -170,10 +212,10 @@ class clock {
 
   /// Makes `s` a node that nothing else uses.
   static node* owned(slot& s) {
-    if (is_node(s) && node_in(s)->users == 1) {
+    if (is_unshared(s)) {
       return node_in(s);
     }
-    node* const n = pool_.take();
+    node* const n = pool().take();
     n->most = most_in(s);
     for (unsigned k = 0; k < 16; ++k) {
       n->child[k] = retained(child_of(s, k));
@@ -232,7 +274,7 @@ class clock {
     for (unsigned k = 0; k < 16; ++k) {
       const slot theirs = child_of(b, k);
       const slot before = base == no_base ? no_base : child_of(base, k);
-      if (is_node(a) && node_in(a)->users == 1) {
+      if (is_unshared(a)) {
         changed = join(node_in(a)->child[k], theirs, before) || changed;
         continue;
       }
@@ -262,7 +304,7 @@ class clock {
     if (is_time(a) && is_time(b)) {
       return std::min(a, b);
     }
-    node* const n = pool_.take();
+    node* const n = pool().take();
     for (unsigned k = 0; k < 16; ++k) {
       n->child[k] = met(child_of(a, k), child_of(b, k));
       n->most = std::max(n->most, most_in(n->child[k]));
@@ -270,7 +312,19 @@ class clock {
     return reinterpret_cast<slot>(n);
   }
 
-  static inline thread_local detail::clock_node_pool pool_{};
+  [[nodiscard]] static slot adopted(slot s) {
+    if (!is_node(s) || node_in(s)->pool == &pool()) {
+      return retained(s);
+    }
+    node* const n = pool().take();
+    n->most = node_in(s)->most;
+    for (unsigned k = 0; k < 16; ++k) {
+      n->child[k] = adopted(node_in(s)->child[k]);
+    }
+    return reinterpret_cast<slot>(n);
+  }
+
+  static inline thread_local clock_nodes* pool_ = nullptr;
   static inline thread_local int levels_ = 1;
   slot root_ = 0;
 };

@@ -192,7 +192,7 @@ class asynchronous_operations {
     const auto& context = b.contexts.front();
     const int first = b.number - static_cast<int>(context.cluster_rank);
     for (int n = first; n < first + static_cast<int>(context.cluster_blocks); ++n) {
-      const block* const other = state_.by_number[static_cast<std::size_t>(n)];
+      const block* const other = state_.by_number.at(n);
       if (other != nullptr) {
         visible_.memory.insert(visible_.memory.end(), other->described.begin(), other->described.end());
       }

@@ -48,7 +48,7 @@ class meetings {
     }
     const bool of_block = i.code == check::op::block_barrier || i.code == check::op::block_arrive;
     meeting_point& at = point_of(b, number, of_block ? -1 : l.local / 32);
-    if (of_block && std::find(at.arrived.begin(), at.arrived.end(), l.local) != at.arrived.end()) {
+    if (of_block && at.has(l.local)) {
       out_.add(check_status::undefined,
                "thread " + out_.number_of(l) + " arrives at barrier " + std::to_string(check::sync_points::number_of(number)) +
                    " a second time, and nothing orders this arrival after the end of the first phase",
@@ -64,7 +64,7 @@ class meetings {
     l.arrival.arrives = true;
     l.arrival.pc = l.state->pc;
     l.arrival.value = b.points->brought(l.local, *l.state);
-    at.arrived.push_back(l.local);
+    at.add(l.local);
     if (i.code == check::op::block_arrive) {
       arrivals_[{&b, l.local, number}] = {orders_.released(l, thread_scope::block), l.arrival};
       go_on_(l, {});
@@ -125,7 +125,7 @@ class meetings {
         return p;
       }
     }
-    b.meetings.push_back({number, warp, {}});
+    b.meetings.push_back({number, warp, {}, {}});
     return b.meetings.back();
   }
 
@@ -157,21 +157,16 @@ class meetings {
     if (p.warp < 0 && warps == 0 && static_cast<int>(p.arrived.size()) < b.alive) {
       return false;
     }
-    std::uint32_t come[32] = {};  // the arrived lanes of each warp
-    int warps_come = 0;
-    for (const int t : p.arrived) {
-      warps_come += come[t / 32] == 0 ? 1 : 0;
-      come[t / 32] |= 1U << (static_cast<unsigned>(t) % 32U);
-    }
-    if (warps_come < warps) {
+    const auto& come = p.lanes;
+    if (std::count_if(come.begin(), come.end(), [](std::uint32_t lanes) { return lanes != 0; }) < warps) {
       return false;
     }
     const std::uint32_t mask = p.warp < 0 ? ~0U : static_cast<std::uint32_t>(p.number);
     const int first = p.warp < 0 ? 0 : 32 * p.warp;
     for (int t = first; t < (p.warp < 0 ? size : std::min(size, first + 32)); ++t) {
-      const std::uint32_t bit = 1U << (static_cast<unsigned>(t) % 32U);
-      const bool takes_part = (mask & bit) != 0 && (warps == 0 || come[t / 32] != 0);
-      if (takes_part && (come[t / 32] & bit) == 0 && !is_gone(b, t)) {
+      const bool takes_part =
+          (mask & meeting_point::bit_of(t)) != 0 && (warps == 0 || come[static_cast<std::size_t>(t / 32)] != 0);
+      if (takes_part && !p.has(t) && !is_gone(b, t)) {
         return false;
       }
     }

@@ -30,7 +30,9 @@ class thread_order {
     h.serial = ++state_.serials;
     h.known = std::make_shared<knowledge>(l.known);
     h.known->base.raise(l.key, l.time);
-    h.known->begun.raise(l.key, l.time);
+    if (state_.has_mbarriers) {
+      h.known->begun.raise(l.key, l.time);
+    }
     ++l.time;
     return h;
   }
@@ -155,6 +157,9 @@ class thread_order {
     if ((word.last[0].what & stamp::synchronizes) != 0) {
       word.last[0].what &= ~stamp::synchronizes;
       state_.cells.erase(address);
+      if (state_.is_part) {
+        state_.dropped_cells.push_back(address);
+      }
     }
   }
 

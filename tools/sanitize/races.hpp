@@ -58,7 +58,7 @@ class race_detector {
       const std::uint64_t from = a.address > word ? a.address - word : 0;
       const std::uint64_t to = end - word < 4 ? end - word : 4;
       const auto bytes = static_cast<std::uint32_t>(((1U << to) - 1) & ~((1U << from) - 1));
-      touch(o.cell_at(word), who, a, bytes);
+      touch(o.accessed_cell(word, a.writes), who, a, bytes);
     }
   }
 
@@ -196,8 +196,8 @@ class race_detector {
 
   /// Returns whether an access belongs to a copy whose completion its thread awaits by groups, such as cp.async.
   [[nodiscard]] bool is_small_copy(const stamp& s) const noexcept {
-    return s.key >= state_.first_copy && state_.accesses[s.number()]->completes == model::completion::group &&
-           state_.accesses[s.number()]->via == model::proxy::generic;
+    return s.key >= state_.first_copy && state_.numbered->all[s.number()]->completes == model::completion::group &&
+           state_.numbered->all[s.number()]->via == model::proxy::generic;
   }
   /// Returns whether a strong read has read the value of write `k` of a word or of a later write. The read is by a thread of
   /// the block, or it happens before the next event according to `known`.
@@ -217,7 +217,7 @@ class race_detector {
   /// morally strong.
   [[nodiscard]] unsigned after_own_update(const cell& c, const stamp& o) const noexcept {
     for (unsigned n = 1; n < 4; ++n) {
-      const check::op code = c.last[n].key == o.key ? state_.accesses[c.last[n].number()]->code : check::op::load;
+      const check::op code = c.last[n].key == o.key ? state_.numbered->all[c.last[n].number()]->code : check::op::load;
       if ((code == check::op::atomic || code == check::op::reduction) && c.last[n].time >= o.time) {
         return n + 1;
       }
@@ -238,7 +238,7 @@ class race_detector {
 
   /// Reports that `o` and the access conflict and are unordered.
   void meets(const cell& c, unsigned k, const stamp& o, const stamp& mine, const accessor& who, const access& a) {
-    const check::instruction& other = *state_.accesses[o.number()];
+    const check::instruction& other = *state_.numbered->all[o.number()];
     if (o.is_strong() && mine.is_strong() && other.bytes == a.bytes &&
         (o.what & (stamp::bytes_mask | stamp::via_mask)) == (mine.what & (stamp::bytes_mask | stamp::via_mask))) {
       constexpr model::every_rule rules{};
@@ -282,7 +282,7 @@ class race_detector {
     return result;
   }
   [[nodiscard]] shown_access shown(const stamp& o, std::uint64_t address, std::uint64_t word) const {
-    const check::instruction& i = *state_.accesses[o.number()];
+    const check::instruction& i = *state_.numbered->all[o.number()];
     shown_access result{o.key, o.number(), {}};
     result.event.kind = o.is_write() ? model::event_kind::write : model::event_kind::read;
     result.event.strong = o.is_strong();

@@ -136,6 +136,19 @@ class reporter {
     }
   }
 
+  /// Adds the findings of a part of the run.
+  void add(std::vector<sanitizer_finding> found) {
+    for (sanitizer_finding& f : found) {
+      const auto [at, is_new] = found_.try_emplace(f.key);
+      if (is_new) {
+        order_.push_back(f.key);
+        at->second = std::move(f);
+      } else {
+        at->second.count += f.count;
+      }
+    }
+  }
+
   /// Returns a thread's name and number in words.
   [[nodiscard]] std::string number_of(const lane& l) const {
     return std::to_string(state_.context_of(state_.actor_of(l.key)).number_in_program);
@@ -208,7 +221,7 @@ class reporter {
   /// Returns the place of an access in its kernel. For an asynchronous operation, this is where it was started.
   [[nodiscard]] std::int32_t pc_of(const shown_access& a) const {
     const actor who = state_.actor_of(a.key);
-    return static_cast<std::int32_t>(a.number - state_.first_access.at(who.launch->plan->request.kernel.get()));
+    return static_cast<std::int32_t>(a.number - state_.numbered->first.at(who.launch->plan->request.kernel.get()));
   }
 
   sanitizer_finding& add(std::uint64_t key, const std::shared_ptr<check::program>& view, check_status status,

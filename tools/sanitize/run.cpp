@@ -5,6 +5,7 @@
 #include <sanitize/fast_code.hpp>
 #include <sanitize/meetings.hpp>
 #include <sanitize/orders.hpp>
+#include <sanitize/parts.hpp>
 #include <sanitize/queue.hpp>
 #include <sanitize/races.hpp>
 #include <sanitize/reporter.hpp>
@@ -12,6 +13,7 @@
 #include <sanitize/run_state.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -43,7 +45,7 @@ class lane_watch {
   /// Executes instructions until the next event. Returns false if the thread is at the head of a loop, or has executed too
   /// many.
   [[nodiscard]] bool hurries(check::thread_state& s) {
-    const std::vector<fast_instruction>& code = lane_.home->launch->fast;
+    const std::vector<fast_instruction>& code = *lane_.home->launch->fast;
     if (code.empty() || machine_.has_unknown_values(s)) {
       return true;
     }
@@ -156,22 +158,32 @@ class lane_watch {
 class schedule_run {
  public:
   schedule_run(const check::program& p, const std::vector<check::planned_launch>& plans, std::uint64_t seed,
-               const sanitize_options& options)
-      : state_(p, plans, seed, options),
-        out_(state_),
-        races_(state_, out_),
-        orders_(state_),
-        memory_(state_, out_, races_, orders_),
-        meetings_(state_, out_, orders_, [this](lane& l, check::wide_value given) { go_on(l, given); }),
-        queue_(state_.random, seed, threads_of(plans)) {
-    constexpr std::uint64_t few[] = {2, 8, 32};
-    at_once_ = seed <= 1 ? 8 : few[state_.random.below(3)];
-    at_once_ = threads_of(plans) <= 4096 && (seed % 2 == 0 || seed <= 1) ? ~std::uint64_t{0} : at_once_;
+               const sanitize_options& options, crew& all)
+      : crew_(&all), state_(p, plans, seed, options), queue_(state_.random, seed, threads_of(plans)) {
+    const std::uint64_t threads = threads_of(plans);
+    begin_schedule(threads);
+    for (launch_run& l : state_.launches) {
+      l.in_parts = threads > few_threads && l.plan->blocks > blocks_of_part(l) && may_run_in_parts(state_, l);
+    }
+  }
+
+  /// A part of a schedule: `seed` is its own.
+  schedule_run(schedule_run& whole, std::uint64_t seed, const part_blocks& of, part_result& result)
+      : state_(whole.state_, seed, of, result.pages),
+        queue_(state_.random, state_.schedule,
+               (of.end - of.first) * state_.launches[static_cast<std::size_t>(of.launch)].plan->block_size),
+        pages_(&result.pages),
+        most_instructions_(state_.how.most_instructions - whole.state_.instructions) {
+    const launch_run& l = state_.launches[static_cast<std::size_t>(of.launch)];
+    begin_schedule((of.end - of.first) * l.plan->block_size);
   }
 
   void run() {
     start_blocks();
     while (!state_.stopped) {
+      if (queue_.empty() && running_.empty() && run_parts()) {
+        continue;
+      }
       if (queue_.empty() && !wake()) {
         break;
       }
@@ -188,11 +200,26 @@ class schedule_run {
     }
   }
 
+  /// Moves what a part has done to `result`.
+  void finish_part(const part_blocks& of, part_result& result) {
+    launch_run& l = state_.launches[static_cast<std::size_t>(of.launch)];
+    result.whole = !state_.stopped && !state_.stalled && l.ended == of.end;
+    result.end = std::move(l.end);
+    result.dropped_cells = std::move(state_.dropped_cells);
+    result.found = out_.take();
+    result.instructions = state_.instructions;
+    result.accesses = state_.accesses_made;
+    result.writes = state_.writes;
+  }
+
   [[nodiscard]] bool is_whole() const {
     return !state_.stopped &&
            std::all_of(state_.launches.begin(), state_.launches.end(), [](const launch_run& l) { return l.is_over(); });
   }
   [[nodiscard]] run_state& state() noexcept { return state_; }
+  [[nodiscard]] std::uint64_t parts() const noexcept { return parts_; }
+  /// The nodes of clocks that the parts of a batch had at their ends, at most.
+  [[nodiscard]] std::uint64_t most_nodes_of_parts() const noexcept { return most_nodes_of_parts_; }
   void record(recorded_schedule& to) noexcept { state_.recorded = &to; }
   [[nodiscard]] reporter& out() noexcept { return out_; }
 
@@ -205,14 +232,121 @@ class schedule_run {
     return sum;
   }
 
+  static constexpr std::uint64_t few_threads = 4096;
+
+  void begin_schedule(std::uint64_t threads) {
+    constexpr std::uint64_t few[] = {2, 8, 32};
+    at_once_ = state_.schedule <= 1 ? 8 : few[state_.random.below(3)];
+    at_once_ = threads <= few_threads && (state_.schedule % 2 == 0 || state_.schedule <= 1) ? ~std::uint64_t{0} : at_once_;
+  }
+
+  // ---- parts of a schedule
+
+  [[nodiscard]] static std::uint64_t blocks_of_part(const launch_run& l) noexcept {
+    constexpr std::uint64_t threads = 1024;
+    return std::max<std::uint64_t>(threads / std::max<std::uint64_t>(l.plan->block_size, 1), 1);
+  }
+
+  /// Runs the blocks of a launch in parts, while these do not communicate. False if there is no such launch that may begin.
+  bool run_parts() {
+    const auto at = std::find_if(state_.launches.begin(), state_.launches.end(),
+                                 [&](const launch_run& l) { return l.in_parts && l.started < l.plan->blocks && may_begin(l); });
+    if (at == state_.launches.end()) {
+      return false;
+    }
+    launch_run& l = *at;
+    begin(l);
+    find_code(l, 0);
+    constexpr std::uint64_t most = 64;          // parts of a batch
+    constexpr std::uint64_t pages = 1U << 15U;  // about, of a batch
+    std::uint64_t parts = 2;
+    while (l.in_parts && l.started < l.plan->blocks && !state_.stopped) {
+      const std::uint64_t made = run_batch(l, parts);
+      parts = std::min({most, 2 * parts, std::max<std::uint64_t>(pages * parts / std::max<std::uint64_t>(made, 1), 1)});
+    }
+    if (l.is_over()) {
+      end_launch(l);
+    }
+    start_blocks();
+    return true;
+  }
+
+  /// Runs so many parts of a launch, whose blocks run together from now on if these communicate. The pages of all parts.
+  std::uint64_t run_batch(launch_run& l, std::uint64_t parts) {
+    const std::uint64_t each = blocks_of_part(l);
+    const std::uint64_t end = std::min(l.plan->blocks, l.started + each * parts);
+    part_results results(static_cast<std::size_t>((end - l.started + each - 1) / each));
+    std::atomic<bool> failed = false;
+    crew_->perform(results.size(), [&, levels = clock::levels()](std::size_t k) {
+      const std::uint64_t first = l.started + k * each;
+      results[k] = std::make_unique<part_result>();
+      if (!failed) {
+        run_part({l.plan->number, first, std::min(end, first + each)}, *results[k], levels);
+        failed = failed || !results[k]->whole;
+      }
+    });
+    const auto key_of = [&](std::uint64_t block) { return l.first_key + static_cast<thread_key>(block * l.keys_of_block); };
+    page_merge merge(results, *crew_, key_of(l.started), key_of(end) - 1);
+    std::uint64_t instructions = state_.instructions;
+    for (const auto& r : results) {
+      instructions += r->instructions;
+    }
+    if (failed || instructions > state_.how.most_instructions || merge.communicate()) {
+      l.in_parts = false;
+      return 0;
+    }
+    merge.perform();
+    std::uint64_t nodes = 0;
+    for (const auto& r : results) {
+      join(l, *r);
+      nodes += r->nodes.live;
+    }
+    most_nodes_of_parts_ = std::max(most_nodes_of_parts_, nodes);
+    parts_ += results.size();
+    l.launching += end - l.started;
+    l.started = l.ended = end;
+    return merge.pages();
+  }
+
+  void run_part(const part_blocks& of, part_result& result, int levels) noexcept {
+    try {
+      const clock::using_nodes own(result.nodes, levels);
+      constexpr std::uint64_t mixed = 0x9e3779b97f4a7c15U;
+      const auto number = static_cast<std::uint64_t>(of.launch) << 40U | of.first;
+      schedule_run one(*this, (state_.schedule + 1) * mixed ^ (number + 1) * 0xbf58476d1ce4e5b9U, of, result);
+      one.run();
+      one.finish_part(of, result);
+    } catch (...) {
+      result.whole = false;  // the blocks run together, and fail there again
+    }
+  }
+
+  void join(launch_run& l, part_result& r) {
+    knowledge end;
+    end.base = r.end.base.adopted();
+    end.begun = r.end.begun.adopted();
+    l.end.join(end, true);
+    for (const std::uint64_t address : r.dropped_cells) {
+      state_.cells.erase(address);
+    }
+    out_.add(std::move(r.found));
+    state_.instructions += r.instructions;
+    state_.accesses_made += r.accesses;
+    state_.writes += r.writes;
+    state_.last_change = state_.instructions;
+  }
+
   // ---- blocks
 
   /// Abandons a schedule that takes too long.
   void check_limits() {
+    if (pages_ != nullptr && pages_->are_too_many()) {
+      state_.stop();
+    }
     constexpr std::uint64_t each = 1'000'000;  // instructions of each running thread during which memory does not change
     constexpr std::uint64_t few = 32;          // a thread that works alone may read a lot
     const std::uint64_t idle = each * (queue_.size() + spinning_.size() + few);
-    if (state_.instructions > state_.how.most_instructions) {
+    if (state_.instructions > most_instructions_) {
       out_.add(check_status::gave_up, "the schedule took more than " + std::to_string(state_.how.most_instructions) +
                                           " instructions: raise the limit with --limit=N");
       state_.stop();
@@ -240,8 +374,8 @@ class schedule_run {
   void start_blocks() {
     for (launch_run& l : state_.launches) {
       const auto group = static_cast<std::uint64_t>(std::max(l.plan->request.cluster, 1));
-      while (l.started < l.plan->blocks && running_of(l) + group <= std::max(group, std::min(at_once_, resident(l))) &&
-             may_begin(l)) {
+      while (l.started < l.until && !l.in_parts && running_of(l) + group <= std::max(group, std::min(at_once_, resident(l))) &&
+             (state_.is_part || may_begin(l))) {
         begin(l);
         for (std::uint64_t k = 0; k < group; ++k) {
           start(l);
@@ -273,6 +407,15 @@ class schedule_run {
     known.cross(~0U);  // the boundary of a kernel joins the proxies
   }
 
+  /// Finds what the threads of a launch share.
+  static void find_code(launch_run& l, std::uint64_t block) {
+    if (l.registers == nullptr) {
+      const check::thread_context c = check::context_of(*l.plan, block, 0);
+      l.registers = check::register_use_of(c, !c.where.host);
+      l.fast = std::make_shared<const std::vector<fast_instruction>>(fast_code_of(*c.kernel, c.parameters));
+    }
+  }
+
   void start(launch_run& l) {
     const auto size = static_cast<std::size_t>(l.plan->block_size);
     std::unique_ptr<block> made = free_.empty() ? std::make_unique<block>() : std::move(free_.back());
@@ -281,6 +424,7 @@ class schedule_run {
     }
     block& b = *made;
     const std::uint64_t index = l.started++;
+    find_code(l, index);
     const bool fits = b.launch == &l;  // otherwise it was used for another launch, or is new
     b.launch = &l;
     b.index = index;
@@ -306,10 +450,6 @@ class schedule_run {
     }
     for (std::size_t t = 0; t < size; ++t) {
       check::thread_context c = check::context_of(*l.plan, index, t);
-      if (l.registers == nullptr) {
-        l.registers = check::register_use_of(c, !c.where.host);
-        l.fast = fast_code_of(*c.kernel, c.parameters);
-      }
       c.registers = l.registers;
       c.number_in_program = static_cast<int>(t);
       fits ? static_cast<void>(b.contexts[t] = std::move(c)) : b.contexts.push_back(std::move(c));
@@ -322,7 +462,7 @@ class schedule_run {
       b.states = std::make_unique_for_overwrite<std::byte[]>(size * stride(b.machines.front()));
       b.lanes = std::vector<lane>(size);
     }
-    state_.by_number[static_cast<std::size_t>(b.number)] = &b;
+    state_.by_number.set(b.number, &b);
     begin_lanes(b);
     running_.emplace(&b, std::move(made));
   }
@@ -383,13 +523,13 @@ class schedule_run {
     }
     ++l.ended;
     l.launching += b.launched_dependents ? 0 : 1;
-    if (l.is_over()) {
-      l.end.base.raise(l.first_key, l.first_key + static_cast<thread_key>(l.plan->blocks * l.keys_of_block) - 1, end_of_time);
+    if (l.is_over() && !state_.is_part) {
+      end_launch(l);
     }
     ++state_.writes;
     const auto it = running_.find(&b);
     if (b.contexts.front().cluster_blocks == 1) {
-      state_.by_number[static_cast<std::size_t>(b.number)] = nullptr;
+      state_.by_number.set(b.number, nullptr);
       free_.push_back(std::move(it->second));
     } else {
       kept_.push_back(std::move(it->second));  // others of its cluster may still access its memory
@@ -397,6 +537,9 @@ class schedule_run {
     running_.erase(it);
     wake_waiting();
     start_blocks();
+  }
+  static void end_launch(launch_run& l) {
+    l.end.base.raise(l.first_key, l.first_key + static_cast<thread_key>(l.plan->blocks * l.keys_of_block) - 1, end_of_time);
   }
   void wake_waiting() {
     for (lane* const w : std::exchange(waiting_, {})) {
@@ -762,7 +905,7 @@ class schedule_run {
     const int first = b.number - static_cast<int>(b.contexts.front().cluster_rank);
     bool some = false;
     for (int k = 0; k < static_cast<int>(b.contexts.front().cluster_blocks); ++k) {
-      const block* const other = state_.by_number[static_cast<std::size_t>(first + k)];
+      const block* const other = state_.by_number.at(first + k);
       if (other == nullptr) {
         return;
       }
@@ -784,13 +927,18 @@ class schedule_run {
     }
   }
 
+  crew* crew_ = nullptr;  ///< null: this is a part
   run_state state_;
-  reporter out_;
-  race_detector races_;
-  thread_order orders_;
-  memory_events memory_;
-  meetings meetings_;
+  reporter out_{state_};
+  race_detector races_{state_, out_};
+  thread_order orders_{state_};
+  memory_events memory_{state_, out_, races_, orders_};
+  meetings meetings_{state_, out_, orders_, [this](lane& l, check::wide_value given) { go_on(l, given); }};
   thread_queue queue_;
+  std::uint64_t parts_ = 0;
+  std::uint64_t most_nodes_of_parts_ = 0;
+  const private_pages* pages_ = nullptr;  ///< of a part
+  std::uint64_t most_instructions_ = state_.how.most_instructions;
   check::stack_arena arena_{};
   asynchronous_operations copies_{state_, out_, races_, orders_, arena_};
   std::uint64_t at_once_ = 8;  ///< the number of blocks of a launch that run at once
@@ -828,7 +976,11 @@ std::vector<sanitizer_finding> findings_of(schedule_run& one, const check::check
       one.out().add(check_status::violated, std::move(broken));
     }
   }
-  counts = {1, one.state().instructions, one.state().accesses_made, clock::nodes() * clock::node_bytes};
+  counts.schedules = 1;
+  counts.instructions = one.state().instructions;
+  counts.accesses = one.state().accesses_made;
+  counts.clock_bytes = (clock::nodes() + one.most_nodes_of_parts()) * clock::node_bytes;
+  counts.parts = one.parts();
   return one.out().take();
 }
 
@@ -836,15 +988,16 @@ std::vector<sanitizer_finding> findings_of(schedule_run& one, const check::check
 
 std::vector<sanitizer_finding> run_schedule(const check::program& p, const std::vector<check::planned_launch>& launches,
                                             const check::check_property& property, std::uint64_t seed,
-                                            const sanitize_options& options, sanitize_statistics& counts) {
-  schedule_run one(p, launches, seed, options);
+                                            const sanitize_options& options, crew& all, sanitize_statistics& counts) {
+  schedule_run one(p, launches, seed, options, all);
   return findings_of(one, property, counts);
 }
 
 check::replayed_schedule schedule_of(const check::program& p, const std::vector<check::planned_launch>& launches,
                                      const check::check_property& property, const sanitizer_finding& f,
                                      const sanitize_options& options) {
-  schedule_run one(p, launches, f.seed, options);
+  crew alone;
+  schedule_run one(p, launches, f.seed, options, alone);
   recorded_schedule recorded{f.key, {}};
   one.record(recorded);
   sanitize_statistics counts;

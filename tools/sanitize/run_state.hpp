@@ -60,10 +60,53 @@ struct recorded_schedule {
   std::uint64_t last_change = 0;  ///< as in `run_state`
 };
 
+/// The instructions of all kernels have numbers, by which stamps name them.
+struct numbered_instructions {
+  explicit numbered_instructions(const check::program& p) {
+    for (const auto& kernel : p.kernels) {
+      first[kernel.get()] = static_cast<std::uint32_t>(all.size());
+      for (const check::instruction& i : kernel->code) {
+        all.push_back(&i);
+      }
+    }
+  }
+  std::unordered_map<const check::kernel_code*, std::uint32_t> first{};
+  std::vector<const check::instruction*> all{};
+};
+
+/// The blocks that run, by their numbers among all blocks.
+class block_table {
+ public:
+  block_table() = default;
+  block_table(int first, int count) : first_(first), blocks_(static_cast<std::size_t>(count), nullptr) {}
+  /// Null if the block does not run.
+  [[nodiscard]] block* at(std::int64_t number) const noexcept {
+    const auto k = static_cast<std::uint64_t>(number - first_);
+    return k < blocks_.size() ? blocks_[static_cast<std::size_t>(k)] : nullptr;
+  }
+  void set(int number, block* b) { blocks_.at(static_cast<std::size_t>(number - first_)) = b; }
+
+ private:
+  int first_ = 0;
+  std::vector<block*> blocks_{};
+};
+
+/// The blocks of a launch that a part of a run executes.
+struct part_blocks {
+  int launch = 0;
+  std::uint64_t first = 0;
+  std::uint64_t end = 0;
+};
+
 struct run_state {
   run_state(const check::program& p, const std::vector<check::planned_launch>& plans, std::uint64_t seed,
             const sanitize_options& options)
-      : checked(p), how(options), random(seed), schedule(seed), memory(p.memory) {
+      : checked(p),
+        how(options),
+        random(seed),
+        schedule(seed),
+        memory(p.memory),
+        numbered(std::make_shared<const numbered_instructions>(p)) {
     std::uint64_t keys = 16;
     int blocks = 0;
     int threads = 0;
@@ -84,16 +127,44 @@ struct run_state {
     first_copy = next_copy = static_cast<thread_key>(keys);
     constexpr std::uint64_t most_copies = std::uint64_t{1} << 24U;
     clock::use_levels(clock::levels_for(keys + (wide ? most_copies : 0)));
-    by_number.resize(static_cast<std::size_t>(blocks), nullptr);
-    for (const auto& kernel : p.kernels) {
-      first_access[kernel.get()] = static_cast<std::uint32_t>(accesses.size());
-      for (const check::instruction& i : kernel->code) {
-        accesses.push_back(&i);
-      }
-    }
+    has_mbarriers = std::any_of(numbered->all.begin(), numbered->all.end(),
+                                [](const check::instruction* i) { return i->mbarrier == check::mbarrier_op::init; });
+    by_number = block_table(0, blocks);
     for (launch_run& l : launches) {
-      l.first_access = first_access.at(l.plan->request.kernel.get());
+      l.first_access = numbered->first.at(l.plan->request.kernel.get());
+      l.until = l.plan->blocks;
     }
+  }
+
+  /// A part of `whole`: some blocks of a launch, with their own seed. The part reads `whole` and does not change it.
+  run_state(run_state& whole, std::uint64_t seed, const part_blocks& of, private_pages& pages)
+      : checked(whole.checked),
+        how(whole.how),
+        random(seed),
+        schedule(whole.schedule),
+        memory(whole.memory, pages),
+        numbered(whole.numbered),
+        has_mbarriers(whole.has_mbarriers),
+        first_copy(whole.first_copy),
+        next_copy(whole.next_copy),
+        is_part(true) {
+    for (const launch_run& theirs : whole.launches) {
+      launch_run& l = launches.emplace_back();
+      l.plan = theirs.plan;
+      l.first_key = theirs.first_key;
+      l.first_thread = theirs.first_thread;
+      l.keys_of_block = theirs.keys_of_block;
+      l.first_access = theirs.first_access;
+      l.has_begin = true;
+    }
+    const launch_run& theirs = whole.launches[static_cast<std::size_t>(of.launch)];
+    launch_run& l = launches[static_cast<std::size_t>(of.launch)];
+    l.registers = theirs.registers;
+    l.fast = theirs.fast;
+    l.begin = theirs.begin;
+    l.started = l.ended = of.first;
+    l.until = of.end;
+    by_number = block_table(l.plan->first_block + static_cast<int>(of.first), static_cast<int>(of.end - of.first));
   }
 
   /// Returns whether an author with this knowledge may precede the end of the launches before a programmatic dependent.
@@ -107,7 +178,7 @@ struct run_state {
 
   /// Returns the number of an instruction, as stamps contain it.
   [[nodiscard]] std::uint32_t number_of(const check::kernel_code& kernel, std::int32_t pc) const {
-    return first_access.at(&kernel) + static_cast<std::uint32_t>(pc);
+    return numbered->first.at(&kernel) + static_cast<std::uint32_t>(pc);
   }
 
   [[nodiscard]] object* find(std::uint64_t address, std::uint64_t bytes) noexcept {
@@ -115,8 +186,7 @@ struct run_state {
       return memory.find(address, bytes);
     }
     const std::uint64_t window = address >= check::tensor_window ? check::tensor_window : check::shared_window;
-    const std::uint64_t number = (address - window) >> 32U;
-    block* const b = number < by_number.size() ? by_number[static_cast<std::size_t>(number)] : nullptr;
+    block* const b = by_number.at(static_cast<std::int64_t>((address - window) >> 32U));
     return b == nullptr ? nullptr : b->find(address, bytes);
   }
 
@@ -188,11 +258,13 @@ struct run_state {
   std::uint64_t schedule;
   global_memory memory;
   std::deque<launch_run> launches{};
-  std::vector<block*> by_number{};
-  std::unordered_map<const check::kernel_code*, std::uint32_t> first_access{};
-  std::vector<const check::instruction*> accesses{};
+  block_table by_number{};
+  std::shared_ptr<const numbered_instructions> numbered;
   std::unordered_map<std::uint64_t, sync_cell> cells{};
-  bool wide = false;  ///< some kernel starts asynchronous operations
+  std::vector<std::uint64_t>
+      dropped_cells{};         ///< of a part: addresses at which it has ended what strong writes before it have left
+  bool wide = false;           ///< some kernel starts asynchronous operations
+  bool has_mbarriers = false;  ///< some kernel initializes one
   thread_key first_copy = 0;
   thread_key next_copy = 0;
   std::vector<std::pair<thread_key, std::uint32_t>> copy_owner{};  ///< for each operation: its thread, and the instruction
@@ -204,6 +276,7 @@ struct run_state {
   recorded_schedule* recorded = nullptr;
   bool stopped = false;
   bool stalled = false;  ///< some thread is stalled
+  bool is_part = false;
 };
 
 }  // namespace membar::sanitize

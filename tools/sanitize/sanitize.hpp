@@ -39,7 +39,7 @@ struct observed_event {
 struct sanitize_options {
   std::uint64_t schedules = 10;
   std::uint64_t seed = 1;                            ///< the seed of the first schedule
-  int jobs = 1;                                      ///< the number of schedules that run at the same time
+  int jobs = 1;                                      ///< the number of host threads, which run schedules and parts of schedules
   std::uint64_t most_instructions = 20'000'000'000;  ///< the limit for one schedule
   bool stop_at_first = false;                        ///< stop after the first schedule with a finding
   model::other_readings readings{};                  ///< the choices where the PTX ISA is ambiguous: docs/readings.md
@@ -53,6 +53,7 @@ struct sanitize_statistics {
   std::uint64_t instructions = 0;
   std::uint64_t accesses = 0;
   std::uint64_t clock_bytes = 0;  ///< the maximum over the schedules
+  std::uint64_t parts = 0;        ///< groups of blocks that ran separately
 };
 
 struct sanitize_result {

@@ -95,6 +95,7 @@ struct lane {
   stand where = stand::queued;
   std::uint16_t local = 0;  ///< its number in the block
   std::uint32_t priority = 0;
+  std::uint64_t place = 0;  ///< in the queue of threads that can continue, where these have priorities
   knowledge known{};
   std::unique_ptr<thread_orders> orders{};
   std::vector<started_operation> operations{};  ///< operations that it has not waited for
@@ -138,6 +139,16 @@ struct meeting_point {
   std::uint64_t number = 0;
   int warp = -1;  ///< -1: it belongs to the block
   std::vector<int> arrived{};
+  std::array<std::uint32_t, 32> lanes{};  ///< of each warp, those that have arrived
+
+  void add(int thread) {
+    arrived.push_back(thread);
+    lanes[static_cast<std::size_t>(thread / 32)] |= bit_of(thread);
+  }
+  [[nodiscard]] bool has(int thread) const noexcept {
+    return (lanes[static_cast<std::size_t>(thread / 32)] & bit_of(thread)) != 0;
+  }
+  [[nodiscard]] static std::uint32_t bit_of(int thread) noexcept { return 1U << (static_cast<unsigned>(thread) % 32U); }
 };
 
 struct launch_run;
@@ -184,14 +195,16 @@ struct launch_run {
   std::uint32_t keys_of_block = 16;
   std::uint32_t first_access = 0;  ///< the number of its kernel's first instruction
   std::uint64_t started = 0;       ///< the number of blocks started
+  std::uint64_t until = 0;         ///< the first block that is not started: the number of blocks, unless this is a part of a run
   std::uint64_t ended = 0;
   std::uint64_t launching = 0;  ///< the number of blocks that have ended or launched the dependents
   std::shared_ptr<const check::register_use> registers{};
-  std::vector<fast_instruction> fast{};
+  std::shared_ptr<const std::vector<fast_instruction>> fast{};
   knowledge begin{};  ///< the knowledge with which all threads begin
   knowledge end{};    ///< the knowledge of all threads that have ended
   clock last_end{};   ///< the knowledge of the last thread that has ended
   bool has_begin = false;
+  bool in_parts = false;  ///< its blocks run in parts, as they have not communicated so far
 
   [[nodiscard]] bool is_over() const noexcept { return ended == plan->blocks; }
 };
