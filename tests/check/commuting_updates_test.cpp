@@ -383,6 +383,15 @@ TEST(check_merges_updates, and_sees_that_a_wait_for_another_bit_never_ends) {
   EXPECT_EQ(status_of("0x40000000"), check_status::hang);
 }
 
+TEST(check_merges_updates, and_compares_no_states_before_a_branch_on_a_hidden_result) {
+  const std::string announces = "red.release.gpu.global.add.u32 [x], 1;\n";
+  const std::string waits =
+      "atom.add.relaxed.gpu.global.u32 %r1, [y], 1;\nadd.s32 %r1, %r1, 1;\n"
+      "L: ld.acquire.gpu.global.u32 %r2, [x];\nsetp.lt.u32 %p1, %r2, %r1;\n@%p1 bra L;\nst.global.u32 [z], %r2;\n";
+  EXPECT_EQ(ptx_program({announces, waits}).explore().status, check_status::verified);
+  EXPECT_EQ(ptx_program({waits}).explore().status, check_status::hang);
+}
+
 TEST(check_merges_updates, which_reads_pass_over_on_random_programs) {
   drawn stream(4);
   tally t;
@@ -437,6 +446,42 @@ TEST(check_merges_updates, of_blocks_on_random_programs) {
   std::cout << "blocks: executions " << t.apart << ", merged " << t.merged << ", clean " << t.clean << ", found " << t.found
             << "\n";
   EXPECT_GT(t.clean, 350);
+  EXPECT_GT(t.apart, t.merged);
+}
+
+/// A wait of a thread: for a bit of x or y, or for a value that a register bounds, which may come from an update.
+std::string wait_of(drawn& stream, int number) {
+  const std::string label = "L" + std::to_string(number);
+  const std::string bound = "%r" + std::to_string(stream.below(4));
+  return label + ": ld." + stream.pick({"relaxed", "acquire"}) + ".gpu.global.u32 %r4, [" + stream.pick({"x", "y"}) + "];\n" +
+         stream.pick({"and.b32 %r5, %r4, 1;\nsetp.ne.u32 %p4, %r5, 0;\n", "and.b32 %r5, %r4, 6;\nsetp.ne.u32 %p4, %r5, 0;\n",
+                      "setp.gt.u32 %p4, %r4, " + bound + ";\n", "setp.ge.u32 %p4, %r4, " + bound + ";\n"}) +
+         "@!%p4 bra " + label + ";\n";
+}
+
+TEST(check_merges_updates, around_waits_on_random_programs) {
+  drawn stream(5);
+  tally t;
+  for (int n = 0; n < 300; ++n) {
+    std::vector<std::string> bodies;
+    std::string text;
+    for (int thread = 0; thread < 3; ++thread) {
+      const std::string first = stream.access(n % 8 == 0);
+      const std::string body = first + (thread == 0 ? stream.access(false) : wait_of(stream, thread));
+      bodies.push_back(body + drawn::result(thread));
+      text += body + "--\n";
+    }
+    ptx_program p(bodies);
+    check::program whole = p.get();
+    compare(whole, p.address("wide"), 12, text, t);
+    if (testing::Test::HasFailure()) {
+      return;
+    }
+  }
+  std::cout << "waits: executions " << t.apart << ", merged " << t.merged << ", clean " << t.clean << ", found " << t.found
+            << "\n";
+  EXPECT_GT(t.clean, 50);
+  EXPECT_GT(t.found, 50);
   EXPECT_GT(t.apart, t.merged);
 }
 
