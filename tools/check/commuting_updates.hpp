@@ -86,6 +86,14 @@ class exact_sum {
   std::vector<double> sizes_{};  ///< of those that are not 0
 };
 
+/// Whether a kernel of a program has a `fence.sc`.
+[[nodiscard]] inline bool has_sequential_fence(const program& checked) {
+  return std::any_of(checked.kernels.begin(), checked.kernels.end(), [](const auto& k) {
+    return std::any_of(k->code.begin(), k->code.end(),
+                       [](const instruction& i) { return i.code == op::fence && i.order == memory_order::seq_cst; });
+  });
+}
+
 /// Finds updates that commute in an execution.
 class commuting_updates {
  public:
@@ -95,12 +103,7 @@ class commuting_updates {
   [[nodiscard]] bool begins_again() const noexcept { return begins_again_; }
 
   /// From now on reads pass over read-modify-writes that change nothing for their thread.
-  void look_past_updates() {
-    const auto is_sequential = [](const instruction& i) { return i.code == op::fence && i.order == memory_order::seq_cst; };
-    const auto& kernels = state_.checked.kernels;
-    looks_past_ = std::none_of(kernels.begin(), kernels.end(),
-                               [&](const auto& k) { return std::any_of(k->code.begin(), k->code.end(), is_sequential); });
-  }
+  void look_past_updates() { looks_past_ = !has_sequential_fence(state_.checked); }
 
   /// Whether a read of `r` would be the same after write `w` as after what `w` follows: `r` is a test of an mbarrier, whose phase `w` does not
   /// complete, or `w` leads the thread of `r` to where the value before would have led it.

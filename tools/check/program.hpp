@@ -204,6 +204,7 @@ struct check_options {
   bool merge_updates = false;
   bool cut_decided_rounds =
       true;  ///< of a loop in which threads wait together, as soon as one has brought what decides the round
+  bool read_unused_once = true;         ///< explore a weak read whose value its thread never uses with one write only
   std::uint64_t random_executions = 0;  ///< if not 0: as many, with seeds from `seed` on, in place of all executions
   std::uint64_t seed = 1;
   const replayed_schedule* replayed = nullptr;  ///< if not null: the execution of this order, in place of all executions

@@ -125,6 +125,7 @@ class repairer {
     std::vector<repair> found;
     for (const std::vector<code_edit>& strongest : solutions_) {
       std::vector<code_edit> edits = strongest;
+      drop_needless(edits);
       for (std::size_t k = 0; k < edits.size(); ++k) {
         static_cast<void>(weaken(edits, k, true));
       }
@@ -150,6 +151,20 @@ class repairer {
     }
     buffering_ = before;
     left_out_ = left_out_ || spent();
+  }
+
+  /// Takes away changes without which the program verifies as well. There may be some beside a barrier, because a barrier is tried only for
+  /// findings that it may prevent, and other changes may lead from the first finding to one of these.
+  void drop_needless(std::vector<code_edit>& edits) {
+    const bool has_barrier =
+        std::any_of(edits.begin(), edits.end(), [&](const code_edit& e) { return model::at(sites_, e.site).gap; });
+    for (std::size_t k = edits.size(); has_barrier && edits.size() > 1 && k > 0 && !spent(); --k) {
+      std::vector<code_edit> fewer = edits;
+      fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(k) - 1);
+      if (explored(fewer).status == check_status::verified) {
+        edits = std::move(fewer);
+      }
+    }
   }
 
   /// Changes with what they cost.
@@ -372,15 +387,17 @@ class repairer {
     return breaks;
   }
 
-  /// Two places of a kernel between which a barrier may order accesses of the same block.
+  /// Two places of a kernel between which a barrier may order accesses of the same block; without one of them, everything after or before
+  /// the other.
   struct stretch {
     int kernel = 0;
-    int from = 0;
-    int to = 0;
+    int from = -1;
+    int to = -1;
   };
 
   /// The gaps in which a barrier may order what is to blame: of a race between the accesses, or between an access and a write or a read by which
-  /// another thread of its block hands on that it was done; of other findings all.
+  /// another thread of its block hands on that it was done, or, if that is not known, after the first access and before the second; of other
+  /// findings all.
   [[nodiscard]] std::vector<int> gaps_between(const finding& f) {
     std::vector<stretch> stretches;
     const auto add = [&](const trace_event& x, const trace_event& y, bool either_way) {
@@ -402,6 +419,11 @@ class repairer {
       } else if (h.read != nullptr) {
         add(*h.first, *h.write, false);
         add(*h.read, *h.second, false);
+      } else if (h.first != nullptr) {
+        const auto [k, from] = edited_.origin(h.first->thread, h.first->event.pc);
+        const auto [other, to] = edited_.origin(h.second->thread, h.second->event.pc);
+        stretches.push_back({k, from, -1});
+        stretches.push_back({other, -1, to});
       }
     }
     std::vector<int> result;
@@ -409,8 +431,9 @@ class repairer {
       const code_site& site = model::at(sites_, s);
       const bool between = site.gap && std::any_of(stretches.begin(), stretches.end(), [&](const stretch& way) {
                              return std::any_of(site.places.begin(), site.places.end(), [&](const auto& place) {
-                               return place.first == way.kernel && reaches(way.kernel, way.from + 1, place.second) &&
-                                      reaches(way.kernel, place.second, way.to);
+                               return place.first == way.kernel &&
+                                      (way.from < 0 || reaches(way.kernel, way.from + 1, place.second)) &&
+                                      (way.to < 0 || reaches(way.kernel, place.second, way.to));
                              });
                            });
       if (between || (site.gap && all && result.size() < most_gaps)) {

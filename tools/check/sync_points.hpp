@@ -298,9 +298,8 @@ class sync_points {
     return sync_point < warp_sync_point ? static_cast<int>(sync_point >> some_warps_shift & warps_mask) : 0;
   }
 
-  /// What `thread` is given: its first and second destination. `wrong` becomes a sentence for a value that is undefined.
-  [[nodiscard]] wide_value result(int thread, const thread_state& s, const std::vector<const graph_event*>& arrivals,
-                                  std::string& wrong) const {
+  /// What `thread` is given: its first and second destination.
+  [[nodiscard]] wide_value result(int thread, const thread_state& s, const std::vector<const graph_event*>& arrivals) const {
     const machine& m = model::at(machines_, thread);
     const instruction& i = m.at(s);
     if (i.destinations == 0) {
@@ -347,10 +346,8 @@ class sync_points {
             return {a->value.low, inside ? 1U : 0U, a->value.unknown};
           }
         }
-        // a lane that does not take part: the value is undefined, and harmless only where nothing reads it
-        wrong = "'" + i.text + "' reads from lane " + std::to_string(from) + ", which does not take part" +
-                (model::at(threads_, thread).block_size() % 32 == 0 ? "" : ": launch whole warps");
-        return {};
+        // Source: PTX ISA, "shfl.sync": the result is undefined if the lane that is read from does not take part
+        return {0, inside ? 1U : 0U, true};
       }
       default:
         return {};
