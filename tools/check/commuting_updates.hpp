@@ -91,6 +91,14 @@ class exact_sum {
   std::vector<double> sizes_{};  ///< the nonzero absolute values
 };
 
+/// Returns whether a kernel of a program has a `fence.sc`.
+[[nodiscard]] inline bool has_sequential_fence(const program& checked) {
+  return std::any_of(checked.kernels.begin(), checked.kernels.end(), [](const auto& k) {
+    return std::any_of(k->code.begin(), k->code.end(),
+                       [](const instruction& i) { return i.code == op::fence && i.order == memory_order::seq_cst; });
+  });
+}
+
 /// Finds commuting updates in an execution.
 class commuting_updates {
  public:
@@ -100,12 +108,7 @@ class commuting_updates {
   [[nodiscard]] bool begins_again() const noexcept { return begins_again_; }
 
   /// From now on, reads skip read-modify-writes that change nothing for the reading thread.
-  void look_past_updates() {
-    const auto is_sequential = [](const instruction& i) { return i.code == op::fence && i.order == memory_order::seq_cst; };
-    const auto& kernels = state_.checked.kernels;
-    looks_past_ = std::none_of(kernels.begin(), kernels.end(),
-                               [&](const auto& k) { return std::any_of(k->code.begin(), k->code.end(), is_sequential); });
-  }
+  void look_past_updates() { looks_past_ = !has_sequential_fence(state_.checked); }
 
   /// Returns whether a read `r` would have the same effect after write `w` as after the write that `w` follows: `r` is a test
   /// of an mbarrier whose phase `w` does not complete, or `w` leads the thread of `r` to the same state as the previous value.

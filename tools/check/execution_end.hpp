@@ -30,7 +30,7 @@ class execution_end {
     const auto& events = model::at(g.threads, t).events;
     for (int n = state_of(g, t).waits_from; n < model::count_of(events); ++n) {
       const graph_event& e = *model::at(events, n);
-      if (e.kind != event_kind::read) {
+      if (e.kind != event_kind::read || e.discarded) {
         continue;
       }
       const auto& order = model::at(g.order, e.location);

@@ -62,6 +62,7 @@ class explorer {
   explorer(const program& checked, const check_property& property, const check_options& options, kept_apart& apart)
       : property_(property), options_(options), state_(checked, options.readings), updates_(state_, apart) {
     state_.replayed = options.replayed;
+    reads_unused_once_ = options.read_unused_once && !has_sequential_fence(checked);
     if (merges_updates()) {
       for (machine& m : state_.machines) {
         m.merge_updates(apart);
@@ -328,6 +329,12 @@ class explorer {
     --g.next_stamp;
   }
 
+  /// Returns whether `r` is explored with a single write: it is a weak read whose value its thread never uses. The thread does the same whichever
+  /// write the read takes its value from, and the read orders nothing. The oldest write that it may read rules out nothing, because all that
+  /// precedes that write in causality is already there when the read is added. A `fence.sc` may order a write before the read without causality, and
+  /// then no read is explored this way.
+  [[nodiscard]] bool reads_once(const graph_event& r) const noexcept { return reads_unused_once_ && r.discarded; }
+
   /// Returns the positions in coherence of the writes from which a read may take its value, the newest first. In random mode it
   /// returns one of them: read-modify-writes and half of the other reads read the newest write.
   void find_sources(const graph& g, const graph_event& r, int oldest, int newest, std::vector<int>& places) {
@@ -337,6 +344,8 @@ class explorer {
       places.push_back(r.rmw || chosen(2) == 0 ? newest : newest - chosen(newest - oldest + 1));
     } else if (r.update != 0) {
       places.push_back(newest);
+    } else if (reads_once(r)) {
+      places.push_back(oldest);
     } else if (merges_updates() && r.mbarrier == mbarrier_op::test) {
       updates_.find_sources(g, r, oldest, places);
     } else {
@@ -401,7 +410,8 @@ class explorer {
     for (int n = state_of(g, t).waits_from; n < model::count_of(events); ++n) {
       const graph_event& r = *model::at(events, n);
       const bool own = r.kind == event_kind::write || (r.source != nullptr && waiting_together::is_of_round(g, *r.source));
-      if (r.kind == event_kind::fence || r.kind == event_kind::barrier || (own && waiting_together::has_come_back(g, t))) {
+      if (r.kind == event_kind::fence || r.kind == event_kind::barrier || r.discarded ||
+          (own && waiting_together::has_come_back(g, t))) {
         continue;
       }
       if (r.kind != event_kind::read || r.mixed) {
@@ -434,7 +444,7 @@ class explorer {
   /// threads wait together fails. No write changes `e` later. Executions in which it reads later values show everything that
   /// this one does.
   [[nodiscard]] bool fails_by_the_past(const graph& g, const graph_event& e) {
-    return options_.cut_decided_rounds && !e.rmw && !e.mixed && has_missed_the_latest(g, e) &&
+    return options_.cut_decided_rounds && !e.rmw && !e.mixed && !e.discarded && has_missed_the_latest(g, e) &&
            together_.is_decided_to_come_back(g, e.thread);
   }
 
@@ -528,7 +538,8 @@ class explorer {
     const std::uint16_t* const past = updates_.past_of(w);
     for (int k = 0; k < model::count_of(reads) && !state_.stopped(); ++k) {
       const graph_event& r = *model::at(reads, k);
-      if (r.thread == w.thread || precedes(r, past) || (w.update != 0 && r.update != 0) || updates_.is_passed_over(g, w, r)) {
+      if (r.thread == w.thread || reads_once(r) || precedes(r, past) || (w.update != 0 && r.update != 0) ||
+          updates_.is_passed_over(g, w, r)) {
         continue;
       }
       change_read(g, r, w, past);
@@ -589,6 +600,9 @@ class explorer {
     }
     if (!writes && e.kind != event_kind::read) {
       return !state_.points.has_chosen_lanes(g, e, previous);
+    }
+    if (!writes && reads_once(e)) {
+      return true;
     }
     const auto& reads = model::at(g.reads, e.location);
     const bool read = writes && std::any_of(reads.begin(), reads.end(), [&](auto* r) {
@@ -731,6 +745,7 @@ class explorer {
   std::vector<std::unique_ptr<graph>> graphs_{};
   std::size_t graphs_used_ = 0;
   std::vector<const graph_event*> scratch_{};
+  bool reads_unused_once_ = false;
   std::vector<int> keep_{};
   std::vector<int> alone_{};
   std::uintptr_t stack_begin_ = 0;

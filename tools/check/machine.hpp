@@ -802,8 +802,9 @@ class machine {
     return std::memcmp(local(s), local(then), 2 * local_bytes()) == 0;
   }
 
+  /// Whether two states are alike in all that can still matter. Before a choice, which need not be at an event, that is not known.
   [[nodiscard]] bool is_same(thread_state& s, const thread_state& as) const noexcept {
-    return s.status == as.status && s.pc == as.pc && s.part == as.part && same(s, as);
+    return s.status == as.status && s.pc == as.pc && s.part == as.part && !s.choosing && !as.choosing && same(s, as);
   }
 
   /// Stops at the head of a loop.

@@ -6,6 +6,7 @@
 #include <check/exploration_state.hpp>
 #include <check/graph.hpp>
 #include <check/program.hpp>
+#include <check/trace.hpp>
 #include <membar/model/array.hpp>
 
 #include <cstddef>
@@ -73,7 +74,8 @@ class memory_bytes {
         state_.rules.follow(e, *latest);
       } else if (!here.initialised) {
         state_.report_of(g, e.thread, check_status::uninitialised,
-                         "thread " + std::to_string(e.thread) + " reads memory that was never written");
+                         "thread " + std::to_string(e.thread) + " may read " + place_text(state_.checked, at) +
+                             " before anything is written to it");
         return false;
       } else {
         const memory_object& o = *state_.locations.object_of(at, 1);

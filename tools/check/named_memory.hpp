@@ -50,7 +50,7 @@ template <class Names>
   const std::size_t distance = litmus_files::edit_distance(word, nearest);
   return nearest.empty() || distance >= word.size() || distance > std::max<std::size_t>(2, word.size() / 2)
              ? std::string()
-             : "; did you mean " + membar_tools::quote(nearest) + "?";
+             : "; did you mean '" + membar_tools::shortened(nearest, 160) + "'?";  // template arguments make long names
 }
 
 /// Does the same for memory. If no name is similar, it lists all names.

@@ -211,6 +211,7 @@ struct check_options {
   bool merge_updates = false;
   /// of a loop in which threads wait together, as soon as one of them has brought the value that decides the iteration
   bool cut_decided_rounds = true;
+  bool read_unused_once = true;  ///< explores a weak read whose value its thread never uses with only one write
   /// if not 0: explores this number of random executions, with seeds starting at `seed`, instead of all executions
   std::uint64_t random_executions = 0;
   std::uint64_t seed = 1;

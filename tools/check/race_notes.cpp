@@ -57,7 +57,7 @@ class synchronization {
   [[nodiscard]] std::string place(const trace_event& e) const { return place_of(program_, e.thread, *e.at); }
 
   /// Returns the last read, by the second access's thread or otherwise by its block, of a value that the first one's thread or
-  /// block has written.
+  /// block has written. A flag, which both access strongly, is preferred to other locations.
   void find_flag() {
     const bool one_block = block_of(first_->thread) == block_of(second_->thread);
     int best = 0;
@@ -71,7 +71,8 @@ class synchronization {
       const bool by_reader = r.thread == second_->thread && r.number < second_->number;
       const bool for_writer = !one_block && w.thread != first_->thread && block_of(w.thread) == block_of(first_->thread);
       const bool for_reader = !one_block && r.thread != second_->thread && block_of(r.thread) == block_of(second_->thread);
-      const int rank = (by_writer ? 2 : for_writer ? 1 : -9) + (by_reader ? 2 : for_reader ? 1 : -9);
+      const int strong = w.event.strong && r.event.strong ? 4 : 0;
+      const int rank = strong + (by_writer ? 2 : for_writer ? 1 : -9) + (by_reader ? 2 : for_reader ? 1 : -9);
       if (rank >= best && rank > 0 && w.event.address != first_->event.address) {
         best = rank;
         write_ = &w;

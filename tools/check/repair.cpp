@@ -126,6 +126,7 @@ class repairer {
     std::vector<repair> found;
     for (const std::vector<code_edit>& strongest : solutions_) {
       std::vector<code_edit> edits = strongest;
+      drop_needless(edits);
       for (std::size_t k = 0; k < edits.size(); ++k) {
         static_cast<void>(weaken(edits, k, true));
       }
@@ -151,6 +152,20 @@ class repairer {
     }
     buffering_ = before;
     left_out_ = left_out_ || spent();
+  }
+
+  /// Removes changes without which the program also verifies. A set with a barrier may contain such changes, because the search tries a barrier
+  /// only for findings that it may prevent, and other changes may lead from the first finding to one of these.
+  void drop_needless(std::vector<code_edit>& edits) {
+    const bool has_barrier =
+        std::any_of(edits.begin(), edits.end(), [&](const code_edit& e) { return model::at(sites_, e.site).gap; });
+    for (std::size_t k = edits.size(); has_barrier && edits.size() > 1 && k > 0 && !spent(); --k) {
+      std::vector<code_edit> fewer = edits;
+      fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(k) - 1);
+      if (explored(fewer).status == check_status::verified) {
+        edits = std::move(fewer);
+      }
+    }
   }
 
   /// Changes with their costs.
@@ -377,15 +392,17 @@ class repairer {
     return breaks;
   }
 
-  /// Two positions in a kernel between which a barrier may order accesses of the same block.
+  /// Two positions in a kernel between which a barrier may order accesses of the same block. If one is missing, the barrier may be anywhere after or
+  /// before the other.
   struct stretch {
     int kernel = 0;
-    int from = 0;
-    int to = 0;
+    int from = -1;
+    int to = -1;
   };
 
   /// Returns the gaps in which a barrier may order the events to blame. For a race, these are between the accesses, or between
-  /// an access and a write or read by which another thread of its block signals its completion; for other findings, all gaps.
+  /// an access and a write or read by which another thread of its block signals its completion, or, if that event is not known, after the
+  /// first access and before the second; for other findings, all gaps.
   [[nodiscard]] std::vector<int> gaps_between(const finding& f) {
     std::vector<stretch> stretches;
     const auto add = [&](const trace_event& x, const trace_event& y, bool either_way) {
@@ -407,6 +424,11 @@ class repairer {
       } else if (h.read != nullptr) {
         add(*h.first, *h.write, false);
         add(*h.read, *h.second, false);
+      } else if (h.first != nullptr) {
+        const auto [k, from] = edited_.origin(h.first->thread, h.first->event.pc);
+        const auto [other, to] = edited_.origin(h.second->thread, h.second->event.pc);
+        stretches.push_back({k, from, -1});
+        stretches.push_back({other, -1, to});
       }
     }
     std::vector<int> result;
@@ -414,8 +436,9 @@ class repairer {
       const code_site& site = model::at(sites_, s);
       const bool between = site.gap && std::any_of(stretches.begin(), stretches.end(), [&](const stretch& way) {
                              return std::any_of(site.places.begin(), site.places.end(), [&](const auto& place) {
-                               return place.first == way.kernel && reaches(way.kernel, way.from + 1, place.second) &&
-                                      reaches(way.kernel, place.second, way.to);
+                               return place.first == way.kernel &&
+                                      (way.from < 0 || reaches(way.kernel, way.from + 1, place.second)) &&
+                                      (way.to < 0 || reaches(way.kernel, place.second, way.to));
                              });
                            });
       if (between || (site.gap && all && result.size() < most_gaps)) {

@@ -306,9 +306,8 @@ class sync_points {
     return sync_point < warp_sync_point ? static_cast<int>(sync_point >> some_warps_shift & warps_mask) : 0;
   }
 
-  /// Returns the result for `thread`: its first and second destination. `wrong` receives a sentence for an undefined value.
-  [[nodiscard]] wide_value result(int thread, const thread_state& s, const std::vector<const graph_event*>& arrivals,
-                                  std::string& wrong) const {
+  /// Returns the result for `thread`: its first and second destination.
+  [[nodiscard]] wide_value result(int thread, const thread_state& s, const std::vector<const graph_event*>& arrivals) const {
     const machine& m = model::at(machines_, thread);
     const instruction& i = m.at(s);
     if (i.destinations == 0) {
@@ -353,10 +352,8 @@ class sync_points {
             return {a->value.low, inside ? 1U : 0U, a->value.unknown};
           }
         }
-        // for a lane that does not take part, the value is undefined, which is harmless only if nothing reads it
-        wrong = "'" + i.text + "' reads from lane " + std::to_string(from) + ", which does not take part" +
-                (model::at(threads_, thread).block_size() % 32 == 0 ? "" : ": launch whole warps");
-        return {};
+        // Source: PTX ISA, "shfl.sync": the result is undefined if the source lane does not take part
+        return {0, inside ? 1U : 0U, true};
       }
       default:
         return {};

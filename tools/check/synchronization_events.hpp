@@ -119,7 +119,7 @@ class synchronization_events {
           }
         }
       }
-      seen = state_.points.result(t, s, arrivals, wrong);
+      seen = state_.points.result(t, s, arrivals);
     }
     if (!wrong.empty()) {
       state_.report_of(g, t, check_status::gave_up, "thread " + std::to_string(t) + ": " + wrong);

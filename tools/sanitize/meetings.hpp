@@ -208,13 +208,7 @@ class meetings {
   void give(block& b, const std::vector<lane*>& waiting, const std::vector<const check::graph_event*>& arrivals) {
     std::vector<check::wide_value> given;
     for (const lane* l : waiting) {
-      std::string wrong;
-      given.push_back(b.points->result(l->local, *l->state, arrivals, wrong));
-      if (!wrong.empty()) {
-        out_.add(check_status::gave_up, "thread " + out_.number_of(*l) + ": " + wrong, *l);
-        state_.stop();
-        return;
-      }
+      given.push_back(b.points->result(l->local, *l->state, arrivals));
     }
     for (std::size_t k = 0; k < waiting.size(); ++k) {
       go_on_(*waiting[k], given[k]);
