@@ -57,7 +57,7 @@ struct read_number {
   static std::string text() { return std::string("sequence_lock.try_read.") + membar::name(Scope); }
 };
 
-namespace {
+namespace patterns_rows {
 
 template <thread_scope Scope>
 void add_at(const adding& to) {
@@ -76,5 +76,5 @@ void add(suite& all) {
 
 const registered_family here("patterns", &add);
 
-}  // namespace
+}  // namespace patterns_rows
 }  // namespace conformance

@@ -147,23 +147,34 @@ struct kernel_test : Test {
   MEMBAR_HOST_DEVICE static constexpr cell_value initial(int) noexcept { return {}; }
 };
 
-/// Returns `Test` and its model test as a test that an engine can run. `on_host` runs the threads whose place is the host.
-template <class Test>
-[[nodiscard]] runnable_test make_test(std::string name, host_thread on_host = {}) {
-  using on_gpu = kernel_test<Test>;
+namespace detail {
+
+/// `make_test` for a test of any type, so that it is compiled once. Each observation is less than `values`.
+[[nodiscard]] inline runnable_test runnable_named_test(model::litmus_test named, unsigned values, int locations,
+                                                       const void* kernel, host_thread on_host) {
   runnable_test result;
-  result.model_test = model::named_test(Test::model_test, std::move(name));
+  result.model_test = std::move(named);
   for (const model::observable& what : result.model_test.observed) {
     observed_value one{what, {}};
-    for (unsigned v = 0; v < on_gpu::values; ++v) {
+    for (unsigned v = 0; v < values; ++v) {
       one.values.push_back(static_cast<std::int64_t>(v));
     }
     result.observed.push_back(std::move(one));
   }
-  result.locations = on_gpu::locations;
-  result.kernel = reinterpret_cast<const void*>(&run_instances<on_gpu>);
+  result.locations = locations;
+  result.kernel = kernel;
   result.on_host = std::move(on_host);
   return result;
+}
+
+}  // namespace detail
+
+/// Returns `Test` and its model test as a test that an engine can run. `on_host` runs the threads whose place is the host.
+template <class Test>
+[[nodiscard]] runnable_test make_test(std::string name, host_thread on_host = {}) {
+  using on_gpu = kernel_test<Test>;
+  return detail::runnable_named_test(model::named_test(Test::model_test, std::move(name)), on_gpu::values, on_gpu::locations,
+                                     reinterpret_cast<const void*>(&run_instances<on_gpu>), std::move(on_host));
 }
 
 }  // namespace litmus

@@ -243,79 +243,73 @@ namespace detail {
   return "";
 }
 
-}  // namespace detail
-
-/// Returns `test` with the name `name`. Its locations are x, y, z, w, v4, ..., its registers are r0, r1, ..., and it observes
-/// the values that its condition names, in the same order. Throws `error` for a test without a condition.
-template <std::size_t... Counts>
-[[nodiscard]] litmus_test named_test(const litmus_program<Counts...>& test, std::string name) {
-  if (test.asked().empty()) {
-    throw error("the test '" + name + "' has no condition: add one with when()");
-  }
-  litmus_test result;
-  result.name = std::move(name);
-  for (int l = 0; l < test.locations(); ++l) {
-    result.location_names.push_back(detail::location_name(l));
-    location one;
-    one.address = l;
-    one.arrivals = test.arrivals(l);
-    one.initial = test.initial(l);
-    one.physical = test.object(l);
-    one.multimem = test.multimem(l);
-    if (one.multimem >= 0) {
-      result.location_names.back() = detail::location_name(one.multimem) + "." + detail::location_name(one.physical);
+/// Returns one thread of a test, named by its number.
+[[nodiscard]] inline litmus_test::thread named_thread(const test_view& test, std::span<const shared_instance> shared,
+                                                      int number) {
+  const thread_view& of = test.program.threads[number];
+  litmus_test::thread thread;
+  thread.number = number;
+  thread.where = of.where;
+  int registers = 0;
+  for (const instruction& i : of.code) {
+    thread.code.push_back(i);
+    instruction written = i;
+    for_each_location(written, [&](int& named, state_space space, int) {
+      for (const shared_instance& one : shared) {
+        if (space == state_space::shared && named == one.location) {
+          named = one.variable;
+          return;
+        }
+      }
+    });
+    thread.text.push_back(instruction_text(written));
+    for (const int used : {i.destination, i.predicate, i.guard, i.a.is_register ? i.a.index : -1,
+                           i.b.is_register ? i.b.index : -1, i.indirect ? i.target : -1, i.source_indirect ? i.source : -1}) {
+      registers = std::max(registers, used + 1);
     }
-    result.locations.push_back(one);
   }
-  const std::span<const shared_instance> shared = test.shared_memory();
+  for (const condition_node& n : test.condition) {
+    if (n.kind == condition_node::kind_t::compare && n.left.kind == term::kind_t::register_value && n.left.thread == number) {
+      registers = std::max(registers, n.left.index + 1);
+    }
+  }
+  for (int r = 0; r < registers; ++r) {
+    thread.register_names.push_back(std::to_string(r).insert(0, 1, 'r'));
+    thread.registers.push_back(at(of.registers, r));
+  }
+  return thread;
+}
+
+/// Sets the locations of a test and their names.
+inline void name_locations(litmus_test& result, const test_view& test, std::span<const shared_instance> shared) {
+  for (const location& one : test.program.locations) {
+    result.locations.push_back(one);
+    result.location_names.push_back(one.multimem < 0 ? location_name(one.address)
+                                                     : location_name(one.multimem) + "." + location_name(one.physical));
+  }
   for (const shared_instance& i : shared) {
     const auto instances = std::count_if(shared.begin(), shared.end(), [&](const auto& o) { return o.variable == i.variable; });
-    at(result.locations, i.location).owner = i.thread;
     at(result.location_names, i.location) =
-        (instances == 1 ? "" : "P" + std::to_string(i.thread) + ":") + detail::location_name(i.variable);
+        (instances == 1 ? "" : "P" + std::to_string(i.thread) + ":") + location_name(i.variable);
   }
-  for (std::size_t t = 0; t < sizeof...(Counts); ++t) {
-    litmus_test::thread thread;
-    thread.number = static_cast<int>(t);
-    thread.where = test.where(t);
-    int registers = 0;
-    for (const instruction& i : test.code(t)) {
-      thread.code.push_back(i);
-      instruction written = i;
-      detail::for_each_location(written, [&](int& named, state_space space, int) {
-        for (const shared_instance& one : shared) {
-          if (space == state_space::shared && named == one.location) {
-            named = one.variable;
-            return;
-          }
-        }
-      });
-      thread.text.push_back(detail::instruction_text(written));
-      for (const int used : {i.destination, i.predicate, i.guard, i.a.is_register ? i.a.index : -1,
-                             i.b.is_register ? i.b.index : -1, i.indirect ? i.target : -1, i.source_indirect ? i.source : -1}) {
-        registers = std::max(registers, used + 1);
-      }
-    }
-    for (const condition_node& n : test.asked()) {
-      if (n.kind == condition_node::kind_t::compare && n.left.kind == term::kind_t::register_value &&
-          n.left.thread == static_cast<int>(t)) {
-        registers = std::max(registers, n.left.index + 1);
-      }
-    }
-    for (int r = 0; r < registers; ++r) {
-      thread.register_names.push_back(std::to_string(r).insert(0, 1, 'r'));
-      thread.registers.push_back(test.registers(t)[static_cast<std::size_t>(r)]);
-    }
-    result.threads.push_back(std::move(thread));
+}
+
+/// `named_test` for a test of any shape, so that it is compiled once.
+[[nodiscard]] inline litmus_test named_view(const test_view& test, std::span<const shared_instance> shared, std::string name) {
+  litmus_test result;
+  result.name = std::move(name);
+  name_locations(result, test, shared);
+  for (int t = 0; t < test.program.threads.size(); ++t) {
+    result.threads.push_back(named_thread(test, shared, t));
   }
-  result.api.assign(test.api().begin(), test.api().end());
-  result.launches.assign(test.launches().begin(), test.launches().end());
-  result.condition.assign(test.asked().begin(), test.asked().end());
+  result.api.assign(test.program.api.begin(), test.program.api.end());
+  result.launches.assign(test.program.launches.begin(), test.program.launches.end());
+  result.condition.assign(test.condition.begin(), test.condition.end());
   result.has_condition = true;
   result.condition_text = "(";
-  result.condition_text += detail::condition_text(result, test.asked(), count_of(test.asked()) - 1) + ")";
-  for (const condition_node& n : test.asked()) {
-    const std::string text = detail::term_text(result, n.left);
+  result.condition_text += condition_text(result, test.condition, count_of(test.condition) - 1) + ")";
+  for (const condition_node& n : test.condition) {
+    const std::string text = term_text(result, n.left);
     const bool known =
         std::any_of(result.observed.begin(), result.observed.end(), [&](const observable& o) { return o.name == text; });
     if (n.kind == condition_node::kind_t::compare && !known) {
@@ -323,6 +317,18 @@ template <std::size_t... Counts>
     }
   }
   return result;
+}
+
+}  // namespace detail
+
+/// `test` under the name `name`: its locations are x, y, z, w, v4, ..., its registers r0, r1, ..., and what its condition names
+/// is observed, in the order of the condition. Throws `error` for a test without a condition, or with more than 16 locations.
+template <std::size_t... Counts>
+[[nodiscard]] litmus_test named_test(const litmus_program<Counts...>& test, std::string name) {
+  if (test.asked().empty()) {
+    throw error("the test '" + name + "' has no condition: add one with when()");
+  }
+  return test.with_view([&](const test_view& view) { return detail::named_view(view, test.shared_memory(), std::move(name)); });
 }
 
 }  // namespace model
