@@ -15,6 +15,7 @@ import pathlib
 import re
 import resource
 import shlex
+import signal
 import subprocess
 import sys
 import tempfile
@@ -77,8 +78,11 @@ def checked(checker, scenario, ptx, limit):
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
     seconds = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
     row = (done.stdout.splitlines() or [""])[0].split("\t")
+    if -done.returncode in (signal.SIGXCPU, signal.SIGKILL) and seconds > limit - 5:
+        return "gave up", seconds, f"more than {limit} s"
     if len(row) < 3:
-        return ("gave up", seconds, f"more than {limit} s") if done.returncode < 0 else ("error", seconds, done.stderr.strip())
+        what = f"ended by signal {-done.returncode}" if done.returncode < 0 else done.stderr.strip()
+        return "error", seconds, what
     return row[1], seconds, row[2]
 
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Draws how the time of one schedule of the sanitizer grows with the blocks of a launch, from a result of sanitize_throughput.
+"""Draws how the time of one schedule of the sanitizer grows with the blocks of a launch, on one thread of the host and on two, from a result of
+sanitize_throughput.
 
 usage: sanitize_picture.py <sanitize_throughput.json> <picture.svg>
 """
@@ -11,24 +12,26 @@ import sys
 
 import growth_chart
 
-COLOURS = ("#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#555555")
+COLOURS = ("#1f77b4", "#d62728", "#2ca02c", "#8c564b", "#9467bd", "#ff7f0e", "#555555")
 
 
 def picture(file):
-    lines, rates = {}, {}  # By case: blocks and milliseconds of processor time; millions of instructions per second in the largest launch.
+    # By case and threads: blocks and milliseconds of a core; millions of instructions per second in the largest launch.
+    lines, rates = {}, {}
     for name, case in file.measured.items():
-        if found := re.fullmatch(r"(\w+)/blocks:(\d+)", name):
-            line, blocks = found[1].replace("_", " "), int(found[2])
-            lines.setdefault(line, []).append((blocks, case.figures["cpu_time"], ""))
+        if found := re.fullmatch(r"(\w+)/blocks:(\d+)(?:/jobs:(\d+))?", name):
+            line, blocks = (found[1].replace("_", " "), int(found[3] or 1)), int(found[2])
+            lines.setdefault(line, []).append((blocks, case.figures["busiest_ms"], ""))
             rates[line] = max(rates.get(line, (0, 0)), (blocks, case.figures["instructions_per_s"] / 1e6))
     if not lines:
         raise growth_chart.results.ResultError(f"{file.path} has no case with blocks: run sanitize_throughput")
     blocks = sorted({count for line in lines.values() for count, _, _ in line})
     across = {count: math.log(count / blocks[0]) / math.log(blocks[-1] / blocks[0]) for count in blocks}
+    colours = dict(zip(dict.fromkeys(name for name, _ in lines), COLOURS))
     return growth_chart.chart(
-        "Milliseconds of a core for one schedule, 256 threads per block", "blocks", across, (250, 16),
-        [growth_chart.Line(f"{name}: {rates[name][1]:.3g} million per s", COLOURS[number % len(COLOURS)], line)
-         for number, (name, line) in enumerate(lines.items())])
+        "Milliseconds of the busiest core for one schedule, 256 threads per block, and million instructions/s", "blocks", across, (250, 16),
+        [growth_chart.Line(f"{name}{', two cores' if jobs == 2 else ''}: {rates[name, jobs][1]:.3g} M/s", colours[name], points,
+                           dashed=jobs == 2) for (name, jobs), points in lines.items()])
 
 
 if __name__ == "__main__":

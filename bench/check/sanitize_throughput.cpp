@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Measures how many instructions per second the sanitizer executes in straight-line code, accesses, barriers, atomics, fences
-// and chains of blocks, and how this grows with the launch. It uses one schedule on one core.
+// and chains of blocks, and how this grows with the launch. It runs one schedule on one host thread, or on two if blocks do not
+// communicate.
 #include <tests/check/ptx_programs.hpp>
 
 #include <sanitize/sanitize.hpp>
 
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <ctime>
 #include <memory>
 #include <string>
 #include <vector>
@@ -28,10 +31,23 @@ std::string loop(int rounds, const std::string& body) {
          ";@%p7 bra L;";
 }
 
-void run(benchmark::State& state, const std::string& body) {
+[[nodiscard]] double seconds_of(clockid_t clock) {
+  timespec t{};
+  clock_gettime(clock, &t);
+  return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+}
+
+/// Processor time of this thread, and of all threads.
+struct processor_time {
+  double mine = seconds_of(CLOCK_THREAD_CPUTIME_ID);
+  double all = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
+};
+
+void run(benchmark::State& state, const std::string& body, int jobs = 1) {
   const auto blocks = static_cast<std::uint32_t>(state.range(0));
   const check::ptx_module module = check::read_ptx(
-      ".version 9.0\n.target sm_90\n.address_size 64\n.global .u32 x;\n.shared .align 16 .b8 s[1024];\n.global .align 16 .b8 "
+      ".version 9.0\n.target sm_90\n.address_size 64\n.global .u32 x;\n.global .align 16 .b8 table[4096];\n.shared .align 16 "
+      ".b8 s[1024];\n.global .align 16 .b8 "
       "cells[" +
       std::to_string(4 * threads * blocks) + "];\n" + membar_test::kernel_text("k", number + body));
   const check::module_layout layout = check::layout_of(module);
@@ -44,16 +60,27 @@ void run(benchmark::State& state, const std::string& body) {
   const std::vector<check::planned_launch> launches = {check::plan_launch(p, request, 0, 0)};
   sanitize::sanitize_options how;
   how.schedules = 1;
+  how.jobs = jobs;
   sanitize::sanitize_result r;
-  std::uint64_t instructions = 0;
+  double all = 0;
+  double busiest = 0;
   for (auto _ : state) {
+    const processor_time before;
     r = sanitize::sanitize(p, launches, {}, how);
-    instructions += r.counts.instructions;
+    const processor_time after;
+    const double mine = after.mine - before.mine;
+    all += after.all - before.all;
+    busiest += std::max(mine, (after.all - before.all - mine) / std::max(jobs - 1, 1));
   }
   if (!r.findings.empty()) {
     state.SkipWithError(("the sanitizer finds: " + r.findings.front().found.message).c_str());
   }
-  state.counters["instructions_per_s"] = benchmark::Counter(static_cast<double>(instructions), benchmark::Counter::kIsRate);
+  const auto rounds = static_cast<double>(state.iterations());
+  state.counters["processor_ms"] = 1e3 * all / rounds;  // of all threads of the host
+  state.counters["busiest_ms"] =
+      1e3 * busiest / rounds;  // of the thread that worked for longest: what a schedule takes where nothing else runs
+  state.counters["instructions_per_s"] = static_cast<double>(r.counts.instructions) * rounds / busiest;
+  state.counters["parts"] = static_cast<double>(r.counts.parts);
   state.counters["instructions"] = static_cast<double>(r.counts.instructions);
   state.counters["accesses"] = static_cast<double>(r.counts.accesses);
   state.counters["clock_bytes"] = static_cast<double>(r.counts.clock_bytes);
@@ -64,18 +91,31 @@ void straight_code(benchmark::State& state) {
   for (int k = 0; k < 16; ++k) {
     body += "mad.lo.u32 %r6, %r6, 1664525, %r2;shr.u32 %r7, %r6, 13;xor.b32 %r6, %r6, %r7;add.u32 %r6, %r6, 7;";
   }
-  run(state, loop(30, body) + "st.global.u32 [%rd1], %r6;");
+  run(state, loop(30, body) + "st.global.u32 [%rd1], %r6;", static_cast<int>(state.range(1)));
 }
 
 void accesses(benchmark::State& state) {
-  run(state, loop(50, "ld.global.u32 %r6, [%rd1];add.u32 %r6, %r6, 1;st.global.u32 [%rd1], %r6;"));
+  run(state, loop(50, "ld.global.u32 %r6, [%rd1];add.u32 %r6, %r6, 1;st.global.u32 [%rd1], %r6;"),
+      static_cast<int>(state.range(1)));
 }
 
 void barriers(benchmark::State& state) {
   run(state,
       loop(20,
            "st.shared.u32 [%r5], %r15;bar.sync 0;xor.b32 %r6, %r4, 128;mov.u32 %r7, s;add.u32 %r7, %r7, %r6;ld.shared.u32 %r8, "
-           "[%r7];bar.sync 0;"));
+           "[%r7];bar.sync 0;"),
+      static_cast<int>(state.range(1)));
+}
+
+// Each thread reads words that many others read, and writes its own.
+void shared_reads(benchmark::State& state) {
+  run(state,
+      loop(
+          20,
+          "and.b32 %r6, %r2, 4092;cvt.u64.u32 %rd2, %r6;mov.u64 %rd3, table;add.u64 %rd3, %rd3, %rd2;ld.global.u32 %r7, [%rd3];"
+          "add.u32 %r8, %r8, %r7;add.u32 %r2, %r2, 52;") +
+          "st.global.u32 [%rd1], %r8;",
+      static_cast<int>(state.range(1)));
 }
 
 void atomics(benchmark::State& state) { run(state, loop(10, "atom.relaxed.gpu.global.add.u32 %r6, [x], 1;")); }
@@ -95,9 +135,18 @@ void chain_of_blocks(benchmark::State& state) {
 void grows(benchmark::internal::Benchmark* b) {
   b->ArgName("blocks")->RangeMultiplier(4)->Range(16, 1024)->Unit(benchmark::kMillisecond);
 }
-BENCHMARK(straight_code)->Apply(grows);
-BENCHMARK(accesses)->Apply(grows);
-BENCHMARK(barriers)->Apply(grows);
+void grows_on_two(benchmark::internal::Benchmark* b) {
+  for (const int jobs : {1, 2}) {
+    for (const int blocks : {16, 64, 256, 1024}) {
+      b->Args({blocks, jobs});
+    }
+  }
+  b->ArgNames({"blocks", "jobs"})->Unit(benchmark::kMillisecond);
+}
+BENCHMARK(straight_code)->Apply(grows_on_two);
+BENCHMARK(accesses)->Apply(grows_on_two);
+BENCHMARK(barriers)->Apply(grows_on_two);
+BENCHMARK(shared_reads)->Apply(grows_on_two);
 BENCHMARK(atomics)->Apply(grows);
 BENCHMARK(fences)->Apply(grows);
 BENCHMARK(chain_of_blocks)->Apply(grows);

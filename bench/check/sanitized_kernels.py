@@ -3,16 +3,18 @@
 """Compares the findings of membar-check sanitize in one schedule and in ten with those of exploration, for the bug corpus, for kernels of
 public projects, and for recordings. It writes a table.
 
-usage: sanitized_kernels.py [--checker FILE] [--nvcc FILE] [--limit SECONDS] [--from FILE.json] [--out FILE.json] [--page FILE.md] [FOLDER]
+usage: sanitized_kernels.py [--checker FILE] [--nvcc FILE] [--limit SECONDS] [--jobs N] [--ptx FOLDER] [--from FILE.json] [--out FILE.json] [--page FILE.md] [FOLDER]
 
 FOLDER has a checkout of each project at the commit that projects.txt gives, as for decided_kernels.py. Kernels that do not compile here are
 left out. Without FOLDER only the kernels of the toolkit's headers are compared. --limit is the limit in seconds of processor time, for
-exploration and for ten schedules separately.
+exploration and for ten schedules separately. --ptx keeps the compiled sources, which are then not compiled again.
 """
 
 import argparse
 import collections
+import concurrent.futures
 import datetime
+import hashlib
 import json
 import pathlib
 import re
@@ -54,10 +56,12 @@ def sanitized(checker, path, limit):
 
 
 class Modules:
-    """The PTX of the scenarios' sources, each compiled once."""
+    """The PTX of the scenarios' sources, each compiled once. `folder` has copies of the scenarios that name the PTX."""
 
     def __init__(self, given, folder):
         self.given, self.folder, self.done = given, folder, {}
+        self.kept = given.ptx or folder
+        self.kept.mkdir(parents=True, exist_ok=True)
 
     def with_ptx(self, path):
         """Returns a copy of a scenario that names PTX, or None if its source does not compile here."""
@@ -67,30 +71,32 @@ class Modules:
             return path
         if self.given.folder is None and "{}" in line:
             return None
-        if line not in self.done:
-            ptx = self.folder / f"{len(self.done)}.ptx"
-            problem = compiled(self.given.nvcc, line, self.given.folder, ptx, path.parent)
+        key = f"{path.parent.name} {line}"
+        if key not in self.done:
+            ptx = self.kept / f"{hashlib.sha256(key.encode()).hexdigest()[:16]}.ptx"
+            problem = "" if ptx.exists() else compiled(self.given.nvcc, line, self.given.folder, ptx, path.parent)
             print(f"{line}: {problem[-300:]}" if problem else line, file=sys.stderr, flush=True)
-            self.done[line] = None if problem else ptx
-        if self.done[line] is None:
+            self.done[key] = None if problem else ptx
+        if self.done[key] is None:
             return None
         copy = self.folder / path.name
-        copy.write_text(text.replace(line, f"source {self.done[line]}"))
+        copy.write_text(text.replace(line, f"source {self.done[key]}"))
         return copy
 
 
 def compare(given):
-    rows = {group: {} for group in GROUPS}
-    with tempfile.TemporaryDirectory() as temporary:
-        modules = Modules(given, pathlib.Path(temporary))
+    with tempfile.TemporaryDirectory() as temporary, concurrent.futures.ThreadPoolExecutor(given.jobs) as pool:
+        modules, waiting = Modules(given, pathlib.Path(temporary)), {}
         for group, paths in GROUPS.items():
-            for path in paths:
-                scenario = modules.with_ptx(path)
-                if scenario is not None:
-                    name = path.name.removesuffix(".scenario")
-                    rows[group][name] = {"explored": explored(given.checker, scenario, given.limit), **sanitized(given.checker, scenario, given.limit)}
-                    print(f"{group}\t{name}\t{rows[group][name]}", flush=True)
-    return rows
+            scenarios = {path.name.removesuffix(".scenario"): modules.with_ptx(path) for path in paths}
+            waiting[group] = {name: pool.submit(compared, given, group, name, path) for name, path in scenarios.items() if path is not None}
+        return {group: {name: row.result() for name, row in rows.items()} for group, rows in waiting.items()}
+
+
+def compared(given, group, name, path):
+    row = {"explored": explored(given.checker, path, given.limit), **sanitized(given.checker, path, given.limit)}
+    print(f"{group}\t{name}\t{row}", flush=True)
+    return row
 
 
 def is_fault(status):
@@ -110,8 +116,8 @@ def table(rows):
     for some in rows.values():
         for name, r in some.items():
             says = ", ".join(r["found"]) or ("clean" if r["ended"] else "not all schedules ended")
-            if is_fault(r["explored"]) != bool(r["found"]) or r["explored"] == "gave up":
-                lines.append(f"| {name} | {r['explored']} | {says}{', seed ' + str(r['seed']) if r['seed'] else ''} |")
+            if is_fault(r["explored"]) != bool(r["found"]) or not (is_fault(r["explored"]) or r["explored"] == "verified"):
+                lines.append(f"| {name} | {r['explored'].split(':')[0]} | {says}{', seed ' + str(r['seed']) if r['seed'] else ''} |")
     return "\n".join(lines)
 
 
@@ -120,12 +126,14 @@ def main():
     arguments.add_argument("--checker", default="membar-check")
     arguments.add_argument("--nvcc", default="nvcc")
     arguments.add_argument("--limit", type=int, default=60)
+    arguments.add_argument("--jobs", type=int, default=1, help="the number of scenarios that run at the same time")
+    arguments.add_argument("--ptx", type=pathlib.Path)
     arguments.add_argument("--from", dest="before", type=pathlib.Path, help="only write the table of the results in this file")
     arguments.add_argument("--out", type=pathlib.Path)
     arguments.add_argument("--page", type=pathlib.Path, help="replace the table of a page between its marks")
     arguments.add_argument("folder", type=pathlib.Path, nargs="?")
     given = arguments.parse_args()
-    given.folder = given.folder and given.folder.resolve()
+    given.folder, given.ptx = (folder and folder.resolve() for folder in (given.folder, given.ptx))
     if given.before:
         rows = json.loads(given.before.read_text())["groups"]
     else:

@@ -2,10 +2,10 @@
 /// @file
 /// L2 access-policy windows: a range of addresses whose lines persist in L2, as a launch attribute.
 ///
-/// L2 gives a share of the accesses in the window the hit property, and the others the miss property; the share is the hit
-/// ratio. Accesses outside the window are not changed. Persisting lines are kept in the part of L2 that an `l2_set_aside`
-/// holds. So window bytes times hit ratio, summed over the kernels that run concurrently, should not exceed what is set aside. A
-/// window changes neither values nor order of accesses. Source: CUDA C++ Programming Guide, "L2 Cache Control". Requires
+/// L2 gives a share of the accesses in the window the hit property and gives the others the miss property. That share is the
+/// hit ratio. The window does not affect accesses outside of it. L2 keeps persisting lines in the part that an `l2_set_aside`
+/// reserves, so the sum of window bytes times hit ratio over all concurrent kernels should not exceed the set-aside. A window
+/// changes neither the values nor the order of accesses. Source: CUDA C++ Programming Guide, "L2 Cache Control". Requires
 /// compute capability 8.0.
 #pragma once
 
@@ -21,37 +21,38 @@ inline namespace v0_2 {
 
 /// How L2 treats the line of an access.
 enum class access_property {
-  normal = cudaAccessPropertyNormal,         ///< as without a window; turns a persisting line back to normal
-  streaming = cudaAccessPropertyStreaming,   ///< is evicted first
-  persisting = cudaAccessPropertyPersisting  ///< is kept in the set-aside
+  normal = cudaAccessPropertyNormal,         ///< behaves as without a window, and turns a persisting line back to normal
+  streaming = cudaAccessPropertyStreaming,   ///< L2 evicts the line first
+  persisting = cudaAccessPropertyPersisting  ///< L2 keeps the line in the set-aside
 };
 
-/// A window, as a value: for a launch (`launch_config::with`), a stream (`scoped_stream_attribute`) or a graph kernel node
-/// (`set_attribute`). A default-constructed window is off; setting it on a stream or node turns an earlier window off.
+/// An access-policy window as a value. It can be given to a launch (`launch_config::with`), a stream
+/// (`scoped_stream_attribute`) or a graph kernel node (`set_attribute`). A default-constructed window is off. Setting it on a
+/// stream or node turns off an earlier window.
 struct access_policy_window {
   const void* start = nullptr;
-  std::size_t bytes = 0;  ///< 0: off
+  std::size_t bytes = 0;  ///< 0 turns the window off
   float hit_ratio = 1.0F;
   access_property hit = access_property::persisting;
   access_property miss = access_property::streaming;
 
   [[nodiscard]] constexpr bool off() const noexcept { return bytes == 0; }
 
-  /// How much of the set-aside the window asks for, in bytes.
+  /// Returns how many bytes of the set-aside the window uses.
   [[nodiscard]] constexpr std::size_t persisting_bytes() const noexcept {
     return hit == access_property::persisting
                ? static_cast<std::size_t>(static_cast<double>(bytes) * static_cast<double>(hit_ratio))
                : 0;
   }
 
-  /// Two windows that are off are equal.
+  /// Two windows that are both off are equal.
   friend constexpr bool operator==(const access_policy_window& a, const access_policy_window& b) noexcept {
     return (a.off() && b.off()) ||
            (a.start == b.start && a.bytes == b.bytes && a.hit_ratio == b.hit_ratio && a.hit == b.hit && a.miss == b.miss);
   }
 };
 
-/// Throws `error` unless `window` is one that a device with these facts can honour. Lines persist only where L2 is set aside.
+/// Throws `error` if a device with these facts cannot honour `window`. Lines can persist only if some L2 is set aside.
 inline void validate(const access_policy_window& window, const l2_facts& facts) {
   if (window.off()) {
     return;
@@ -73,21 +74,21 @@ inline void validate(const access_policy_window& window, const l2_facts& facts) 
                 "whose lines all persist, use a hit ratio of 1");
   }
   if (window.hit == access_property::persisting && facts.max_set_aside == 0) {
-    throw error(cudaErrorNotSupported, "membar: lines of the access-policy window cannot persist on device %d: %s",
+    throw error(cudaErrorNotSupported, "membar: the access-policy window cannot hold persisting lines on device %d: %s",
                 facts.device, detail::why_no_set_aside(facts));
   }
   if (window.hit == access_property::persisting && facts.set_aside == 0) {
     throw error(cudaErrorInvalidValue,
-                "membar: no L2 is set aside on device %d for the %zu bytes of an access-policy window that persist: hold an "
-                "l2_set_aside while the window is used, or use streaming or normal",
+                "membar: no L2 is set aside on device %d for the %zu persisting bytes of an access-policy window: keep an "
+                "l2_set_aside alive while the window is in use, or use streaming or normal",
                 facts.device, window.bytes);
   }
   if (window.bytes > facts.max_window) {
-    throw error(
-        cudaErrorInvalidValue,
-        "membar: the access-policy window has %zu bytes, but the largest on device %d has %zu: choose the hottest part, "
-        "or launch the kernel once for each part, each with its window",
-        window.bytes, facts.device, facts.max_window);
+    throw error(cudaErrorInvalidValue,
+                "membar: the access-policy window has %zu bytes, but the largest on device %d has %zu: use the window for the "
+                "most frequently accessed part, "
+                "or launch the kernel once per part, each time with a window for that part",
+                window.bytes, facts.device, facts.max_window);
   }
 }
 
@@ -118,22 +119,22 @@ struct attribute_traits<access_policy_window> {
   }
 };
 
-/// The rule for a range of memory: it has `data()` and `size()`, as spans, arrays and vectors have.
+/// Satisfied by ranges of memory with `data()` and `size()`, such as spans, arrays and vectors.
 template <class Range>
 concept memory_range = requires(const Range& range) {
   sizeof(*range.data());
   static_cast<std::size_t>(range.size());
 };
 
-/// A window over a range of memory.
+/// Returns a window over a range of memory.
 template <memory_range Range>
 [[nodiscard]] constexpr access_policy_window window_over(const Range& range, float hit_ratio = 1.0F) noexcept {
   return {
       .start = range.data(), .bytes = static_cast<std::size_t>(range.size()) * sizeof(*range.data()), .hit_ratio = hit_ratio};
 }
 
-/// A window over the range of `window` with the normal property. A kernel that runs under it turns the persisting lines that it
-/// touches back to normal. Persisting lines outside the range stay.
+/// Returns a window over the range of `window` with the normal property. A kernel that runs under it turns the persisting lines
+/// that it accesses back to normal. Persisting lines outside of the range do not change.
 [[nodiscard]] constexpr access_policy_window back_to_normal(access_policy_window window) noexcept {
   window.hit = access_property::normal;
   window.miss = access_property::normal;
@@ -141,16 +142,19 @@ template <memory_range Range>
   return window;
 }
 
-/// Turns all persisting lines of the current device back to normal, including lines of other parts of the program.
+/// Turns all persisting lines of the current device back to normal, including lines that other parts of the program made
+/// persist.
 ///
-/// Lines that persist stay so after their window is off, until this call, until a kernel touches them under `back_to_normal`,
-/// or until L2 turns them back by itself, at no documented time.
-inline void reset_persisting_lines() { check(cudaCtxResetPersistingL2Cache(), "a working CUDA driver and device are needed"); }
+/// Turning a window off does not end the persistence of its lines. They persist until this call, until a kernel accesses them
+/// under `back_to_normal`, or until L2 turns them back to normal on its own, at an undocumented time.
+inline void reset_persisting_lines() {
+  check(cudaCtxResetPersistingL2Cache(), "this call needs a working CUDA driver and device");
+}
 
-/// Makes windows whose hit ratio lets as much of a region persist as fits into the set-aside.
+/// Computes windows whose hit ratio makes as much of a region persist as fits into the set-aside.
 ///
-/// It reads the set-aside when it is made, so hold an `l2_set_aside` first. `share` is the part of the set-aside that one
-/// kernel may use. window_planning.hpp divides the set-aside among kernels.
+/// The constructor reads the set-aside, so construct an `l2_set_aside` first. `share` is the part of the set-aside that one
+/// kernel may use. window_planning.hpp divides the set-aside among several kernels.
 class l2_plan {
  public:
   explicit l2_plan(int device) : l2_plan(l2_facts_of(device)) {}
@@ -159,16 +163,16 @@ class l2_plan {
   [[nodiscard]] constexpr const l2_facts& facts() const noexcept { return facts_; }
   [[nodiscard]] constexpr std::size_t share() const noexcept { return share_; }
 
-  /// A plan for `bytes` of the set-aside, or for all of it if that is less.
+  /// Returns a plan for `bytes` of the set-aside, or for all of it if it is smaller than that.
   [[nodiscard]] constexpr l2_plan with_share(std::size_t bytes) const noexcept {
     l2_plan plan = *this;
     plan.share_ = bytes < facts_.set_aside ? bytes : facts_.set_aside;
     return plan;
   }
 
-  /// A window over `bytes` bytes from `start` whose persisting bytes do not exceed the share.
+  /// Returns a window over `bytes` bytes from `start` whose persisting bytes do not exceed the share.
   ///
-  /// Errors: no set-aside, and everything that `validate` rejects.
+  /// Errors: there is no set-aside, or `validate` rejects the window.
   [[nodiscard]] access_policy_window window(const void* start, std::size_t bytes) const {
     access_policy_window planned{.start = start, .bytes = bytes};
     validate(planned, facts_);
@@ -176,11 +180,10 @@ class l2_plan {
       return planned;
     }
     if (share_ == 0) {
-      throw error(
-          cudaErrorInvalidValue,
-          "membar: a plan with a share of 0 of the %zu bytes that are set aside on device %d has no window of %zu bytes: "
-          "give it a share above 0",
-          facts_.set_aside, facts_.device, bytes);
+      throw error(cudaErrorInvalidValue,
+                  "membar: a plan with a share of 0 of the %zu bytes that are set aside on device %d has no window for %zu "
+                  "bytes: use a share above 0",
+                  facts_.set_aside, facts_.device, bytes);
     }
     if (bytes > share_) {
       planned.hit_ratio = static_cast<float>(static_cast<double>(share_) / static_cast<double>(bytes));

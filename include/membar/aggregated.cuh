@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Fewer atomic operations for the same result: one per warp and address, or one per block and bin.
+/// Atomic aggregation: the same result with fewer atomic operations, one per warp and address or one per block and bin.
 ///
-/// It pays where the lanes of a warp share an address, because the hardware serves them one by one. A loop merges the lanes
-/// itself, but only after an attempt of each. ptxas merges additions where it sees that all lanes have one address.
+/// Aggregation pays off if lanes of a warp share an address, because the hardware serializes their atomics. Operations that
+/// membar implements as a loop already merge lanes, but only after each lane has made one attempt. ptxas merges additions if it
+/// can see that all lanes use the same address.
 #pragma once
 
 #include <membar/atomic.cuh>
@@ -21,7 +22,7 @@ struct combining_operation {
   [[nodiscard]] MEMBAR_HOST_DEVICE T operator()(T left, T right) const noexcept {
     return detail::applied<Op>(left, right);
   }
-  /// The value that leaves every other value unchanged.
+  /// Returns the identity element: the value that leaves every other value unchanged.
   template <class T>
   [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr T identity() noexcept {
     return detail::identity_of<Op, T>();
@@ -49,7 +50,8 @@ inline constexpr bool is_combining<combining_operation<Op>> = true;
 
 /// Stores `operation(value, operand)` and returns the previous value.
 ///
-/// It is the operation's `fetch_` form if `operation` is one of membar's, else `fetch_update`, a loop.
+/// Calls the `fetch_` form if `operation` is one of membar's function objects; otherwise it calls `fetch_update`, which is a
+/// loop.
 template <class T, thread_scope Scope, class Operation, class Order>
 MEMBAR_HOST_DEVICE T fetch_combine(atomic_ref<T, Scope> object, T operand, Operation operation, Order order) {
   if constexpr (detail::is_combining<Operation>) {
@@ -59,7 +61,8 @@ MEMBAR_HOST_DEVICE T fetch_combine(atomic_ref<T, Scope> object, T operand, Opera
   }
 }
 
-/// Stores `operation(value, operand)` and returns nothing, which is cheaper than `fetch_combine`. Relaxed or release.
+/// Stores `operation(value, operand)` and returns nothing, which is cheaper than `fetch_combine`. The order is relaxed or
+/// release.
 template <class T, thread_scope Scope, class Operation, class Order>
 MEMBAR_HOST_DEVICE void combine(atomic_ref<T, Scope> object, T operand, Operation operation, Order order) {
   detail::require_reduction_order<Order>();
@@ -70,24 +73,24 @@ MEMBAR_HOST_DEVICE void combine(atomic_ref<T, Scope> object, T operand, Operatio
   }
 }
 
-/// Which objects the lanes of a warp that call together refer to.
+/// To which objects the lanes of a warp that execute a call together refer.
 enum class aggregation {
-  one_address,  ///< all to the same object: the caller promises it
-  any_address   ///< each lane to any object: lanes are grouped by address
+  one_address,  ///< all lanes refer to the same object, which the caller guarantees
+  any_address   ///< each lane may refer to a different object; lanes are grouped by address
 };
 
 namespace detail {
 
-/// The `value` of lane `from`, of any size.
+/// Returns the `value` of lane `from`. The type may have any size.
 template <class T>
 [[nodiscard]] __device__ inline T shuffled(unsigned lanes, const T& value, int from) noexcept {
   return from_bits<T>(bits_of_lane(lanes, to_bits(value), from));
 }
 
-/// The lanes that call together and refer to the same object, in the order of their numbers.
+/// The lanes that execute a call together and refer to the same object, ordered by lane number.
 class lane_group {
  public:
-  /// The group of the calling lane.
+  /// Returns the group of the calling lane.
   template <aggregation Form>
   [[nodiscard]] __device__ static lane_group of(const void* address) noexcept {
     const unsigned together = __activemask();
@@ -100,23 +103,25 @@ class lane_group {
 
   /// The number of lanes in the group.
   [[nodiscard]] __device__ unsigned size() const noexcept { return static_cast<unsigned>(__popc(static_cast<int>(group_))); }
-  /// How many lanes of the group come before this one.
+  /// Returns how many lanes of the group have a lower number than this one.
   [[nodiscard]] __device__ unsigned rank() const noexcept {
     return static_cast<unsigned>(__popc(static_cast<int>(group_ & below_)));
   }
 
-  /// The last lane of the group, which performs the operation for all.
+  /// Returns the last lane of the group, which performs the operation for the whole group.
   [[nodiscard]] __device__ int leader() const noexcept { return 31 - __clz(static_cast<int>(group_)); }
   [[nodiscard]] __device__ bool leads() const noexcept { return leader() == lane_; }
 
-  /// A barrier of the lanes before the leader's operation, if that releases: so it releases what each lane did.
+  /// Executes a barrier of the lanes before the leader's operation if that operation releases, so that it releases the earlier
+  /// accesses of every lane.
   template <memory_order Order>
   __device__ void release() const noexcept {
     if constexpr (release_half(Order) != memory_order::relaxed) {
       __syncwarp(together_);
     }
   }
-  /// A barrier of the lanes after the leader's operation, if that acquires: so it acquires for each lane.
+  /// Executes a barrier of the lanes after the leader's operation if that operation acquires, so that it acquires for every
+  /// lane.
   template <memory_order Order>
   __device__ void acquire() const noexcept {
     if constexpr (acquire_half(Order) != memory_order::relaxed) {
@@ -124,21 +129,21 @@ class lane_group {
     }
   }
 
-  /// The leader's value.
+  /// Returns the leader's value.
   template <class T>
   [[nodiscard]] __device__ T of_leader(const T& value) const noexcept {
     return shuffled(together_, value, leader());
   }
 
-  /// The value of the lane before in the group, or this lane's own if it is the first.
+  /// Returns the value of the preceding lane of the group, or this lane's own value if it is the first.
   template <class T>
   [[nodiscard]] __device__ T of_previous(const T& value) const noexcept {
     return shuffled(together_, value, first() ? lane_ : previous_);
   }
-  /// Whether no lane of the group comes before this one.
+  /// Returns whether this lane is the first of the group.
   [[nodiscard]] __device__ bool first() const noexcept { return previous_ < 0; }
 
-  /// `operation` over the group's values up to this lane's own, in the order of lanes. The step doubles from turn to turn.
+  /// Returns the inclusive scan of the group's values with `operation`, in lane order. The step doubles in each iteration.
   template <class T, class Operation>
   [[nodiscard]] __device__ T scanned(T value, Operation operation) const {
     int before = previous_;
@@ -169,7 +174,7 @@ class lane_group {
   int previous_;
 };
 
-/// The value after `count` wrapping increments of `old`.
+/// Returns the value after `count` wrapping increments of `old`.
 template <class T>
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr T incremented(T old, unsigned count, T limit) noexcept {
   if (count == 0) {
@@ -179,7 +184,7 @@ template <class T>
     old = 0;
     --count;
   }
-  const T period = static_cast<T>(limit + 1);  // 0: that of the type
+  const T period = static_cast<T>(limit + 1);  // 0 means the period of the type
   if (period == 0) {
     return static_cast<T>(old + count);
   }
@@ -187,7 +192,7 @@ template <class T>
   return static_cast<T>(old >= period - step ? old - (period - step) : old + step);
 }
 
-/// The value after `count` wrapping decrements of `old`.
+/// Returns the value after `count` wrapping decrements of `old`.
 template <class T>
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr T decremented(T old, unsigned count, T limit) noexcept {
   if (count == 0) {
@@ -207,14 +212,15 @@ template <class T>
 
 }  // namespace detail
 
-/// The read-modify-writes of `atomic_ref`, performed once for all lanes of a warp that call together for one object.
+/// The read-modify-writes of `atomic_ref`, performed once for all lanes of a warp that call together for the same object.
 ///
-/// Each lane gets the value before its own operation, as if the lanes had come one after the other by their numbers.
-/// Floating-point sums may be rounded differently. The hardware chooses which lanes come together. That changes the cost, and
-/// never the result. With `aggregation::one_address` the caller promises that all lanes that call together refer to one object.
+/// Each lane receives the value before its own operation, as if the lanes had executed their operations one after the other in
+/// lane order. Floating-point sums may be rounded differently. The hardware chooses which lanes execute together, which affects
+/// the cost but not the result. With `aggregation::one_address`, the caller guarantees that all lanes that call together refer
+/// to the same object.
 ///
-/// Synchronizes: as if each lane had performed its operation with the order itself: a barrier of the lanes is before the
-/// leader's operation if that releases, and one after it if it acquires.
+/// Synchronizes: as if each lane had performed its operation with the given order. A barrier of the lanes precedes the leader's
+/// operation if that operation releases, and another one follows it if it acquires.
 ///
 /// PTX: `match.any.sync` to group by address, shuffles with a doubling step, then the operation of `atomic_ref`, once per
 /// group. Requires: device code; an associative operation; what `atomic_ref` requires. Source: PTX ISA, "match.sync",
@@ -222,7 +228,8 @@ template <class T>
 template <class T, thread_scope Scope, aggregation Form = aggregation::any_address>
 class aggregated_ref {
   static_assert(detail::kind_of<T> != detail::value_kind::vector && detail::kind_of<T> != detail::value_kind::pointer,
-                "membar: aggregation takes values of one number: aggregate the elements, or the pointer's integer");
+                "membar: aggregation supports only single numbers: aggregate the elements of a vector separately, or convert "
+                "the pointer to an integer");
 
  public:
   using value_type = T;
@@ -233,7 +240,7 @@ class aggregated_ref {
 
   /// Stores `operation(value, operand)` and returns the value before this lane's operation.
   ///
-  /// `operation` is associative. It gets the operands in the order of lanes.
+  /// `operation` must be associative. It receives the operands in lane order.
   template <class Operation, class Order>
   __device__ T fetch_combine(T operand, Operation operation, Order order) const {
     detail::require_order<Order>();
@@ -250,7 +257,7 @@ class aggregated_ref {
     return group.first() ? old : operation(old, before);
   }
 
-  /// Stores `operation(value, operand)` and returns nothing. `operation` is associative. Relaxed or release.
+  /// Stores `operation(value, operand)` and returns nothing. `operation` must be associative. The order is relaxed or release.
   template <class Operation, class Order>
   __device__ void combine(T operand, Operation operation, Order order) const {
     detail::require_reduction_order<Order>();
@@ -310,7 +317,7 @@ class aggregated_ref {
   template <class Steps, class Order>
   __device__ T fetch_wrapping(Steps steps, T limit, Order order) const noexcept {
     detail::require_order<Order>();
-    static_assert(atomic_unsigned<T>, "membar: wrapping increments and decrements take unsigned integers");
+    static_assert(atomic_unsigned<T>, "membar: wrapping increments and decrements require an unsigned integer type");
     const auto group = detail::lane_group::of<Form>(object_);
     const unsigned count = group.size();
     T old = limit;
@@ -325,34 +332,35 @@ class aggregated_ref {
   T* object_;
 };
 
-/// Bins of one block in shared memory: its threads combine values into them, and `flush` combines each bin into global memory.
+/// Bins of one block in shared memory. The threads of the block combine values into the bins, and `flush` combines each bin
+/// into global memory.
 ///
-/// Use: `__shared__ membar::privatized_histogram<unsigned, 256> bins;`. All threads of the block call `bins.clear()`, any call
-/// `bins.add(bin, value)`, and all call `bins.flush<Scope>(target, order)`. `Operation` is associative and commutative, and its
-/// identity changes no value: a bin starts as the identity, and one that still is the identity is not combined.
+/// Use: `__shared__ membar::privatized_histogram<unsigned, 256> bins;`. All threads of the block call `bins.clear()`, any
+/// thread calls `bins.add(bin, value)`, and all threads call `bins.flush<Scope>(target, order)`. `Operation` must be
+/// associative and commutative and have an identity element: bins are initialized with the identity, and `flush` skips bins
+/// that still hold it.
 ///
 /// Synchronizes: values are combined with relaxed atomics of block scope. `flush` begins with a barrier of the block, so with
-/// the order release each of its operations releases what any thread of the block did before. Requires: device code; all
-/// threads of the block at `clear` and `flush`; what `atomic_ref` requires. It is aligned to 4 bytes at least, and its size is a
-/// multiple of that, so plain variables may be next to bins of 8 or 16 bits.
+/// the order release, each of its operations releases the earlier accesses of all threads of the block. Requires: device code;
+/// all threads of the block call `clear` and `flush`; the requirements of `atomic_ref`. The object is aligned to at least 4
+/// bytes and its size is a multiple of its alignment, so plain variables may be adjacent to bins of 8 or 16 bits.
 template <class T, int Bins, class Operation = plus>
 class privatized_histogram {
-  static_assert(Bins > 0, "membar: a histogram has at least one bin");
+  static_assert(Bins > 0, "membar: a histogram needs at least one bin");
 
  public:
   static constexpr int size = Bins;
 
-  /// Sets every bin to the operation's identity, which membar's operations have, and any other that has an `identity<T>()`. All
-  /// threads of the block call it, also between a flush and the next use.
+  /// Sets every bin to the operation's identity. membar's operations have one, as does any other operation with an
+  /// `identity<T>()`. All threads of the block call this function, also between a flush and the next use.
   __device__ void clear() noexcept {
     constexpr bool known = requires { Operation::template identity<T>(); };
-    static_assert(known,
-                  "membar: the identity of this operation is not known: pass the value that changes no other one to clear");
+    static_assert(known, "membar: the identity element of this operation is not known: pass it to clear()");
     if constexpr (known) {
       clear(Operation::template identity<T>());
     }
   }
-  /// Sets every bin to `identity`, which changes no value that is combined with it.
+  /// Sets every bin to `identity`, which must not change any value that it is combined with.
   __device__ void clear(T identity) noexcept {
     __syncthreads();
     for (unsigned bin = detail::thread_rank(); bin < Bins; bin += detail::block_threads()) {
@@ -369,7 +377,8 @@ class privatized_histogram {
     combine(atomic_ref<T, thread_scope::block>(bins_[bin]), value, operation, relaxed);
   }
 
-  /// Combines the bins into `target[0]`, ... `target[Bins - 1]`. All threads of the block call it. Relaxed or release.
+  /// Combines the bins into `target[0]`, ... `target[Bins - 1]`. All threads of the block call it. The order is relaxed or
+  /// release.
   template <thread_scope Scope, class Order>
   __device__ void flush(T* target, Order order, Operation operation = Operation{}) noexcept {
     detail::require_reduction_order<Order>();
@@ -382,15 +391,15 @@ class privatized_histogram {
   }
 
  private:
-  // A read-modify-write of 8 or 16 bits acts on the aligned 32-bit word around its bin. No word has anything but bins, not even
-  // the identity, which is read without atomics.
+  // A read-modify-write of 8 or 16 bits accesses the aligned 32-bit word around its bin. Such a word contains only bins; it
+  // does not contain the identity, which is read without atomics.
   static constexpr std::size_t word = alignof(T) < 4 ? 4 : alignof(T);
 
   alignas(word) T bins_[static_cast<std::size_t>(Bins)];
   alignas(word) T identity_;
 };
 
-/// A counter that a block keeps in shared memory: a histogram of one bin.
+/// A counter that a block keeps in shared memory: a histogram with one bin.
 template <class T, class Operation = plus>
 using privatized_counter = privatized_histogram<T, 1, Operation>;
 

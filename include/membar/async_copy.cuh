@@ -3,17 +3,19 @@
 /// Small asynchronous operations: each thread copies a few bytes of global memory into shared memory (compute capability 8.0), or
 /// writes a value into the shared memory of another block of the cluster (9.0).
 ///
-/// The type that a call returns says how its completion is known: copies that have begun are committed to a group or arrive at an mbarrier;
-/// a remote store gives the bytes that a phase of the other block's mbarrier expects. A store or reduction that releases
-/// (`async_store_release`, 10.0) goes to global memory, and its end is known to those who read its value.
+/// The return type of each call says how to detect its completion. A copy must be committed to a group or arrive at an
+/// mbarrier. A remote store returns the number of bytes that a phase of the other block's mbarrier must expect. A store or
+/// reduction that releases (`async_store_release`, compute capability 10.0) writes to global memory, and only a thread that
+/// reads its value can detect its completion.
 ///
-/// These operations read and write through the generic proxy, as ordinary loads and stores do, so no proxy fence is needed. But they
-/// are not in program order:
+/// These operations access memory through the generic proxy, like ordinary loads and stores, so they need no proxy fence. But
+/// they are not in program order:
 ///
-/// * They come after what precedes their call in the thread. What follows the call is not ordered with them.
-/// * What a copy wrote is visible to the thread that waited for it: with `async_wait` in the thread that committed, or with `acquire`
-///   on the mbarrier in any thread.
-/// * A completion orders only its own operation: a wait for an `async_store` says nothing about ordinary stores before it.
+/// * They are ordered after everything that precedes their call in the thread. They are not ordered with anything that follows
+///   the call.
+/// * The data that a copy writes is visible to a thread that has waited for the copy: with `async_wait` in the thread that
+///   committed it, or with `acquire` on the mbarrier in any thread.
+/// * A completion orders only its own operation: waiting for an `async_store` does not order earlier ordinary stores.
 ///
 /// Source: PTX ISA, "cp.async", "cp.async.mbarrier.arrive", "st.async", "red.async", "Asynchronous Operations".
 #pragma once
@@ -29,12 +31,12 @@
 namespace membar {
 inline namespace v0_2 {
 
-/// Which caches `async_copy` fills on its way: all levels, or L2 only, which takes 16 bytes.
+/// Selects the caches that `async_copy` fills: all levels, or only L2, which requires 16 bytes.
 enum class async_caching : unsigned char { all_levels, l2_only };
 
 namespace detail {
 
-/// Rejects, in the pass that compiles for a device, an architecture without `cp.async`.
+/// Rejects architectures without `cp.async` in the pass that compiles for a device.
 template <bool Needed>
 __device__ constexpr void require_async_copies() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
@@ -43,7 +45,7 @@ __device__ constexpr void require_async_copies() noexcept {
 #endif
 }
 
-/// Rejects, in the pass that compiles for a device, an architecture without `st.async` and `red.async`.
+/// Rejects architectures without `st.async` and `red.async` in the pass that compiles for a device.
 template <bool Needed>
 __device__ constexpr void require_remote_async() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
@@ -54,7 +56,7 @@ __device__ constexpr void require_remote_async() noexcept {
 #endif
 }
 
-/// Rejects, in the pass that compiles for a device, an architecture without `st.async` and `red.async` to global memory.
+/// Rejects architectures without `st.async` and `red.async` to global memory in the pass that compiles for a device.
 template <bool Needed>
 __device__ constexpr void require_async_release() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 1000
@@ -74,7 +76,7 @@ template <async_caching Caching> struct ptx_async_caching;
 template <> struct ptx_async_caching<async_caching::all_levels> { static constexpr char text[] = "ca"; };
 template <> struct ptx_async_caching<async_caching::l2_only> { static constexpr char text[] = "cg"; };
 
-// The types of each kind of remote reduction: PTX has no other combinations.
+// The types that each kind of remote reduction supports: PTX has no other combinations.
 template <async_operation Operation, class T> struct ptx_remote_type { static constexpr char text[] = ""; };
 template <async_operation O> requires(O <= async_operation::max)
 struct ptx_remote_type<O, std::int32_t> { static constexpr char text[] = "s32"; };
@@ -91,20 +93,21 @@ template <class T, async_caching Caching>
 [[nodiscard]] __device__ constexpr bool require_copyable() noexcept {
   constexpr bool whole = (sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16) && alignof(T) >= sizeof(T) && is_bytes<T>;
   static_assert(whole,
-                "membar: an asynchronous copy takes a trivially copyable type of 4, 8 or 16 bytes that is aligned to its size");
+                "membar: an asynchronous copy needs a trivially copyable type of 4, 8 or 16 bytes that is aligned to its size");
   constexpr bool legal = Caching == async_caching::all_levels || sizeof(T) == 16;
-  static_assert(!whole || legal,
-                "membar: an asynchronous copy past L1 takes a type of 16 bytes: use async_caching::all_levels");
+  static_assert(
+      !whole || legal,
+      "membar: an asynchronous copy that bypasses L1 needs a 16-byte type: use async_caching::all_levels for other sizes");
   require_async_copies<whole && legal>();
   return whole && legal;
 }
 
 }  // namespace detail
 
-/// Begins to copy the object at `from` in global memory to `to` in the block's shared memory.
+/// Starts to copy the object at `from` in global memory to `to` in the block's shared memory.
 ///
-/// It comes after what precedes the call in the thread, and synchronizes with nothing by itself: a group (`async_commit`,
-/// `async_wait`) or an mbarrier (`async_arrive`) says when it is done.
+/// The copy is ordered after everything that precedes the call in the thread. It does not synchronize with anything on its own:
+/// use a group (`async_commit`, `async_wait`) or an mbarrier (`async_arrive`) to wait for it.
 ///
 /// PTX: `cp.async.{ca,cg}.shared::cta.global [to], [from], sizeof(T)`, one instruction. Requires: compute capability 8.0; a trivially
 /// copyable `T` of 4, 8 or 16 bytes, aligned to its size; 16 bytes for `async_caching::l2_only`. Source: PTX ISA, "cp.async".
@@ -118,7 +121,8 @@ __device__ inline started_copies async_copy(T* to, const T* from) noexcept {
   }
   return detail::copy_results::started();
 }
-/// Like `async_copy`, with a policy. PTX: `cp.async.{ca,cg}.shared::cta.global.L2::cache_hint [to], [from], sizeof(T), policy`.
+/// Like `async_copy`, with an L2 policy. PTX: `cp.async.{ca,cg}.shared::cta.global.L2::cache_hint [to], [from], sizeof(T),
+/// policy`.
 template <async_caching Caching = async_caching::all_levels, class T>
 __device__ inline started_copies async_copy(T* to, const T* from, l2_policy policy) noexcept {
   if constexpr (detail::require_copyable<T, Caching>()) {
@@ -131,8 +135,8 @@ __device__ inline started_copies async_copy(T* to, const T* from, l2_policy poli
   return detail::copy_results::started();
 }
 
-/// Like `async_copy`, of the first `there` bytes of the object, 0 to `sizeof(T)`: the rest of `*to` becomes zero, and nothing of the
-/// rest of `*from` is read. `there` is 0 for an element that is past the end of its array.
+/// Like `async_copy`, but copies only the first `there` bytes of the object, 0 to `sizeof(T)`. The rest of `*to` becomes zero,
+/// and the rest of `*from` is not read. Use 0 for an element past the end of its array.
 ///
 /// PTX: `cp.async.{ca,cg}.shared::cta.global [to], [from], sizeof(T), there`, one instruction. Requires: as `async_copy`.
 template <async_caching Caching = async_caching::all_levels, class T>
@@ -145,7 +149,7 @@ __device__ inline started_copies async_copy_first(T* to, const T* from, unsigned
   }
   return detail::copy_results::started();
 }
-/// Like `async_copy_first`, with a policy. PTX: the same with `.L2::cache_hint` and `policy`.
+/// Like `async_copy_first`, with an L2 policy. PTX: the same with `.L2::cache_hint` and `policy`.
 template <async_caching Caching = async_caching::all_levels, class T>
 __device__ inline started_copies async_copy_first(T* to, const T* from, unsigned there, l2_policy policy) noexcept {
   if constexpr (detail::require_copyable<T, Caching>()) {
@@ -158,7 +162,7 @@ __device__ inline started_copies async_copy_first(T* to, const T* from, unsigned
   return detail::copy_results::started();
 }
 
-/// Puts the thread's copies that are in no group yet into one, which `async_wait` waits for.
+/// Commits all copies of the thread that are not yet in a group to a new group, which `async_wait` can wait for.
 ///
 /// PTX: `cp.async.commit_group`, one instruction. Requires: compute capability 8.0.
 template <bool Needed = true>
@@ -168,12 +172,12 @@ __device__ inline void async_commit(started_copies) noexcept {
   asm volatile("cp.async.commit_group;" ::: "memory");
 }
 
-/// Waits until at most the newest `Pending` groups of the thread are incomplete. What the others wrote is visible to this thread
-/// then, and to other threads of the block after a barrier.
+/// Waits until at most the newest `Pending` groups of the thread are incomplete. The data of the completed groups is then
+/// visible to this thread, and to other threads of the block after a barrier.
 ///
-/// It does not wait for bulk copies, nor `bulk_wait` for these copies.
+/// It does not wait for bulk copies, and `bulk_wait` does not wait for these copies.
 ///
-/// PTX: `cp.async.wait_group Pending`, one instruction. Requires: compute capability 8.0. It has no budget.
+/// PTX: `cp.async.wait_group Pending`, one instruction. Requires: compute capability 8.0. It has no time limit.
 template <int Pending = 0>
 __device__ inline void async_wait() noexcept {
   static_assert(Pending >= 0, "membar: the number of pending groups cannot be negative");
@@ -182,11 +186,11 @@ __device__ inline void async_wait() noexcept {
   asm volatile("cp.async.wait_group %0;" ::"n"(Pending) : "memory");
 }
 
-/// Arrives once at `barrier`, an mbarrier of the block, when all copies that the thread began before the call are done. This is one
-/// of the arrivals that a phase expects: with one call by each thread, `init(threads)`.
+/// Arrives once at `barrier`, an mbarrier of the block, when all copies that the thread started before the call are complete.
+/// This counts as one of the arrivals that a phase expects: if each thread calls it once, use `init(threads)`.
 ///
-/// A wait that acquires the phase sees what the copies wrote. It orders nothing else of the thread: for ordinary stores an
-/// `arrive(release)` follows.
+/// A wait that acquires the phase sees the data of the copies. It does not order anything else that the thread did: for
+/// ordinary stores, follow it with an `arrive(release)`.
 ///
 /// PTX: `cp.async.mbarrier.arrive.noinc.shared::cta.b64 [barrier]`, one instruction. Requires: compute capability 8.0. Source: PTX
 /// ISA, "cp.async.mbarrier.arrive".
@@ -197,8 +201,8 @@ __device__ inline void async_arrive(started_copies, mbarrier<Scope>& barrier) no
   asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier.address()) : "memory");
 }
 
-/// Like `async_arrive`, in addition to the arrivals that the phase expects: the call makes it expect one more, which comes when the copies
-/// are done. An arrival of the same thread follows, because the phase may be complete before the call otherwise.
+/// Like `async_arrive`, but the phase expects one more arrival, which happens when the copies are complete. The same thread
+/// must arrive afterwards, because otherwise the phase may be complete before the call.
 ///
 /// PTX: `cp.async.mbarrier.arrive.shared::cta.b64 [barrier]`, one instruction. Requires: compute capability 8.0. Source: PTX ISA,
 /// "cp.async.mbarrier.arrive".
@@ -209,21 +213,23 @@ __device__ inline void async_arrive_beside(started_copies, mbarrier<Scope>& barr
   asm volatile("cp.async.mbarrier.arrive.shared::cta.b64 [%0];" ::"r"(barrier.address()) : "memory");
 }
 
-/// Stores `value` at the place of `to` in the shared memory of block `rank` of the cluster. It completes on the mbarrier at the place
-/// of `barrier` there, whose phase expects the bytes: a wait that acquires the phase sees the value.
+/// Stores `value` to the location that corresponds to `to` in the shared memory of block `rank` of the cluster. The store
+/// completes on the mbarrier that corresponds to `barrier` in that block. A phase of that mbarrier must expect the bytes, and a
+/// wait that acquires the phase sees the value.
 ///
-/// It is a weak store, and the completion releases only this store, at cluster scope: what the thread stored before is not released.
+/// This is a weak store. Its completion releases only this store, at cluster scope, and does not release earlier stores of the
+/// thread.
 ///
 /// PTX: `mapa.shared::cluster.u32` for `to` and for `barrier`, then
-/// `st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.{b32,b64,v4.b32}`. Requires: compute capability 9.0; the other block
-/// runs; a trivially copyable `T` of 4, 8 or 16 bytes, aligned to its size. Source: PTX ISA, "st.async".
+/// `st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.{b32,b64,v4.b32}`. Requires: compute capability 9.0; the other
+/// block is running; a trivially copyable `T` of 4, 8 or 16 bytes, aligned to its size. Source: PTX ISA, "st.async".
 template <class T>
 __device__ inline transaction_bytes async_store(T* to, unsigned rank, const std::type_identity_t<T>& value,
                                                 mbarrier<thread_scope::cluster>& barrier) noexcept {
   constexpr bool legal =
       (sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16) && alignof(T) >= sizeof(T) && detail::is_bytes<T>;
   static_assert(
-      legal, "membar: an asynchronous store takes a trivially copyable type of 4, 8 or 16 bytes that is aligned to its size");
+      legal, "membar: an asynchronous store needs a trivially copyable type of 4, 8 or 16 bytes that is aligned to its size");
   detail::require_remote_async<legal>();
   if constexpr (legal) {
     const unsigned there = detail::cluster_address(detail::shared_address(to), rank);
@@ -250,21 +256,22 @@ __device__ inline transaction_bytes async_store(T* to, unsigned rank, const std:
   return detail::copy_results::bytes(sizeof(T));
 }
 
-/// Updates the object at the place of `to` in the shared memory of block `rank` of the cluster with `value`, by one relaxed atomic of
-/// cluster scope. It completes as `async_store` does.
+/// Updates the object that corresponds to `to` in the shared memory of block `rank` of the cluster with `value`, by a relaxed
+/// atomic of cluster scope. It completes in the same way as `async_store`.
 ///
 /// `T` is an unsigned integer of 32 bits (all operations), a signed one (add, min, max), or an integer of 64 bits (add).
 ///
 /// PTX: `mapa.shared::cluster.u32` for `to` and for `barrier`, then
-/// `red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.OP.T`. Requires: compute capability 9.0; the other block
-/// runs. Source: PTX ISA, "red.async".
+/// `red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.OP.T`. Requires: compute capability 9.0; the other
+/// block is running. Source: PTX ISA, "red.async".
 template <async_operation Operation, class T>
 __device__ inline transaction_bytes async_reduce(T* to, unsigned rank, std::type_identity_t<T> value,
                                                  mbarrier<thread_scope::cluster>& barrier) noexcept {
   using element = typename detail::element_of<T>::type;
   constexpr bool legal = sizeof(detail::ptx_remote_type<Operation, element>::text) > 1;
   static_assert(legal,
-                "membar: no asynchronous reduction has this operation on this type; the page of async_copy.cuh lists them");
+                "membar: asynchronous reductions do not support this operation on this type: see the list in the documentation "
+                "of async_copy.cuh");
   detail::require_remote_async<legal>();
   if constexpr (legal) {
     const unsigned there = detail::cluster_address(detail::shared_address(to), rank);
@@ -287,25 +294,28 @@ __device__ inline transaction_bytes async_reduce(T* to, unsigned rank, std::type
 
 namespace detail {
 
-/// Returns whether an asynchronous operation on global memory has this scope and order, so that the compiler prints a single message.
+/// Returns whether an asynchronous operation on global memory can have this scope and order, so that the compiler prints a
+/// single message.
 template <thread_scope Scope, class Order, bool Fits>
 [[nodiscard]] __device__ constexpr bool require_release_in_global() noexcept {
   constexpr bool named = sizeof(ptx_async_release<Order>::text) > 1;
-  static_assert(named, "membar: an asynchronous operation on global memory takes release, or mmio, which also releases");
+  static_assert(named,
+                "membar: an asynchronous operation on global memory needs the order release, or mmio, which also releases");
   constexpr bool scoped = Scope == thread_scope::system || (Scope == thread_scope::device && std::is_same_v<Order, release_t>);
   static_assert(!named || scoped,
-                "membar: an asynchronous operation on global memory has device or system scope, and system scope with mmio");
+                "membar: an asynchronous operation on global memory needs device or system scope, and mmio needs system scope");
   require_async_release<named && scoped && Fits>();
   return named && scoped && Fits;
 }
 
 }  // namespace detail
 
-/// Stores `value` to global memory at `to` with release, at some later time: the thread continues before the store is performed.
+/// Stores `value` to global memory at `to` with release semantics. The thread continues before the store is performed.
 ///
-/// It releases what precedes the call in the thread, to those that acquire the value at `Scope`. It is not in program order with what
-/// follows the call: a load of `*to` by this thread may read the value before, and a second store to it may come first. With `mmio`, at
-/// system scope, it is performed exactly once, as written: for the register of a device. Nothing else says when it is done.
+/// The store releases everything that precedes the call in the thread, to threads that acquire the value at `Scope`. It is not
+/// ordered with anything that follows the call: a later load of `*to` by this thread may still read the old value, and a later
+/// store to it may be performed first. With `mmio`, at system scope, the store is performed exactly once and as written, as a
+/// device register requires. There is no other way to detect its completion.
 ///
 /// PTX: `st.async{.mmio}.release.{gpu,sys}.global.{b16,b32,b64} [to], value`, one instruction. Requires: compute capability 10.0 (PTX
 /// ISA 8.7); `to` in global memory; a trivially copyable `T` of 2, 4 or 8 bytes, aligned to its size. Source: PTX ISA, "st.async".
@@ -313,7 +323,7 @@ template <thread_scope Scope, class T, class Order>
 __device__ inline void async_store_release(T* to, const std::type_identity_t<T>& value, Order) noexcept {
   constexpr bool fits = (sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8) && alignof(T) >= sizeof(T) && detail::is_bytes<T>;
   static_assert(fits,
-                "membar: an asynchronous store to global memory takes a trivially copyable type of 2, 4 or 8 bytes that is "
+                "membar: an asynchronous store to global memory needs a trivially copyable type of 2, 4 or 8 bytes that is "
                 "aligned to its size");
   if constexpr (detail::require_release_in_global<Scope, Order, fits>()) {
     using order = detail::ptx_async_release<Order>;
@@ -337,8 +347,9 @@ __device__ inline void async_store_release(T* to, const std::type_identity_t<T>&
   }
 }
 
-/// Updates the object in global memory at `to` with `value` by one atomic with release, at some later time. It releases and is ordered as
-/// `async_store_release`. The operations and types are those of `async_reduce`.
+/// Updates the object in global memory at `to` with `value` by an atomic with release semantics. The thread continues before
+/// the update is performed. Its release and its ordering are those of `async_store_release`. The operations and types are those
+/// of `async_reduce`.
 ///
 /// PTX: `red.async{.mmio}.release.{gpu,sys}.global.OP.T [to], value`, one instruction. Requires: compute capability 10.0 (PTX ISA 8.7);
 /// `to` in global memory. Source: PTX ISA, "red.async".
@@ -347,7 +358,8 @@ __device__ inline void async_reduce_release(T* to, std::type_identity_t<T> value
   using type = detail::ptx_remote_type<Operation, typename detail::element_of<T>::type>;
   constexpr bool fits = sizeof(type::text) > 1;
   static_assert(fits,
-                "membar: no asynchronous reduction has this operation on this type; the page of async_copy.cuh lists them");
+                "membar: asynchronous reductions do not support this operation on this type: see the list in the documentation "
+                "of async_copy.cuh");
   if constexpr (detail::require_release_in_global<Scope, Order, fits>()) {
     // red.async{.mmio}.release.scope.global.op.type [a], b;  PTX ISA 8.7, sm_100
     if constexpr (sizeof(T) == 4) {
@@ -366,7 +378,7 @@ __device__ inline void async_reduce_release(T* to, std::type_identity_t<T> value
 
 namespace detail {
 
-/// Rejects, in the pass that compiles for a device, an architecture without `st.bulk`.
+/// Rejects architectures without `st.bulk` in the pass that compiles for a device.
 template <bool Needed>
 __device__ constexpr void require_bulk_zero() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 1000
@@ -376,8 +388,9 @@ __device__ constexpr void require_bulk_zero() noexcept {
 
 }  // namespace detail
 
-/// Writes zeros to `bytes` bytes of the block's shared memory at `to`: a weak store of the calling thread, in program order, through the
-/// generic proxy. Other threads see it after a barrier, a bulk copy that reads it after a proxy fence.
+/// Writes zeros to `bytes` bytes of the block's shared memory at `to`. This is a weak store of the calling thread, in program
+/// order, through the generic proxy. Other threads see it after a barrier. A bulk copy that reads the bytes sees it after a
+/// proxy fence.
 ///
 /// PTX: `st.bulk.weak.shared::cta [to], bytes, 0`, one instruction. Requires: compute capability 10.0 (PTX ISA 8.6); `bytes` is a
 /// multiple of 8, at most 2^24. Source: PTX ISA, "st.bulk".

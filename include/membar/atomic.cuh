@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Atomic operations in kernels: atomic.hpp, where a CUDA compiler reads it.
+/// Atomic operations for kernels: this header includes atomic.hpp and requires a CUDA compiler.
 #pragma once
 
 #include <membar/atomic.hpp>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Atomic operations: the scope is in the type, and the order is a tag in the call. For kernels and for the host.
+/// Atomic operations whose type contains the scope and whose calls name the order. They work in kernels and on the host.
 ///
-/// On the device a call becomes one instruction where the machine has one. Otherwise it becomes the sequence that `atomic_ref`
-/// lists: a fence and an instruction at seq_cst, a two-way form, or a loop. An operation with none of these does not compile.
-/// A plain C++ compiler can also read this header, for the host's side of a protocol.
+/// On the device, a call compiles to a single instruction if the hardware has one. Otherwise it compiles to the sequence that
+/// `atomic_ref` lists: a fence and an instruction at seq_cst, a choice between two instructions, or a loop. An operation that
+/// has none of these does not compile. A plain C++ compiler can also compile this header, for the host's side of a protocol.
 #pragma once
 
 #include <membar/base/config.hpp>
@@ -27,7 +27,7 @@ inline namespace v0_2 {
 #if !defined(__CUDACC__)
 namespace detail {
 
-// What the device does, by name only.
+// Device functions that are only declared here.
 template <class T, thread_scope Scope, memory_order Order>
 T device_load(const T* object) noexcept;
 template <class T, thread_scope Scope, memory_order Order>
@@ -50,12 +50,13 @@ void device_wait(const T* object, const T& old) noexcept;
 }  // namespace detail
 #endif
 
-/// Atomic operations on an object that lives elsewhere, for the threads in `Scope`.
+/// Atomic operations on an object that is defined elsewhere, for the threads in `Scope`.
 ///
-/// Synchronizes: a release operation synchronizes with an acquire operation that reads its value, or a value of the
-/// read-modify-writes that follow it, if each operation's scope includes the other's thread. At device scope both kernels run
-/// in one physical synchronization domain. Relaxed operations order nothing but accesses of the same object. While a thread may
-/// use the object through an `atomic_ref`, every concurrent access is such an operation, of a scope that includes the others.
+/// Synchronizes: a release operation synchronizes with an acquire operation that reads its value, or a value of a
+/// read-modify-write chain that starts with it, if each operation's scope includes the other's thread. At device scope, both
+/// kernels must also run in the same physical synchronization domain. Relaxed operations order only accesses to the same
+/// object. While a thread may access the object through an `atomic_ref`, every concurrent access must be such an operation,
+/// with a scope that includes the other threads.
 ///
 /// PTX, where S is cta, cluster, gpu or sys for block, cluster, device or system, and T is the instruction's type:
 ///   load              ld.{relaxed,acquire}.S.T                          seq_cst: fence.sc.S; ld.acquire.S.T
@@ -63,30 +64,31 @@ void device_wait(const T* object, const T& old) noexcept;
 ///   exchange, fetch_* atom.{relaxed,acquire,release,acq_rel}.S.OP.T      seq_cst: fence.sc.S; atom.acquire.S.OP.T
 ///   compare_exchange  atom.cas, with the weakest order that covers both of its orders
 ///   add, sub, ...     red.{relaxed,release}.S.OP.T                      no other order
-///   float, double min and max: that of the bits, as .s32/.s64 for an operand without a sign, and the opposite operation as
-///                     .u32/.u64 for an operand with one
+///   float, double min and max: the operation on the bits, as .s32/.s64 for a positive operand, and the opposite operation as
+///                     .u32/.u64 for a negative one
 ///   no instruction:   fence of the order's release half; ld.relaxed; loop { atom.relaxed.cas }; fence of its acquire half;
-///                     on the aligned 32-bit word around an object of 8 or 16 bits. The first attempt is each lane's own; then
-///                     one lane attempts for all lanes of its warp that change the same word, with the fences once more,
-///                     between two barriers of the lanes. A compare_exchange of 8 or 16 bits is always the lane's own. Its
-///                     release fence is after the load, if that finds the expected bits; at seq_cst before it.
-///   acquire, acq_rel, seq_cst at cluster scope or wider, of 64 bits but exchange and compare_exchange, and additions of float,
-///                     double and pairs: atom without the acquire; fence.acquire.S. ptxas adds loops for shared memory after
-///                     the acquire of the instruction itself.
-///   where the object is: a reduction in global memory, and a relaxed fetch_*, name .global; a reduction in the block's own
-///                     shared memory is the fence of a release and red.relaxed.S.shared.OP.T. A relaxed fetch_* of 32-bit
-///                     integers at block scope names .shared there. In the shared memory of another block of the
-///                     cluster, 64-bit and, or, xor, min, max and additions of pairs are the loop. Where the compiler does not
-///                     know the state space, isspacep instructions find it.
+///                     on the aligned 32-bit word around an object of 8 or 16 bits. Each lane first makes its own attempt.
+///                     After that, one lane makes the attempts for all lanes of its warp that change the same word, with the
+///                     fences repeated, between two barriers of these lanes. For a compare_exchange of 8 or 16 bits, each lane
+///                     always makes its own attempts. Its release fence is after the load, if the load finds the expected bits;
+///                     at seq_cst it is before the load.
+///   acquire, acq_rel, seq_cst at cluster scope or wider, for 64-bit operations except exchange and compare_exchange, and for
+///                     additions of float, double and pairs: atom without the acquire; fence.acquire.S. ptxas adds loops for
+///                     shared memory after the acquire that the instruction itself implies.
+///   state spaces:     in global memory, a reduction and a relaxed fetch_* name .global. In the block's own shared memory, a
+///                     reduction is the fence of a release and red.relaxed.S.shared.OP.T, and a relaxed fetch_* of 32-bit
+///                     integers at block scope names .shared. In the shared memory of another block of the cluster, 64-bit
+///                     and, or, xor, min, max and additions of pairs use the loop. If the compiler does not know the state
+///                     space, isspacep instructions determine it.
 ///   with an L2 policy after the order of an exchange, a fetch_* or a reduction: atom....S.global.OP.L2::cache_hint.T and
-///                     red....S.global.OP.L2::cache_hint.T in every order; a loop takes none.
+///                     red....S.global.OP.L2::cache_hint.T in every order; a loop does not accept a policy.
 /// docs/headers/atomic.md has the table of types, operations and architectures. On the host every scope acts as an operation of the host's memory
 /// model, by the compiler's `__atomic` functions on the value's bits, and a policy says nothing.
 ///
-/// `atomic_ref<const T, Scope>` loads and waits. Its other operations do not compile.
+/// `atomic_ref<const T, Scope>` can only load and wait. Its other operations do not compile.
 ///
-/// Comparisons, and floating-point minimum and maximum, are of bits: padding takes part in a comparison, and
-/// -NaN < -inf < -0 < +0 < +inf < +NaN. Integer arithmetic wraps.
+/// Comparisons, and floating-point minimum and maximum, compare bits: padding takes part in the comparison, and -NaN < -inf <
+/// -0 < +0 < +inf < +NaN. Integer arithmetic wraps around.
 ///
 /// Requires: an object aligned to its size, in global, shared or distributed shared memory or in host memory that the device
 /// reaches, never on a thread's stack. A read-modify-write of 8 or 16 bits: the whole aligned 32-bit word around the object in
@@ -106,7 +108,7 @@ class atomic_ref {
   using op = detail::atom_op;
   static constexpr thread_scope scope = Scope;
   static constexpr int required_alignment = static_cast<int>(sizeof(T));
-  /// Whether no operation needs a lock, on any machine. On the host 16 bytes may need one, which libatomic has.
+  /// Whether the operations are lock-free on every machine. On the host, libatomic may use a lock for 16 bytes.
   static constexpr bool is_always_lock_free = sizeof(T) <= 8;
 
   /// Refers to `object`.
@@ -114,7 +116,8 @@ class atomic_ref {
     detail::require_aligned<sizeof(T)>(object_);
   }
   atomic_ref(const atomic_ref&) = default;
-  /// Assignment does not compile: it would refer to another object, and `store` changes the value.
+  /// Assignment does not compile, because it could mean either rebinding the reference or storing a value. Use `store` to
+  /// change the value.
   MEMBAR_HOST_DEVICE atomic_ref& operator=(const atomic_ref&) = delete;
 
   /// Refers to the object of a `cuda::atomic_ref` or `cuda::atomic` of the same scope, in a file that includes interop/cuda_atomic.cuh.
@@ -123,10 +126,10 @@ class atomic_ref {
   MEMBAR_HOST_DEVICE atomic_ref(Object&& object) noexcept
       : object_(detail::cuda_object<std::remove_cvref_t<Object>>::address(object)) {
     static_assert(detail::cuda_object<std::remove_cvref_t<Object>>::scope == Scope,
-                  "membar: a reference keeps the scope of the object's other references: name that scope");
+                  "membar: a reference must have the same scope as the object's other references: use that scope");
   }
 
-  /// No reference: it exists so that the compiler's message says what is wrong with the argument.
+  /// This constructor is never valid. It exists so that the compiler's message explains what is wrong with the argument.
   template <class Object>
     requires(!detail::is_atomic_object<std::remove_cvref_t<Object>> && !detail::has_cuda_object<Object> &&
              !std::is_convertible_v<Object, T&>)
@@ -134,7 +137,7 @@ class atomic_ref {
     detail::refuse_object<T, Object>();
   }
 
-  /// Refers to the object of `other`, for loads.
+  /// Refers to the object of `other`, for loads only.
   template <class U>
     requires(std::is_same_v<const U, T> && !std::is_const_v<U>)
   MEMBAR_HOST_DEVICE atomic_ref(const atomic_ref<U, Scope>& other) noexcept : object_(other.object_) {}
@@ -146,7 +149,7 @@ class atomic_ref {
     return Ref(*object_);
   }
 
-  /// Whether the operations on this object need no lock. On the device none needs one.
+  /// Returns whether the operations on this object are lock-free. On the device they always are.
   [[nodiscard]] MEMBAR_HOST_DEVICE bool is_lock_free() const noexcept {
     if constexpr (detail::compiling_for_device) {
       return true;
@@ -155,12 +158,12 @@ class atomic_ref {
     }
   }
 
-  /// Returns the value. Relaxed, acquire or seq_cst.
+  /// Returns the value. The order is relaxed, acquire or seq_cst.
   template <class Order = detail::missing_order>
   [[nodiscard]] MEMBAR_HOST_DEVICE value_type load(Order = {}) const noexcept {
     detail::require_order<Order>();
     static_assert(load_order<Order> || !memory_order_tag<Order>,
-                  "membar: a load takes relaxed, acquire or seq_cst: it has nothing to release");
+                  "membar: a load cannot release, because it writes nothing: use relaxed, acquire or seq_cst");
     if constexpr (detail::compiling_for_device) {
       return detail::device_load<value_type, Scope, detail::order_of<Order>>(object_);
     } else {
@@ -168,15 +171,15 @@ class atomic_ref {
     }
   }
 
-  /// Stores `value`. Relaxed, release or seq_cst.
+  /// Stores `value`. The order is relaxed, release or seq_cst.
   template <class Order = detail::missing_order>
   MEMBAR_HOST_DEVICE void store(operand value, Order = {}) const noexcept {
     detail::require_order<Order>();
     static_assert(store_order<Order> || !memory_order_tag<Order>,
-                  "membar: a store takes relaxed, release or seq_cst: it has nothing to acquire");
+                  "membar: a store cannot acquire, because it reads nothing: use relaxed, release or seq_cst");
     detail::require_mutable<T>();
     if constexpr (std::is_const_v<T>) {
-      // It is rejected above.
+      // The static_assert above rejects this case.
     } else if constexpr (detail::compiling_for_device) {
       detail::device_store<T, Scope, detail::order_of<Order>>(object_, value);
     } else {
@@ -184,18 +187,19 @@ class atomic_ref {
     }
   }
 
-  /// If the value's bits are those of `expected`, stores `desired`, else copies the value into `expected`. Returns whether it
-  /// stored.
+  /// Stores `desired` if the value's bits equal those of `expected`; otherwise it copies the value into `expected`. Returns
+  /// whether it stored.
   ///
-  /// The first order is for success, the second for failure. Where there is one order, a failure has it without its release half:
-  /// acquire for acq_rel. It never fails spuriously. Padding is also compared: take `expected` from the object itself, or use a
-  /// type without padding.
+  /// The first order applies to success and the second to failure. If only one order is given, the failure order is that order
+  /// without its release half, which is acquire for acq_rel. It never fails spuriously. Padding is also compared, so load
+  /// `expected` from the object itself or use a type without padding.
   template <class Success = detail::missing_order, class Failure = typename detail::failure_tag<Success>::type>
   MEMBAR_HOST_DEVICE bool compare_exchange(value_type& expected, operand desired, Success = {},
                                            Failure = Failure{}) const noexcept {
     detail::require_order<Success>();
     static_assert(load_order<Failure>,
-                  "membar: a compare_exchange that fails takes relaxed, acquire or seq_cst: it stores nothing to release");
+                  "membar: the failure order of compare_exchange must be relaxed, acquire or seq_cst: a failed exchange writes "
+                  "nothing to release");
     detail::require_mutable<T>();
     constexpr memory_order covering = detail::covering_order<detail::order_of<Success>, detail::order_of<Failure>>();
     if constexpr (std::is_const_v<T>) {
@@ -207,11 +211,11 @@ class atomic_ref {
     }
   }
 
-  /// `compare_exchange`, which does not fail spuriously. By the standard's name.
+  /// The standard's name for `compare_exchange`, which never fails spuriously.
   MEMBAR_HOST_DEVICE bool compare_exchange_weak(value_type& expected, operand desired, auto... orders) const noexcept {
     return compare_exchange(expected, desired, orders...);
   }
-  /// `compare_exchange`, by the standard's name.
+  /// The standard's name for `compare_exchange`.
   MEMBAR_HOST_DEVICE bool compare_exchange_strong(value_type& expected, operand desired, auto... orders) const noexcept {
     return compare_exchange(expected, desired, orders...);
   }
@@ -221,12 +225,12 @@ class atomic_ref {
     return fetch<op::exchange>(value, said...);
   }
 
-  /// Adds `value`, with wrap-around, and returns the previous value. To a pointer it adds that many objects.
+  /// Adds `value` with wrap-around and returns the previous value. For a pointer, `value` counts objects.
   MEMBAR_HOST_DEVICE value_type fetch_add(difference value, auto... said) const noexcept {
     return fetch<op::add>(value, said...);
   }
 
-  /// Subtracts `value`, with wrap-around, and returns the previous value. PTX: `atom.add` of the negated value.
+  /// Subtracts `value` with wrap-around and returns the previous value. PTX: `atom.add` of the negated value.
   MEMBAR_HOST_DEVICE value_type fetch_sub(difference value, auto... said) const noexcept {
     return fetch<op::add>(detail::negated(static_cast<difference_type>(value)), said...);
   }
@@ -258,26 +262,30 @@ class atomic_ref {
   /// Subtracts 1, or stores `limit` if the value is 0 or above `limit`, and returns the previous value.
   MEMBAR_HOST_DEVICE value_type fetch_dec(operand limit, auto... said) const noexcept { return fetch<op::dec>(limit, said...); }
 
-  /// Stores the smaller of two numbers and returns the previous value. If exactly one of them is a NaN, it is ignored; -0 is smaller than +0.
+  /// Stores the smaller of two numbers and returns the previous value. If exactly one of the two is a NaN, the other one is
+  /// stored. -0 is smaller than +0.
   ///
-  /// It accepts float and double, and is a loop. Two NaNs become the one without a sign whose other bits are set.
+  /// It supports float and double, and is implemented as a loop. If both are NaNs, it stores the canonical NaN, which has no
+  /// sign bit and all other bits set.
   MEMBAR_HOST_DEVICE value_type fetch_fminimum_num(operand value, auto... said) const noexcept {
     return fetch_number<op::min>(value, said...);
   }
 
-  /// Stores the larger of two numbers and returns the previous value. If exactly one of them is a NaN, it is ignored; +0 is larger than -0.
+  /// Stores the larger of two numbers and returns the previous value. If exactly one of the two is a NaN, the other one is
+  /// stored. +0 is larger than -0.
   ///
-  /// It accepts float and double, and is a loop. Two NaNs become the one without a sign whose other bits are set.
+  /// It supports float and double, and is implemented as a loop. If both are NaNs, it stores the canonical NaN, which has no
+  /// sign bit and all other bits set.
   MEMBAR_HOST_DEVICE value_type fetch_fmaximum_num(operand value, auto... said) const noexcept {
     return fetch_number<op::max>(value, said...);
   }
 
-  // Reductions return nothing, which makes them cheaper in global memory. They are relaxed or release.
+  // Reductions return nothing, which makes them cheaper in global memory. Their order is relaxed or release.
 
-  /// Adds `value`, with wrap-around. To a pointer it adds that many objects. Relaxed or release.
+  /// Adds `value` with wrap-around. For a pointer, `value` counts objects. The order is relaxed or release.
   MEMBAR_HOST_DEVICE void add(difference value, auto... said) const noexcept { reduce<op::add>(value, said...); }
 
-  /// Subtracts `value`, with wrap-around. Relaxed or release.
+  /// Subtracts `value` with wrap-around. The order is relaxed or release.
   MEMBAR_HOST_DEVICE void sub(difference value, auto... said) const noexcept {
     reduce<op::add>(detail::negated(static_cast<difference_type>(value)), said...);
   }
@@ -305,8 +313,8 @@ class atomic_ref {
 
   /// Stores `function(value)` and returns the previous value, by a loop of relaxed compare-and-swap on the bits.
   ///
-  /// The order is applied outside the loop. `function` may be called several times. Lanes of a warp that update the same word
-  /// may be merged into one attempt: it stores what their functions make of the value, one after the other.
+  /// The order applies outside of the loop. `function` may be called several times. Lanes of a warp that update the same word
+  /// may be merged into one attempt, which stores the result of applying their functions one after the other.
   template <class Function, class Order = detail::missing_order, class Policy = detail::no_policy>
   MEMBAR_HOST_DEVICE value_type fetch_update(Function function, Order = {}, Policy = {}) const {
     detail::require_order<Order>();
@@ -321,14 +329,14 @@ class atomic_ref {
     }
   }
 
-  /// Returns once the value's bits differ from those of `old`, ordered as a load that has read the new value.
+  /// Blocks until the value's bits differ from those of `old`. The order is that of a load that reads the new value.
   ///
-  /// It polls with back-off and without a time limit. Relaxed, acquire or seq_cst.
+  /// It polls with back-off and has no time limit. The order is relaxed, acquire or seq_cst.
   template <class Order = detail::missing_order>
   MEMBAR_HOST_DEVICE void wait(operand old, Order = {}) const noexcept {
     detail::require_order<Order>();
     static_assert(load_order<Order> || !memory_order_tag<Order>,
-                  "membar: a wait takes relaxed, acquire or seq_cst: it has nothing to release");
+                  "membar: a wait cannot release, because it writes nothing: use relaxed, acquire or seq_cst");
     if constexpr (detail::compiling_for_device) {
       detail::device_wait<value_type, Scope, detail::order_of<Order>>(object_, old);
     } else {
@@ -340,20 +348,20 @@ class atomic_ref {
     }
   }
 
-  /// Does nothing, because `wait` polls. For code that is written for the standard's interface.
+  /// Does nothing, because `wait` polls. It exists for code that is written for the standard's interface.
   MEMBAR_HOST_DEVICE void notify_one() const noexcept {}
-  /// Does nothing, because `wait` polls. For code that is written for the standard's interface.
+  /// Does nothing, because `wait` polls. It exists for code that is written for the standard's interface.
   MEMBAR_HOST_DEVICE void notify_all() const noexcept {}
 
  private:
   template <detail::atom_op Op>
   static constexpr bool adds_bytes = Op == detail::atom_op::add && detail::kind_of<T> == detail::value_kind::pointer;
 
-  /// The type of an operation's argument: to a pointer, a number of objects is added.
+  /// The type of an operation's argument. For a pointer it is a number of objects.
   template <detail::atom_op Op>
   using operated = std::conditional_t<Op == detail::atom_op::add, difference_type, value_type>;
 
-  /// The atomic operations on a pointer's bits, to which bytes are added.
+  /// Atomic operations on a pointer's bits. They add numbers of bytes.
   [[nodiscard]] MEMBAR_HOST_DEVICE auto address() const noexcept {
     return atomic_ref<detail::bits_of<T>, Scope>(*reinterpret_cast<detail::bits_of<T>*>(object_));
   }
@@ -361,7 +369,7 @@ class atomic_ref {
     return static_cast<detail::bits_of<T>>(objects) * sizeof(std::remove_pointer_t<T>);
   }
 
-  /// On the host a policy says nothing.
+  /// A policy has no effect on the host.
   template <detail::atom_op Op, class Value, class Order = detail::missing_order, class Policy = detail::no_policy>
   MEMBAR_HOST_DEVICE value_type fetch(Value given, Order order = {}, [[maybe_unused]] Policy policy = {}) const noexcept {
     [[maybe_unused]] const auto value = static_cast<operated<Op>>(given);
@@ -378,7 +386,7 @@ class atomic_ref {
     } else if constexpr (detail::compiling_for_device) {
       return detail::device_fetch<Op, T, Scope, detail::order_of<Order>>(object_, value);
     } else if constexpr (detail::is_by_element<Op, T>) {
-      // The operation is also atomic per element on the host.
+      // On the host, the operation is also atomic per element.
       T old = value;
       for (int i = 0; i != T::size; ++i) {
         old.elements[i] = detail::host_fetch_element<Op, detail::order_of<Order>>(&object_->elements[i], value.elements[i]);
@@ -397,7 +405,7 @@ class atomic_ref {
     detail::require_policy<Policy>();
     detail::require_mutable<T>();
     if constexpr (std::is_const_v<T> || !detail::has_operation<value_type, Op>) {
-      // It is rejected above.
+      // The static_assert above rejects this case.
     } else if constexpr (adds_bytes<Op>) {
       address().add(bytes(value), order, policy);
     } else if constexpr (detail::compiling_for_device && detail::is_policy<Policy>) {
@@ -412,8 +420,9 @@ class atomic_ref {
   template <detail::atom_op Op, class Order = detail::missing_order, class Policy = detail::no_policy>
   MEMBAR_HOST_DEVICE value_type fetch_number(value_type value, Order order = {}, Policy policy = {}) const noexcept {
     constexpr bool is_floating = detail::kind_of<value_type> == detail::value_kind::floating;
-    static_assert(is_floating,
-                  "membar: fetch_fminimum_num and fetch_fmaximum_num take float and double: use fetch_min or fetch_max");
+    static_assert(
+        is_floating,
+        "membar: fetch_fminimum_num and fetch_fmaximum_num support only float and double: use fetch_min or fetch_max");
     if constexpr (!is_floating) {
       __builtin_unreachable();
     } else {
@@ -435,8 +444,9 @@ class atomic_ref {
   T* object_;
 };
 
-/// `object`, which the caller promises is in global memory: `atomic_ref<T, Scope>(in_global(*pointer))`. Operations then have no
-/// code for other memory, which is most of their code where the compiler does not know the memory. It is not an instruction.
+/// Returns a reference to `object`, which the caller guarantees is in global memory: `atomic_ref<T,
+/// thread_scope::device>(in_global(*pointer))`. Operations then need no code for other state spaces, which otherwise is most of
+/// their code if the compiler does not know the state space. The call itself is not an instruction.
 template <class T>
 [[nodiscard]] MEMBAR_HOST_DEVICE T& in_global(T& object) noexcept {
 #if defined(__CUDA_ARCH__)
@@ -445,13 +455,13 @@ template <class T>
   return object;
 }
 
-/// An object that is accessed only by atomic operations, for the threads in `Scope`.
+/// An object that is accessed only by atomic operations, by the threads in `Scope`.
 ///
-/// It has the operations of `atomic_ref`, which say what they synchronize with and become. It is neither copyable nor movable,
-/// has the size of its value, and is aligned to that size.
+/// It has the operations of `atomic_ref`, which documents their synchronization and their machine code. It is neither copyable
+/// nor movable, has the size of its value, and is aligned to that size.
 ///
-/// The default constructor leaves the value uninitialized, so that it can be in `__shared__` memory. One thread stores a
-/// value, and a barrier follows, before others use it.
+/// The default constructor leaves the value uninitialized, so the object can be in `__shared__` memory. One thread must store a
+/// value and execute a barrier before other threads use it.
 template <class T, thread_scope Scope>
 class atomic {
  public:
@@ -464,14 +474,14 @@ class atomic {
 
   /// Leaves the value uninitialized.
   atomic() noexcept = default;
-  /// Begins with `value`. The initialization is not atomic.
+  /// Initializes the object with `value`. The initialization is not atomic.
   MEMBAR_HOST_DEVICE constexpr explicit atomic(T value) noexcept : value_(value) {}
   atomic(const atomic&) = delete;
   atomic& operator=(const atomic&) = delete;
 
-  /// The operations on this object, as a reference that can be passed on.
+  /// Returns a reference to this object that has its operations and can be passed on.
   [[nodiscard]] MEMBAR_HOST_DEVICE atomic_ref<T, Scope> ref() noexcept { return atomic_ref<T, Scope>(value_); }
-  /// The loads of this object, as a reference that can be passed on.
+  /// Returns a reference to this object that can only load and can be passed on.
   [[nodiscard]] MEMBAR_HOST_DEVICE atomic_ref<const T, Scope> ref() const noexcept {
     return atomic_ref<const T, Scope>(value_);
   }
@@ -483,7 +493,7 @@ class atomic {
     return Ref(value_);
   }
 
-  // The operations of `atomic_ref`, by the same names.
+  // The operations of `atomic_ref`, with the same names.
 
   [[nodiscard]] MEMBAR_HOST_DEVICE bool is_lock_free() const noexcept { return ref().is_lock_free(); }
   [[nodiscard]] MEMBAR_HOST_DEVICE T load(auto... order) const noexcept { return ref().load(order...); }
@@ -536,15 +546,16 @@ template <class T, thread_scope Scope>
 class atomic_ref<T, Scope> : public detail::refused_atomic<std::remove_cv_t<T>> {
   static_assert(detail::require_value<T, Scope>());
   static_assert(Scope == detail::missing_scope || !detail::is_complete<T> || atomic_value<std::remove_const_t<T>>,
-                "membar: an atomic holds a trivially copyable object of 1, 2, 4, 8 or 16 bytes, which is not volatile");
+                "membar: an atomic object must be trivially copyable, not volatile, and 1, 2, 4, 8 or 16 bytes long");
   using detail::refused_atomic<std::remove_cv_t<T>>::refused_atomic;
 };
 template <class T, thread_scope Scope>
   requires(Scope == detail::missing_scope || !atomic_value<T>)
 class atomic<T, Scope> : public detail::refused_atomic<std::remove_cv_t<T>> {
   static_assert(detail::require_value<T, Scope>());
-  static_assert(Scope == detail::missing_scope || !detail::is_complete<T> || atomic_value<T>,
-                "membar: an atomic holds a trivially copyable object of 1, 2, 4, 8 or 16 bytes, without const or volatile");
+  static_assert(
+      Scope == detail::missing_scope || !detail::is_complete<T> || atomic_value<T>,
+      "membar: an atomic object must be trivially copyable, neither const nor volatile, and 1, 2, 4, 8 or 16 bytes long");
   using detail::refused_atomic<std::remove_cv_t<T>>::refused_atomic;
 };
 template <class T>
@@ -552,7 +563,7 @@ atomic_ref(T&) -> atomic_ref<T>;
 template <class T>
 atomic(T) -> atomic<T>;
 
-// No operators: they exist so that the compiler's message says why. They name no order.
+// Operators are deleted, because they cannot name an order. They are declared so that the compiler's message explains this.
 
 MEMBAR_HOST_DEVICE void operator++(detail::atomic_object auto&& object) noexcept { detail::refuse_operator(object); }
 MEMBAR_HOST_DEVICE void operator++(detail::atomic_object auto&& object, int) noexcept { detail::refuse_operator(object); }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Whether an operation of system scope is atomic against the host or another device. That depends on where the memory is and
-/// on the links to it, which no compiler checks.
+/// Determines whether an operation of system scope is atomic with respect to the host or another device. That depends on the
+/// location of the memory and on the links to it, which no compiler can check.
 ///
-/// Atomicity is not order: an atomic operation is ordered by its memory order.
+/// Atomicity is not ordering: the memory order of an atomic operation determines its ordering.
 /// Source: libcu++ documentation, "Memory model: Atomicity"; CUDA 13.0's `cudaDeviceGetHostAtomicCapabilities` and
 /// `cudaDeviceGetP2PAtomicCapabilities`.
 #pragma once
@@ -14,7 +14,8 @@
 namespace membar {
 inline namespace v0_2 {
 
-/// The operation on an object. `load_or_store` is a relaxed or stronger load or store; the others read and write.
+/// The kind of an operation on an object. `load_or_store` is a load or store that is relaxed or stronger; the others are
+/// read-modify-writes.
 enum class atomic_operation {
   load_or_store,
   integer_add,
@@ -32,7 +33,7 @@ enum class atomic_operation {
   float_max
 };
 
-/// The operation's name, in words.
+/// Returns the operation's name in words.
 [[nodiscard]] constexpr const char* name(atomic_operation operation) noexcept {
   switch (operation) {
     case atomic_operation::load_or_store:
@@ -70,19 +71,19 @@ enum class atomic_operation {
 /// An operation of membar's atomics, with the properties that its instructions depend on.
 struct atomic_use {
   atomic_operation operation = atomic_operation::integer_add;
-  int bytes = 4;              ///< of the object: 1, 2, 4, 8 or 16
-  bool is_signed = false;     ///< of an integer
+  int bytes = 4;              ///< size of the object: 1, 2, 4, 8 or 16
+  bool is_signed = false;     ///< for integers: whether they are signed
   bool returns_value = true;  ///< false for a reduction
 };
 
-/// Where memory is.
+/// The location of memory.
 enum class memory_kind { device, mapped, managed, pageable };
 
-/// A link between a device and the memory, and the atomic operations that it carries.
+/// A link between a device and the memory, and the atomic operations that the link supports.
 struct atomic_link {
-  bool native = false;        ///< all of them
-  bool partial = false;       ///< some of them, see `capabilities`; known from CUDA 13.0 on
-  unsigned capabilities = 0;  ///< of the instructions of the operation asked about: bits of `cudaAtomicOperationCapability`
+  bool native = false;        ///< whether it supports all of them
+  bool partial = false;       ///< whether it supports some of them, see `capabilities`; known since CUDA 13.0
+  unsigned capabilities = 0;  ///< for the instructions of the operation in question: bits of `cudaAtomicOperationCapability`
 };
 
 /// A device that accesses the memory.
@@ -91,22 +92,22 @@ struct atomic_participant {
   bool pageable_access = false;
   bool concurrent_managed_access = false;
   atomic_link to_host{};
-  atomic_link to_owner{};  ///< to the device that the memory is on, where it is another
+  atomic_link to_owner{};  ///< to the device whose memory it is, if that is another device
 };
 
-/// All that the answer depends on.
+/// All facts that the answer depends on.
 struct atomicity_facts {
   memory_kind kind = memory_kind::device;
-  int owner = 0;  ///< the device that the memory is on
+  int owner = 0;  ///< the device whose memory it is
   atomic_participant device{};
-  /// The host uses the object at the same time.
+  /// Whether the host uses the object at the same time.
   bool with_host = false;
-  /// `peer` uses the object at the same time.
+  /// Whether `peer` uses the object at the same time.
   bool with_peer = false;
   atomic_participant peer{};
 };
 
-/// The answer, and why.
+/// The answer and the reason for it.
 struct atomicity {
   bool atomic = false;
   const char* reason = "";
@@ -116,7 +117,7 @@ struct atomicity {
 
 namespace detail {
 
-/// Bits of cudaAtomicOperationCapability, which CUDA 13.0 introduced.
+/// The bits of cudaAtomicOperationCapability, which CUDA 13.0 introduced.
 enum atomic_capability : unsigned {
   capability_signed = 1U << 0,
   capability_unsigned = 1U << 1,
@@ -126,7 +127,8 @@ enum atomic_capability : unsigned {
   capability_scalar_128 = 1U << 5
 };
 
-/// The instructions that membar's operation becomes on compute capability 9.0, at most two: those of one use run under a condition.
+/// The instructions that an operation of membar compiles to on compute capability 9.0. There are at most two; if there are two,
+/// a condition selects one of them at run time.
 struct atomic_instructions {
   atomic_use each[2] = {};
   int count = 0;
@@ -169,7 +171,7 @@ template <class T>
     const bool is_signed = type == ptx_type::s32 || type == ptx_type::s64;
     return {{{use.operation, use.bytes, is_signed, use.returns_value}}, 1};
   }
-  if (kind_of<T> == value_kind::floating) {  // the maximum or minimum of bits, by the operand's sign
+  if (kind_of<T> == value_kind::floating) {  // the maximum or minimum of the bits, depending on the operand's sign
     const bool is_max = opcode == atom_op::max;
     const auto signed_form = is_max ? atomic_operation::integer_max : atomic_operation::integer_min;
     const auto unsigned_form = is_max ? atomic_operation::integer_min : atomic_operation::integer_max;
@@ -178,7 +180,7 @@ template <class T>
   return {{{atomic_operation::compare_exchange, use.bytes < 4 ? 4 : use.bytes}}, 1};
 }
 
-/// By the same table as the device's code.
+/// Uses the same table as the device code.
 [[nodiscard]] constexpr atomic_instructions instructions_of(const atomic_use& use) noexcept {
   const bool floating = use.operation == atomic_operation::float_add || use.operation == atomic_operation::float_min ||
                         use.operation == atomic_operation::float_max;
@@ -218,7 +220,7 @@ template <class T>
   return needed;
 }
 
-/// What a link needs for all instructions of an operation.
+/// The properties that a link needs for all instructions of an operation.
 [[nodiscard]] constexpr unsigned needed_capabilities(const atomic_use& use) noexcept {
   unsigned needed = 0;
   const atomic_instructions instructions = instructions_of(use);
@@ -234,7 +236,7 @@ template <class T>
 
 }  // namespace detail
 
-/// Whether `use` at system scope is atomic among those that `facts` say use the object concurrently.
+/// Returns whether `use` at system scope is atomic among all those that use the object concurrently according to `facts`.
 [[nodiscard]] constexpr atomicity atomicity_of(const atomicity_facts& facts, const atomic_use& use) noexcept {
   const bool alone = !facts.with_host && !facts.with_peer;
   switch (facts.kind) {
@@ -250,7 +252,8 @@ template <class T>
       }
       if (!facts.device.concurrent_managed_access || (facts.with_peer && !facts.peer.concurrent_managed_access)) {
         return {false,
-                "the memory is managed, and a device has no concurrent managed access: host and device may not use it at once"};
+                "the memory is managed, but a device has no concurrent managed access, so the host and the device may not "
+                "access it at the same time"};
       }
       return {true, "the memory is managed, and the devices have concurrent managed access"};
     case memory_kind::mapped:
@@ -263,22 +266,22 @@ template <class T>
       if (!detail::carries(facts.device.to_host, use) || (facts.with_peer && !detail::carries(facts.peer.to_host, use))) {
         return {
             false,
-            "the memory is mapped host memory, and a link to the host does not carry this operation as an atomic one: let only "
+            "the memory is mapped host memory, but a link to the host does not support this operation as an atomic: let only "
             "one side write each object and the other load it, or use managed memory"};
       }
-      return {true, "the memory is mapped host memory, and the links to the host carry this operation as an atomic one"};
+      return {true, "the memory is mapped host memory, and the links to the host support this operation as an atomic"};
     case memory_kind::device:
       if (facts.with_host) {
-        return {false, "the memory is a device's, which the host cannot access atomically: use mapped or managed memory"};
+        return {false, "the memory is device memory, which the host cannot access atomically: use mapped or managed memory"};
       }
       if (facts.device.device != facts.owner && facts.with_peer && !detail::carries(facts.device.to_owner, use)) {
-        return {false, "the link from this device to the memory's does not carry this operation as an atomic one"};
+        return {false, "the link from this device to the memory's device does not support this operation as an atomic"};
       }
       if (facts.with_peer && facts.peer.device != facts.owner && !detail::carries(facts.peer.to_owner, use)) {
-        return {false, "the link from the peer to the memory's device does not carry this operation as an atomic one"};
+        return {false, "the link from the peer to the memory's device does not support this operation as an atomic"};
       }
-      return {true, facts.with_peer ? "the memory is a device's, and the links between the devices carry this operation"
-                                    : "the memory is a device's, and only this device uses it"};
+      return {true, facts.with_peer ? "the memory is device memory, and the links between the devices support this operation"
+                                    : "the memory is device memory, and only this device uses it"};
   }
   return {false, "the kind of memory is unknown"};
 }
@@ -292,7 +295,7 @@ namespace detail {
 }
 
 #if CUDART_VERSION >= 13000
-/// CUDA's name of an operation that reads and writes.
+/// Returns CUDA's name of a read-modify-write.
 [[nodiscard]] constexpr cudaAtomicOperation native(atomic_operation operation) noexcept {
   switch (operation) {
     case atomic_operation::integer_min:
@@ -328,8 +331,8 @@ namespace detail {
 #endif
 
 #if CUDART_VERSION >= 13000
-/// What a link carries of an operation's instructions; `ask` gets the capabilities of one. What an instruction does not need counts
-/// as carried.
+/// Returns which of an operation's instructions a link supports; `ask` queries the capabilities of one instruction. Properties
+/// that an instruction does not need count as supported.
 template <class Ask>
 [[nodiscard]] unsigned capabilities_of(const atomic_use& use, Ask ask) {
   unsigned all = ~0U;
@@ -412,14 +415,15 @@ template <class Ask>
 
 }  // namespace detail
 
-/// Whether `use` of the object at `pointer` by `device`, at system scope, is atomic while the host also uses the object.
+/// Returns whether `use` of the object at `pointer` by `device`, at system scope, is atomic while the host also uses the
+/// object.
 [[nodiscard]] inline atomicity atomicity_with_host(const void* pointer, int device, const atomic_use& use) {
   atomicity_facts facts = detail::facts_of(pointer, device, use);
   facts.with_host = true;
   return atomicity_of(facts, use);
 }
 
-/// Whether `use` of the object at `pointer` by `device` and by `peer`, at system scope, is atomic while both use it.
+/// Returns whether `use` of the object at `pointer` by `device` and by `peer`, at system scope, is atomic while both use it.
 [[nodiscard]] inline atomicity atomicity_with_peer(const void* pointer, int device, int peer, const atomic_use& use) {
   atomicity_facts facts = detail::facts_of(pointer, device, use);
   facts.with_peer = true;
@@ -427,7 +431,7 @@ template <class Ask>
   return atomicity_of(facts, use);
 }
 
-/// Whether `use` of the object at `pointer` is atomic only among the threads of `device`.
+/// Returns whether `use` of the object at `pointer` is atomic among only the threads of `device`.
 [[nodiscard]] inline atomicity atomicity_alone(const void* pointer, int device, const atomic_use& use) {
   return atomicity_of(detail::facts_of(pointer, device, use), use);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The barriers of a block by number, for some of its warps: producers arrive and continue, consumers wait. And the election of one
-/// thread of a warp.
+/// The numbered barriers of a block, which synchronize some of its warps: producers arrive and continue, and consumers wait.
+/// Also the election of one thread of a warp.
 #pragma once
 
 #include <membar/cluster_barrier.cuh>
@@ -12,7 +12,7 @@ inline namespace v0_2 {
 
 namespace detail {
 
-/// Rejects, in the pass that compiles for a device, an architecture without `elect.sync`.
+/// Rejects architectures without `elect.sync` in the pass that compiles for a device.
 template <bool Needed>
 __device__ constexpr void require_election() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
@@ -22,21 +22,23 @@ __device__ constexpr void require_election() noexcept {
 
 }  // namespace detail
 
-/// One of a block's 16 barriers, for `threads` of its threads. Barrier 0 is the one of `__syncthreads`.
+/// One of a block's 16 barriers, for `threads` of its threads. `__syncthreads` uses barrier 0.
 ///
-/// An arrival is counted by warp: a call of any thread counts 32 threads. All calls for one barrier name the same `threads`. The barrier
-/// may be used again when all its threads have arrived, and a thread that only arrives learns that from another barrier: ring buffers
-/// have two, one for "full" and one for "empty".
+/// Arrivals are counted per warp: a call by any thread counts as 32 threads. All calls for one barrier must pass the same
+/// `threads`. The barrier can be reused once all its threads have arrived. A thread that only arrives needs a second barrier to
+/// learn this, so ring buffers use two barriers, one for "full" and one for "empty".
 ///
-/// Requires: `number` is 0 to 15; `threads` is a multiple of 32, from 32 to the size of the block. Errors: a debug build (nvcc -G) stops
-/// at other values. It has no budget: a warp that does not come keeps the others waiting. Source: PTX ISA, "barrier".
+/// Requires: `number` is 0 to 15; `threads` is a multiple of 32, from 32 to the size of the block. Errors: a debug build (nvcc
+/// -G) stops the kernel at other values. There is no time limit: if a warp never arrives, the others wait forever. Source: PTX
+/// ISA, "barrier".
 class named_barrier {
  public:
-  static constexpr unsigned most = 16;  ///< barriers of a block
+  static constexpr unsigned most = 16;  ///< the number of barriers of a block
 
   __device__ constexpr named_barrier(unsigned number, unsigned threads) noexcept : number_(number), threads_(threads) {}
 
-  /// Arrives and waits until `threads` threads have arrived. The thread then sees what any of them did before its `sync` or `arrive`.
+  /// Arrives and waits until `threads` threads have arrived. Afterwards the thread sees everything that any of them did before
+  /// its `sync` or `arrive`.
   ///
   /// PTX: `barrier.cta.sync{.aligned} number, threads`, one instruction; `.aligned` for `warp_execution::together`. PTX ISA 7.8.
   template <warp_execution Execution = warp_execution::diverged>
@@ -47,7 +49,8 @@ class named_barrier {
                  : "memory");
   }
 
-  /// Arrives and does not wait. The threads that `sync` at this barrier then see what this thread did before; this thread sees nothing of theirs.
+  /// Arrives without waiting. The threads that `sync` at this barrier then see what this thread did before it. This thread does
+  /// not see what they did.
   ///
   /// PTX: `barrier.cta.arrive{.aligned} number, threads`, one instruction; `.aligned` for `warp_execution::together`. PTX ISA 7.8.
   template <warp_execution Execution = warp_execution::diverged>
@@ -59,12 +62,12 @@ class named_barrier {
   }
 
  private:
-  /// Stops a debug build (nvcc -G) where PTX has no such barrier.
+  /// Stops a debug build (nvcc -G) if PTX has no such barrier.
   __device__ void check() const noexcept {
 #if defined(__CUDACC_DEBUG__) && !defined(__CUDACC_RTC__)
-    assert(number_ < most && "membar: a block has the barriers 0 to 15: number named_barrier from 0 to 15");
+    assert(number_ < most && "membar: a block has barriers 0 to 15: give named_barrier a number from 0 to 15");
     assert(threads_ != 0 && threads_ % 32 == 0 && threads_ <= detail::block_threads() &&
-           "membar: a named_barrier is for whole warps of the block: give it a multiple of 32 threads, at most all of them");
+           "membar: a named_barrier synchronizes whole warps: use a multiple of 32 threads, at most the size of the block");
 #endif
   }
 
@@ -72,10 +75,10 @@ class named_barrier {
   unsigned threads_;
 };
 
-/// Whether the calling thread is the one that the hardware elects among the threads of `mask`, all of which call it. It is the same one
-/// at each call with this mask.
+/// Returns whether the hardware elects the calling thread among the threads of `mask`, all of which must call it. It elects the
+/// same thread for each call with this mask.
 ///
-/// It synchronizes with nothing: a thread's writes reach the elected one by `__syncwarp`.
+/// The election does not synchronize: use `__syncwarp` to make a thread's writes visible to the elected thread.
 ///
 /// PTX: `elect.sync _|p, mask`, one instruction. Requires: compute capability 9.0; the calling thread is in `mask`. Source: PTX ISA,
 /// "elect.sync".

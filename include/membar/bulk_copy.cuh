@@ -1,23 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Bulk copies between global and shared memory: one thread starts them, and the hardware performs them while the program continues.
+/// Bulk copies between global and shared memory. One thread starts a copy, and the hardware performs it while the program
+/// continues.
 ///
-/// The type that a copy returns says how its completion is known. A copy into shared memory completes on an mbarrier and gives the bytes that a phase
-/// must expect. A copy out of shared memory is in a group of its thread, and gives something that must be committed.
+/// The return type of a copy says how to detect its completion. A copy into shared memory completes on an mbarrier and returns
+/// the number of bytes that a phase must expect. A copy out of shared memory belongs to a group of its thread and returns an
+/// object that must be committed.
 ///
-/// A bulk copy reads and writes through the async proxy, and is not in program order:
+/// A bulk copy accesses memory through the async proxy and is not in program order:
 ///
-/// * Ordinary stores come before a copy that reads them only with `proxy_fence<proxy::async>` (fence.cuh) between, in the block that
-///   starts the copy: each thread that stored has one before the barrier, or the copying thread has one after a flag.
-/// * Ordinary loads come before a copy that overwrites what they read only with such a fence as well.
-/// * What a copy wrote is visible, without a fence, to a thread that has waited for it: on the mbarrier with `acquire`, or by
-///   `bulk_wait` in the thread that committed.
-/// * The source of a copy out of shared memory may be written again after `bulk_wait_read`, by the thread that committed and by what
-///   that thread synchronizes with.
+/// * Ordinary stores are ordered before a copy that reads their data only if a `proxy_fence<proxy::async>` (fence.cuh) is
+///   between them, in the block that starts the copy. Either each storing thread executes the fence before a barrier, or the
+///   copying thread executes it after it has acquired a flag.
+/// * Ordinary loads are ordered before a copy that overwrites their data only with such a fence as well.
+/// * The data that a copy writes is visible, without a fence, to a thread that has waited for the copy: on the mbarrier with
+///   `acquire`, or with `bulk_wait` in the thread that committed it.
+/// * The source of a copy out of shared memory may be overwritten after `bulk_wait_read`, by the thread that committed the copy
+///   and by threads that it synchronizes with.
 ///
 /// Copies from and to global memory take an `l2_policy` (cache_hint.cuh) as their last argument, which becomes `.L2::cache_hint`.
 ///
-/// For every call: addresses and sizes are multiples of 16, the size is at least 16. Source: PTX ISA, "cp.async.bulk", "Async Proxy".
+/// For every call, addresses and sizes must be multiples of 16, and the size must be at least 16. Source: PTX ISA,
+/// "cp.async.bulk", "Async Proxy".
 #pragma once
 
 #include <membar/cache_hint.cuh>
@@ -32,7 +36,7 @@ inline namespace v0_2 {
 
 namespace detail {
 
-/// Rejects, in the pass that compiles for a device, an architecture without bulk copies.
+/// Rejects architectures without bulk copies in the pass that compiles for a device.
 template <bool Needed>
 __device__ constexpr void require_bulk_copies() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
@@ -40,7 +44,7 @@ __device__ constexpr void require_bulk_copies() noexcept {
 #endif
 }
 
-/// The same for what the next architecture has.
+/// Rejects architectures without the bulk-copy features of compute capability 10.0 in the same way.
 template <bool Needed>
 __device__ constexpr void require_masked_copies() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 1000
@@ -52,11 +56,12 @@ __device__ constexpr void require_masked_copies() noexcept {
 
 }  // namespace detail
 
-/// Copies `bytes` bytes from global memory at `from` into the block's shared memory at `to`. It completes on `barrier`, an mbarrier
-/// of the block: a wait that acquires the phase sees the bytes.
+/// Copies `bytes` bytes from global memory at `from` into the block's shared memory at `to`. The copy completes on `barrier`,
+/// an mbarrier of the block: a wait that acquires the phase sees the bytes.
 ///
 /// PTX: `cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [to], [from], bytes, [barrier]`, one instruction.
-/// Requires: compute capability 9.0 (PTX ISA 8.6). Proxy fence: after ordinary accesses of `to`, and after ordinary stores to `from`.
+/// Requires: compute capability 9.0 (PTX ISA 8.6). A proxy fence is needed after ordinary accesses of `to` and after ordinary
+/// stores to `from`.
 template <thread_scope Scope>
 __device__ inline transaction_bytes bulk_load(void* to, const void* from, unsigned bytes, mbarrier<Scope>& barrier) noexcept {
   detail::require_bulk_copies<Scope == Scope>();
@@ -67,7 +72,7 @@ __device__ inline transaction_bytes bulk_load(void* to, const void* from, unsign
       : "memory");
   return detail::copy_results::bytes(bytes);
 }
-/// Like `bulk_load`, with a policy.
+/// Like `bulk_load`, with an L2 policy.
 ///
 /// PTX: `cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.L2::cache_hint [to], [from], bytes, [barrier], policy`.
 template <thread_scope Scope>
@@ -83,11 +88,12 @@ __device__ inline transaction_bytes bulk_load(void* to, const void* from, unsign
   return detail::copy_results::bytes(bytes);
 }
 
-/// Like `bulk_load`, into the same place of each block of the cluster whose bit is set in `blocks`. In each of them it completes on the
-/// mbarrier at the place of `barrier`, whose phase expects the bytes.
+/// Like `bulk_load`, but copies into the same location in each block of the cluster whose bit is set in `blocks`. In each of
+/// these blocks, the copy completes on the mbarrier that corresponds to `barrier`, and a phase of that mbarrier must expect the
+/// bytes.
 ///
-/// PTX: `cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster`, one instruction. ptxas advises to
-/// compile for sm_90a: elsewhere it may be slow. Requires: compute capability 9.0.
+/// PTX: `cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster`, one instruction. ptxas
+/// recommends compiling for sm_90a, because the instruction may be slow on other targets. Requires: compute capability 9.0.
 template <bool Needed = true>
 __device__ inline transaction_bytes bulk_load_multicast(void* to, const void* from, unsigned bytes,
                                                         mbarrier<thread_scope::cluster>& barrier,
@@ -102,7 +108,7 @@ __device__ inline transaction_bytes bulk_load_multicast(void* to, const void* fr
       : "memory");
   return detail::copy_results::bytes(bytes);
 }
-/// Like `bulk_load_multicast`, with a policy. PTX: the same with `.L2::cache_hint` and `policy`.
+/// Like `bulk_load_multicast`, with an L2 policy. PTX: the same with `.L2::cache_hint` and `policy`.
 template <bool Needed = true>
 __device__ inline transaction_bytes bulk_load_multicast(void* to, const void* from, unsigned bytes,
                                                         mbarrier<thread_scope::cluster>& barrier, std::uint16_t blocks,
@@ -118,12 +124,13 @@ __device__ inline transaction_bytes bulk_load_multicast(void* to, const void* fr
   return detail::copy_results::bytes(bytes);
 }
 
-/// Copies `bytes` bytes of the block's shared memory at `from` to the place of `to` in block `rank` of the cluster. It completes on
-/// the mbarrier at the place of `barrier` there, whose phase expects the bytes.
+/// Copies `bytes` bytes of the block's shared memory at `from` to the location that corresponds to `to` in block `rank` of the
+/// cluster. The copy completes on the mbarrier that corresponds to `barrier` in that block, and a phase of that mbarrier must
+/// expect the bytes.
 ///
 /// PTX: `mapa.shared::cluster.u32` for `to` and for `barrier`, then `cp.async.bulk.shared::cluster.shared::cta.mbarrier::...`.
-/// Requires: compute capability 9.0; the other block runs. Proxy fence: after ordinary stores to `from`, and after ordinary accesses
-/// of the place in the other block.
+/// Requires: compute capability 9.0; the other block is running. A proxy fence is needed after ordinary stores to `from` and
+/// after ordinary accesses of the destination in the other block.
 template <bool Needed = true>
 __device__ inline transaction_bytes bulk_send(void* to, unsigned rank, const void* from, unsigned bytes,
                                               mbarrier<thread_scope::cluster>& barrier) noexcept {
@@ -137,10 +144,11 @@ __device__ inline transaction_bytes bulk_send(void* to, unsigned rank, const voi
   return detail::copy_results::bytes(bytes);
 }
 
-/// Copies `bytes` bytes of the block's shared memory at `from` to global memory at `to`, in a group of the calling thread.
+/// Copies `bytes` bytes of the block's shared memory at `from` to global memory at `to`. The copy belongs to a group of the
+/// calling thread.
 ///
 /// PTX: `cp.async.bulk.global.shared::cta.bulk_group [to], [from], bytes`, one instruction. Requires: compute capability 9.0.
-/// Proxy fence: after ordinary stores to `from`, and after ordinary accesses of `to`.
+/// A proxy fence is needed after ordinary stores to `from` and after ordinary accesses of `to`.
 template <bool Needed = true>
 __device__ inline uncommitted_copies bulk_store(void* to, const void* from, unsigned bytes) noexcept {
   detail::require_bulk_copies<Needed>();
@@ -150,7 +158,8 @@ __device__ inline uncommitted_copies bulk_store(void* to, const void* from, unsi
                : "memory");
   return detail::copy_results::copies();
 }
-/// Like `bulk_store`, with a policy. PTX: `cp.async.bulk.global.shared::cta.bulk_group.L2::cache_hint [to], [from], bytes, policy`.
+/// Like `bulk_store`, with an L2 policy. PTX: `cp.async.bulk.global.shared::cta.bulk_group.L2::cache_hint [to], [from], bytes,
+/// policy`.
 template <bool Needed = true>
 __device__ inline uncommitted_copies bulk_store(void* to, const void* from, unsigned bytes, l2_policy policy) noexcept {
   detail::require_bulk_copies<Needed>();
@@ -162,7 +171,8 @@ __device__ inline uncommitted_copies bulk_store(void* to, const void* from, unsi
   return detail::copy_results::copies();
 }
 
-/// Like `bulk_store`, of some bytes of each 16: those whose bit is set in `mask`, bit i for byte i. The others of `to` are not written.
+/// Like `bulk_store`, but copies only some bytes of each 16: bit i of `mask` selects byte i. The other bytes of `to` are not
+/// written.
 ///
 /// PTX: `cp.async.bulk.global.shared::cta.bulk_group.cp_mask [to], [from], bytes, mask`, one instruction. Requires: compute capability
 /// 10.0 (PTX ISA 8.6).
@@ -176,7 +186,7 @@ __device__ inline uncommitted_copies bulk_store_masked(void* to, const void* fro
                : "memory");
   return detail::copy_results::copies();
 }
-/// Like `bulk_store_masked`, with a policy. PTX: the same with `.L2::cache_hint.cp_mask` and `policy` before the mask.
+/// Like `bulk_store_masked`, with an L2 policy. PTX: the same with `.L2::cache_hint.cp_mask` and `policy` before the mask.
 template <bool Needed = true>
 __device__ inline uncommitted_copies bulk_store_masked(void* to, const void* from, unsigned bytes, std::uint16_t mask,
                                                        l2_policy policy) noexcept {
@@ -193,7 +203,7 @@ __device__ inline uncommitted_copies bulk_store_masked(void* to, const void* fro
 namespace detail {
 
 // clang-format off
-// The types of each kind of operation: PTX has no other combinations.
+// The types that each kind of operation supports: PTX has no other combinations.
 template <async_operation Operation, class T> struct ptx_bulk_type { static constexpr char text[] = ""; };
 template <async_operation O> requires(O <= async_operation::max)
 struct ptx_bulk_type<O, std::int32_t> { static constexpr char text[] = "s32"; };
@@ -218,27 +228,30 @@ template <async_operation O> requires(O >= async_operation::bitwise_and)
 struct ptx_bulk_type<O, unsigned long long> { static constexpr char text[] = "b64"; };
 // clang-format on
 
-/// Returns whether a bulk reduction has the operation on the type, so that the compiler prints a single message.
+/// Returns whether bulk reductions support the operation on the type, so that the compiler prints a single message.
 template <auto Operation, class T>
 [[nodiscard]] __device__ constexpr bool require_bulk_reduction() noexcept {
-  static_assert(std::is_same_v<decltype(Operation), async_operation>, "membar: bulk_reduce takes an async_operation");
+  static_assert(std::is_same_v<decltype(Operation), async_operation>,
+                "membar: the operation of bulk_reduce must be an async_operation");
   constexpr bool legal = sizeof(ptx_bulk_type<Operation, typename element_of<T>::type>::text) > 1;
-  static_assert(legal, "membar: no bulk reduction has this operation on this type; the page of bulk_copy.cuh lists them");
+  static_assert(
+      legal,
+      "membar: bulk reductions do not support this operation on this type: see the list in the documentation of bulk_copy.cuh");
   require_bulk_copies<legal>();
   return legal;
 }
 
 }  // namespace detail
 
-/// Updates `bytes` bytes of global memory at `to`, element by element, with the block's shared memory at `from`, in a group of the
-/// calling thread. Each element is updated by a relaxed atomic of device scope, among bulk copies: an ordinary atomic on the same
-/// memory goes through another proxy.
+/// Updates `bytes` bytes of global memory at `to`, element by element, with the block's shared memory at `from`. The reduction
+/// belongs to a group of the calling thread. Each element is updated by a relaxed atomic of device scope, which is atomic only
+/// with respect to other bulk copies, because an ordinary atomic on the same memory uses another proxy.
 ///
 /// `T` is an unsigned integer of 32 bits (all operations) or 64 (all but inc and dec), a signed one of 32 or 64 bits (add, min, max), `float`
 /// or `double` (add), `__half`, `__nv_bfloat16` or a pair of them (add, which keeps subnormal numbers, min, max).
 ///
 /// PTX: `cp.reduce.async.bulk.global.shared::cta.bulk_group.OP.T [to], [from], bytes`, one instruction. Requires: compute capability
-/// 9.0. Proxy fence: as `bulk_store`. Source: PTX ISA, "cp.reduce.async.bulk".
+/// 9.0. A proxy fence is needed in the same places as for `bulk_store`. Source: PTX ISA, "cp.reduce.async.bulk".
 template <auto Operation, class T>
 __device__ inline uncommitted_copies bulk_reduce(T* to, const T* from, unsigned bytes) noexcept {
   if constexpr (detail::require_bulk_reduction<Operation, T>()) {
@@ -250,7 +263,7 @@ __device__ inline uncommitted_copies bulk_reduce(T* to, const T* from, unsigned 
   }
   return detail::copy_results::copies();
 }
-/// Like `bulk_reduce`, with a policy.
+/// Like `bulk_reduce`, with an L2 policy.
 ///
 /// PTX: `cp.reduce.async.bulk.global.shared::cta.bulk_group.L2::cache_hint.OP.T [to], [from], bytes, policy`.
 template <auto Operation, class T>
@@ -267,7 +280,7 @@ __device__ inline uncommitted_copies bulk_reduce(T* to, const T* from, unsigned 
   return detail::copy_results::copies();
 }
 
-/// Puts the thread's copies that are in no group yet into one, which `bulk_wait` waits for.
+/// Commits all copies of the thread that are not yet in a group to a new group, which `bulk_wait` can wait for.
 ///
 /// PTX: `cp.async.bulk.commit_group`, one instruction. Requires: compute capability 9.0.
 template <bool Needed = true>
@@ -277,10 +290,10 @@ __device__ inline void bulk_commit(uncommitted_copies) noexcept {
   asm volatile("cp.async.bulk.commit_group;" ::: "memory");
 }
 
-/// Waits until at most the newest `Pending` groups of the thread are incomplete. What the others wrote is visible to the thread then,
-/// without a proxy fence, and their sources may be written.
+/// Waits until at most the newest `Pending` groups of the thread are incomplete. The data of the completed groups is then
+/// visible to the thread without a proxy fence, and their sources may be overwritten.
 ///
-/// PTX: `cp.async.bulk.wait_group Pending`, one instruction. Requires: compute capability 9.0. It has no budget.
+/// PTX: `cp.async.bulk.wait_group Pending`, one instruction. Requires: compute capability 9.0. It has no time limit.
 template <int Pending = 0>
 __device__ inline void bulk_wait() noexcept {
   static_assert(Pending >= 0, "membar: the number of pending groups cannot be negative");
@@ -289,13 +302,13 @@ __device__ inline void bulk_wait() noexcept {
   asm volatile("cp.async.bulk.wait_group %0;" ::"n"(Pending) : "memory");
 }
 
-/// Waits until the sources of all groups of the thread but the newest `Pending` have been read: they may be written then. What the
-/// copies write may not be visible to anybody yet.
+/// Waits until the sources of all groups of the thread except the newest `Pending` have been read, so that they may be
+/// overwritten. The data that these copies write may not be visible to any thread yet.
 ///
-/// With a ring of stages, copies out of a stage may be pending while other stages are filled. The stage that is filled next must not be
-/// among the newest `Pending` groups.
+/// In a ring of stages, copies out of a stage may be pending while other stages are filled. The stage to be filled next must
+/// not be among the newest `Pending` groups.
 ///
-/// PTX: `cp.async.bulk.wait_group.read Pending`, one instruction. Requires: compute capability 9.0. It has no budget.
+/// PTX: `cp.async.bulk.wait_group.read Pending`, one instruction. Requires: compute capability 9.0. It has no time limit.
 template <int Pending = 0>
 __device__ inline void bulk_wait_read() noexcept {
   static_assert(Pending >= 0, "membar: the number of pending groups cannot be negative");

@@ -2,7 +2,7 @@
 /// @file
 /// Instructions that move or mark cache lines without reading or writing data: prefetch, priority, discard.
 ///
-/// All are for global memory. None orders anything. Only `discard_l2` changes what a later load reads.
+/// These instructions apply to global memory. They do not order accesses. Only `discard_l2` changes what a later load reads.
 #pragma once
 
 #include <membar/cache_hint.cuh>
@@ -13,7 +13,7 @@ inline namespace v0_2 {
 
 namespace detail {
 
-/// `Dependent` delays the rule until the call is instantiated.
+/// The parameter `Dependent` delays the check until the call is instantiated.
 template <int Floor, class Dependent>
 __device__ constexpr void require_cache_control() noexcept {
 #if defined(__CUDA_ARCH__)
@@ -48,17 +48,17 @@ __device__ inline void prefetch_l2(const void* address) noexcept {
 template <l2_priority Priority>
 __device__ inline void prefetch_l2(const void* address, l2_hint<Priority>) noexcept {
   static_assert(Priority == l2_priority::evict_last || Priority == l2_priority::evict_normal,
-                "membar: a prefetch into L2 gives a line the priority evict_last or evict_normal");
+                "membar: the priority of a prefetch into L2 must be evict_last or evict_normal");
   detail::require_cache_control<800, l2_hint<Priority>>();
   // prefetch{.global}.level::eviction_priority [a];  (PTX ISA 7.4, sm_80)
   asm volatile("prefetch.global%0 [%1];" ::"C"(detail::l2_text<Priority>::text), "l"(__cvta_generic_to_global(address))
                : "memory");
 }
 
-/// Prefetches the tensor map at `map` for a later tensor copy, so that a kernel's first copy does not wait for it.
+/// Prefetches the tensor map at `map` for a later tensor copy, so that the first copy of a kernel does not have to wait for it.
 ///
-/// PTX: `prefetch.tensormap [a]`. Requires: compute capability 9.0; `map` in parameter, constant or global memory, by a generic address.
-/// Source: PTX ISA, "prefetch".
+/// PTX: `prefetch.tensormap [a]`. Requires: compute capability 9.0; `map` in parameter, constant or global memory, as a generic
+/// address. Source: PTX ISA, "prefetch".
 template <class T>
 __device__ inline void prefetch_tensor_map(const T* map) noexcept {
   detail::require_cache_control<901, T>();
@@ -66,7 +66,8 @@ __device__ inline void prefetch_tensor_map(const T* map) noexcept {
   asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 }
 
-/// Starts to bring `bytes` bytes from `address` into L2. One thread requests all of them. Nothing reports when they have arrived.
+/// Starts to bring `bytes` bytes from `address` into L2. A single thread requests all of them. There is no way to detect when
+/// they have arrived.
 ///
 /// PTX: `cp.async.bulk.prefetch.L2.global [a], size`. Requires: compute capability 9.0; address and size multiples of 16.
 /// Source: PTX ISA, "cp.async.bulk.prefetch".
@@ -76,7 +77,7 @@ __device__ inline void bulk_prefetch_l2(const T* address, std::uint32_t bytes) n
   // cp.async.bulk.prefetch.L2.src{.level::cache_hint} [a], size{, cache-policy};  (PTX ISA 8.0, sm_90)
   asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(__cvta_generic_to_global(address)), "r"(bytes) : "memory");
 }
-/// Starts to bring `bytes` bytes from `address` into L2, with a policy.
+/// Starts to bring `bytes` bytes from `address` into L2, with an L2 policy.
 ///
 /// PTX: `cp.async.bulk.prefetch.L2.global.L2::cache_hint [a], size, policy`. Requires: compute capability 9.0; address and size
 /// multiples of 16. Source: PTX ISA, "cp.async.bulk.prefetch".
@@ -88,24 +89,25 @@ __device__ inline void bulk_prefetch_l2(const T* address, std::uint32_t bytes, l
                "r"(bytes), "l"(policy.bits())
                : "memory");
 }
-/// Starts to bring `Bytes` bytes from `address` into L2, with a policy if one is given. The compiler checks the size.
+/// Starts to bring `Bytes` bytes from `address` into L2, with an L2 policy if one is given. The size is checked at compile
+/// time.
 ///
 /// PTX: `cp.async.bulk.prefetch.L2.global{.L2::cache_hint} [a], size{, policy}`. Requires: compute capability 9.0; address and
 /// size multiples of 16. Source: PTX ISA, "cp.async.bulk.prefetch".
 template <std::uint32_t Bytes, class T, class... Policy>
 __device__ inline void bulk_prefetch_l2(const T* address, Policy... policy) noexcept {
-  static_assert(Bytes > 0 && Bytes % 16 == 0, "membar: a bulk prefetch moves a multiple of 16 bytes");
+  static_assert(Bytes > 0 && Bytes % 16 == 0, "membar: the size of a bulk prefetch must be a multiple of 16 bytes");
   bulk_prefetch_l2(address, Bytes, policy...);
 }
 
-/// Gives the 128 bytes at `address` the priority `l2::evict_normal` in L2: persisting lines become normal. PTX allows no other
-/// priority here.
+/// Gives the 128 bytes at `address` the priority `l2::evict_normal` in L2, which turns persisting lines back to normal. PTX
+/// allows only this priority here.
 ///
 /// PTX: `applypriority.global.L2::evict_normal [a], 128`. Requires: compute capability 8.0; `address` a multiple of 128.
 /// Source: PTX ISA, "applypriority".
 template <int Bytes = 128, l2_priority Priority>
 __device__ inline void apply_priority(const void* address, l2_hint<Priority>) noexcept {
-  static_assert(Priority == l2_priority::evict_normal, "membar: apply_priority gives the priority evict_normal and no other");
+  static_assert(Priority == l2_priority::evict_normal, "membar: the priority of apply_priority must be evict_normal");
   static_assert(Bytes == 128, "membar: apply_priority acts on 128 bytes");
   detail::require_cache_control<800, l2_hint<Priority>>();
   // applypriority{.global}.level::eviction_priority [a], size;  (PTX ISA 7.4, sm_80)
@@ -118,7 +120,7 @@ __device__ inline void apply_priority(const void* address, l2_hint<Priority>) no
 /// "discard".
 template <int Bytes = 128, class T>
 __device__ inline void discard_l2(T* address) noexcept {
-  static_assert(!std::is_const_v<T>, "membar: discard_l2 destroys the data: pass a pointer to data that is not const");
+  static_assert(!std::is_const_v<T>, "membar: discard_l2 destroys the data: pass a pointer to non-const data");
   static_assert(Bytes == 128, "membar: discard_l2 acts on 128 bytes");
   detail::require_cache_control<800, T>();
   // discard{.global}.level [a], size;  (PTX ISA 7.4, sm_80)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Cache hints: what an access asks of L1 and L2, as values that follow the pointer of a load or a store.
+/// Cache hints for L1 and L2, passed as values after the pointer of a load or a store.
 ///
-/// A hint changes where lines are kept and for how long. It never changes what an access means. Hints are for global memory: an
-/// access with a hint must not have an address in shared, local or constant memory.
+/// A hint affects where lines are cached and for how long, and never the semantics of an access. Hints are for global memory:
+/// an access with a hint must not have an address in shared, local or constant memory.
 #pragma once
 
 #include <membar/base/config.hpp>
@@ -15,11 +15,11 @@ inline namespace v0_2 {
 
 /// The priority with which L1 evicts the line of an access.
 enum class l1_priority {
-  evict_normal,     ///< the priority without a hint
-  evict_unchanged,  ///< leaves the priority of a line that is there
-  evict_first,      ///< the line goes first: data used once
-  evict_last,       ///< the line goes last: data used again soon
-  no_allocate       ///< the line is not brought into L1
+  evict_normal,     ///< the default priority, as without a hint
+  evict_unchanged,  ///< does not change the priority of a line that is already cached
+  evict_first,      ///< evicts the line first: for data used once
+  evict_last,       ///< evicts the line last: for data that will be used again soon
+  no_allocate       ///< does not bring the line into L1
 };
 
 /// The priority with which L2 evicts the line of an access; the names have the same meaning as in `l1_priority`.
@@ -30,10 +30,10 @@ enum class l2_priority { evict_normal, evict_unchanged, evict_first, evict_last 
 /// An access with a cache operator has neither an order nor an L1 eviction priority.
 enum class cache_operator {
   ca,  ///< loads: cache at all levels
-  cg,  ///< cache in L2 and not in L1
+  cg,  ///< cache in L2 but not in L1
   cs,  ///< used once: evict first
   lu,  ///< loads: last use
-  cv,  ///< loads: fetch again, do not use what is cached
+  cv,  ///< loads: fetch the data again and ignore cached copies
   wb,  ///< stores: write back
   wt   ///< stores: write through L2 to host memory
 };
@@ -60,7 +60,7 @@ struct cache_operator_hint {
 /// The type of an L2 prefetch size as an argument of a load; its values are `prefetch_64B`, `prefetch_128B`, `prefetch_256B`.
 template <int Bytes>
 struct prefetch_size {
-  static_assert(Bytes == 64 || Bytes == 128 || Bytes == 256, "membar: an L2 prefetch size is 64, 128 or 256 bytes");
+  static_assert(Bytes == 64 || Bytes == 128 || Bytes == 256, "membar: an L2 prefetch size must be 64, 128 or 256 bytes");
   static constexpr int value = Bytes;
   explicit prefetch_size() = default;
 };
@@ -74,9 +74,9 @@ MEMBAR_CONSTANT l1_hint<l1_priority::evict_last> evict_last{};
 MEMBAR_CONSTANT l1_hint<l1_priority::no_allocate> no_allocate{};
 }  // namespace l1
 
-/// L2 eviction priorities: the arguments of a `cache_policy`, which any access accepts.
+/// L2 eviction priorities, used as the arguments of a `cache_policy`, which any access accepts.
 ///
-/// At the access itself, `load_weak(p, l2::evict_first)`, they require 32-byte accesses and compute capability 10.0.
+/// An access that names one directly, as in `load_weak(p, l2::evict_first)`, requires 32 bytes and compute capability 10.0.
 namespace l2 {
 MEMBAR_CONSTANT l2_hint<l2_priority::evict_normal> evict_normal{};
 MEMBAR_CONSTANT l2_hint<l2_priority::evict_unchanged> evict_unchanged{};
@@ -103,16 +103,17 @@ MEMBAR_CONSTANT prefetch_size<128> prefetch_128B{};
 MEMBAR_CONSTANT prefetch_size<256> prefetch_256B{};
 
 namespace detail {
-/// nvcc's message for a fraction that is rejected has no more than the names of the constructor's template arguments.
+/// nvcc's message for a rejected fraction shows only the names of the constructor's template arguments, so these names explain
+/// the error.
 struct needs_a_constant_above_0_and_at_most_1_or_hit_fraction_at_run_time;
-/// A call of it is not a constant: so it rejects a constant also where there are no exceptions.
+/// A call of this function is not a constant expression, so it rejects a bad constant even if exceptions are disabled.
 MEMBAR_HOST void the_fraction_of_a_cache_policy_lies_above_0_and_is_at_most_1();
 }  // namespace detail
 
-/// The fraction of addresses that get a policy's primary priority: above 0 and at most 1.
+/// The fraction of addresses that receive a policy's primary priority: greater than 0 and at most 1.
 ///
-/// It converts from a constant. A constant out of range, and a value that is not a constant, do not compile, and the compiler's
-/// message names the rule and `at_run_time`.
+/// It can be constructed from a constant. A constant that is out of range, or a value that is not a constant, does not compile,
+/// and the compiler's message names the rule and `at_run_time`.
 class hit_fraction {
  public:
   template <class T, class Rule = detail::needs_a_constant_above_0_and_at_most_1_or_hit_fraction_at_run_time>
@@ -123,7 +124,7 @@ class hit_fraction {
     }
   }
 
-  /// The fraction `value`, which is not a constant. A value out of range stops the kernel.
+  /// Constructs a fraction from `value`, which need not be a constant. A value out of range stops the kernel.
   [[nodiscard]] __device__ static hit_fraction at_run_time(float value) noexcept {
     if (!(value > 0.0F && value <= 1.0F)) {
       __trap();
@@ -131,7 +132,7 @@ class hit_fraction {
     return {value, unchecked{}};
   }
 
-  /// The fraction as a number.
+  /// Returns the fraction as a number.
   [[nodiscard]] __device__ constexpr float value() const noexcept { return value_; }
 
  private:
@@ -141,15 +142,15 @@ class hit_fraction {
   float value_;
 };
 
-/// An L2 policy in the form that accesses accept: 64 opaque bits, made by a `cache_policy` or a `cache_policy_range`.
+/// An L2 policy in the form that accesses accept: 64 opaque bits, created by a `cache_policy` or a `cache_policy_range`.
 ///
-/// Making one is an instruction, so make it once, before the loop. It can be passed to functions, and to kernels of the same
-/// device. Requires: compute capability 8.0.
+/// Creating a policy takes an instruction, so create it once, before the loop. It can be passed to functions, and to kernels on
+/// the same device. Requires: compute capability 8.0.
 class l2_policy {
  public:
-  /// The policy with these bits. interop/annotated_ptr.cuh makes one of a `cuda::access_property`.
+  /// Constructs a policy from these bits. interop/annotated_ptr.cuh uses this to convert a `cuda::access_property`.
   MEMBAR_HOST_DEVICE explicit constexpr l2_policy(std::uint64_t bits) noexcept : bits_(bits) {}
-  /// The policy's bits, in the form that instructions use.
+  /// Returns the policy's bits in the form that instructions use.
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr std::uint64_t bits() const noexcept { return bits_; }
 
  protected:
@@ -175,7 +176,7 @@ template <> struct secondary_l2_text<l2_priority::evict_unchanged> { static cons
 template <l2_priority Primary, l2_priority Secondary>
 __device__ constexpr void check_policy() noexcept {
   static_assert(Secondary == l2_priority::evict_unchanged || Secondary == l2_priority::evict_first,
-                "membar: the secondary priority of a cache policy is evict_unchanged or evict_first");
+                "membar: the secondary priority of a cache policy must be evict_unchanged or evict_first");
 #if defined(__CUDA_ARCH__)
   static_assert(__CUDA_ARCH__ >= 800,
                 "membar: a cache policy requires compute capability 8.0: compile this code for sm_80 or newer only");
@@ -184,9 +185,9 @@ __device__ constexpr void check_policy() noexcept {
 
 }  // namespace detail
 
-/// A policy by fraction: `Primary` for a fraction of the addresses, which the hardware chooses, and `Secondary` for the others.
+/// A policy by fraction: `Primary` for a fraction of the addresses, which the hardware selects, and `Secondary` for the others.
 ///
-/// PTX: `createpolicy.fractional.L2::Primary{.L2::Secondary}.b64`, one instruction; without the secondary priority where it is
+/// PTX: `createpolicy.fractional.L2::Primary{.L2::Secondary}.b64`, one instruction. The secondary priority is omitted if it is
 /// evict_unchanged, PTX's default. Requires: compute capability 8.0. Source: PTX ISA, "createpolicy".
 template <l2_priority Primary, l2_priority Secondary = l2_priority::evict_unchanged>
 class cache_policy : public l2_policy {
@@ -203,7 +204,7 @@ class cache_policy : public l2_policy {
 
 /// A policy by address: `Primary` for `primary_bytes` from `start`, `Secondary` for the rest of a window of `total_bytes`.
 ///
-/// The window reaches as far before the primary range as after it. Other addresses have normal priority.
+/// The window extends as far before the primary range as after it. Addresses outside of the window have normal priority.
 ///
 /// PTX: `createpolicy.range.global.L2::Primary{.L2::Secondary}.b64`, one instruction. Requires: compute capability 8.0; `start`
 /// in global memory. Errors: unless 0 < `primary_bytes` <= `total_bytes`, the kernel is stopped. Source: PTX ISA,
@@ -226,8 +227,8 @@ class cache_policy_range : public l2_policy {
   }
 };
 
-/// The policy that the device creates from an access property, given as the 64 bits of a `cuda::access_property`. `policy_of`
-/// (interop/annotated_ptr.cuh) uses the bits unchanged, without an instruction.
+/// Returns the policy that the device creates from an access property, given as the 64 bits of a `cuda::access_property`.
+/// `policy_of` (interop/annotated_ptr.cuh) uses the bits unchanged, without an instruction.
 ///
 /// PTX: `createpolicy.cvt.L2.b64 policy, property`, one instruction. Requires: compute capability 8.0. Source: PTX ISA,
 /// "createpolicy".

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The barrier of a thread block cluster, its blocks by number, and their shared memory.
+/// The barrier of a thread block cluster, the numbers of its blocks, and access to their shared memory.
 #pragma once
 
 #include <membar/detail/ptx_spelling.cuh>
@@ -11,13 +11,13 @@ inline namespace v0_2 {
 
 /// Whether all threads of the warp execute the call together.
 enum class warp_execution : unsigned char {
-  diverged,  ///< or not known to be together
-  together   ///< `.aligned`: all of them, without divergence; anything else is undefined
+  diverged,  ///< the threads may be diverged
+  together   ///< `.aligned`: all threads execute the call without divergence; otherwise the behaviour is undefined
 };
 
 namespace detail {
 
-/// Rejects, in the pass that compiles for a device, an architecture without thread block clusters.
+/// Rejects architectures without thread block clusters in the pass that compiles for a device.
 template <bool Needed>
 __device__ constexpr void require_clusters() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
@@ -35,31 +35,34 @@ struct cluster_arrivals;
 
 }  // namespace detail
 
-/// An arrival at the cluster's barrier that `cluster_wait` takes. Each arrival of a thread is followed by its wait, before the next.
-class [[nodiscard("an arrival at the cluster's barrier is followed by its wait: cluster_wait(arrival)")]] cluster_arrival {
+/// An arrival at the cluster barrier, which must be passed to `cluster_wait`. A thread must wait for each arrival before it
+/// arrives again.
+class [[nodiscard(
+    "an arrival at the cluster barrier must be followed by its wait: call cluster_wait(arrival)")]] cluster_arrival {
  private:
   friend struct detail::cluster_arrivals;
   constexpr cluster_arrival() noexcept = default;
 };
 
 namespace detail {
-/// Only `cluster_arrive` makes its result, through this class.
+/// Only `cluster_arrive` can create an arrival, through this class.
 struct cluster_arrivals {
   [[nodiscard]] __device__ static constexpr cluster_arrival one() noexcept { return cluster_arrival(); }
 };
 }  // namespace detail
 
-/// Arrives at the barrier of the cluster, and does not wait.
+/// Arrives at the cluster barrier without waiting.
 ///
-/// With `release` it synchronizes with the `cluster_wait` of every thread of the cluster. With `relaxed` it orders nothing by
-/// itself: `thread_fence<thread_scope::cluster>(release)` before it synchronizes with these waits.
+/// With `release` it synchronizes with the `cluster_wait` of every thread of the cluster. With `relaxed` it orders nothing on
+/// its own, but a `thread_fence<thread_scope::cluster>(release)` before it synchronizes with these waits.
 ///
 /// PTX: `barrier.cluster.arrive.{relaxed,release}{.aligned}`, one instruction; `.aligned` for `warp_execution::together`.
-/// Requires: compute capability 9.0; all threads of the cluster that have not ended arrive. Source: PTX ISA, "barrier.cluster".
+/// Requires: compute capability 9.0; all threads of the cluster that have not exited must arrive. Source: PTX ISA,
+/// "barrier.cluster".
 template <warp_execution Execution = warp_execution::diverged, class Order>
 __device__ inline cluster_arrival cluster_arrive(Order) noexcept {
   constexpr bool legal = order_among<Order, memory_order::relaxed, memory_order::release>;
-  static_assert(legal, "membar: an arrival takes relaxed or release: it reads nothing that it could acquire");
+  static_assert(legal, "membar: an arrival cannot acquire, because it reads nothing: use relaxed or release");
   detail::require_clusters<legal>();
   if constexpr (legal) {
     // barrier.cluster.arrive.sem{.aligned};  PTX ISA 8.0, sm_90
@@ -70,10 +73,11 @@ __device__ inline cluster_arrival cluster_arrive(Order) noexcept {
   return detail::cluster_arrivals::one();
 }
 
-/// Waits until all threads of the cluster have arrived. It acquires what arrivals with `release` have released.
+/// Waits until all threads of the cluster have arrived. It synchronizes with the arrivals that had `release`.
 ///
-/// PTX: `barrier.cluster.wait.acquire{.aligned}`, one instruction. Requires: compute capability 9.0. It has no budget, as no barrier
-/// of a block has: a thread of the cluster that neither arrives nor ends keeps it waiting. Source: PTX ISA, "barrier.cluster".
+/// PTX: `barrier.cluster.wait.acquire{.aligned}`, one instruction. Requires: compute capability 9.0. Like a block barrier, it
+/// has no time limit: it waits as long as a thread of the cluster neither arrives nor exits. Source: PTX ISA,
+/// "barrier.cluster".
 template <warp_execution Execution = warp_execution::diverged, bool Needed = true>
 __device__ inline void cluster_wait(cluster_arrival) noexcept {
   detail::require_clusters<Needed>();
@@ -81,7 +85,8 @@ __device__ inline void cluster_wait(cluster_arrival) noexcept {
   asm volatile("barrier.cluster.wait.acquire%0;" ::"C"(detail::ptx_aligned<Execution>::text) : "memory");
 }
 
-/// Arrives with `release` and waits: what any thread of the cluster did before the call is visible to all of them after it.
+/// Arrives with `release` and waits. Everything that any thread of the cluster did before the call is visible to all of them
+/// after it.
 ///
 /// PTX: `barrier.cluster.arrive.release{.aligned}` and `barrier.cluster.wait.acquire{.aligned}`. Requires: as these.
 template <warp_execution Execution = warp_execution::diverged>
@@ -89,7 +94,7 @@ __device__ inline void cluster_sync() noexcept {
   cluster_wait<Execution>(cluster_arrive<Execution>(release));
 }
 
-/// The number of the calling thread's block in its cluster, 0 to `cluster_block_count()` - 1.
+/// Returns the number of the calling thread's block in its cluster, 0 to `cluster_block_count()` - 1.
 ///
 /// PTX: `mov.b32 %cluster_ctarank`. Requires: compute capability 9.0. Source: PTX ISA, "%cluster_ctarank".
 template <bool Needed = true>
@@ -101,7 +106,7 @@ template <bool Needed = true>
   return rank;
 }
 
-/// How many blocks the calling thread's cluster has; 1 in a launch without clusters.
+/// Returns the number of blocks in the calling thread's cluster, which is 1 in a launch without clusters.
 ///
 /// PTX: `mov.b32 %cluster_nctarank`. Requires: compute capability 9.0. Source: PTX ISA, "%cluster_nctarank".
 template <bool Needed = true>
@@ -113,10 +118,10 @@ template <bool Needed = true>
   return count;
 }
 
-/// The object at the place of `*own` in the shared memory of block `rank` of the cluster. Operations on it that order anything have
-/// cluster scope: `atomic_ref<T, thread_scope::cluster>(*shared_of_block(&own, rank))`.
+/// Returns a pointer to the object that corresponds to `*own` in the shared memory of block `rank` of the cluster. Operations
+/// on it that order other accesses need cluster scope: `atomic_ref<T, thread_scope::cluster>(*shared_of_block(&own, rank))`.
 ///
-/// The other block must have begun to run, and must not have ended: a `cluster_sync` is before the first use and one after the last.
+/// The other block must have started and must not have exited: call `cluster_sync` before the first use and after the last.
 ///
 /// PTX: `mapa.u64`. Requires: compute capability 9.0; `own` in shared memory, `rank` less than `cluster_block_count()`. Source: PTX
 /// ISA, "mapa".
@@ -127,7 +132,7 @@ template <class T>
   // mapa.u64 there, here, rank;  PTX ISA 7.8, sm_90
   asm volatile("mapa.u64 %0, %1, %2;" : "=l"(there) : "l"(own), "r"(rank) : "memory");
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
-  // An atomic then need not ask the address for its state space.
+  // With this assumption, an atomic need not determine the state space of the address.
   __builtin_assume(__isGlobal(there) == 0 && __isClusterShared(there) != 0);
 #endif
   return there;

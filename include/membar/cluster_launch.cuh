@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Cluster launch control: a block that runs takes the place of a block that has not begun, and does its work.
+/// Cluster launch control: a running block takes over the work of a block that has not started.
 ///
-/// A grid is launched with a block for each piece of work. A block that is done with its own piece cancels the launch of another one and
-/// continues with that one's number, until none is left: free blocks take over the remaining work, without a counter.
+/// Launch a grid with one block for each piece of work. A block that has finished its own piece cancels the launch of another
+/// block and continues with that block's number, until no blocks are left. In this way free blocks take over the remaining work
+/// without a counter.
 #pragma once
 
 #include <membar/detail/asynchronous.cuh>
@@ -14,7 +15,7 @@ inline namespace v0_2 {
 
 namespace detail {
 
-/// Rejects, in the pass that compiles for a device, an architecture without cluster launch control.
+/// Rejects architectures without cluster launch control in the pass that compiles for a device.
 template <bool Needed>
 __device__ constexpr void require_launch_control() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 1000
@@ -25,14 +26,14 @@ __device__ constexpr void require_launch_control() noexcept {
 
 }  // namespace detail
 
-/// The answer to `cancel_launch`, in shared memory: whether the launch of a cluster was cancelled, and which cluster.
+/// The response to `cancel_launch`, in shared memory: whether the launch of a cluster was cancelled, and which cluster it was.
 ///
-/// It is written through the async proxy. It may be read after a wait that acquires the mbarrier's phase, and written by another
-/// `cancel_launch` after `proxy_fence<proxy::async_shared_block>` (fence.cuh) of each thread that read it and a barrier. Source: PTX ISA,
-/// "clusterlaunchcontrol.query_cancel".
+/// It is written through the async proxy. It may be read after a wait that acquires the mbarrier's phase. Another
+/// `cancel_launch` may write it after `proxy_fence<proxy::async_shared_block>` (fence.cuh) of each thread that read it and a
+/// barrier. Source: PTX ISA, "clusterlaunchcontrol.query_cancel".
 class alignas(16) cancelled_launch {
  public:
-  /// Whether a cluster was cancelled. If not, no further `cancel_launch` may be called.
+  /// Returns whether a cluster was cancelled. If not, `cancel_launch` must not be called again.
   ///
   /// PTX: `clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 p, answer`, after a load of the answer.
   template <bool Needed = true>
@@ -49,7 +50,7 @@ class alignas(16) cancelled_launch {
     return cancelled != 0;
   }
 
-  /// `blockIdx` of the first block of the cancelled cluster. Requires: `succeeded()`, else the result is undefined.
+  /// Returns the `blockIdx` of the cancelled cluster's first block. Requires: `succeeded()`, otherwise the result is undefined.
   ///
   /// PTX: `clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 {x, y, z, _}, answer`, after a load of the answer.
   template <bool Needed = true>
@@ -66,18 +67,19 @@ class alignas(16) cancelled_launch {
     return block;
   }
 
-  /// The answer's address in shared memory, for handwritten PTX.
+  /// Returns the address of the response in shared memory, for handwritten PTX.
   [[nodiscard]] __device__ unsigned address() const noexcept { return detail::shared_address(this); }
 
  private:
   unsigned long long words_[2];
 };
 
-/// Asks to cancel the launch of a cluster that has not begun. The answer is written to `answer` and completes on `barrier`, an mbarrier
-/// of the block whose phase expects the 16 bytes: a wait that acquires the phase sees it.
+/// Requests that the launch of a cluster that has not started be cancelled. The response is written to `answer` and completes
+/// on `barrier`, an mbarrier of the block, one phase of which must expect the 16 bytes. A wait that acquires the phase sees the
+/// response.
 ///
-/// One thread of the cluster calls it; `answer` and `barrier` are of its block. It orders nothing else: the answer's block has done
-/// nothing, and never will.
+/// One thread of the cluster calls it, with an `answer` and a `barrier` of its own block. It does not order anything else: a
+/// cancelled block has not executed anything and never will.
 ///
 /// PTX: `clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [answer], [barrier]`, one instruction.
 /// Requires: compute capability 10.0 (PTX ISA 8.6). Source: PTX ISA, "clusterlaunchcontrol.try_cancel".

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Whether all blocks of a grid can be on the device at the same time. Blocks that wait for each other need that.
+/// Checks whether all blocks of a grid can be resident on the device at the same time, which blocks that wait for each other
+/// require.
 #pragma once
 
 #include <membar/error.hpp>
@@ -13,8 +14,9 @@
 namespace membar {
 inline namespace v0_2 {
 
-/// How many blocks of `kernel` the current device can hold at the same time, if nothing else runs on it. Of clusters of more than one block
-/// it holds whole ones only: those of `cluster`, or those that the kernel was compiled for.
+/// Returns how many blocks of `kernel` the current device can hold at the same time, if nothing else is running on it. With
+/// clusters of more than one block, the count covers only whole clusters, with the size in `cluster` or the size that the
+/// kernel was compiled for.
 template <class... Parameters>
 [[nodiscard]] unsigned co_resident_blocks(void (*kernel)(Parameters...), dim3 block, std::size_t dynamic_shared_bytes = 0,
                                           cluster_dimensions cluster = {1, 1, 1}) {
@@ -44,7 +46,7 @@ template <class... Parameters>
   int device = 0;
   int multiprocessors = 0;
   int blocks = 0;
-  check(cudaGetDevice(&device), "a working CUDA driver and device are needed");
+  check(cudaGetDevice(&device), "this call needs a working CUDA driver and device");
   check(cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device));
   check(cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&blocks, address, static_cast<int>(block.x * block.y * block.z),
                                                                dynamic_shared_bytes, cudaOccupancyDefault),
@@ -55,27 +57,27 @@ template <class... Parameters>
 /// Throws `error` if a grid of `blocks` is larger than the `co_resident` blocks that a device can hold at the same time.
 inline void validate_co_residency(unsigned long long blocks, unsigned co_resident) {
   if (blocks > co_resident) {
-    throw error(
-        cudaErrorCooperativeLaunchTooLarge,
-        "membar: a grid of %llu blocks that wait for each other was requested, but the device holds %u of them at once: "
-        "launch at most that many, each doing more",
-        blocks, co_resident);
+    throw error(cudaErrorCooperativeLaunchTooLarge,
+                "membar: the %llu blocks of this grid wait for each other, but the device can hold only %u of them at once: "
+                "launch at most that many blocks, and give each block more work",
+                blocks, co_resident);
   }
 }
 
-/// Launches a kernel whose blocks wait for each other: a cooperative launch, for which CUDA guarantees that all blocks are on
-/// the device at the same time.
+/// Launches a kernel whose blocks wait for each other. It uses a cooperative launch, for which CUDA guarantees that all blocks
+/// are resident at the same time.
 ///
-/// Errors: `error`, and nothing is launched, if the device does not hold the grid; and those of `launch`. Two things it does not
-/// see: a kernel that never ends delays the launch forever, and grids of several devices that wait for each other must all be
-/// launched before the host waits for any.
+/// Errors: throws `error` without launching if the device cannot hold the grid, and throws the errors of `launch`. It cannot
+/// detect a kernel that never ends, which delays the launch forever. If grids on several devices wait for each other, the host
+/// must launch all of them before it waits for any.
 template <class... Attributes, class... Parameters>
 void launch_co_resident(const launch_config<Attributes...>& config, void (*kernel)(Parameters...),
                         std::type_identity_t<detail::lossless_argument<Parameters>>... arguments) {
   const dim3 grid = config.grid();
   cudaLaunchConfig_t shape{};
   shape.dynamicSmemBytes = config.dynamic_shared_bytes();
-  detail::allow<Attributes...>(reinterpret_cast<const void*>(kernel), shape);  // else no block with so much shared memory fits
+  // otherwise no block with this much shared memory would fit
+  detail::allow<Attributes...>(reinterpret_cast<const void*>(kernel), shape);
   cluster_dimensions cluster{1, 1, 1};
   if constexpr ((std::is_same_v<Attributes, cluster_dimensions> || ...)) {
     cluster = config.template get<cluster_dimensions>();
@@ -85,7 +87,7 @@ void launch_co_resident(const launch_config<Attributes...>& config, void (*kerne
   launch(config.with(cooperative{}), kernel, arguments.value...);
 }
 
-/// No launch: it exists so that the compiler's message says what is wrong with the arguments.
+/// This overload launches nothing. It exists so that the compiler's message explains what is wrong with the arguments.
 template <class... Attributes, class... Parameters, class... Arguments>
   requires(!detail::arguments_fit<void(Parameters...), Arguments...>)
 void launch_co_resident(const launch_config<Attributes...>&, void (*)(Parameters...), Arguments&&...) {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Constant memory: typed tables that fit into its 64 KiB, their upload, and how many addresses a warp reads in one access.
+/// Constant memory: typed tables that fit into its 64 KiB, uploads to them, and the number of addresses that a warp reads in
+/// one access.
 ///
-/// Constant memory is off-chip and has its own cache, which serves one address per warp at a time. If all threads use one
-/// index, the access is a broadcast; k different indices take k accesses. It is for values that a whole warp needs at the same time,
-/// such as the coefficients of a formula. Kernel parameters are also in constant memory; `const __grid_constant__` keeps one
-/// there.
+/// Constant memory is off-chip and has its own cache, which serves one address per warp at a time. If all threads use the same
+/// index, the access is a broadcast; k different indices take k accesses. It is meant for values that a whole warp needs at the
+/// same time, such as the coefficients of a formula. Kernel parameters are also in constant memory, and `const
+/// __grid_constant__` keeps a parameter there.
 #pragma once
 
 #include <membar/base/config.hpp>
@@ -27,33 +28,35 @@
 namespace membar {
 inline namespace v0_2 {
 
-/// The size of constant memory in bytes: the limit for the tables of all source files together.
+/// The size of constant memory in bytes, which limits the tables of all source files together.
 inline constexpr std::size_t constant_memory_bytes = std::size_t{64} * 1024;
 
-/// A table in constant memory: declare it at namespace scope, `__constant__ membar::constant_table<float, 9> weights;`.
+/// A table in constant memory. Declare it at namespace scope: `__constant__ membar::constant_table<float, 9> weights;`.
 ///
-/// Other source files declare it as `extern __constant__ membar::constant_table<float, 9> weights;`. All of them are compiled
-/// as relocatable device code (`-rdc=true`). Its values are undefined until an `upload`.
+/// Other source files declare it as `extern __constant__ membar::constant_table<float, 9> weights;`. All of these files must be
+/// compiled as relocatable device code (`-rdc=true`). The values are undefined until an `upload`.
 /// Requires: at most 64 KiB; a trivially copyable element without an initializer; an index below `Size`.
 template <class T, std::size_t Size>
 struct constant_table {
   static_assert(std::is_trivially_copyable_v<T> && std::is_trivially_default_constructible_v<T>,
-                "membar: a constant table holds a trivially copyable type without constructor: CUDA does not run one");
-  static_assert(Size > 0, "membar: a constant table has at least one element");
-  static_assert(Size <= constant_memory_bytes / sizeof(T), "membar: a constant table has at most 65536 bytes");
+                "membar: the elements of a constant table must be trivially copyable and have no constructor, because CUDA "
+                "does not run constructors there");
+  static_assert(Size > 0, "membar: a constant table needs at least one element");
+  static_assert(Size <= constant_memory_bytes / sizeof(T), "membar: a constant table can have at most 65536 bytes");
 
   using value_type = T;
 
   /// The number of elements.
   [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr std::size_t size() noexcept { return Size; }
 
-  /// The element at `index`. It costs one access for each different index among the threads of the warp.
+  /// Returns the element at `index`. The access costs one transaction per distinct index among the threads of the warp.
   [[nodiscard]] __device__ const T& operator[](std::size_t index) const noexcept { return values[index]; }
 
-  /// The element at an index that all active threads of the warp share: one access. Builds with assertions check the index.
+  /// Returns the element at an index that all active threads of the warp share, in one access. Builds with assertions check the
+  /// index.
   [[nodiscard]] __device__ const T& broadcast(std::size_t index) const noexcept;
 
-  /// The element at a constant index, which all threads share: one access.
+  /// Returns the element at a constant index, which all threads share, in one access.
   template <std::size_t Index>
   [[nodiscard]] __device__ const T& broadcast() const noexcept {
     static_assert(Index < Size, "membar: the index is past the end of the constant table");
@@ -63,14 +66,15 @@ struct constant_table {
   T values[Size == 0 ? 1 : Size];
 };
 
-/// Whether tables fit into constant memory together; each one is also checked by itself.
+/// Whether several tables fit into constant memory together. Each table is also checked separately.
 ///
-/// Use: `static_assert(membar::fit_into_constant_memory<decltype(weights), decltype(limits)>);`. Name the tables of all source
+/// Use: `static_assert(membar::fit_into_constant_memory<decltype(weights), decltype(limits)>);`. List the tables of all source
 /// files.
 template <class... Tables>
 inline constexpr bool fit_into_constant_memory = (std::size_t{0} + ... + sizeof(Tables)) <= constant_memory_bytes;
 
-/// The number of different values among the warp's active threads: for an index into constant memory, the number of accesses needed.
+/// Returns the number of distinct values among the warp's active threads. For an index into constant memory, this is the number
+/// of accesses.
 [[nodiscard]] __device__ inline unsigned distinct_in_warp(unsigned long long value) noexcept {
   const unsigned active = __activemask();
   const unsigned same = __match_any_sync(active, value);
@@ -84,22 +88,22 @@ __device__ const T& constant_table<T, Size>::broadcast(std::size_t index) const 
   return values[index];
 }
 
-#if !defined(__CUDACC_RTC__)  // which compiles no host code
+#if !defined(__CUDACC_RTC__)  // NVRTC compiles no host code
 
 namespace detail {
 
-/// Throws unless elements `first` to `first + count` are in a table of `size`.
+/// Throws if elements `first` to `first + count` are not all in a table of `size` elements.
 inline void validate_upload(std::size_t first, std::size_t count, std::size_t size) {
   if (first > size || count > size - first) {
-    throw error(
-        cudaErrorInvalidValue,
-        "membar: an upload of %zu elements from element %zu does not fit into a constant table of %zu: pass at most %zu", count,
-        first, size, first > size ? std::size_t{0} : size - first);
+    throw error(cudaErrorInvalidValue,
+                "membar: an upload of %zu elements starting at element %zu does not fit into a constant table of %zu elements: "
+                "pass at most %zu",
+                count, first, size, first > size ? std::size_t{0} : size - first);
   }
 }
 
-/// Where a copy in `stream` reads `values` from: from there, or where the stream is captured, from a copy that lives as long as
-/// the graph, because the graph reads the values whenever it is launched.
+/// Returns the address from which a copy in `stream` reads `values`. This is `values` itself, except if the stream is being
+/// captured: then it is a copy that lives as long as the graph, because the graph reads the values whenever it is launched.
 [[nodiscard]] inline const void* values_for(cudaStream_t stream, const void* values, std::size_t bytes) {
   cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
   cudaGraph_t graph = nullptr;
@@ -118,24 +122,24 @@ inline void validate_upload(std::size_t first, std::size_t count, std::size_t si
       cudaUserObjectCreate(&owner, copy, [](void* old) { ::operator delete(old); }, 1, cudaUserObjectNoDestructorSync);
   if (made != cudaSuccess) {
     ::operator delete(copy);
-    check(made, "upload outside of the capture");
+    check(made, "upload the table outside of the capture");
   }
   const cudaError_t retained = cudaGraphRetainUserObject(graph, owner, 1, cudaGraphUserObjectMove);
   if (retained != cudaSuccess) {
     static_cast<void>(cudaUserObjectRelease(owner, 1));
-    check(retained, "upload outside of the capture");
+    check(retained, "upload the table outside of the capture");
   }
   return copy;
 }
 
-/// The number of elements that the type of a range fixes, as that of an array does; else `not_fixed`.
+/// The number of elements that a range's type fixes, as an array type does; otherwise `not_fixed`.
 inline constexpr std::size_t not_fixed = static_cast<std::size_t>(-1);
 template <class Range>
 [[nodiscard]] consteval std::size_t fixed_size() {
   if constexpr (requires { std::tuple_size<Range>::value; }) {
     return std::tuple_size<Range>::value;
   } else if constexpr (requires { std::integral_constant<std::size_t, Range::extent>{}; }) {
-    return Range::extent;  // of a span, whose dynamic_extent is `not_fixed`
+    return Range::extent;  // for a span, whose dynamic_extent is `not_fixed`
   } else {
     return not_fixed;
   }
@@ -143,12 +147,12 @@ template <class Range>
 
 }  // namespace detail
 
-/// Copies `count` values into `table` from element `first`, ordered in `stream`: kernels enqueued later read them.
+/// Copies `count` values into `table` starting at element `first`, in stream order: kernels that are enqueued later read them.
 ///
-/// It writes the table of the current device. It returns immediately if `values` is pinned memory, which must then not change until
-/// the copy is done. In a captured stream the values are those of this call, of which the graph keeps a copy. No kernel that
-/// reads the table may run meanwhile: constant memory is read-only while a kernel runs.
-/// Errors: more values than the table holds starting at `first`, or a CUDA error. Nothing is copied then.
+/// It writes to the table of the current device. If `values` is in pinned memory, the call returns immediately, and the memory
+/// must not change until the copy is complete. In a captured stream, the graph keeps a copy of the values of this call. No
+/// kernel that reads the table may run at the same time, because constant memory must not change while a kernel reads it.
+/// Errors: more values than the table holds starting at `first`, or a CUDA error. In both cases nothing is copied.
 template <class T, std::size_t Size>
 void upload_part(const constant_table<T, Size>& table, std::size_t first, const std::type_identity_t<T>* values,
                  std::size_t count, stream_handle stream) {
@@ -159,34 +163,37 @@ void upload_part(const constant_table<T, Size>& table, std::size_t first, const 
         "pass a table declared __constant__ and values in host memory");
 }
 
-/// Copies `count` values into `table`, ordered in `stream`; `count` must be the table's size.
+/// Copies `count` values into `table` in stream order. `count` must be the table's size.
 ///
-/// Errors: another `count`, or a CUDA error. Nothing is copied then.
+/// Errors: a different `count`, or a CUDA error. In both cases nothing is copied.
 template <class T, std::size_t Size>
 void upload(const constant_table<T, Size>& table, const std::type_identity_t<T>* values, std::size_t count,
             stream_handle stream) {
   if (count != Size) {
-    throw error(cudaErrorInvalidValue,
-                "membar: an upload of %zu elements is not the whole of a constant table of %zu: pass %zu, or use upload_part",
-                count, Size, Size);
+    throw error(
+        cudaErrorInvalidValue,
+        "membar: an upload of %zu elements does not fill a constant table of %zu elements: pass %zu, or use upload_part", count,
+        Size, Size);
   }
   upload_part(table, 0, values, count, stream);
 }
 
-/// Copies an array into `table`, ordered in `stream`. The compiler checks type and size.
+/// Copies an array into `table` in stream order. The type and the size are checked at compile time.
 template <class T, std::size_t Size, class U, std::size_t Count>
 void upload(const constant_table<T, Size>& table, const U (&values)[Count], stream_handle stream) {
-  static_assert(std::is_same_v<T, U>, "membar: an upload has the type of the constant table: convert the values first");
-  static_assert(Count == Size, "membar: an upload has as many elements as the constant table: use upload_part for fewer");
+  static_assert(std::is_same_v<T, U>,
+                "membar: the uploaded values must have the constant table's element type: convert them first");
+  static_assert(Count == Size, "membar: an upload must have as many elements as the constant table: use upload_part for fewer");
   if constexpr (std::is_same_v<T, U> && Count == Size) {
     upload_part(table, 0, values, Count, stream);
   }
 }
 
-/// Copies a `std::array`, `std::vector` or `std::span`, or what else has `data()` and `size()`, into `table`, ordered in `stream`.
+/// Copies a `std::array`, a `std::vector`, a `std::span`, or another range with `data()` and `size()` into `table` in stream
+/// order.
 ///
-/// The compiler checks the type, and the size where the type fixes it. Errors: another size, or a CUDA error. Nothing is copied
-/// then.
+/// The type is checked at compile time, as is the size if the type fixes it. Errors: a different size, or a CUDA error. In both
+/// cases nothing is copied.
 template <class T, std::size_t Size, class Range>
   requires requires(const Range& values) {
     sizeof(*values.data());
@@ -195,18 +202,19 @@ template <class T, std::size_t Size, class Range>
 void upload(const constant_table<T, Size>& table, const Range& values, stream_handle stream) {
   using element = std::remove_cvref_t<decltype(*values.data())>;
   constexpr std::size_t count = detail::fixed_size<Range>();
-  static_assert(std::is_same_v<T, element>, "membar: an upload has the type of the constant table: convert the values first");
+  static_assert(std::is_same_v<T, element>,
+                "membar: the uploaded values must have the constant table's element type: convert them first");
   static_assert(count == Size || count == detail::not_fixed,
-                "membar: an upload has as many elements as the constant table: use upload_part for fewer");
+                "membar: an upload must have as many elements as the constant table: use upload_part for fewer");
   if constexpr (std::is_same_v<T, element> && (count == Size || count == detail::not_fixed)) {
     upload(table, values.data(), static_cast<std::size_t>(values.size()), stream);
   }
 }
 
-/// The address in global memory of `table` on the current device, through which a kernel can write it.
+/// Returns the address of `table` in the current device's global memory, through which a kernel can write to it.
 ///
-/// Such a write and a read through the table use different proxies, and no fence orders them. The reading kernel must come
-/// after the writing one in the stream. Errors: a table that is not `__constant__`.
+/// Such a write and a read through the table use different proxies, and no fence orders them. The kernel that reads must follow
+/// the kernel that writes in the stream. Errors: the table is not `__constant__`.
 template <class T, std::size_t Size>
 [[nodiscard]] T* global_address_of(const constant_table<T, Size>& table) {
   void* address = nullptr;

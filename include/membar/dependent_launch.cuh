@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Programmatic dependent launch, from inside the kernels: waiting for the kernels before, and letting the kernels after begin.
+/// Programmatic dependent launch from inside of kernels: waiting for preceding kernels, and letting dependent kernels start.
 ///
-/// A kernel launched with `programmatic_stream_serialization` (launch_attribute.hpp) or by a programmatic edge of a graph may begin
-/// before the kernel that it depends on has ended. Nothing is ordered between the two until `wait_for_prerequisites`.
+/// A kernel launched with `programmatic_stream_serialization` (launch_attribute.hpp), or through a programmatic edge of a
+/// graph, may start before the kernel that it depends on has ended. The two kernels are not ordered until
+/// `wait_for_prerequisites`.
 #pragma once
 
 #include <membar/detail/compilation.cuh>
@@ -12,7 +13,7 @@ namespace membar {
 inline namespace v0_2 {
 
 namespace detail {
-/// Rejects, in the pass that compiles for a device, an architecture without dependent launches.
+/// Rejects architectures without dependent launches in the pass that compiles for a device.
 template <bool Needed>
 __device__ constexpr void require_dependent_launch() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
@@ -22,12 +23,12 @@ __device__ constexpr void require_dependent_launch() noexcept {
 }
 }  // namespace detail
 
-/// Waits until the kernels that this one depends on have ended. All that they did is visible to the calling thread then.
+/// Waits until the kernels that this one depends on have ended. Everything that they did is then visible to the calling thread.
 ///
-/// Each thread that reads or overwrites what those kernels access calls it first, or comes after a barrier of a thread that did.
-/// What comes before the call, loads of pointers and sizes included, is ordered with nothing of them. In a chain of kernels each
-/// one waits: a kernel that does not wait may end before the one before it. A kernel without a prerequisite that runs continues at
-/// once.
+/// Each thread that reads or overwrites data that those kernels access must call it first, or be ordered after such a call by a
+/// barrier. Accesses before the call, including loads of pointers and sizes, are not ordered with those kernels. In a chain of
+/// kernels, every kernel must wait, because a kernel that does not wait may end before its predecessor. If no prerequisite is
+/// running, the kernel continues immediately.
 ///
 /// PTX: `griddepcontrol.wait`, one instruction. Requires: compute capability 9.0. Source: PTX ISA, "griddepcontrol".
 template <bool Needed = true>
@@ -37,9 +38,9 @@ __device__ inline void wait_for_prerequisites() noexcept {
   asm volatile("griddepcontrol.wait;" ::: "memory");
 }
 
-/// Lets the kernels that depend on this one begin, once all its blocks have called this or ended.
+/// Lets the kernels that depend on this one start, once all its blocks have called this function or exited.
 ///
-/// It is a hint to the scheduler. It makes nothing visible, neither what comes before nor what comes after.
+/// It is a scheduling hint. It makes no accesses visible, whether they are before or after the call.
 ///
 /// PTX: `griddepcontrol.launch_dependents`, one instruction. Requires: compute capability 9.0. Source: PTX ISA, "griddepcontrol".
 template <bool Needed = true>

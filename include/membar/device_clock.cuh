@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The clock that all multiprocessors of a device share: for deadlines in kernels.
+/// The clock that all multiprocessors of a device share, for deadlines in kernels.
 #pragma once
 
 #include <membar/detail/compilation.cuh>
@@ -8,10 +8,12 @@
 namespace membar {
 inline namespace v0_2 {
 
-/// Nanoseconds of the device's clock, which all its multiprocessors share and which no change of their clock rate disturbs.
+/// Returns the time of the device's clock in nanoseconds. All multiprocessors share this clock, and changes of their clock rate
+/// do not affect it.
 ///
-/// Only differences mean something. It orders no accesses of other threads; the compiler moves no memory access across it. Its
-/// resolution may be as low as a microsecond. Clocks of two devices, or of host and device, are not comparable.
+/// Only differences are meaningful. It does not order accesses of other threads, but the compiler does not move memory accesses
+/// across it. Its resolution may be as coarse as a microsecond. The clocks of two devices, or of host and device, are not
+/// comparable.
 ///
 /// PTX: `mov.u64 d, %globaltimer`, one instruction. Source: PTX ISA, "%globaltimer".
 [[nodiscard]] __device__ inline unsigned long long global_nanoseconds() noexcept {

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The current device of a thread, for a scope.
+/// Sets the current device of a thread within a scope.
 #pragma once
 
 #include <membar/detail/driver_function.hpp>
 #include <membar/error.hpp>
 
-struct CUctx_st;  // what the driver's CUcontext points to
+struct CUctx_st;  // the type that the driver's CUcontext points to
 
 namespace membar {
 inline namespace v0_2 {
 namespace detail {
 
-/// `device_guard` without exceptions, for destructors: what failed is in `status`.
+/// `device_guard` without exceptions, for destructors: `status` holds the error.
 class device_switch {
  public:
   explicit device_switch(int device) noexcept : status_(cudaGetDevice(&previous_)) {
     if (status_ != cudaSuccess || previous_ == device) {
       return;
     }
-    // The runtime handles only devices. It would make the primary context current where the thread had another one.
+    // The runtime handles only devices. It would make the primary context current even if the thread had another context.
     void* get = nullptr;
     void* set = nullptr;
     if (find_in_driver("cuCtxGetCurrent", get) == cudaSuccess && find_in_driver("cuCtxSetCurrent", set) == cudaSuccess &&
@@ -45,20 +45,20 @@ class device_switch {
  private:
   int previous_ = 0;
   cudaError_t status_;
-  const char* remedy_ = "a working CUDA driver and device are needed";
+  const char* remedy_ = "this call needs a working CUDA driver and device";
   int (*set_)(CUctx_st*) = nullptr;
-  CUctx_st* context_ = nullptr;  // null where the thread had none
+  CUctx_st* context_ = nullptr;  // null if the thread had none
   bool changed_ = false;
 };
 
 }  // namespace detail
 
-/// Makes `device` current for the calling thread. When it is destroyed, the thread's previous context is current again, whether it was
-/// a device's primary context or one that the program made with the driver API. Where `device` is current already, it changes
-/// nothing. Errors: a device that does not exist.
+/// Makes `device` current for the calling thread. The destructor makes the thread's previous context current again, whether it
+/// was a device's primary context or a context that the program created with the driver API. If `device` is already current,
+/// nothing changes. Errors: the device does not exist.
 class device_guard {
  public:
-  [[nodiscard("the previous device is current again when this object is destroyed: give it a name")]] explicit device_guard(
+  [[nodiscard("destroying this object makes the previous device current again: give the object a name")]] explicit device_guard(
       int device)
       : switch_(device) {
     check(switch_.status(), switch_.remedy());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// How membar's host functions report failure: one exception type, one check, and one handler for what a destructor cannot
-/// throw.
+/// How membar's host functions report failures: one exception type, one check, and one handler for errors that a destructor
+/// cannot throw.
 #pragma once
 
 #include <membar/base/config.hpp>
@@ -31,13 +31,13 @@
 namespace membar {
 inline namespace v0_2 {
 
-/// A failed host call: the CUDA code and one sentence that names the value, the limit and the remedy.
+/// The error of a failed host call: the CUDA code and one sentence that names the value, the limit and the remedy.
 ///
-/// The sentence lives in a fixed buffer of 512 bytes, so that throwing allocates nothing but the exception itself. A longer
-/// sentence is cut.
+/// The sentence is stored in a fixed buffer of 512 bytes, so that throwing allocates only the exception itself. A longer
+/// sentence is truncated.
 class error : public std::exception {
  public:
-  /// Formats the sentence as `std::printf` does.
+  /// Formats the sentence like `std::printf`.
   [[gnu::format(printf, 3, 4)]] error(cudaError_t code, const char* format, ...) noexcept : code_(code) {
     std::va_list arguments;
     va_start(arguments, format);
@@ -47,7 +47,7 @@ class error : public std::exception {
 
   [[nodiscard]] const char* what() const noexcept override { return sentence_; }
 
-  /// CUDA's code, or `cudaErrorInvalidValue` if membar rejected an argument before calling CUDA.
+  /// Returns CUDA's code, or `cudaErrorInvalidValue` if membar rejected an argument before calling CUDA.
   [[nodiscard]] cudaError_t code() const noexcept { return code_; }
 
  private:
@@ -57,7 +57,8 @@ class error : public std::exception {
 
 namespace detail {
 
-/// The function's name within a compiler-generated signature, without return type, parameters and what follows them.
+/// Extracts the function's name from a compiler-generated signature, without the return type, the parameters and everything
+/// after them.
 struct function_name {
   const char* start;
   int length;
@@ -77,22 +78,23 @@ struct function_name {
   return {start, static_cast<int>(at - start)};
 }
 
-/// What to do where CUDA does not work at all, whatever was called; null for every other status.
+/// Returns the remedy if CUDA does not work at all, whatever was called, and null for every other status.
 [[nodiscard]] constexpr const char* remedy_without_cuda(cudaError_t status) noexcept {
   switch (status) {
     case cudaErrorInsufficientDriver:
     case cudaErrorStubLibrary:
-      return "no CUDA driver was found, or one that is older than the CUDA runtime of this program: install a newer driver";
+      return "no CUDA driver was found, or the driver is older than the CUDA runtime of this program: install a newer driver";
     case cudaErrorNoDevice:
-      return "this process sees no CUDA device: see what nvidia-smi lists, and CUDA_VISIBLE_DEVICES";
+      return "this process sees no CUDA device: check the output of nvidia-smi, and CUDA_VISIBLE_DEVICES";
     case cudaErrorSystemDriverMismatch:
-      return "kernel module and library of the CUDA driver differ: load the module of the installed driver";
+      return "the kernel module and the library of the CUDA driver have different versions: load the kernel module of the "
+             "installed driver";
     default:
       return nullptr;
   }
 }
 
-/// The error of a CUDA call that answered `status` at `where`.
+/// Constructs the error of a CUDA call that returned `status` at `where`.
 [[nodiscard]] inline error failed_call(cudaError_t status, const char* remedy, const std::source_location& where) noexcept {
   static_cast<void>(cudaGetLastError());
   const function_name function = name_in(where.function_name());
@@ -112,10 +114,9 @@ struct function_name {
 
 /// Throws `error` unless `status` is success: `check(cudaStreamSynchronize(stream), "an earlier kernel failed")`.
 ///
-/// The sentence has the CUDA code, `remedy`, which says what to do, and the file, line and function of the call of `check`.
-/// If there is no driver or no device, the message says so instead of giving `remedy`.
-/// CUDA's record of the last error is cleared, so a caller that handles the exception does not get the same error again;
-/// CUDA keeps the errors after which the process cannot use the device.
+/// The sentence contains the CUDA code, the remedy, and the file, line and function of the call of `check`. If there is no
+/// driver or no device, the message says so instead of giving `remedy`. CUDA's last error is cleared, so a caller that handles
+/// the exception does not get the same error again. CUDA keeps errors after which the process cannot use the device.
 inline void check(cudaError_t status, const char* remedy = "see the CUDA documentation of this call",
                   const std::source_location& where = std::source_location::current()) {
   if (status != cudaSuccess) {
@@ -136,10 +137,10 @@ inline void handle_failed_restore(const char* sentence) noexcept {
   (handler != nullptr ? handler : &print_restore_failure)(sentence);
 }
 
-/// `check` for destructors: a failure goes to the handler. `consequence` says what state the failure leaves. The caller holds no
-/// lock, because the handler may use membar. At the exit of a process the runtime may end before its last objects; nothing is left
-/// then that could be put back.
-inline void report_failed_restore(cudaError_t status, const char* consequence = "a value was not put back and is still changed",
+/// `check` for destructors: a failure is passed to the handler. `consequence` describes the state after the failure. The caller
+/// must not hold a lock, because the handler may use membar. When a process exits, the runtime may shut down before its last
+/// objects are destroyed; then nothing is left to restore.
+inline void report_failed_restore(cudaError_t status, const char* consequence = "a value was not restored and is still changed",
                                   const std::source_location& where = std::source_location::current()) noexcept {
   if (status != cudaSuccess && status != cudaErrorCudartUnloading) {
     handle_failed_restore(failed_call(status, consequence, where).what());
@@ -148,8 +149,8 @@ inline void report_failed_restore(cudaError_t status, const char* consequence = 
 
 }  // namespace detail
 
-/// Replaces the handler for failed restores, which prints to stderr, and returns the previous one. A null pointer brings the
-/// printing handler back. One handler serves the process: all its libraries that contain membar, in all their threads.
+/// Replaces the handler for failed restores, which prints to stderr by default, and returns the previous one. A null pointer
+/// restores the default. One handler serves the whole process: all its libraries that contain membar, and all their threads.
 inline restore_failure_handler set_restore_failure_handler(restore_failure_handler handler) noexcept {
   const restore_failure_handler stored = handler != &detail::print_restore_failure ? handler : nullptr;
   const restore_failure_handler previous =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Fences in kernels: those of fence.hpp, and those between ordinary accesses and other proxies.
+/// Fences for kernels: the fences of fence.hpp, and fences between ordinary accesses and other proxies.
 #pragma once
 
 #include <membar/detail/ptx_spelling.cuh>
@@ -11,10 +11,10 @@
 namespace membar {
 inline namespace v0_2 {
 
-/// A path to memory other than ordinary loads and stores, or by another virtual address.
+/// A path to memory other than ordinary loads and stores, or through another virtual address.
 ///
-/// PTX has no proxy fence for constant memory, textures and surfaces: only a later kernel may read that way what ordinary
-/// stores wrote.
+/// PTX has no proxy fence for constant memory, textures and surfaces: only a later kernel may read data through these paths
+/// that ordinary stores wrote.
 enum class proxy {
   alias,                 ///< another virtual address of the same memory
   async,                 ///< asynchronous copies (bulk and tensor) and matrix operations, in every state space
@@ -35,14 +35,14 @@ template <> struct ptx_proxy<proxy::async_shared_block> { static constexpr char 
 template <> struct ptx_proxy<proxy::async_shared_cluster> { static constexpr char text[] = "async.shared::cluster"; };
 // clang-format on
 
-/// Where the restricted fences act: an acquire on the cluster's shared memory, a release on the block's own.
+/// The state spaces of the restricted fences: an acquire applies to the cluster's shared memory, a release to the block's own.
 // clang-format off
 template <memory_order Order> struct narrowed;
 template <> struct narrowed<memory_order::acquire> { static constexpr char text[] = "acquire.sync_restrict::shared::cluster"; };
 template <> struct narrowed<memory_order::release> { static constexpr char text[] = "release.sync_restrict::shared::cta"; };
 // clang-format on
 
-/// Rejects, in the pass that compiles for a device, an architecture before that of thread block clusters.
+/// Rejects architectures without thread block clusters in the pass that compiles for a device.
 template <bool Needed>
 __device__ constexpr void require_hopper_fence() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
@@ -50,22 +50,22 @@ __device__ constexpr void require_hopper_fence() noexcept {
 #endif
 }
 
-/// Returns whether the order is one of the two, so that the compiler prints a single message.
+/// Returns whether the order is acquire or release, so that the compiler prints a single message.
 template <class Order>
 [[nodiscard]] __device__ constexpr bool require_restricted() noexcept {
   static_assert(order_among<Order, memory_order::acquire, memory_order::release>,
-                "membar: a restricted fence takes acquire or release: PTX has no other form of it");
+                "membar: a restricted fence must be acquire or release: PTX has no other form");
   require_hopper_fence<order_among<Order, memory_order::acquire, memory_order::release>>();
   return order_among<Order, memory_order::acquire, memory_order::release>;
 }
 
 }  // namespace detail
 
-/// Orders the calling thread's ordinary accesses with those through `Proxy`, in both directions.
+/// Orders the calling thread's ordinary accesses with accesses through `Proxy`, in both directions.
 ///
-/// It synchronizes with nothing by itself: accesses through two proxies are ordered only if this fence is on the path that
-/// orders them. An example: ordinary stores write shared memory, and a bulk copy reads it. `proxy_fence<proxy::async>` then
-/// is after the stores and before the barrier that precedes the copy.
+/// It does not synchronize on its own: accesses through two proxies are ordered only if this fence is on the synchronization
+/// path between them. For example, if ordinary stores write shared memory that a bulk copy reads, `proxy_fence<proxy::async>`
+/// must be after the stores and before the barrier that precedes the copy.
 ///
 /// PTX: `fence.proxy.{alias,async,async.global,async.shared::cta,async.shared::cluster}`, one instruction.
 /// Requires: compute capability 7.0 for `alias`, 9.0 for the others.
@@ -74,7 +74,7 @@ template <proxy Proxy>
 __device__ inline void proxy_fence() noexcept {
   static_assert(
       Proxy != proxy::tensormap,
-      "membar: a fence of the tensormap proxy has a scope and an order: proxy_fence<proxy::tensormap, Scope>(release)");
+      "membar: a fence of the tensormap proxy needs a scope and an order: write proxy_fence<proxy::tensormap, Scope>(release)");
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
   static_assert(Proxy == proxy::alias,
                 "membar: the async proxy requires compute capability 9.0: compile this code for sm_90 or newer only");
@@ -87,8 +87,8 @@ __device__ inline void proxy_fence() noexcept {
 
 /// Releases the calling thread's ordinary writes of a tensor map to tensor copies of the threads in `Scope`.
 ///
-/// It is to the map what a release fence is to data: an atomic flag follows it. The reader of the flag uses
-/// `proxy_fence<proxy::tensormap, Scope>(acquire, map)`.
+/// It does for the map what a release fence does for data: an atomic store of a flag must follow it. The thread that reads the
+/// flag uses `proxy_fence<proxy::tensormap, Scope>(acquire, map)`.
 ///
 /// PTX: `fence.proxy.tensormap::generic.release.{cta,cluster,gpu,sys}`, one instruction.
 /// Requires: compute capability 9.0. Source: PTX ISA, "membar/fence".
@@ -103,7 +103,7 @@ __device__ inline void proxy_fence(release_t) noexcept {
 /// Acquires the 128-byte tensor map at `map`, which another thread released, for the calling thread's tensor copies.
 ///
 /// PTX: `fence.proxy.tensormap::generic.acquire.{cta,cluster,gpu,sys} [map], 128`, one instruction.
-/// Requires: compute capability 9.0; `map` aligned to 128 bytes, in global, constant or parameter memory, by a generic address.
+/// Requires: compute capability 9.0; `map` aligned to 128 bytes, in global, constant or parameter memory, as a generic address.
 /// Source: PTX ISA, "membar/fence".
 template <proxy Proxy, thread_scope Scope>
 __device__ inline void proxy_fence(acquire_t, const void* map) noexcept {
@@ -114,11 +114,11 @@ __device__ inline void proxy_fence(acquire_t, const void* map) noexcept {
                : "memory");
 }
 
-/// Copies the 128-byte tensor map at `from`, in the block's shared memory, to global memory at `to`, and releases it to tensor copies of
-/// the threads in `Scope`: the place where a kernel edits a map is shared memory. The whole warp calls it together.
+/// Copies the 128-byte tensor map at `from`, in the block's shared memory, to global memory at `to`, and releases it to tensor
+/// copies of the threads in `Scope`. A kernel edits a map in shared memory. The whole warp must call it together.
 ///
-/// It releases as `proxy_fence<proxy::tensormap, Scope>(release)`: an atomic flag follows it, and the reader of the flag uses
-/// `proxy_fence<proxy::tensormap, Scope>(acquire, to)`.
+/// It releases like `proxy_fence<proxy::tensormap, Scope>(release)`: an atomic store of a flag must follow it, and the thread
+/// that reads the flag uses `proxy_fence<proxy::tensormap, Scope>(acquire, to)`.
 ///
 /// PTX: `tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.{cta,cluster,gpu,sys}.sync.aligned [to], [from], 128`,
 /// one instruction. Requires: compute capability 9.0 (PTX ISA 8.3); both addresses aligned to 128 bytes; all 32 threads of the warp.
@@ -133,10 +133,10 @@ __device__ inline void publish_tensor_map(void* to, const void* from) noexcept {
                : "memory");
 }
 
-/// A fence of cluster scope for objects in shared memory only. An acquire is for those anywhere in the cluster, a release for
-/// those of the calling thread's block.
+/// A fence of cluster scope for objects in shared memory only. An acquire applies to objects anywhere in the cluster, a release
+/// to objects of the calling thread's block.
 ///
-/// It does less than `thread_fence<thread_scope::cluster>`, and is enough for barriers in shared memory.
+/// It orders less than `thread_fence<thread_scope::cluster>`, and is sufficient for barriers in shared memory.
 ///
 /// PTX: `fence.acquire.sync_restrict::shared::cluster.cluster`, `fence.release.sync_restrict::shared::cta.cluster`.
 /// Requires: compute capability 9.0 (PTX ISA 8.6). Source: PTX ISA, "membar/fence".
@@ -150,9 +150,10 @@ __device__ inline void shared_fence(Order) noexcept {
 
 /// A fence of cluster scope between ordinary accesses and the async proxy, for objects in shared memory only.
 ///
-/// It has one direction, and needs its partner: ordinary accesses before a release come before asynchronous copies after an
-/// acquire, which a thread of the copies' block does. The release is for shared memory of the calling thread's block, the acquire
-/// for that of the cluster. The two synchronize through a relaxed flag or arrival of cluster scope between them.
+/// It works in one direction and needs a matching fence: ordinary accesses before a release happen before asynchronous copies
+/// after an acquire, which a thread of the copies' block executes. The release applies to the shared memory of the calling
+/// thread's block, and the acquire to that of the cluster. The two synchronize through a relaxed flag or arrival of cluster
+/// scope between them.
 ///
 /// PTX: `fence.proxy.async::generic.{acquire.sync_restrict::shared::cluster,release.sync_restrict::shared::cta}.cluster`.
 /// Requires: compute capability 9.0 (PTX ISA 8.6). Source: PTX ISA, "membar/fence".
@@ -164,7 +165,8 @@ __device__ inline void shared_proxy_fence(Order) noexcept {
   }
 }
 
-/// Makes the initialization of barriers in the block's shared memory visible to the cluster: `mbarrier.init` and nothing else.
+/// Makes the initialization of barriers in the block's shared memory visible to the cluster. It applies only to
+/// `mbarrier.init`.
 ///
 /// PTX: `fence.mbarrier_init.release.cluster`, one instruction. Requires: compute capability 9.0. Source: PTX ISA,
 /// "membar/fence".

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Fences of a thread, on the device and on the host: order among its memory accesses, as threads in a scope observe it. A fence
-/// waits for no other thread.
+/// Thread fences, on the device and on the host. A fence orders a thread's memory accesses, as threads in a scope observe them.
+/// It does not wait for other threads.
 #pragma once
 
 #include <membar/base/config.hpp>
@@ -23,7 +23,7 @@ template <thread_scope Scope, memory_order Order>
 __device__ inline void device_fence() noexcept {
   require_architecture_of<Scope>();
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
-  // ptxas 13.0 does not reject a fence of one direction here, but emits 16 zero bytes in its place.
+  // ptxas 13.0 does not reject a one-directional fence here, but emits 16 zero bytes instead.
   constexpr memory_order own = Order == memory_order::seq_cst ? Order : memory_order::acq_rel;
 #else
   constexpr memory_order own = Order;
@@ -39,25 +39,25 @@ void device_fence() noexcept;
 
 }  // namespace detail
 
-/// Orders the calling thread's accesses before it with those after it, for the threads in `Scope`.
+/// Orders the calling thread's accesses before the fence with those after it, for the threads in `Scope`.
 ///
 /// Synchronizes: a release fence followed by a relaxed (or stronger) store synchronizes with an acquire fence that follows a
-/// relaxed (or stronger) load of that store's value, or of one that later read-modify-writes made of it, if both fences and
-/// both accesses include each other's threads; cumulative: what the releasing thread has observed is also released. All
-/// `seq_cst` fences in scope also have one order. Device scope includes the threads of one physical synchronization domain.
+/// relaxed (or stronger) load of that store's value, or of a value in the chain of read-modify-writes after it, if both fences
+/// and both accesses include each other's threads. This is cumulative: accesses that the releasing thread has observed are also
+/// released. All `seq_cst` fences in scope also have a single order. Device scope includes the threads of one physical
+/// synchronization domain.
 ///
 /// PTX: `fence.{acquire,release,acq_rel,sc}.{cta,cluster,gpu,sys}`, one instruction; `acquire` and `release` are `acq_rel` before
 /// sm_90. On the host every scope is a fence of the host's memory model, `__atomic_thread_fence`.
-/// Requires: compute capability 7.0; `thread_scope::cluster` 9.0. Cost: at device scope and wider the fence waits until the domain's
-/// earlier writes, those of other threads included, are visible that far. Source: PTX ISA, "membar/fence" and "Memory
-/// Consistency Model".
+/// Requires: compute capability 7.0; `thread_scope::cluster` 9.0. Cost: at device scope and wider, the fence waits until all
+/// earlier writes of the domain, including those of other threads, are visible at that scope. Source: PTX ISA, "membar/fence"
+/// and "Memory Consistency Model".
 template <thread_scope Scope = detail::missing_scope, class Order>
 MEMBAR_HOST_DEVICE inline void thread_fence(Order) noexcept {
   detail::require_scope<Scope>();
-  static_assert(fence_order<Order>,
-                "membar: a fence takes acquire, release, acq_rel or seq_cst: a relaxed fence would order nothing");
+  static_assert(fence_order<Order>, "membar: a relaxed fence would order nothing: use acquire, release, acq_rel or seq_cst");
   if constexpr (Scope == detail::missing_scope || !fence_order<Order>) {
-    // It is rejected above.
+    // The static_assert above rejects this case.
   } else if constexpr (detail::compiling_for_device) {
     detail::device_fence<Scope, Order::value>();
   } else {

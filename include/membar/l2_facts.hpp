@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The L2 of a device: its size, its limits, and whether a program can set a part of it aside.
+/// Properties of a device's L2: its size, its limits, and whether a program can set aside a part of it.
 #pragma once
 
 #include <membar/device_guard.hpp>
@@ -11,19 +11,20 @@
 namespace membar {
 inline namespace v0_2 {
 
-/// The L2 of a device, in bytes. A value, so that checks that depend on it can be tested without such a device.
+/// The properties of a device's L2, in bytes. This is a value, so that checks that depend on it can be tested without such a
+/// device.
 struct l2_facts {
   int device = 0;
   std::size_t l2_bytes = 0;
-  /// The largest set-aside for persisting lines; 0 where there is none.
+  /// The largest set-aside for persisting lines, or 0 if the device has none.
   std::size_t max_set_aside = 0;
-  /// The largest access-policy window; 0 where there is none.
+  /// The largest access-policy window, or 0 if the device has none.
   std::size_t max_window = 0;
   /// The current set-aside: the device's limit for persisting lines.
   std::size_t set_aside = 0;
-  /// The device is a MIG instance, where CUDA disables the set-aside.
+  /// Whether the device is a MIG instance, where CUDA disables the set-aside.
   bool mig = false;
-  /// The device is shared through MPS, whose server fixes the set-aside when it starts. False if the toolkit or driver
+  /// Whether the device is shared through MPS, whose server fixes the set-aside when it starts. False if the toolkit or driver
   /// is older than CUDA 12.3 and cannot report it.
   bool mps = false;
 };
@@ -46,7 +47,7 @@ namespace detail {
   return false;
 }
 
-/// Why the device sets nothing aside, as the end of a sentence.
+/// Returns the reason why the device cannot set L2 aside, as the end of a sentence.
 [[nodiscard]] constexpr const char* why_no_set_aside(const l2_facts& facts) noexcept {
   if (facts.mig) {
     return "it is a MIG instance, where CUDA disables the set-aside: use the whole device, or leave the window out";
@@ -56,16 +57,17 @@ namespace detail {
 
 }  // namespace detail
 
-/// The facts about `device`. Each launch with a window asks for them, so it makes no slow calls where there is a set-aside.
+/// Returns the facts about `device`. Each launch with a window calls it, so it makes no slow calls if the device supports a
+/// set-aside.
 [[nodiscard]] inline l2_facts l2_facts_of(int device) {
   l2_facts facts;
   facts.device = device;
   facts.l2_bytes = detail::size_attribute(cudaDevAttrL2CacheSize, device);
   facts.max_set_aside = detail::size_attribute(cudaDevAttrMaxPersistingL2CacheSize, device);
   facts.max_window = detail::size_attribute(cudaDevAttrMaxAccessPolicyWindowSize, device);
-  // Only a driver that knows the attribute is asked: a failed call would take the place of CUDA's last error.
+  // Query the attribute only if the driver knows it: a failed call would replace CUDA's last error.
   int driver = 0;
-  check(cudaDriverGetVersion(&driver), "a working CUDA driver and device are needed");
+  check(cudaDriverGetVersion(&driver), "this call needs a working CUDA driver and device");
   facts.mps = driver >= 12030 && detail::size_attribute(cudaDevAttrMpsEnabled, device) != 0;
   if (facts.max_set_aside == 0) {
     cudaDeviceProp properties;
@@ -74,14 +76,15 @@ namespace detail {
     return facts;
   }
   const device_guard current(device);
-  check(cudaDeviceGetLimit(&facts.set_aside, cudaLimitPersistingL2CacheSize), "a working CUDA driver and device are needed");
+  check(cudaDeviceGetLimit(&facts.set_aside, cudaLimitPersistingL2CacheSize),
+        "this call needs a working CUDA driver and device");
   return facts;
 }
 
-/// The facts about the calling thread's current device.
+/// Returns the facts about the calling thread's current device.
 [[nodiscard]] inline l2_facts l2_facts_of_current_device() {
   int device = 0;
-  check(cudaGetDevice(&device), "a working CUDA driver and device are needed");
+  check(cudaGetDevice(&device), "this call needs a working CUDA driver and device");
   return l2_facts_of(device);
 }
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The part of L2 that is set aside for persisting lines, as an object that holds it for a scope.
+/// The part of L2 that is set aside for persisting lines, as an object that reserves it within a scope.
 ///
-/// CUDA has one limit per device and process, which any code may overwrite. Here each part of a program holds what it needs,
-/// and the limit is the sum of what is held. There is one account for the process: its libraries share it, also those that hide
-/// their symbols. Persisting accesses have priority in the set-aside; normal and streaming accesses
-/// can use it only while persisting accesses do not. Source: CUDA C++ Programming Guide, "L2 Cache Set-Aside for Persisting
-/// Accesses".
+/// CUDA has one limit per device and process, which any code may overwrite. With this class, each part of a program reserves
+/// what it needs, and the limit is the sum of all reservations. All libraries of a process share one account, even libraries
+/// that hide their symbols. Persisting accesses have priority in the set-aside; normal and streaming accesses can use it only
+/// if persisting accesses do not. Source: CUDA C++ Programming Guide, "L2 Cache Set-Aside for Persisting Accesses".
 #pragma once
 
 #include <membar/base/process_state.hpp>
@@ -24,7 +23,7 @@ inline namespace v0_2 {
 
 namespace detail {
 
-/// Throws unless the device can set lines aside, and, where MPS has fixed the limit, enough of them.
+/// Throws if the device cannot set lines aside, or if MPS has fixed a limit that is too small.
 inline void validate_set_aside(std::size_t limit, const l2_facts& facts) {
   if (limit == 0) {
     return;
@@ -35,20 +34,20 @@ inline void validate_set_aside(std::size_t limit, const l2_facts& facts) {
   }
   if (facts.mps && limit > facts.set_aside) {
     throw error(cudaErrorNotSupported,
-                "membar: %zu bytes of L2 cannot be set aside on device %d: MPS fixed the limit at %zu when its server started: "
+                "membar: %zu bytes of L2 cannot be set aside on device %d: MPS fixed the limit at %zu when its server started; "
                 "restart it with a larger CUDA_DEVICE_DEFAULT_PERSISTING_L2_CACHE_PERCENTAGE_LIMIT",
                 limit, facts.device, facts.set_aside);
   }
 }
 
-/// The limit that an account asks for.
+/// Returns the limit that an account needs.
 [[nodiscard]] constexpr std::size_t limit_of(const membar_l2_account_v1& account) noexcept {
   return account.sum < account.largest ? account.sum : account.largest;
 }
 
-/// The lock of all accounts, and of the limits that they represent. A thread that finds it taken sleeps. Nothing that is called
-/// under it may call the handler of failed restores, which may use set-asides itself. Not std::mutex, because <mutex> costs more
-/// to include than this header.
+/// The lock of all accounts and of the limits that they represent. A thread that finds it locked sleeps. Code that holds the
+/// lock must not call the handler of failed restores, which may use set-asides itself. This is not a std::mutex, because
+/// including <mutex> costs more than this header.
 class l2_accounts_guard {
  public:
   l2_accounts_guard() noexcept { pthread_mutex_lock(&membar_process_l2_accounts_v1.lock); }
@@ -57,7 +56,7 @@ class l2_accounts_guard {
   ~l2_accounts_guard() { pthread_mutex_unlock(&membar_process_l2_accounts_v1.lock); }
 };
 
-/// The account of `device`. Under the lock.
+/// Returns the account of `device`. The caller must hold the lock.
 [[nodiscard]] inline membar_l2_account_v1& account_of(int device) {
   for (membar_l2_account_v1* account = membar_process_l2_accounts_v1.first; account != nullptr; account = account->next) {
     if (account->device == device) {
@@ -77,22 +76,22 @@ class l2_accounts_guard {
 
 }  // namespace detail
 
-/// Sets `bytes` of the L2 of `device` aside for persisting lines, until it is destroyed.
+/// Sets aside `bytes` of the L2 of `device` for persisting lines, for the lifetime of the object.
 ///
-/// While any holder lives, the device's limit is the sum of what is held, or the largest set-aside if that is less. When the
-/// last holder is destroyed, also by an exception, the limit is what the first one found. Holders may nest, overlap and be made
-/// by several threads and libraries. A limit that other code sets meanwhile is overwritten.
-/// Errors: a device that sets nothing aside (a MIG instance, before compute capability 8.0), or a limit that MPS fixed below
-/// the sum. The limit is then as it was. A restore that fails is reported to the handler of error.hpp.
+/// While any such object exists, the device's limit is the sum of all requests, or the largest possible set-aside if that is
+/// smaller. When the last object is destroyed, also because of an exception, the limit returns to the value before the first
+/// one. The objects may nest and overlap, and may be created by several threads and libraries. A limit that other code sets in
+/// the meantime is overwritten. Errors: the device cannot set L2 aside (a MIG instance, or before compute capability 8.0), or
+/// MPS fixed the limit below the sum. The limit is then unchanged. A failed restore is reported to the handler of error.hpp.
 class l2_set_aside {
  public:
-  [[nodiscard("the set-aside ends when this object is destroyed: give it a name")]] l2_set_aside(int device, std::size_t bytes)
+  [[nodiscard("destroying this object ends the set-aside: give the object a name")]] l2_set_aside(int device, std::size_t bytes)
       : bytes_(bytes) {
     const device_guard current(device);  // outlives the lock, because it may report a failed restore
     const detail::l2_accounts_guard lock;
     const l2_facts facts = l2_facts_of(device);
     membar_l2_account_v1& account = detail::account_of(device);
-    // More than the largest counts as the largest: the limit is the same, and the sum does not overflow.
+    // A request above the maximum counts as the maximum: the limit is the same, and the sum does not overflow.
     counted_ = bytes < facts.max_set_aside ? bytes : facts.max_set_aside;
     membar_l2_account_v1 changed = account;
     changed.sum += counted_;
@@ -104,7 +103,7 @@ class l2_set_aside {
     detail::validate_set_aside(facts.max_set_aside == 0 ? bytes : limit, facts);
     puts_back_ = !facts.mps && facts.max_set_aside != 0;
     if (puts_back_ && limit != facts.set_aside) {
-      check(detail::set_set_aside(limit), "the set-aside of L2 is fixed, as it is under MPS");
+      check(detail::set_set_aside(limit), "the L2 set-aside cannot be changed here, for example under MPS");
     }
     account = changed;
     account_ = &account;
@@ -121,22 +120,22 @@ class l2_set_aside {
     const detail::device_switch current(account_->device);  // outlives the lock, because it may report a failed restore
     const cudaError_t status = end(current.status() == cudaSuccess);
     detail::report_failed_restore(current.status() == cudaSuccess ? status : current.status(),
-                                  "the set-aside of L2 was not put back and is still changed");
+                                  "the L2 set-aside was not restored and is still changed");
   }
 
   [[nodiscard]] int device() const noexcept { return account_->device; }
 
-  /// The bytes that this holder asked for.
+  /// Returns the bytes that this object requested.
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
 
-  /// The limit that all holders of the device have together.
+  /// Returns the limit for all requests on the device together.
   [[nodiscard]] std::size_t granted_together() const noexcept {
     const detail::l2_accounts_guard lock;
     return detail::limit_of(*account_);
   }
 
  private:
-  /// Takes this holder out of the account, and sets the limit that the others have.
+  /// Removes this request from the account and sets the limit for the others.
   [[nodiscard]] cudaError_t end(bool set) noexcept {
     const detail::l2_accounts_guard lock;
     account_->sum -= counted_;
@@ -146,7 +145,7 @@ class l2_set_aside {
 
   std::size_t bytes_;
   std::size_t counted_ = 0;
-  bool puts_back_ = false;  ///< where the limit can be set
+  bool puts_back_ = false;  ///< whether the limit can be set
   membar_l2_account_v1* account_ = nullptr;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A kernel launch with typed attributes and checked arguments. Data that is bound to a synchronization domain is rejected in
-/// another one.
+/// Kernel launches with typed attributes and checked arguments. Data that is bound to a synchronization domain is rejected in a
+/// launch in another domain.
 #pragma once
 
 #include <membar/detail/standard.hpp>
@@ -40,7 +40,8 @@ template <class First, class Second>
   return false;
 }
 
-/// One attribute of a configuration; a configuration inherits one of these per attribute, so that each is found by its type.
+/// One attribute of a configuration. A configuration inherits from one of these per attribute, so that each can be found by its
+/// type.
 template <class Attribute>
 struct attribute_holder {
   Attribute value;
@@ -48,14 +49,15 @@ struct attribute_holder {
 
 }  // namespace detail
 
-/// The rule that a launch is given each attribute once. A physical domain counts as both a domain and a map.
+/// Satisfied if no attribute is given twice. A physical domain counts as both a domain and a map.
 template <class Attribute, class... Given>
 concept not_given_before = (!detail::share_an_attribute_id<Attribute, Given>() && ...);
 
-/// Grid, block, stream and attributes of a launch, as a value: `launch_config{grid, block, stream}.with(sync_domain::remote)`.
+/// The grid, block, stream and attributes of a launch, as a value: `launch_config{grid, block,
+/// stream}.with(sync_domain::remote)`.
 ///
-/// `with` returns a new configuration. An attribute that is not legal on a launch, or was given before, does not compile. The
-/// null stream is the default stream. Extents are in blocks and threads, dynamic shared memory in bytes.
+/// `with` returns a new configuration. An attribute that is not valid for a launch, or that was already given, does not
+/// compile. The null stream is the default stream. Extents are in blocks and threads, and dynamic shared memory is in bytes.
 template <class... Attributes>
 class launch_config : private detail::attribute_holder<Attributes>... {
  public:
@@ -63,13 +65,15 @@ class launch_config : private detail::attribute_holder<Attributes>... {
     requires(sizeof...(Attributes) == 0)
       : grid_(grid), block_(block), stream_(stream), dynamic_shared_bytes_(dynamic_shared_bytes) {}
 
-  /// This configuration and one attribute more: a `launch_config<Attributes..., Attribute>`.
+  /// Returns this configuration with one more attribute: a `launch_config<Attributes..., Attribute>`.
   template <class Attribute>
   [[nodiscard]] constexpr auto with(const Attribute& attribute) const noexcept {
     constexpr bool legal = legal_on_a_launch<Attribute>;
     constexpr bool once = not_given_before<Attribute, Attributes...>;
     static_assert(legal, "membar: CUDA does not accept this attribute on a launch");
-    static_assert(once, "membar: this launch was given the attribute before; a physical domain is a domain and a map in one");
+    static_assert(once,
+                  "membar: this launch already has the attribute, or has a domain or a map that physical_domain also sets: set "
+                  "each attribute once");
     if constexpr (legal && once) {
       return launch_config<Attributes..., Attribute>{grid_,    block_, stream_, dynamic_shared_bytes_, get<Attributes>()...,
                                                      attribute};
@@ -83,7 +87,7 @@ class launch_config : private detail::attribute_holder<Attributes>... {
   [[nodiscard]] constexpr cudaStream_t stream() const noexcept { return stream_; }
   [[nodiscard]] constexpr std::size_t dynamic_shared_bytes() const noexcept { return dynamic_shared_bytes_; }
 
-  /// The value given for `Attribute`.
+  /// Returns the value given for `Attribute`.
   template <class Attribute>
     requires(std::same_as<Attribute, Attributes> || ...)
   [[nodiscard]] constexpr const Attribute& get() const noexcept {
@@ -113,18 +117,18 @@ launch_config(dim3, dim3, stream_handle = nullptr, std::size_t = 0) -> launch_co
 
 namespace detail {
 
-/// The rule that a conversion between numbers may change the value, so that brace-initialization accepts only constants.
+/// Satisfied if a conversion between numbers may change the value, so that brace-initialization accepts only constants.
 template <class From, class To>
 concept may_change_the_value =
     std::is_arithmetic_v<To> && (std::is_arithmetic_v<From> || std::is_enum_v<From>) && std::convertible_to<From, To> &&
     !requires(From from) { std::type_identity_t<To[1]>{static_cast<From>(from)}; };
 
-/// The rule that brace-initialization also rejects a conversion of constants.
+/// Satisfied if brace-initialization rejects the conversion even for constants.
 template <class From, class To>
 concept always_refused =
     (std::floating_point<From> && std::integral<To>) || (std::is_pointer_v<From> && std::same_as<To, bool>);
 
-/// Not usable in a constant expression, so that the compiler names it where a constant is out of range.
+/// It is not usable in a constant expression, so that the compiler names it if a constant is out of range.
 void the_kernel_parameter_does_not_hold_this_constant() noexcept;
 
 template <class T>
@@ -136,7 +140,7 @@ template <class T>
   }
 }
 
-/// Whether `To` holds the value of a constant: an integer exactly, a floating-point number in its range.
+/// Returns whether `To` can hold the value of a constant: an integer exactly, a floating-point number within its range.
 template <class To, class From>
 [[nodiscard]] consteval bool holds(From value) {
   if constexpr (std::floating_point<From>) {
@@ -149,8 +153,8 @@ template <class To, class From>
   }
 }
 
-/// An argument of a launch, converted to the type of its kernel parameter as brace-initialization converts: what may change a
-/// number's value is rejected, unless it is a constant that the parameter holds.
+/// An argument of a launch, converted to the type of its kernel parameter like in brace-initialization: a conversion that may
+/// change a number's value is rejected, unless the value is a constant that the parameter can hold.
 template <class Parameter>
 struct lossless_argument {
   template <class Argument>
@@ -158,7 +162,8 @@ struct lossless_argument {
              !may_change_the_value<std::decay_t<Argument>, Parameter> && !always_refused<std::decay_t<Argument>, Parameter>)
   constexpr lossless_argument(Argument&& argument) : value(static_cast<Parameter>(static_cast<Argument&&>(argument))) {}
 
-  /// For constants. Of another value, such as what a function returned, the compiler says that it is not a constant expression: cast it.
+  /// For constants. For any other value, such as a function's result, the compiler reports that it is not a constant
+  /// expression; cast it.
   template <class Argument>
     requires(may_change_the_value<std::remove_cvref_t<Argument>, Parameter> &&
              !always_refused<std::remove_cvref_t<Argument>, Parameter> && !is_variable<Argument>)
@@ -172,40 +177,39 @@ struct lossless_argument {
     requires(may_change_the_value<std::remove_cvref_t<Argument>, Parameter> &&
              !always_refused<std::remove_cvref_t<Argument>, Parameter> && is_variable<Argument>)
   constexpr lossless_argument(Argument&& argument) : value(static_cast<Parameter>(argument)) {
-    static_assert(
-        !is_variable<Argument>,
-        "membar: this argument of a launch is not a constant expression, and its kernel parameter does not hold every value of "
-        "its type: give the variable the parameter's type, or cast it");
+    static_assert(!is_variable<Argument>,
+                  "membar: this launch argument is not a constant expression, and the kernel parameter's type cannot hold "
+                  "every value of its type: give the variable the parameter's type, or cast it");
   }
 
   template <class Argument>
     requires always_refused<Argument, Parameter>
   constexpr lossless_argument(Argument argument) : value(static_cast<Parameter>(argument)) {
     static_assert(!std::floating_point<Argument>,
-                  "membar: a floating-point argument of a launch is not passed to an integer parameter: convert it first");
+                  "membar: a launch does not pass a floating-point argument to an integer parameter: convert it first");
     static_assert(!std::is_pointer_v<Argument>,
-                  "membar: a pointer argument of a launch is not passed to a bool parameter: compare it with nullptr first");
+                  "membar: a launch does not pass a pointer argument to a bool parameter: compare it with nullptr first");
   }
 
   Parameter value;
 };
 
-/// The rule that there is an argument for each parameter of a kernel of type `Kernel`, and that each converts.
+/// Satisfied if there is one argument for each parameter of a kernel of type `Kernel`, and each argument converts.
 template <class Kernel, class... Arguments>
 inline constexpr bool arguments_fit = false;
 template <class... Parameters, class... Arguments>
   requires(sizeof...(Parameters) == sizeof...(Arguments))
 inline constexpr bool arguments_fit<void(Parameters...), Arguments...> = (std::convertible_to<Arguments, Parameters> && ...);
 
-/// Says why arguments do not fit.
+/// Explains why the arguments do not fit.
 template <std::size_t Parameters, std::size_t Arguments>
 constexpr void refuse_arguments() noexcept {
-  static_assert(Parameters == Arguments, "membar: a launch passes one argument per kernel parameter");
+  static_assert(Parameters == Arguments, "membar: a launch needs exactly one argument per kernel parameter");
   static_assert(Parameters != Arguments,
-                "membar: each argument of a launch must convert to the type of its kernel parameter: compare their order");
+                "membar: each argument of a launch must convert to the type of its kernel parameter: check their order");
 }
 
-/// The physical domain that `Attributes` fix at compile time, else `dynamic_domain`.
+/// The physical domain that `Attributes` fix at compile time, or `dynamic_domain`.
 template <class... Attributes>
 inline constexpr int static_domain = dynamic_domain;
 template <int Id, class... Rest>
@@ -213,18 +217,20 @@ inline constexpr int static_domain<physical_domain<Id>, Rest...> = Id;
 template <class First, class... Rest>
 inline constexpr int static_domain<First, Rest...> = static_domain<Rest...>;
 
-/// Rejects preferred cluster dimensions that are not a multiple of the launch's cluster dimensions: CUDA would not use them.
+/// Rejects preferred cluster dimensions that are not a multiple of the launch's cluster dimensions, because CUDA would not use
+/// them.
 inline void check_preferred(const preferred_cluster_dimensions& preferred, const cluster_dimensions& regular) {
   const auto multiple = [](unsigned a, unsigned b) { return a != 0 && b != 0 && a % b == 0; };
   if (!multiple(preferred.x, regular.x) || !multiple(preferred.y, regular.y) || preferred.z != regular.z) {
-    throw error(cudaErrorInvalidValue,
-                "membar: the preferred cluster dimensions are %u, %u, %u, and the cluster dimensions %u, %u, %u: use multiples "
-                "of theirs in x and y, and the same z",
-                preferred.x, preferred.y, preferred.z, regular.x, regular.y, regular.z);
+    throw error(
+        cudaErrorInvalidValue,
+        "membar: the preferred cluster dimensions are %u, %u, %u, but the cluster dimensions are %u, %u, %u: use multiples "
+        "of the latter in x and y, and the same z",
+        preferred.x, preferred.y, preferred.z, regular.x, regular.y, regular.z);
   }
 }
 
-/// The value that the launch names for `Wanted`, else the stream's.
+/// Returns the launch's value for `Wanted`, or the stream's if the launch has none.
 template <class Wanted>
 [[nodiscard]] Wanted effective(const cudaLaunchConfig_t& launch) {
   for (const cudaLaunchAttribute* given = launch.attrs; given != launch.attrs + launch.numAttrs; ++given) {
@@ -235,7 +241,7 @@ template <class Wanted>
   return get_attribute<Wanted>(launch.stream);
 }
 
-/// The physical domain that the launch runs in: its own attributes first, then the stream's.
+/// Returns the physical domain in which the launch runs. The launch's own attributes take precedence over the stream's.
 [[nodiscard]] inline int physical_domain_of(const cudaLaunchConfig_t& launch) {
   return sync_domain_count() == 1 ? 0 : effective<sync_domain_map>(launch).physical(effective<sync_domain>(launch));
 }
@@ -246,7 +252,7 @@ void check_domain(const Parameter& argument, int launch_domain) {
   if constexpr (bound_to_domain<Parameter>) {
     constexpr int bound = domain_of<Parameter>::static_id;
     static_assert(LaunchDomain == dynamic_domain || bound == dynamic_domain || LaunchDomain == bound,
-                  "membar: an argument's device scope is bound to another physical synchronization domain than this launch's; "
+                  "membar: an argument's device scope is bound to a physical synchronization domain other than this launch's; "
                   "launch in that domain, or share the data at thread_scope::system, which orders across domains");
     const int actual = domain_of<Parameter>::id(argument);
     if (actual != launch_domain) {
@@ -258,7 +264,7 @@ void check_domain(const Parameter& argument, int launch_domain) {
   }
 }
 
-/// CUDA's form of a configuration. Its attributes are in `attributes`, which is large enough for them.
+/// Returns CUDA's form of a configuration. Its attributes are stored in `attributes`, which must be large enough.
 template <class... Attributes>
 [[nodiscard]] cudaLaunchConfig_t native_config(const launch_config<Attributes...>& config, cudaLaunchAttribute* attributes) {
   cudaLaunchAttribute* next = attributes;
@@ -282,7 +288,7 @@ template <class... Attributes>
   return native;
 }
 
-/// Gives `kernel` the permissions that the launch asks for.
+/// Gives `kernel` the permissions that the launch requests.
 template <class... Attributes>
 void allow(const void* kernel, const cudaLaunchConfig_t& native) {
   [[maybe_unused]] const auto allow_one = [&]<class Attribute>(std::type_identity<Attribute>) {
@@ -293,7 +299,7 @@ void allow(const void* kernel, const cudaLaunchConfig_t& native) {
   (allow_one(std::type_identity<Attributes>{}), ...);
 }
 
-/// Attributes that require another attribute have it.
+/// Checks that attributes that require another attribute have it.
 template <class... Attributes>
 [[nodiscard]] consteval bool require_companions() {
   constexpr bool has_dimensions = (std::same_as<Attributes, cluster_dimensions> || ...);
@@ -310,13 +316,12 @@ template <class... Attributes>
 
 /// Launches `kernel` with `arguments`, each converted to its parameter's type.
 ///
-/// Numbers convert as in brace-initialization: what may change a value does not compile, except for a constant that the parameter
-/// holds. So 3 is passed to an `unsigned char`, and neither 300 nor an `int` variable is.
-/// Attributes that the launch does not name (domain, map, priority, access-policy window) come from the stream. The end of the
-/// kernel makes its writes visible to what the stream orders after it, as with any launch.
-/// Errors: `error` if an attribute's value is out of range or not for this device, if an argument is bound to another
-/// synchronization domain, or if CUDA rejects the launch. Nothing is launched then. Errors of the running kernel are reported
-/// by later CUDA calls.
+/// Numbers convert like in brace-initialization: a conversion that may change a value does not compile, except for a constant
+/// that the parameter can hold. For example, 3 can be passed to an `unsigned char`, but 300 and an `int` variable cannot.
+/// Attributes that the launch does not name (domain, map, priority, access-policy window) come from the stream. As with any
+/// launch, the end of the kernel makes its writes visible to later work in the stream. Errors: throws `error` if an attribute's
+/// value is out of range or not supported by this device, if an argument is bound to another synchronization domain, or if CUDA
+/// rejects the launch. Nothing is launched in these cases. Errors of the running kernel are reported by later CUDA calls.
 template <class... Attributes, class... Parameters>
 void launch(const launch_config<Attributes...>& config, void (*kernel)(Parameters...),
             std::type_identity_t<detail::lossless_argument<Parameters>>... arguments) {
@@ -335,13 +340,13 @@ void launch(const launch_config<Attributes...>& config, void (*kernel)(Parameter
     detail::allow<Attributes...>(function, native);
     void* pointers[] = {const_cast<void*>(static_cast<const void*>(__builtin_addressof(arguments.value)))..., nullptr};
     check(cudaLaunchKernelExC(&native, function, pointers),
-          "check grid, block, shared memory (above 48 KiB give the launch shared_memory_opt_in) and attributes against the "
+          "check the grid, the block, shared memory (above 48 KiB, use shared_memory_opt_in) and the attributes against the "
           "limits "
           "of the current device, and that the program was compiled for it");
   }
 }
 
-/// No launch: it exists so that the compiler's message says what is wrong with the arguments.
+/// This overload launches nothing. It exists so that the compiler's message explains what is wrong with the arguments.
 template <class... Attributes, class... Parameters, class... Arguments>
   requires(!detail::arguments_fit<void(Parameters...), Arguments...>)
 void launch(const launch_config<Attributes...>&, void (*)(Parameters...), Arguments&&...) {
@@ -351,7 +356,7 @@ void launch(const launch_config<Attributes...>&, void (*)(Parameters...), Argume
 template <class... Attributes>
 void launch(const launch_config<Attributes...>&, ...) {
   static_assert(sizeof...(Attributes) == static_cast<std::size_t>(-1),
-                "membar: a launch is given a kernel, a __global__ function that returns nothing; a template is given its "
+                "membar: a launch needs a kernel, a __global__ function that returns void; give a template its "
                 "arguments: kernel<int>");
 }
 

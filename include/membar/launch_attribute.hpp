@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Launch attributes as types: one type per attribute, with the places (launch, stream, graph kernel node) where CUDA accepts
-/// it, and the calls that set it there and read it back.
+/// Launch attributes as types. For each attribute there is one type, the places (launch, stream, graph kernel node) in which
+/// CUDA accepts it, and the calls that set it there and read it back.
 ///
-/// Capturing a launch copies the attributes of the launch to the graph node, and those of the stream that the launch does not
-/// name. From then on only the node's attributes count: those of the stream that launches the graph do not apply to its nodes.
-/// Source: `cudaLaunchAttributeID` in CUDA 13.0's driver_types.h, whose comments say where each attribute is valid.
+/// Capturing a launch copies to the graph node the attributes of the launch, and those of the stream that the launch does not
+/// name. From then on, only the node's attributes apply: the attributes of the stream that launches the graph do not affect its
+/// nodes. Source: `cudaLaunchAttributeID` in CUDA 13.0's driver_types.h, whose comments say where each attribute is valid.
 #pragma once
 
 #include <membar/detail/stream_handle.hpp>
@@ -18,19 +18,20 @@
 namespace membar {
 inline namespace v0_2 {
 
-/// A launch, stream or node priority: smaller runs earlier; the device's range is `cudaDeviceGetStreamPriorityRange`.
+/// A launch, stream or node priority. Smaller values run earlier. `cudaDeviceGetStreamPriorityRange` returns the device's
+/// range.
 struct priority {
   int value = 0;
   friend constexpr bool operator==(priority, priority) noexcept = default;
 };
 
-/// All blocks of the grid are resident at the same time, or the launch fails. A barrier of the grid needs that.
+/// All blocks of the grid are resident at the same time, or the launch fails. A grid barrier requires this.
 struct cooperative {
   bool enabled = true;
   friend constexpr bool operator==(cooperative, cooperative) noexcept = default;
 };
 
-/// Blocks per thread block cluster; each member divides the grid's. Requires compute capability 9.0.
+/// Blocks per thread block cluster. Each member must divide the grid's. Requires compute capability 9.0.
 struct cluster_dimensions {
   unsigned x = 1;
   unsigned y = 1;
@@ -38,14 +39,14 @@ struct cluster_dimensions {
   friend constexpr bool operator==(const cluster_dimensions&, const cluster_dimensions&) noexcept = default;
 };
 
-/// How blocks of a cluster are placed on multiprocessors.
+/// How the blocks of a cluster are placed on multiprocessors.
 enum class cluster_scheduling {
   default_ = cudaClusterSchedulingPolicyDefault,
   spread = cudaClusterSchedulingPolicySpread,
   load_balancing = cudaClusterSchedulingPolicyLoadBalancing
 };
 
-/// Programmatic dependent launch: the kernel may start before its predecessor in the stream ends, and waits for it itself with
+/// Programmatic dependent launch: the kernel may start before its predecessor in the stream ends, and waits for it with
 /// `cudaGridDependencySynchronize`. Requires compute capability 9.0.
 struct programmatic_stream_serialization {
   bool allowed = true;
@@ -65,11 +66,11 @@ struct launch_completion_event {
   int flags = 0;
 };
 
-/// Cluster dimensions that the device uses where it can. They are multiples of `cluster_dimensions` in x and y with the same z,
-/// and divide the grid's. The launch must also be given `cluster_dimensions`.
+/// Cluster dimensions that the device uses if it can. They must be multiples of `cluster_dimensions` in x and y, have the same
+/// z, and divide the grid's. The launch also needs `cluster_dimensions`.
 ///
-/// Requires compute capability 10.0; it is an error before. On an H200, CUDA accepts them on a launch without an
-/// error and ignores them: the node of the captured launch does not have them.
+/// Requires compute capability 10.0, and is an error on older devices: on an H200, CUDA accepts the attribute on a launch
+/// without an error and ignores it, and the node of the captured launch does not have it.
 struct preferred_cluster_dimensions {
   unsigned x = 1;
   unsigned y = 1;
@@ -77,40 +78,42 @@ struct preferred_cluster_dimensions {
   friend constexpr bool operator==(const preferred_cluster_dimensions&, const preferred_cluster_dimensions&) noexcept = default;
 };
 
-/// The preferred part of the memory that L1 and shared memory have in common for shared memory, in percent.
+/// The preferred share of shared memory, in percent, in the memory that L1 and shared memory have in common.
 struct shared_memory_carveout {
   int percent = 0;
   friend constexpr bool operator==(shared_memory_carveout, shared_memory_carveout) noexcept = default;
 };
 
 #if CUDART_VERSION >= 13000
-/// A hint to spread the blocks so that they keep NVLink busy. Requires CUDA 13.0.
+/// A hint to distribute the blocks so that they keep NVLink busy. Requires CUDA 13.0.
 ///
 /// CUDA documents it for launches, streams and nodes. Driver 580.159 on an H200 accepts it on launches and nodes, rejects it on
-/// streams, and reads it back from neither.
+/// streams, and cannot read it back from either launches or nodes.
 struct nvlink_centric_scheduling {
   bool enabled = true;
   friend constexpr bool operator==(nvlink_centric_scheduling, nvlink_centric_scheduling) noexcept = default;
 };
 #endif
 
-/// The launch may have more dynamic shared memory than 48 KiB: as much as the device has for blocks that opt in, less what the
-/// kernel has of static shared memory. Without it, such a launch is rejected.
+/// Permits more than 48 KiB of dynamic shared memory: up to the device's opt-in limit per block, minus the kernel's static
+/// shared memory. Without it, such a launch is rejected.
 ///
-/// CUDA keeps the permission with the kernel, not with the launch: it stays for later launches of the kernel on the device.
+/// CUDA stores the permission with the kernel and not with the launch, so it also applies to later launches of the kernel on
+/// the device.
 struct shared_memory_opt_in {
   friend constexpr bool operator==(shared_memory_opt_in, shared_memory_opt_in) noexcept = default;
 };
 
-/// The launch may have clusters of more than 8 blocks, which not every device of compute capability 9.0 and above can place.
-/// The launch must also be given `cluster_dimensions`.
+/// Permits clusters of more than 8 blocks, which not every device of compute capability 9.0 and above can place. The launch
+/// also needs `cluster_dimensions`.
 ///
-/// CUDA keeps the permission with the kernel, not with the launch: it stays for later launches of the kernel on the device.
+/// CUDA stores the permission with the kernel and not with the launch, so it also applies to later launches of the kernel on
+/// the device.
 struct non_portable_cluster_size {
   friend constexpr bool operator==(non_portable_cluster_size, non_portable_cluster_size) noexcept = default;
 };
 
-/// How a host thread waits for work queued in a stream.
+/// How a host thread waits for work in a stream.
 enum class synchronization_policy {
   automatic = cudaSyncPolicyAuto,
   spin = cudaSyncPolicySpin,
@@ -118,19 +121,19 @@ enum class synchronization_policy {
   blocking_sync = cudaSyncPolicyBlockingSync
 };
 
-/// Where CUDA accepts an attribute.
+/// The places in which CUDA accepts an attribute.
 struct attribute_places {
   bool launch = false;
   bool stream = false;
   bool node = false;
 };
 
-/// An attribute type's CUDA ids, its places, and its translation to CUDA's value and back.
+/// An attribute type's CUDA ids, its places, and its conversion to CUDA's value and back.
 ///
 /// `encode` writes one `cudaLaunchAttribute` per id. It throws `error` for a value that the current device cannot honour.
-/// `if_refused`, if given, says what to do if the driver rejects the attribute in a place that CUDA documents.
-/// What CUDA keeps with the kernel has no id, and `allow(kernel, launch)` instead of `encode`.
-/// A header that adds an attribute adds a specialisation.
+/// `if_refused`, if given, is the remedy if the driver rejects the attribute in a place that CUDA documents. An attribute that
+/// CUDA stores with the kernel has no id, and has `allow(kernel, launch)` instead of `encode`. A header that adds an attribute
+/// adds a specialisation.
 template <class Attribute>
 struct attribute_traits {};
 
@@ -166,7 +169,7 @@ struct attribute_traits<sync_domain_map> {
   }
 };
 
-/// A physical domain is a logical domain and a map that sends both logical domains to it: two ids in one attribute.
+/// A physical domain combines a logical domain and a map that sends both logical domains to it: two ids in one attribute.
 template <int Id>
 struct attribute_traits<physical_domain<Id>> {
   static constexpr cudaLaunchAttributeID ids[2] = {cudaLaunchAttributeMemSyncDomain, cudaLaunchAttributeMemSyncDomainMap};
@@ -247,17 +250,17 @@ struct attribute_traits<preferred_cluster_dimensions> {
   static constexpr cudaLaunchAttributeID ids[1] = {cudaLaunchAttributePreferredClusterDimension};
   static constexpr attribute_places places{.launch = true, .node = true};
   static constexpr const char* if_refused =
-      "pass a kernel node of a graph that still exists, on a device of compute capability 10.0, which "
-      "preferred_cluster_dimensions need";
+      "pass a kernel node of a graph that still exists, and use a device of compute capability 10.0, which "
+      "preferred_cluster_dimensions requires";
   static void encode(const preferred_cluster_dimensions& c, cudaLaunchAttribute* out) {
     int device = 0;
     int major = 0;
-    check(cudaGetDevice(&device), "a working CUDA driver and device are needed");
+    check(cudaGetDevice(&device), "this call needs a working CUDA driver and device");
     check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device),
-          "a working CUDA driver and device are needed");
+          "this call needs a working CUDA driver and device");
     if (major < 10) {
       throw error(cudaErrorNotSupported,
-                  "membar: device %d, of compute capability %d.x, has no preferred cluster dimensions, which need 10.0: leave "
+                  "membar: device %d has compute capability %d.x, but preferred cluster dimensions require 10.0: leave "
                   "them out, and give the launch only cluster_dimensions",
                   device, major);
     }
@@ -286,8 +289,8 @@ struct attribute_traits<nvlink_centric_scheduling> {
   static constexpr cudaLaunchAttributeID ids[1] = {cudaLaunchAttributeNvlinkUtilCentricScheduling};
   static constexpr attribute_places places{.launch = true, .stream = true, .node = true};
   static constexpr const char* if_refused =
-      "pass a stream of the current device, or a kernel node of a graph that still exists; if it is one, this driver does not "
-      "support nvlink_centric_scheduling there: give it to each launch, by launch_config::with";
+      "pass a stream of the current device, or a kernel node of a graph that still exists; if you did, this driver does not "
+      "support nvlink_centric_scheduling there: set it for each launch with launch_config::with";
   static void encode(nvlink_centric_scheduling n, cudaLaunchAttribute* out) {
     out->val.nvlinkUtilCentricScheduling = n.enabled ? 1U : 0U;
   }
@@ -304,20 +307,21 @@ struct attribute_traits<shared_memory_opt_in> {
     cudaFuncAttributes of_kernel{};
     int device = 0;
     int most = 0;
-    check(cudaFuncGetAttributes(&of_kernel, kernel), "pass a kernel that the program was compiled with for the current device");
-    check(cudaGetDevice(&device), "a working CUDA driver and device are needed");
+    check(cudaFuncGetAttributes(&of_kernel, kernel), "pass a kernel that is compiled for the current device");
+    check(cudaGetDevice(&device), "this call needs a working CUDA driver and device");
     check(cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device),
-          "a working CUDA driver and device are needed");
+          "this call needs a working CUDA driver and device");
     const std::size_t block = static_cast<std::size_t>(most);
     const std::size_t room = block < of_kernel.sharedSizeBytes ? 0 : block - of_kernel.sharedSizeBytes;
     if (launch.dynamicSmemBytes > room) {
       throw error(cudaErrorInvalidValue,
-                  "membar: a launch with %zu bytes of dynamic shared memory, in addition to %zu static ones of the kernel, was "
+                  "membar: a launch with %zu bytes of dynamic shared memory, in addition to the kernel's %zu static bytes, was "
                   "requested, "
-                  "but a block of device %d has at most %zu together: ask for at most %zu",
+                  "but a block on device %d can have at most %zu in total: ask for at most %zu",
                   launch.dynamicSmemBytes, of_kernel.sharedSizeBytes, device, block, room);
     }
-    // Always the whole limit, so that threads that launch the kernel with different sizes do not undo each other's permission.
+    // It always sets the whole limit, so that threads that launch the kernel with different sizes do not undo each other's
+    // permission.
     if (launch.dynamicSmemBytes > static_cast<std::size_t>(of_kernel.maxDynamicSharedSizeBytes)) {
       check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(room)),
             "ask for less dynamic shared memory");
@@ -330,7 +334,7 @@ struct attribute_traits<non_portable_cluster_size> {
   static constexpr attribute_places places{.launch = true};
   static void allow(const void* kernel, const cudaLaunchConfig_t&) {
     check(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1),
-          "use clusters of at most 8 blocks: this needs compute capability 9.0");
+          "use clusters of at most 8 blocks; larger clusters require compute capability 9.0");
   }
 };
 
@@ -346,24 +350,24 @@ struct attribute_traits<synchronization_policy> {
   }
 };
 
-/// The rule that CUDA accepts the attribute on a launch.
+/// Satisfied if CUDA accepts the attribute on a launch.
 template <class Attribute>
 concept legal_on_a_launch = attribute_traits<Attribute>::places.launch;
 
-/// The rule that CUDA accepts the attribute on a stream.
+/// Satisfied if CUDA accepts the attribute on a stream.
 template <class Attribute>
 concept legal_on_a_stream = attribute_traits<Attribute>::places.stream;
 
-/// The rule that CUDA accepts the attribute on a graph kernel node.
+/// Satisfied if CUDA accepts the attribute on a graph kernel node.
 template <class Attribute>
 concept legal_on_a_graph_node = attribute_traits<Attribute>::places.node;
 
-/// The rule that CUDA keeps the attribute with the kernel: a permission that a launch asks for.
+/// Satisfied if CUDA stores the attribute with the kernel, as a permission that a launch requests.
 template <class Attribute>
 concept kept_with_the_kernel =
     requires(const void* kernel, const cudaLaunchConfig_t& launch) { attribute_traits<Attribute>::allow(kernel, launch); };
 
-/// The rule that a type can hold every value of its attribute. `sync_domain` can; the types of its tags cannot.
+/// Satisfied if a type can hold every value of its attribute. `sync_domain` can; the types of its tags cannot.
 template <class Attribute>
 concept readable_back = requires(const cudaLaunchAttributeValue& value) {
   { attribute_traits<Attribute>::decode(value) } -> std::same_as<Attribute>;
@@ -381,36 +385,36 @@ inline constexpr bool is_physical_domain = false;
 template <int Id>
 inline constexpr bool is_physical_domain<physical_domain<Id>> = true;
 
-/// Requires an attribute of streams. Returns whether it is one, so that the compiler prints a single message.
+/// Requires an attribute that is valid on streams. Returns whether it is, so that the compiler prints a single message.
 template <class Attribute>
 [[nodiscard]] consteval bool require_on_a_stream() {
   static_assert(!is_physical_domain<Attribute>,
-                "membar: CUDA does not accept this attribute on a stream: physical_domain<N> is two attributes in one; set "
+                "membar: CUDA does not accept this attribute on a stream: physical_domain<N> combines two attributes; set "
                 "sync_domain_map{.default_ = N, .remote = N}, which sends both logical domains to N");
   static_assert(is_physical_domain<Attribute> || legal_on_a_stream<Attribute>,
                 "membar: CUDA does not accept this attribute on a stream");
   return legal_on_a_stream<Attribute>;
 }
 
-/// Requires an attribute of graph kernel nodes, and returns whether it is one.
+/// Requires an attribute that is valid on graph kernel nodes, and returns whether it is.
 template <class Attribute>
 [[nodiscard]] consteval bool require_on_a_graph_node() {
   static_assert(!is_physical_domain<Attribute>,
-                "membar: CUDA does not accept this attribute on a graph node: physical_domain<N> is two attributes in one; set "
+                "membar: CUDA does not accept this attribute on a graph node: physical_domain<N> combines two attributes; set "
                 "sync_domain_map{.default_ = N, .remote = N}, which sends both logical domains to N");
   static_assert(is_physical_domain<Attribute> || legal_on_a_graph_node<Attribute>,
                 "membar: CUDA does not accept this attribute on a graph node");
   return legal_on_a_graph_node<Attribute>;
 }
 
-/// Requires a type that an attribute can be read back as, and returns whether it is one.
+/// Requires a type as which an attribute can be read back, and returns whether it is one.
 template <class Attribute>
 [[nodiscard]] consteval bool require_readable_back() {
-  static_assert(readable_back<Attribute>, "membar: read this attribute back as the type that holds any of its values");
+  static_assert(readable_back<Attribute>, "membar: read this attribute back as a type that can hold any of its values");
   return readable_back<Attribute>;
 }
 
-/// What to do if the driver rejects an attribute on a stream or node.
+/// The remedy if the driver rejects an attribute on a stream or node.
 template <class Attribute>
 [[nodiscard]] constexpr const char* remedy_for(const char* otherwise) noexcept {
   if constexpr (requires { attribute_traits<Attribute>::if_refused; }) {
@@ -422,7 +426,8 @@ template <class Attribute>
 inline constexpr char pass_a_stream[] = "pass a stream of the current device";
 inline constexpr char pass_a_node[] = "pass a kernel node of a graph that still exists";
 
-/// `value` as CUDA's attribute. For attributes with a single id, as all attributes of streams and nodes have.
+/// Converts `value` to CUDA's attribute. This is for attributes with a single id, which all attributes of streams and nodes
+/// have.
 template <class Attribute>
 [[nodiscard]] cudaLaunchAttribute encoded(const Attribute& value) {
   static_assert(attribute_id_count<Attribute> == 1);
@@ -433,10 +438,11 @@ template <class Attribute>
 
 }  // namespace detail
 
-/// Sets an attribute of a stream; of the default stream if it is null. Later launches into the stream have it unless they name their own.
+/// Sets an attribute of a stream, or of the default stream if it is null. Later launches into the stream have it unless they
+/// name their own.
 ///
-/// Errors: a value that the current device cannot honour, an invalid stream, or a driver that does not accept the attribute
-/// there. The stream is then as it was.
+/// Errors: the current device cannot honour the value, the stream is invalid, or the driver does not accept the attribute
+/// there. The stream is then unchanged.
 template <class Attribute>
 void set_attribute(stream_handle stream, const Attribute& value) {
   if constexpr (detail::require_on_a_stream<Attribute>()) {
@@ -448,8 +454,8 @@ void set_attribute(stream_handle stream, const Attribute& value) {
 
 /// Sets an attribute of a graph kernel node; executable graphs instantiated from then on have it.
 ///
-/// Errors: a value that the current device cannot honour, a node that is not a kernel node, or a driver that does not accept the
-/// attribute there. The node is then as it was.
+/// Errors: the current device cannot honour the value, the node is not a kernel node, or the driver does not accept the
+/// attribute there. The node is then unchanged.
 template <std::same_as<cudaGraphNode_t> Node, class Attribute>
 void set_attribute(Node node, const Attribute& value) {
   if constexpr (detail::require_on_a_graph_node<Attribute>()) {
@@ -470,7 +476,7 @@ template <class Attribute>
       return attribute_traits<Attribute>::decode(value);
     }
   }
-  __builtin_unreachable();  // where it does not compile
+  __builtin_unreachable();  // not reached, because this case does not compile
 }
 
 /// Reads an attribute of a graph kernel node back, as in `get_attribute<sync_domain>(node)`.
@@ -484,16 +490,16 @@ template <class Attribute, std::same_as<cudaGraphNode_t> Node>
       return attribute_traits<Attribute>::decode(value);
     }
   }
-  __builtin_unreachable();  // where it does not compile
+  __builtin_unreachable();  // not reached, because this case does not compile
 }
 
-/// Sets an attribute of a stream and puts the previous value back at the end of the scope, also when an exception leaves it.
+/// Sets an attribute of a stream and restores the previous value at the end of the scope, also when an exception leaves it.
 ///
 /// The stream must outlive the object. A restore that fails is reported to the handler of error.hpp.
 template <class Attribute>
 class scoped_stream_attribute {
  public:
-  [[nodiscard("the attribute is put back when this object is destroyed: give it a name")]] scoped_stream_attribute(
+  [[nodiscard("destroying this object restores the attribute: give the object a name")]] scoped_stream_attribute(
       stream_handle stream, const Attribute& value)
       : stream_(stream) {
     if constexpr (detail::require_on_a_stream<Attribute>()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Loads and stores with everything one instruction can say: order, scope, L1 eviction priority, L2 policy, prefetch size.
+/// Loads and stores with every option of the instruction: order, scope, L1 eviction priority, L2 policy, prefetch size.
 #pragma once
 
 #include <membar/cache_hint.cuh>
@@ -14,12 +14,12 @@ inline namespace v0_2 {
 
 /// Reads `*address` with an order, for the threads in `Scope`: `load<thread_scope::system>(p, acquire)`.
 ///
-/// The pointer is followed by the order's tag and at most one each of an L1 eviction priority, an L2 policy and a prefetch size.
-/// Their sequence is free.
+/// The order's tag follows the pointer, along with at most one each of an L1 eviction priority, an L2 policy and a prefetch
+/// size, in any order.
 ///
-/// Synchronizes: acquire synchronizes with the release operation whose value it reads, if each one's scope includes the other's
-/// thread; relaxed orders nothing but is atomic; `mmio`, at system scope only, is relaxed and neither merged nor repeated.
-/// One access whatever the size: 16 bytes are `.b128`, not a vector.
+/// Synchronizes: an acquire load synchronizes with the release operation whose value it reads, if each scope includes the
+/// other's thread. A relaxed load is atomic but orders nothing. `mmio`, at system scope only, is relaxed and is neither merged
+/// nor repeated. The load is a single access for every size: 16 bytes are `.b128`, not a vector.
 ///
 /// PTX: `ld.{relaxed,acquire}.S{.global.HINTS}.T`; seq_cst is two instructions: `fence.sc.S; ld.acquire.S...`; mmio:
 /// `ld.mmio.relaxed.sys.T`. S is cta, cluster, gpu or sys for block, cluster, device or system.
@@ -31,10 +31,10 @@ template <thread_scope Scope = detail::missing_scope, class T, class... Said>
   using order = detail::picked<detail::says::order, Said...>;
   constexpr bool is_mmio = std::is_same_v<order, mmio_t>;
   static_assert(!std::is_same_v<order, detail::unsaid>,
-                "membar: a load with a scope takes an order: relaxed, acquire or seq_cst; load_weak takes none");
+                "membar: a load with a scope needs an order (relaxed, acquire or seq_cst); load_weak needs none");
   static_assert(std::is_same_v<order, detail::unsaid> || is_mmio || load_order<order>,
-                "membar: a load takes relaxed, acquire or seq_cst: it has nothing to release");
-  static_assert(!is_mmio || Scope == thread_scope::system, "membar: an mmio access has system scope");
+                "membar: a load cannot release, because it writes nothing: use relaxed, acquire or seq_cst");
+  static_assert(!is_mmio || Scope == thread_scope::system, "membar: an mmio access must have system scope");
   detail::require_architecture_of<Scope>();
   if constexpr (Scope != detail::missing_scope && (is_mmio || load_order<order>)) {
     return detail::load_with<detail::access_kind::load, Scope, order>(address, said...);
@@ -43,41 +43,42 @@ template <thread_scope Scope = detail::missing_scope, class T, class... Said>
   }
 }
 
-/// Reads `*address` without an order, as a plain read does, with cache hints.
+/// Reads `*address` without an order, like a plain read, with cache hints.
 ///
-/// The pointer may be followed by at most one each of: an L1 eviction priority or a cache operator, an L2 policy, a prefetch size, and
-/// for 32 bytes an L2 eviction priority.
+/// At most one each of the following may come after the pointer: an L1 eviction priority or a cache operator, an L2 policy, a
+/// prefetch size, and for 32 bytes an L2 eviction priority.
 ///
-/// Synchronizes with nothing, and races with a concurrent store like any plain load. PTX: `ld.weak{.global.HINTS}.T`, of 16
-/// and 32 bytes `.v4.b32` and `.v8.b32`. Requires: as `load`; 32 bytes compute capability 10.0. Source: PTX ISA, "ld".
+/// It does not synchronize, and races with a concurrent store like any plain load. PTX: `ld.weak{.global.HINTS}.T`, with
+/// `.v4.b32` and `.v8.b32` for 16 and 32 bytes. Requires: the same as `load`; 32 bytes require compute capability 10.0. Source:
+/// PTX ISA, "ld".
 template <class T, class... Said>
 [[nodiscard]] __device__ inline T load_weak(const T* address, Said... said) noexcept {
   static_assert(detail::times_said<detail::says::order, Said...> == 0,
-                "membar: a weak access has no order: use load or store with a scope");
+                "membar: a weak access cannot have an order: use load or store with a scope");
   return detail::load_with<detail::access_kind::load, thread_scope::system, detail::no_order>(address, said...);
 }
 
 /// Writes `value` to `*address` with an order, for the threads in `Scope`: `store<thread_scope::device>(p, 1, release)`.
 ///
-/// The value is followed by the order's tag and at most one each of an L1 eviction priority and an L2 policy. Their sequence is
-/// free.
+/// The order's tag follows the value, along with at most one each of an L1 eviction priority and an L2 policy, in any order.
 ///
-/// Synchronizes: release synchronizes with the acquire operation that reads the value, if each one's scope includes the other's
-/// thread, and carries what this thread has observed; relaxed orders nothing but is atomic; `mmio` as for `load`.
+/// Synchronizes: a release store synchronizes with the acquire operation that reads the value, if each scope includes the
+/// other's thread, and releases everything that this thread has observed. A relaxed store is atomic but orders nothing. `mmio`
+/// is as for `load`.
 ///
 /// PTX: `st.{relaxed,release}.S{.global.HINTS}.T`; seq_cst is two instructions: `fence.sc.S; st.relaxed.S...`; mmio:
-/// `st.mmio.relaxed.sys.T`. Requires: as `load`. Source: PTX ISA, "st".
+/// `st.mmio.relaxed.sys.T`. Requires: the same as `load`. Source: PTX ISA, "st".
 template <thread_scope Scope = detail::missing_scope, class T, class... Said>
 __device__ inline void store(T* address, const std::remove_cv_t<T>& value, Said... said) noexcept {
   using order = detail::picked<detail::says::order, Said...>;
   constexpr bool is_mmio = std::is_same_v<order, mmio_t>;
   static_assert(!std::is_same_v<order, detail::unsaid>,
-                "membar: a store with a scope takes an order: relaxed, release or seq_cst; store_weak takes none");
+                "membar: a store with a scope needs an order (relaxed, release or seq_cst); store_weak needs none");
   detail::require_scope<Scope>();
   static_assert(std::is_same_v<order, detail::unsaid> || is_mmio || store_order<order>,
-                "membar: a store takes relaxed, release or seq_cst: it has nothing to acquire");
-  static_assert(!is_mmio || Scope == thread_scope::system, "membar: an mmio access has system scope");
-  static_assert(!std::is_const_v<T>, "membar: a store needs a pointer to what is not const");
+                "membar: a store cannot acquire, because it reads nothing: use relaxed, release or seq_cst");
+  static_assert(!is_mmio || Scope == thread_scope::system, "membar: an mmio access must have system scope");
+  static_assert(!std::is_const_v<T>, "membar: a store needs a pointer to a non-const object");
   detail::require_architecture_of<Scope>();
   if constexpr (Scope != detail::missing_scope && (is_mmio || store_order<order>) && !std::is_const_v<T>) {
     detail::store_with<Scope, order>(address, value, said...);
@@ -86,14 +87,14 @@ __device__ inline void store(T* address, const std::remove_cv_t<T>& value, Said.
 
 /// Writes `value` to `*address` without an order, as a plain write does, with cache hints.
 ///
-/// The value is followed by the hints of `load_weak`, but no prefetch size.
+/// The hints of `load_weak`, except the prefetch size, may come after the value.
 ///
-/// Synchronizes with nothing. PTX: `st.weak{.global.HINTS}.T`. Requires: as `load_weak`. Source: PTX ISA, "st".
+/// It does not synchronize. PTX: `st.weak{.global.HINTS}.T`. Requires: the same as `load_weak`. Source: PTX ISA, "st".
 template <class T, class... Said>
 __device__ inline void store_weak(T* address, const std::remove_cv_t<T>& value, Said... said) noexcept {
   static_assert(detail::times_said<detail::says::order, Said...> == 0,
-                "membar: a weak access has no order: use load or store with a scope");
-  static_assert(!std::is_const_v<T>, "membar: a store needs a pointer to what is not const");
+                "membar: a weak access cannot have an order: use load or store with a scope");
+  static_assert(!std::is_const_v<T>, "membar: a store needs a pointer to a non-const object");
   if constexpr (!std::is_const_v<T>) {
     detail::store_with<thread_scope::system, detail::no_order>(address, value, said...);
   }

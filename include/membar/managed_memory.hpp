@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Managed (unified) memory: one address for host and devices, and pages that move to the processor that touches them. Advice
-/// and prefetch have one spelling for CUDA 12 and 13.
+/// Managed (unified) memory has one address for host and devices, and its pages migrate to the processor that accesses them.
+/// Advice and prefetch calls have the same spelling for CUDA 12 and 13.
 ///
-/// Use it where it is not known in advance which processor touches which data, or where data exceeds the device's memory.
-/// Where it is known, a prefetch or a copy is quicker than page faults. Host and device may use it concurrently only if the device
-/// has concurrent managed access. Elsewhere the host must wait for every kernel before it touches any managed memory. For
-/// variables CUDA has `__managed__`.
+/// Use managed memory if it is not known in advance which processor accesses which data, or if the data exceeds the device's
+/// memory. Otherwise a prefetch or a copy is faster than page faults. Host and device may access it concurrently only if the
+/// device has concurrent managed access. On other devices, the host must wait for every kernel before it accesses any managed
+/// memory. For variables, CUDA has `__managed__`.
 #pragma once
 
 #include <membar/detail/owned_array.hpp>
@@ -20,7 +20,7 @@
 namespace membar {
 inline namespace v0_2 {
 
-/// Where pages are, or should be: on a device, on the host, or on a NUMA node of the host.
+/// The location of pages, or their preferred location: a device, the host, or a NUMA node of the host.
 class memory_location {
  public:
   enum class kind { device, host, host_numa, host_numa_current };
@@ -44,15 +44,15 @@ class memory_location {
   int id_;
 };
 
-/// What a device can do with managed memory.
+/// The capabilities of a device for managed memory.
 struct managed_facts {
   int device = 0;
   bool managed_memory = false;
-  /// Host and device may use managed memory concurrently, and pages move by faults.
+  /// Whether host and device may access managed memory concurrently, with pages that migrate on faults.
   bool concurrent_access = false;
 };
 
-/// The facts about `device`.
+/// Returns the facts about `device`.
 [[nodiscard]] inline managed_facts managed_facts_of(int device) {
   const auto attribute = [&](cudaDeviceAttr which) {
     int value = 0;
@@ -62,7 +62,7 @@ struct managed_facts {
   return {device, attribute(cudaDevAttrManagedMemory), attribute(cudaDevAttrConcurrentManagedAccess)};
 }
 
-/// Throws unless pages can be sent to a device with these facts, or advised about it.
+/// Throws if pages cannot be prefetched to a device with these facts, or advised about it.
 inline void validate_managed(const managed_facts& facts) {
   if (!facts.managed_memory) {
     throw error(cudaErrorNotSupported, "membar: device %d has no managed memory: copy the data, or use mapped memory",
@@ -70,8 +70,9 @@ inline void validate_managed(const managed_facts& facts) {
   }
   if (!facts.concurrent_access) {
     throw error(cudaErrorNotSupported,
-                "membar: device %d has no concurrent managed access, so pages move at launches and not by advice or prefetch: "
-                "leave these calls out there",
+                "membar: device %d has no concurrent managed access, so pages migrate at launches, and advice and prefetch "
+                "have no effect: "
+                "leave these calls out on this device",
                 facts.device);
   }
 }
@@ -104,7 +105,7 @@ inline void validate_location(memory_location location) {
   return result;
 }
 
-// CUDA's calls that take a location have a suffix until 12.9 and none from 13.0 on.
+// CUDA's calls that take a location have a suffix up to 12.9, and none since 13.0.
 [[nodiscard]] inline cudaError_t advise(const void* start, std::size_t bytes, cudaMemoryAdvise advice,
                                         memory_location location) {
 #if CUDART_VERSION >= 13000
@@ -136,7 +137,7 @@ inline void advise_read_mostly(const void* start, std::size_t bytes, bool read_m
                          memory_location::host());
 }
 
-/// Advises that the pages stay at `location`. Others map them where they can, instead of moving them.
+/// Advises that the pages should stay at `location`. Other processors map them if they can, instead of migrating them.
 inline void advise_preferred_location(const void* start, std::size_t bytes, memory_location location) {
   detail::advise_checked(start, bytes, cudaMemAdviseSetPreferredLocation, location);
 }
@@ -144,27 +145,28 @@ inline void advise_no_preferred_location(const void* start, std::size_t bytes) {
   detail::advise_checked(start, bytes, cudaMemAdviseUnsetPreferredLocation, memory_location::host());
 }
 
-/// Advises that `location` will access the pages: they stay mapped there, so that it does not fault. `false` withdraws the
-/// advice.
+/// Advises that `location` will access the pages: they stay mapped there, so that the access does not fault. `false` withdraws
+/// the advice.
 inline void advise_accessed_by(const void* start, std::size_t bytes, memory_location location, bool accessed = true) {
   detail::advise_checked(start, bytes, accessed ? cudaMemAdviseSetAccessedBy : cudaMemAdviseUnsetAccessedBy, location);
 }
 
-/// Moves pages to `location`, ordered in `stream`: kernels enqueued later find them there.
+/// Migrates pages to `location`, in stream order: kernels that are enqueued later find them there.
 ///
-/// Errors: a device without concurrent managed access, memory that is not managed.
+/// Errors: the device has no concurrent managed access, or the memory is not managed.
 inline void prefetch_pages(const void* start, std::size_t bytes, memory_location location, stream_handle stream) {
   detail::validate_location(location);
   check(detail::prefetch(start, bytes, location, stream), "pass a range of managed memory and a location that exists");
 }
 
-/// `size` objects in managed memory, uninitialized, visible to every device and the host.
+/// An array of `size` objects in managed memory, uninitialized and visible to every device and the host.
 ///
 /// Requires: a trivially copyable and destructible type. The destructor frees the memory; no kernel may use it afterwards.
 template <class T>
 class managed_memory : public detail::owned_array<T, &cudaFree> {
-  static_assert(detail::is_bytes<T> && std::is_trivially_destructible_v<T>,
-                "membar: managed memory holds a trivially copyable and destructible type: no constructor runs for a device");
+  static_assert(
+      detail::is_bytes<T> && std::is_trivially_destructible_v<T>,
+      "membar: managed memory needs a trivially copyable and destructible type, because no constructor runs for a device");
 
  public:
   explicit managed_memory(std::size_t size) : detail::owned_array<T, &cudaFree>(allocated(size), size) {}

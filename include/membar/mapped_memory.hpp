@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Host memory that devices read and write in place (zero-copy): pinned, mapped into the devices' address space, at one
+/// Host memory that devices read and write in place (zero-copy). It is pinned and mapped into the devices' address space at one
 /// address.
 ///
-/// Every access of a device goes over the link to the host. So use it for data that is touched once, for a small part of large
-/// data, or for words that host and device exchange while both run. Copies reach the bandwidth of the link from pinned memory.
-/// Only operations of system scope and synchronization order the writes of host and device. They order ordinary memory of the host:
-/// `mapped_memory` is always of that kind, and memory that the host does not cache has its own type, whose `publish` orders its
-/// writes. Whether a read-modify-write is
-/// atomic against the host depends on the link: see atomicity.hpp.
+/// Every access by a device crosses the link to the host. Use it for data that is accessed once, for a small part of large
+/// data, or for words that host and device exchange while both are running. Copies from pinned memory reach the bandwidth of
+/// the link. Only operations of system scope and synchronization order the writes of host and device, and only for ordinary
+/// host memory. `mapped_memory` is always ordinary memory. Memory that the host does not cache has its own type, whose
+/// `publish` orders its writes. Whether a read-modify-write is atomic with respect to the host depends on the link: see
+/// atomicity.hpp.
 #pragma once
 
 #include <membar/detail/owned_array.hpp>
@@ -25,22 +25,22 @@ inline namespace v0_2 {
 
 /// How mapped memory is allocated.
 struct mapping {
-  /// Pinned for every device of the process, not only for the one that is current.
+  /// Pinned for every device of the process, not only for the current one.
   bool portable = true;
 
   friend constexpr bool operator==(mapping, mapping) noexcept = default;
 };
 
-/// What a device can do with host memory.
+/// The capabilities of a device for host memory.
 struct mapping_facts {
   int device = 0;
   bool can_map_host_memory = false;
   bool unified_addressing = false;
-  /// Registered memory has the same address on the device as on the host.
+  /// Whether registered memory has the same address on the device as on the host.
   bool registered_at_host_address = false;
 };
 
-/// The facts about `device`.
+/// Returns the facts about `device`.
 [[nodiscard]] inline mapping_facts mapping_facts_of(int device) {
   const auto attribute = [&](cudaDeviceAttr which) {
     int value = 0;
@@ -60,14 +60,14 @@ inline void validate_mapping(const mapping_facts& facts) {
   }
   if (!facts.unified_addressing) {
     throw error(cudaErrorNotSupported,
-                "membar: device %d has no unified addressing, so mapped memory has another address there: copy the data",
+                "membar: device %d has no unified addressing, so mapped memory has a different address there: copy the data",
                 facts.device);
   }
 }
 
 [[nodiscard]] inline mapping_facts mapping_facts_of_current_device() {
   int device = 0;
-  check(cudaGetDevice(&device), "a working CUDA driver and device are needed");
+  check(cudaGetDevice(&device), "this call needs a working CUDA driver and device");
   return mapping_facts_of(device);
 }
 
@@ -83,7 +83,8 @@ inline void validate_mapping(const mapping_facts& facts) {
   return memory;
 }
 
-/// Orders the thread's earlier stores past the caches before its later stores: release stores and fences order stores to ordinary memory.
+/// Orders the thread's earlier stores that bypass the caches before its later stores. Release stores and fences order only
+/// stores to ordinary memory.
 inline void order_write_combined_stores() noexcept {
 #if defined(__x86_64__)
   __asm__ volatile("sfence" ::: "memory");
@@ -96,14 +97,15 @@ inline void order_write_combined_stores() noexcept {
 
 }  // namespace detail
 
-/// `size` zeroed objects in mapped host memory, at one address for the host and the devices.
+/// An array of `size` zeroed objects in mapped host memory, at one address for the host and the devices.
 ///
-/// Requires: a trivially copyable and destructible type; unified addressing. Errors: a device that cannot map host memory or has
-/// no unified addressing, or no memory to pin. The destructor frees the memory; no kernel may use it afterwards.
+/// Requires: a trivially copyable and destructible type; unified addressing. Errors: the device cannot map host memory or has
+/// no unified addressing, or no memory can be pinned. The destructor frees the memory; no kernel may use it afterwards.
 template <class T>
 class mapped_memory : public detail::owned_array<T, &cudaFreeHost> {
-  static_assert(detail::is_bytes<T> && std::is_trivially_destructible_v<T>,
-                "membar: mapped memory holds a trivially copyable and destructible type: no constructor runs for a device");
+  static_assert(
+      detail::is_bytes<T> && std::is_trivially_destructible_v<T>,
+      "membar: mapped memory needs a trivially copyable and destructible type, because no constructor runs for a device");
 
  public:
   explicit mapped_memory(std::size_t size, mapping how = {})
@@ -111,18 +113,20 @@ class mapped_memory : public detail::owned_array<T, &cudaFreeHost> {
             detail::mapped_allocation(detail::bytes_of_array<T>(size), detail::allocation_flags(how)), size) {}
 };
 
-/// `size` zeroed objects in mapped host memory that the host writes past its caches (write-combined) and never reads: what it writes once
-/// and kernels read.
+/// An array of `size` zeroed objects in mapped host memory that the host writes past its caches (write-combined) and never
+/// reads: for data that the host writes once and kernels read.
 ///
-/// The host has no pointer to it, so no atomic operation and no channel of the host is in it: on x86 a release store or fence orders
-/// nothing with these writes. `publish` does: it comes between the writes and the release store to ordinary memory that announces
-/// them to a running kernel. A launch or another call of CUDA that follows the writes in their thread needs no `publish`.
-/// Requires and errors: as `mapped_memory`; pinned for every device. Source: CUDA Runtime API, `cudaHostAlloc`.
+/// The host has no pointer to it, so it cannot contain atomics or channels of the host: on x86, a release store or fence does
+/// not order these writes. `publish` does: call it between the writes and the release store to ordinary memory that announces
+/// them to a running kernel. A launch or another CUDA call that follows the writes in the same thread needs no `publish`.
+/// Requirements and errors: the same as for `mapped_memory`; pinned for every device. Source: CUDA Runtime API,
+/// `cudaHostAlloc`.
 template <class T>
 class write_combined_memory : private detail::owned_array<T, &cudaFreeHost> {
   using objects = detail::owned_array<T, &cudaFreeHost>;
-  static_assert(detail::is_bytes<T> && std::is_trivially_destructible_v<T>,
-                "membar: mapped memory holds a trivially copyable and destructible type: no constructor runs for a device");
+  static_assert(
+      detail::is_bytes<T> && std::is_trivially_destructible_v<T>,
+      "membar: mapped memory needs a trivially copyable and destructible type, because no constructor runs for a device");
 
  public:
   explicit write_combined_memory(std::size_t count)
@@ -131,42 +135,44 @@ class write_combined_memory : private detail::owned_array<T, &cudaFreeHost> {
                 count) {}
 
   using objects::size;
-  /// The address for kernels, which read by it. The host's reads are slow, and unordered.
+  /// Returns the address for kernels, through which they read. Reads by the host are slow and unordered.
   [[nodiscard]] const T* device_data() const noexcept { return objects::data(); }
 
-  /// Writes `value` at `index`, which is below `size()`.
+  /// Writes `value` at `index`, which must be below `size()`.
   void write(std::size_t index, const T& value) noexcept { (*this)[index] = value; }
-  /// Writes `count` values starting at `index`. Errors: some do not fit.
+  /// Writes `count` values starting at `index`. Errors: the values do not fit.
   void write(std::size_t index, const T* values, std::size_t count) {
     if (index > this->size() || count > this->size() - index) {
-      throw error(cudaErrorInvalidValue,
-                  "membar: %zu values from index %zu on do not fit into write-combined memory of %zu: write at most %zu", count,
-                  index, this->size(), index > this->size() ? std::size_t{0} : this->size() - index);
+      throw error(
+          cudaErrorInvalidValue,
+          "membar: %zu values starting at index %zu do not fit into write-combined memory of %zu values: write at most %zu",
+          count, index, this->size(), index > this->size() ? std::size_t{0} : this->size() - index);
     }
     if (count != 0) {
       std::memcpy(static_cast<void*>(objects::data() + index), values, count * sizeof(T));
     }
   }
 
-  /// Orders the calling thread's writes, to any write-combined memory, before its later stores: a release store of system scope to
-  /// ordinary memory then publishes them. Machine code: `sfence` on x86, `dmb oshst` on Arm.
+  /// Orders the calling thread's writes to any write-combined memory before its later stores, so that a release store of system
+  /// scope to ordinary memory publishes them. Machine code: `sfence` on x86, `dmb oshst` on Arm.
   static void publish() noexcept { detail::order_write_combined_stores(); }
 };
 
-/// Pins host memory that the program allocated, and maps it for every device, until it is destroyed.
+/// Pins host memory that the program allocated and maps it for every device, for the lifetime of the object.
 ///
-/// Errors: memory that is registered already, or that cannot be pinned; a device that would see it at another address.
+/// Errors: the memory is already registered or cannot be pinned, or a device would see it at a different address.
 class mapped_registration {
  public:
-  [[nodiscard("the memory is unpinned when this object is destroyed: give it a name")]] mapped_registration(void* start,
-                                                                                                            std::size_t bytes)
+  [[nodiscard("destroying this object unpins the memory: give the object a name")]] mapped_registration(void* start,
+                                                                                                        std::size_t bytes)
       : start_(start) {
     const mapping_facts facts = detail::mapping_facts_of_current_device();
     detail::validate_mapping(facts);
     if (!facts.registered_at_host_address) {
-      throw error(cudaErrorNotSupported,
-                  "membar: device %d sees registered memory at another address than the host does: allocate mapped_memory",
-                  facts.device);
+      throw error(
+          cudaErrorNotSupported,
+          "membar: device %d sees registered memory at a different address than the host: allocate mapped_memory instead",
+          facts.device);
     }
     check(cudaHostRegister(start, bytes, cudaHostRegisterMapped | cudaHostRegisterPortable),
           "pass a range of host memory that is not registered yet and that the process may pin");

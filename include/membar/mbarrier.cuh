@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Barriers in shared memory that threads arrive at without waiting, and on which asynchronous copies complete.
+/// mbarriers: barriers in shared memory at which threads arrive without waiting, and on which asynchronous copies complete.
 ///
-/// An mbarrier counts two things in each of its phases: arrivals, and bytes that asynchronous copies have yet to bring. The
-/// phase is complete when both are zero, and the next one begins with the same number of expected arrivals.
+/// In each of its phases, an mbarrier counts two things: pending arrivals, and bytes that asynchronous copies have not
+/// delivered yet. The phase is complete when both counts are zero. The next phase then begins with the same number of expected
+/// arrivals.
 #pragma once
 
 #include <membar/detail/ptx_spelling.cuh>
@@ -16,41 +17,41 @@ inline namespace v0_2 {
 
 namespace detail {
 
-/// Rejects, in the pass that compiles for a device, an architecture before that of thread block clusters.
+/// Rejects architectures without thread block clusters in the pass that compiles for a device.
 template <bool Needed>
 __device__ constexpr void require_hopper_mbarrier() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
-  static_assert(
-      !Needed,
-      "membar: on this architecture an mbarrier has arrive(release), arrive_no_complete, test_wait with acquire and wait, "
-      "at block scope; the rest requires compute capability 9.0: compile this code for sm_90 or newer only");
+  static_assert(!Needed,
+                "membar: on this architecture an mbarrier supports only arrive(release), arrive_no_complete, test_wait with "
+                "acquire, and wait, "
+                "at block scope; everything else requires compute capability 9.0: compile this code for sm_90 or newer only");
 #endif
 }
 
-/// Returns whether the order is one of an arrival, so that the compiler prints a single message.
+/// Returns whether an arrival can have this order, so that the compiler prints a single message.
 template <class Order, bool BeforeHopper>
 [[nodiscard]] __device__ constexpr bool require_arrival() noexcept {
   constexpr bool legal = order_among<Order, memory_order::relaxed, memory_order::release>;
-  static_assert(legal, "membar: an arrival takes relaxed or release: it reads nothing that it could acquire");
+  static_assert(legal, "membar: an arrival cannot acquire, because it reads nothing: use relaxed or release");
   require_hopper_mbarrier<legal && !(BeforeHopper && order_among<Order, memory_order::release>)>();
   return legal;
 }
 
-/// Returns whether the order is one of a wait.
+/// Returns whether a wait can have this order.
 template <class Order, bool BeforeHopper>
 [[nodiscard]] __device__ constexpr bool require_phase_wait() noexcept {
   constexpr bool legal = order_among<Order, memory_order::relaxed, memory_order::acquire>;
-  static_assert(legal, "membar: a wait for a phase takes relaxed or acquire: it writes nothing that it could release");
+  static_assert(legal, "membar: a wait for a phase cannot release, because it writes nothing: use relaxed or acquire");
   require_hopper_mbarrier<legal && !(BeforeHopper && order_among<Order, memory_order::acquire>)>();
   return legal;
 }
 
-/// The address of shared memory, as instructions of that state space take it.
+/// Returns the address in shared memory in the form that instructions of that state space need.
 [[nodiscard]] __device__ inline unsigned shared_address(const void* object) noexcept {
   return static_cast<unsigned>(__cvta_generic_to_shared(object));
 }
 
-/// The address of an object's counterpart in another block of the cluster.
+/// Returns the address of the corresponding object in another block of the cluster.
 [[nodiscard]] __device__ inline unsigned cluster_address(unsigned own, unsigned rank) noexcept {
   unsigned there = 0;
   // mapa.shared::cluster.u32 there, here, rank;  PTX ISA 7.8, sm_90
@@ -60,12 +61,12 @@ template <class Order, bool BeforeHopper>
 
 }  // namespace detail
 
-/// The phase of an mbarrier that an arrival was counted in, to wait for.
+/// The phase of an mbarrier in which an arrival was counted. A thread can wait for it.
 class mbarrier_token {
  public:
-  /// The state as PTX and `cuda::barrier` hold it.
+  /// Returns the state in the representation of PTX and `cuda::barrier`.
   [[nodiscard]] __device__ constexpr unsigned long long native() const noexcept { return state_; }
-  /// A token from the state as PTX holds it.
+  /// Constructs a token from the state in PTX's representation.
   [[nodiscard]] __device__ static constexpr mbarrier_token from_native(unsigned long long state) noexcept {
     return mbarrier_token(state);
   }
@@ -75,13 +76,13 @@ class mbarrier_token {
   unsigned long long state_;
 };
 
-/// The token of `arrive_no_complete`, which also says how many arrivals the phase expected.
+/// The token of `arrive_no_complete`, which also holds the number of arrivals that the phase expected.
 class pending_token : public mbarrier_token {
  public:
-  /// How many arrivals the phase still expected just before this one. Synchronizes with nothing.
+  /// Returns how many arrivals the phase still expected just before this one. It does not synchronize.
   ///
-  /// PTX: `mbarrier.pending_count.b64 count, state`, one instruction; its state is of `.noComplete`, else it is undefined. Source: PTX
-  /// ISA, "mbarrier.pending_count".
+  /// PTX: `mbarrier.pending_count.b64 count, state`, one instruction. The state must come from `.noComplete`, otherwise the
+  /// result is undefined. Source: PTX ISA, "mbarrier.pending_count".
   [[nodiscard]] __device__ unsigned pending_count() const noexcept {
     unsigned count = 0;
     // mbarrier.pending_count.b64 count, state;  PTX ISA 7.0, sm_80
@@ -95,14 +96,14 @@ class pending_token : public mbarrier_token {
   __device__ constexpr explicit pending_token(mbarrier_token token) noexcept : mbarrier_token(token) {}
 };
 
-/// An mbarrier in the shared memory of any block of the cluster: what a thread of the cluster may do to it. It cannot wait: a
-/// thread waits on mbarriers of its own block only.
+/// The operations that a thread of the cluster may perform on an mbarrier in the shared memory of any block of the cluster.
+/// Waiting is not one of them: a thread can wait only on mbarriers of its own block.
 ///
-/// Made by `mbarrier::in_block`. An arrival synchronizes with a wait of cluster scope, so the mbarrier is one of cluster scope.
-/// Source: PTX ISA, "mbarrier.arrive".
+/// Created by `mbarrier::in_block`. An arrival synchronizes with a wait of cluster scope, so the mbarrier must have cluster
+/// scope. Source: PTX ISA, "mbarrier.arrive".
 class remote_mbarrier {
  public:
-  /// Arrives, `count` times. Synchronizes, with `release`, with the waits that acquire the phase.
+  /// Arrives `count` times. With `release`, it synchronizes with the waits that acquire the phase.
   ///
   /// PTX: `mbarrier.arrive.{relaxed,release}.cluster.shared::cluster.b64 _, [barrier], count`.
   template <class Order>
@@ -115,7 +116,7 @@ class remote_mbarrier {
     }
   }
 
-  /// Arrives once, and expects `bytes` more bytes in the phase of the arrival. Synchronizes as `arrive`.
+  /// Arrives once and expects `bytes` more bytes in the phase of the arrival. It synchronizes like `arrive`.
   ///
   /// PTX: `mbarrier.arrive.expect_tx.{relaxed,release}.cluster.shared::cluster.b64 _, [barrier], bytes`.
   template <class Order>
@@ -128,7 +129,7 @@ class remote_mbarrier {
     }
   }
 
-  /// Arrives once, and lowers the number of arrivals that later phases expect by one. Synchronizes as `arrive`.
+  /// Arrives once and reduces the number of arrivals that later phases expect by one. It synchronizes like `arrive`.
   ///
   /// PTX: `mbarrier.arrive_drop.{relaxed,release}.cluster.shared::cluster.b64 _, [barrier]`.
   template <class Order>
@@ -141,7 +142,7 @@ class remote_mbarrier {
     }
   }
 
-  /// Like `arrive_drop`, and expects `bytes` more bytes in the phase of the arrival.
+  /// Like `arrive_drop`, and also expects `bytes` more bytes in the phase of the arrival.
   ///
   /// PTX: `mbarrier.arrive_drop.expect_tx.{relaxed,release}.cluster.shared::cluster.b64 _, [barrier], bytes`.
   template <class Order>
@@ -154,7 +155,7 @@ class remote_mbarrier {
     }
   }
 
-  /// Expects `bytes` more bytes in the current phase. Synchronizes with nothing.
+  /// Expects `bytes` more bytes in the current phase. It does not synchronize.
   ///
   /// PTX: `mbarrier.expect_tx.relaxed.cluster.shared::cluster.b64 [barrier], bytes`.
   template <bool Needed = true>
@@ -164,7 +165,7 @@ class remote_mbarrier {
     asm volatile("mbarrier.expect_tx.relaxed.cluster.shared::cluster.b64 [%0], %1;" ::"r"(address_), "r"(bytes) : "memory");
   }
 
-  /// Counts `bytes` bytes as brought, as the completion of an asynchronous copy does, but releases nothing.
+  /// Counts `bytes` bytes as delivered, like the completion of an asynchronous copy, but releases nothing.
   ///
   /// PTX: `mbarrier.complete_tx.relaxed.cluster.shared::cluster.b64 [barrier], bytes`.
   template <bool Needed = true>
@@ -174,7 +175,7 @@ class remote_mbarrier {
     asm volatile("mbarrier.complete_tx.relaxed.cluster.shared::cluster.b64 [%0], %1;" ::"r"(address_), "r"(bytes) : "memory");
   }
 
-  /// The address in the state space `.shared::cluster`, for handwritten PTX.
+  /// Returns the address in the state space `.shared::cluster`, for handwritten PTX.
   [[nodiscard]] __device__ constexpr unsigned address() const noexcept { return address_; }
 
  private:
@@ -184,53 +185,56 @@ class remote_mbarrier {
   unsigned address_;
 };
 
-/// A barrier in shared memory, for threads of a block or of a cluster: arrivals do not wait, and asynchronous copies complete
-/// on it.
+/// A barrier in shared memory for the threads of a block or of a cluster. Arrivals do not wait, and asynchronous copies can
+/// complete on it.
 ///
-/// An arrival with `release` synchronizes with a wait with `acquire` for its phase, if each one's scope includes the other's
-/// thread. A fence before a relaxed arrival and one after a relaxed wait do the same. The completion of an asynchronous copy
-/// synchronizes with each wait that acquires its phase, whatever the scope: what the copy wrote is visible then, without a
-/// proxy fence. It orders nothing else that the thread which started the copy did.
+/// An arrival with `release` synchronizes with a wait with `acquire` for its phase, if each scope includes the other's thread.
+/// A fence before a relaxed arrival and a fence after a relaxed wait have the same effect. The completion of an asynchronous
+/// copy synchronizes with each wait that acquires its phase, regardless of the scope: the data of the copy is then visible
+/// without a proxy fence. The completion does not order anything else that the thread which started the copy did.
 ///
-/// Requires: shared memory; compute capability 8.0, and 9.0 for what is not `init`, `arrive(release)`, `arrive_no_complete`,
-/// `arrive_drop(release)`, `test_wait` with `acquire` and `wait` with `acquire`, at block scope. Expected arrivals are 1 to
-/// 2^20 - 1, and so are the bytes that a phase expects. Source: PTX ISA, "mbarrier" and its instructions.
+/// Requires: shared memory; compute capability 8.0 for `init`, `arrive(release)`, `arrive_no_complete`, `arrive_drop(release)`,
+/// `test_wait` with `acquire` and `wait` with `acquire`, at block scope, and 9.0 for everything else. A phase expects 1 to 2^20
+/// - 1 arrivals and at most 2^20 - 1 bytes. Source: PTX ISA, "mbarrier" and its instructions.
 template <thread_scope Scope>
 class alignas(8) mbarrier {
   static_assert(Scope == thread_scope::block || Scope == thread_scope::cluster,
-                "membar: an mbarrier is in shared memory, which a cluster reaches at most: its scope is block or cluster");
+                "membar: an mbarrier is in shared memory, which only the threads of a cluster can access: its scope must be "
+                "block or cluster");
   static constexpr bool before_hopper = Scope == thread_scope::block;
 
  public:
-  /// Not initialized, as shared memory is: `init` comes first.
+  /// Does not initialize the mbarrier, because it is in shared memory: call `init` first.
   mbarrier() = default;
   mbarrier(const mbarrier&) = delete;
   mbarrier& operator=(const mbarrier&) = delete;
 
-  /// The greatest number of arrivals, and of bytes, that a phase may expect.
+  /// The maximum number of arrivals, and of bytes, that a phase may expect.
   static constexpr unsigned most = (1U << 20) - 1;
 
-  /// An existing mbarrier, such as a `cuda::barrier`'s: `of(cuda::device::barrier_native_handle(barrier))`.
+  /// Returns an existing mbarrier, such as the one of a `cuda::barrier`: `of(cuda::device::barrier_native_handle(barrier))`.
   [[nodiscard]] __device__ static mbarrier& of(void* native) noexcept { return *static_cast<mbarrier*>(native); }
-  /// The mbarrier's 64 bits, which nothing but mbarrier instructions may access.
+  /// Returns the mbarrier's 64 bits, which only mbarrier instructions may access.
   [[nodiscard]] __device__ unsigned long long* native_handle() noexcept { return &bits_; }
 
-  /// Initializes the mbarrier: each phase expects `expected` arrivals, 1 to `most`. One thread calls it, before any other use.
+  /// Initializes the mbarrier: each phase expects `expected` arrivals, 1 to `most`. One thread must call it before any other
+  /// use.
   ///
-  /// Synchronizes with nothing: a barrier of the block follows, and before that `mbarrier_init_fence` (fence.cuh) if another
-  /// block or an asynchronous copy uses the mbarrier.
+  /// It does not synchronize: it must be followed by a barrier of the block, and before that by `mbarrier_init_fence`
+  /// (fence.cuh) if another block or an asynchronous copy uses the mbarrier.
   __device__ void init(unsigned expected) noexcept {
     // mbarrier.init.shared::cta.b64 [addr], count;  PTX ISA 7.0, sm_80
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address()), "r"(expected) : "memory");
   }
 
-  /// Ends the mbarrier, so that its memory may be used for something else. No thread may wait on it or arrive afterwards.
+  /// Invalidates the mbarrier, so that its memory can be used for something else. Afterwards no thread may wait or arrive on
+  /// it.
   __device__ void invalidate() noexcept {
     // mbarrier.inval.shared::cta.b64 [addr];  PTX ISA 7.0, sm_80
     asm volatile("mbarrier.inval.shared::cta.b64 [%0];" ::"r"(address()) : "memory");
   }
 
-  /// Arrives once, and returns the phase. Synchronizes, with `release`, with the waits that acquire this phase.
+  /// Arrives once and returns the phase. With `release`, it synchronizes with the waits that acquire this phase.
   template <class Order>
   __device__ mbarrier_token arrive(Order) noexcept {
     unsigned long long state = 0;
@@ -244,7 +248,7 @@ class alignas(8) mbarrier {
     return mbarrier_token::from_native(state);
   }
 
-  /// Arrives `count` times at once, 1 to the number that the phase still expects. Synchronizes as `arrive(order)`.
+  /// Arrives `count` times at once, 1 to the number that the phase still expects. It synchronizes like `arrive(order)`.
   template <class Order>
   __device__ mbarrier_token arrive(Order, unsigned count) noexcept {
     unsigned long long state = 0;
@@ -258,8 +262,8 @@ class alignas(8) mbarrier {
     return mbarrier_token::from_native(state);
   }
 
-  /// Expects `bytes` more bytes in the phase, then arrives once. Synchronizes as `arrive(order)`. It comes before, or is, the
-  /// last arrival of the phase, so that the phase cannot be complete without the bytes.
+  /// Expects `bytes` more bytes in the phase and then arrives once. It synchronizes like `arrive(order)`. It must be the last
+  /// arrival of the phase or precede it, so that the phase cannot complete without the bytes.
   template <class Order>
   __device__ mbarrier_token arrive_expect(unsigned bytes, Order) noexcept {
     unsigned long long state = 0;
@@ -273,7 +277,7 @@ class alignas(8) mbarrier {
     return mbarrier_token::from_native(state);
   }
 
-  /// Arrives once, and lowers the number of arrivals that later phases expect by one. Synchronizes as `arrive(order)`.
+  /// Arrives once and reduces the number of arrivals that later phases expect by one. It synchronizes like `arrive(order)`.
   template <class Order>
   __device__ mbarrier_token arrive_drop(Order) noexcept {
     unsigned long long state = 0;
@@ -287,7 +291,7 @@ class alignas(8) mbarrier {
     return mbarrier_token::from_native(state);
   }
 
-  /// Like `arrive_drop`, and expects `bytes` more bytes in the phase of the arrival, before it.
+  /// Like `arrive_drop`, and also expects `bytes` more bytes in the phase of the arrival, before arriving.
   template <class Order>
   __device__ mbarrier_token arrive_drop_expect(unsigned bytes, Order) noexcept {
     unsigned long long state = 0;
@@ -301,8 +305,8 @@ class alignas(8) mbarrier {
     return mbarrier_token::from_native(state);
   }
 
-  /// Arrives `count` times at once, which must be fewer than the phase still expects: the phase does not complete by it.
-  /// Synchronizes as `arrive(release)`.
+  /// Arrives `count` times at once. `count` must be less than the number that the phase still expects, so this call cannot
+  /// complete the phase. It synchronizes like `arrive(release)`.
   __device__ pending_token arrive_no_complete(unsigned count) noexcept {
     static_assert(Scope == thread_scope::block,
                   "membar: PTX has arrive.noComplete at block scope only: use arrive(order, count)");
@@ -315,8 +319,8 @@ class alignas(8) mbarrier {
     return pending_token(mbarrier_token::from_native(state));
   }
 
-  /// Expects `bytes` more bytes in the current phase, without an arrival. Synchronizes with nothing. An arrival of the same
-  /// thread follows, because the phase may be complete before it otherwise.
+  /// Expects `bytes` more bytes in the current phase, without an arrival. It does not synchronize. The same thread must arrive
+  /// afterwards, because otherwise the phase may complete before the call.
   template <bool Needed = true>
   __device__ void expect(unsigned bytes) noexcept {
     detail::require_hopper_mbarrier<Needed>();
@@ -326,7 +330,7 @@ class alignas(8) mbarrier {
                  : "memory");
   }
 
-  /// Counts `bytes` bytes of the current phase as brought, as the completion of an asynchronous copy does. It releases nothing.
+  /// Counts `bytes` bytes of the current phase as delivered, like the completion of an asynchronous copy, but releases nothing.
   template <bool Needed = true>
   __device__ void complete(unsigned bytes) noexcept {
     detail::require_hopper_mbarrier<Needed>();
@@ -336,8 +340,8 @@ class alignas(8) mbarrier {
                  : "memory");
   }
 
-  /// Whether the phase of the token is complete. Synchronizes, with `acquire` and if it is, with the phase's arrivals and
-  /// completions.
+  /// Returns whether the phase of the token is complete. If it is, and with `acquire`, it synchronizes with the phase's
+  /// arrivals and completions.
   template <class Order>
   [[nodiscard]] __device__ bool test_wait(mbarrier_token token, Order) noexcept {
     unsigned complete = 0;
@@ -352,8 +356,9 @@ class alignas(8) mbarrier {
     return complete != 0;
   }
 
-  /// Like `test_wait`, for the current phase if its parity is `parity`, else for the one before it, which is complete. Phases
-  /// have the parities 0, 1, 0, and so on. A thread that misses two completions takes a later phase for its own.
+  /// Like `test_wait`, for the current phase if its parity is `parity`, and otherwise for the previous phase, which is
+  /// complete. The parities of the phases alternate: 0, 1, 0, and so on. A thread that misses two completions mistakes a later
+  /// phase for its own.
   template <class Order>
   [[nodiscard]] __device__ bool test_wait_parity(unsigned parity, Order) noexcept {
     unsigned complete = 0;
@@ -370,8 +375,8 @@ class alignas(8) mbarrier {
     return complete != 0;
   }
 
-  /// Like `test_wait`, but may suspend the thread for a time that the system chooses. An arrival that the thread makes after it may
-  /// answer it, unless that arrival depends on the answer.
+  /// Like `test_wait`, but it may suspend the thread for a time that the system chooses. A later arrival by the same thread may
+  /// still affect the answer, unless that arrival depends on the answer.
   template <class Order>
   [[nodiscard]] __device__ bool try_wait(mbarrier_token token, Order) noexcept {
     unsigned complete = 0;
@@ -386,7 +391,7 @@ class alignas(8) mbarrier {
     return complete != 0;
   }
 
-  /// Like `try_wait(token, order)`, suspended for up to `nanoseconds`.
+  /// Like `try_wait(token, order)`, but suspends the thread for up to `nanoseconds`.
   template <class Order>
   [[nodiscard]] __device__ bool try_wait(mbarrier_token token, Order, unsigned nanoseconds) noexcept {
     unsigned complete = 0;
@@ -403,7 +408,7 @@ class alignas(8) mbarrier {
     return complete != 0;
   }
 
-  /// Like `test_wait_parity`, but may suspend the thread for a time that the system chooses.
+  /// Like `test_wait_parity`, but it may suspend the thread for a time that the system chooses.
   template <class Order>
   [[nodiscard]] __device__ bool try_wait_parity(unsigned parity, Order) noexcept {
     unsigned complete = 0;
@@ -419,7 +424,7 @@ class alignas(8) mbarrier {
     return complete != 0;
   }
 
-  /// Like `try_wait_parity(parity, order)`, suspended for up to `nanoseconds`.
+  /// Like `try_wait_parity(parity, order)`, but suspends the thread for up to `nanoseconds`.
   template <class Order>
   [[nodiscard]] __device__ bool try_wait_parity(unsigned parity, Order, unsigned nanoseconds) noexcept {
     unsigned complete = 0;
@@ -436,8 +441,8 @@ class alignas(8) mbarrier {
     return complete != 0;
   }
 
-  /// Waits until the phase of the token is complete: `done`, or `timed_out` after `budget`. Synchronizes as `test_wait` if
-  /// `done`.
+  /// Waits until the phase of the token is complete. Returns `done`, or `timed_out` after `budget`. If `done`, it synchronizes
+  /// like `test_wait`.
   template <class Order>
   [[nodiscard]] __device__ wait_result wait(mbarrier_token token, Order order, wait_budget budget) noexcept {
     return repeat(budget, [&] {
@@ -449,7 +454,7 @@ class alignas(8) mbarrier {
     });
   }
 
-  /// Like `wait`, for a phase named by its parity, as `test_wait_parity` says.
+  /// Like `wait`, for a phase identified by its parity, as in `test_wait_parity`.
   template <class Order>
   [[nodiscard]] __device__ wait_result wait_parity(unsigned parity, Order order, wait_budget budget) noexcept {
     return repeat(budget, [&] {
@@ -461,19 +466,21 @@ class alignas(8) mbarrier {
     });
   }
 
-  /// The mbarrier at the same place of the shared memory of block `rank` of the cluster, 0 to the number of its blocks - 1.
+  /// Returns the mbarrier at the same location in the shared memory of block `rank` of the cluster, 0 to the number of its
+  /// blocks - 1.
   ///
-  /// PTX: `mapa.shared::cluster.u32`. Requires: cluster scope; compute capability 9.0. The other block must have begun to run and not
-  /// have ended: a cluster barrier is before the first use and after the last. Source: PTX ISA, "mapa".
+  /// PTX: `mapa.shared::cluster.u32`. Requires: cluster scope; compute capability 9.0. The other block must have started and
+  /// must not have exited: execute a cluster barrier before the first use and after the last. Source: PTX ISA, "mapa".
   template <bool Needed = true>
   [[nodiscard]] __device__ remote_mbarrier in_block(unsigned rank) noexcept {
-    static_assert(Scope == thread_scope::cluster,
-                  "membar: an mbarrier that another block arrives at has cluster scope: mbarrier<thread_scope::cluster>");
+    static_assert(
+        Scope == thread_scope::cluster,
+        "membar: an mbarrier at which another block arrives must have cluster scope: use mbarrier<thread_scope::cluster>");
     detail::require_hopper_mbarrier<Needed>();
     return remote_mbarrier(detail::cluster_address(address(), rank));
   }
 
-  /// The address in the state space `.shared::cta`, for handwritten PTX.
+  /// Returns the address in the state space `.shared::cta`, for handwritten PTX.
   [[nodiscard]] __device__ unsigned address() const noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
     static_assert(Scope == thread_scope::system,
@@ -483,14 +490,14 @@ class alignas(8) mbarrier {
   }
 
  private:
-  /// Repeats a test of a phase until it is complete or the budget is used up.
+  /// Repeats the test of a phase until the phase is complete or the budget is used up.
   template <class Attempt>
   [[nodiscard]] __device__ static wait_result repeat(wait_budget budget, Attempt is_complete) noexcept {
     for (detail::polling poll(budget);;) {
       if (is_complete()) {
         return wait_result::done;
       }
-      if (poll.time_is_up()) {  // at each turn, because a try may have taken long
+      if (poll.time_is_up()) {  // in each iteration, because a try may have taken long
         return wait_result::timed_out;
       }
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Memory order: what an atomic operation or a fence orders. An order is a tag in a call, so it is known at compile time.
+/// Memory orders, which say what an atomic operation or a fence orders. An order is passed as a tag, so it is known at compile
+/// time.
 #pragma once
 
 #include <membar/base/config.hpp>
@@ -8,13 +9,14 @@
 namespace membar {
 inline namespace v0_2 {
 
-/// The orders as values, for code that tabulates or prints them. Calls take the tags below.
+/// The orders as values, for code that tabulates or prints them. Calls use the tags below.
 ///
-/// The values are those of libcu++ and of the compilers' atomic functions, so that `memory_order(cuda::memory_order_acquire)` is `acquire`;
-/// 1 is `consume`, which membar does not have.
+/// The values are those of libcu++ and of the compilers' atomic functions, so `memory_order(cuda::memory_order_acquire)` is
+/// `acquire`. The value 1 is `consume`, which membar does not have.
 enum class memory_order { relaxed = 0, acquire = 2, release = 3, acq_rel = 4, seq_cst = 5 };
 
-/// The type of an order's tag. Each order has its own type, so an order that an operation cannot have does not compile.
+/// The type of an order's tag. Each order has its own type, so passing an order that an operation does not support does not
+/// compile.
 template <memory_order Order>
 struct memory_order_constant {
   static constexpr memory_order value = Order;
@@ -32,16 +34,17 @@ using acq_rel_t = memory_order_constant<memory_order::acq_rel>;
 /// The type of `seq_cst`.
 using seq_cst_t = memory_order_constant<memory_order::seq_cst>;
 
-/// Atomic, and ordered only with other accesses of the same location.
+/// Atomic, but ordered only with other accesses to the same location.
 MEMBAR_CONSTANT relaxed_t relaxed{};
-/// What follows stays after it: the reader's half of synchronization.
+/// Later accesses stay after the operation: the reader's half of synchronization.
 MEMBAR_CONSTANT acquire_t acquire{};
-/// What precedes, including what this thread has observed, stays before it: the writer's half of synchronization.
+/// Earlier accesses, including those that this thread has observed, stay before the operation: the writer's half of
+/// synchronization.
 MEMBAR_CONSTANT release_t release{};
 /// Both halves, for operations that read and write, and for fences.
 MEMBAR_CONSTANT acq_rel_t acq_rel{};
-/// Acquire, release or both, as the operation allows, and one order of all such operations that every thread in scope agrees
-/// on.
+/// Acquire, release or both, as the operation allows. In addition, all such operations have a single order on which all threads
+/// in scope agree.
 MEMBAR_CONSTANT seq_cst_t seq_cst{};
 
 namespace detail {
@@ -51,60 +54,62 @@ template <memory_order Allowed>
 inline constexpr bool is_tag_of<memory_order_constant<Allowed>, Allowed> = true;
 }  // namespace detail
 
-/// The rule that `Order` is the tag of one of the `Allowed` orders.
+/// Satisfied if `Order` is the tag of one of the `Allowed` orders.
 template <class Order, memory_order... Allowed>
 concept order_among = (detail::is_tag_of<Order, Allowed> || ...);
 
-/// The rule for anything that takes an order: one of membar's tags. Operations that read and write take all of them.
+/// Satisfied by any of membar's order tags. Read-modify-writes accept all of them.
 template <class Order>
 concept memory_order_tag = order_among<Order, memory_order::relaxed, memory_order::acquire, memory_order::release,
                                        memory_order::acq_rel, memory_order::seq_cst>;
 
-/// The rule for loads: relaxed, acquire or seq_cst. A load releases nothing.
+/// Satisfied by the orders of loads: relaxed, acquire or seq_cst. A load cannot release.
 template <class Order>
 concept load_order = order_among<Order, memory_order::relaxed, memory_order::acquire, memory_order::seq_cst>;
 
-/// The rule for stores: relaxed, release or seq_cst. A store acquires nothing.
+/// Satisfied by the orders of stores: relaxed, release or seq_cst. A store cannot acquire.
 template <class Order>
 concept store_order = order_among<Order, memory_order::relaxed, memory_order::release, memory_order::seq_cst>;
 
-/// The rule for fences: any order but relaxed. A relaxed fence would order nothing.
+/// Satisfied by the orders of fences: any order except relaxed, because a relaxed fence would order nothing.
 template <class Order>
 concept fence_order =
     order_among<Order, memory_order::acquire, memory_order::release, memory_order::acq_rel, memory_order::seq_cst>;
 
-/// The rule for reductions, which return nothing: relaxed or release. A value that is not returned cannot be acquired.
+/// Satisfied by the orders of reductions, which return nothing: relaxed or release. A value that is not returned cannot be
+/// acquired.
 template <class Order>
 concept reduction_order = order_among<Order, memory_order::relaxed, memory_order::release>;
 
-/// The part of `order` that a fence before a relaxed operation must have; `relaxed` means no fence.
+/// Returns the part of `order` that a fence before a relaxed operation must have; `relaxed` means that no fence is needed.
 ///
-/// With a fence of `acquire_half(order)` after the operation, both order what the operation with `order` orders.
+/// Together with a fence of `acquire_half(order)` after the operation, it orders the same accesses as an operation with
+/// `order`.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr memory_order release_half(memory_order order) noexcept {
   const bool releases = order == memory_order::release || order == memory_order::acq_rel;
   return order == memory_order::seq_cst ? order : releases ? memory_order::release : memory_order::relaxed;
 }
 
-/// The part of `order` that a fence after a relaxed operation must have; `relaxed` means no fence.
+/// Returns the part of `order` that a fence after a relaxed operation must have; `relaxed` means that no fence is needed.
 ///
-/// For `seq_cst` it is `acquire`: the fence before the operation gives it its place among all `seq_cst` operations.
+/// For `seq_cst` it is `acquire`: the fence before the operation determines its position among all `seq_cst` operations.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr memory_order acquire_half(memory_order order) noexcept {
   const bool acquires = order != memory_order::relaxed && order != memory_order::release;
   return acquires ? memory_order::acquire : memory_order::relaxed;
 }
 
-/// `release_half` of an order's tag, as a tag.
+/// Returns `release_half` of an order's tag, as a tag.
 template <memory_order Order>
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr auto release_half(memory_order_constant<Order>) noexcept {
   return memory_order_constant<release_half(Order)>{};
 }
-/// `acquire_half` of an order's tag, as a tag.
+/// Returns `acquire_half` of an order's tag, as a tag.
 template <memory_order Order>
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr auto acquire_half(memory_order_constant<Order>) noexcept {
   return memory_order_constant<acquire_half(Order)>{};
 }
 
-/// The order's name: "relaxed", "acquire", "release", "acq_rel" or "seq_cst".
+/// Returns the order's name: "relaxed", "acquire", "release", "acq_rel" or "seq_cst".
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr const char* name(memory_order order) noexcept {
   switch (order) {
     case memory_order::relaxed:

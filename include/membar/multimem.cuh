@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Operations on an address that stands for one object in each of several devices: a multicast object, as of NVLink SHARP. The switch
-/// stores to all of them, or reduces what all of them hold.
+/// Operations on an address that refers to one object in each of several devices: a multicast object, for example with NVLink
+/// SHARP. The switch stores to all of them, or reduces the values of all of them.
 #pragma once
 
 #include <membar/detail/ld_st_instructions.cuh>
@@ -12,18 +12,18 @@
 namespace membar {
 inline namespace v0_2 {
 
-/// Eight halves in 16 bytes, as the instructions of `multimem_ref` take them; with `__half2`'s bits in each word.
+/// Eight halves in 16 bytes, in the form that the instructions of `multimem_ref` need; each word has the bits of an `__half2`.
 struct alignas(16) packed_half8 {
   unsigned words[4];
 };
-/// Eight bfloat16 in 16 bytes, with `__nv_bfloat162`'s bits in each word.
+/// Eight bfloat16 in 16 bytes; each word has the bits of an `__nv_bfloat162`.
 struct alignas(16) packed_bfloat8 {
   unsigned words[4];
 };
 
 namespace detail {
 
-/// How an operation of a type is spelled: for sums, for minima and maxima, and for bits. Empty: PTX has no such operation.
+/// The spelling of a type's operations: for sums, for minima and maxima, and for bits. Empty if PTX has no such operation.
 template <class T>
 struct multimem_type {
   static constexpr bool exists = false;
@@ -66,7 +66,7 @@ struct multimem_or { static constexpr char text[] = "or"; };
 struct multimem_xor { static constexpr char text[] = "xor"; };
 // clang-format on
 
-/// A value as the registers of an instruction.
+/// A value in the registers of an instruction.
 template <std::size_t Bytes>
 struct multimem_registers {
   unsigned words[Bytes / 4];
@@ -151,40 +151,43 @@ template <class Order, class Scope, class Operation, class Type, class T>
 
 }  // namespace detail
 
-/// One object in the memory of each of several devices, through the address of a multicast object (a multimem address): a store goes
-/// to all, a reduction is done in all, and a load returns the sum, minimum and so on of what all hold.
+/// One object in the memory of each of several devices, accessed through the address of a multicast object (a multimem
+/// address). A store writes all of them, a reduction updates all of them, and a load returns the sum, minimum and so on of all
+/// their values.
 ///
-/// `T`: integers of 32 and 64 bits; `float`, `double`, `float2` and `float4`, which have sums only; `packed_half8` and
-/// `packed_bfloat8`, whose sums are accumulated as floats and which have no bits. Each device's object is accessed by an operation
-/// of its own, in no order among them: another thread may see one device's changed and another's not. The operations of one device's
-/// object, and each element of a vector, are whole.
+/// `T` can be an integer of 32 or 64 bits; `float`, `double`, `float2` or `float4`, which support only sums; or `packed_half8`
+/// or `packed_bfloat8`, whose sums are accumulated as floats and which support no bitwise operations. Each device's object is
+/// accessed by a separate operation, and these operations are unordered: another thread may see the new value on one device and
+/// the old value on another. The operation on one device's object, and on each element of a vector, is a single access.
 ///
-/// Synchronizes, at `Scope`, as the same operation of an `atomic_ref` on each device's object: a release store or reduction with an
-/// acquire that reads it, an acquire load with the releases that it reads. A multimem address is another virtual address of the objects,
-/// so accesses through it and through the devices' own addresses are ordered only with `proxy_fence<proxy::alias>` on the path
-/// between them (the litmus tests `Alias.multimem.*`).
+/// Synchronizes at `Scope`, like the same operation of an `atomic_ref` on each device's object: a release store or reduction
+/// synchronizes with an acquire that reads it, and the releases that an acquire load reads synchronize with it. A multimem
+/// address is another virtual address of the objects, so accesses through it and through the devices' own addresses are ordered
+/// only if `proxy_fence<proxy::alias>` is on the path between them (the litmus tests `Alias.multimem.*`).
 ///
-/// PTX: `multimem.st`, `multimem.red` and `multimem.ld_reduce` with `.{relaxed,acquire,release}.{cta,cluster,gpu,sys}.global`, one
-/// instruction. Requires: compute capability 9.0, and the address of a multicast object; any other address is undefined. It has been
-/// compiled and assembled, and has not run. Source: PTX ISA, "multimem.ld_reduce, multimem.st, multimem.red".
+/// PTX: `multimem.st`, `multimem.red` and `multimem.ld_reduce` with `.{relaxed,acquire,release}.{cta,cluster,gpu,sys}.global`,
+/// one instruction. Requires: compute capability 9.0, and the address of a multicast object; any other address is undefined.
+/// This class has been compiled and assembled, but has not been run. Source: PTX ISA, "multimem.ld_reduce, multimem.st,
+/// multimem.red".
 template <class T, thread_scope Scope>
 class multimem_ref {
-  static_assert(detail::multimem_type<T>::exists,
-                "membar: a multimem address holds integers of 32 or 64 bits, float, double, float2, float4, packed_half8 or "
-                "packed_bfloat8: PTX has no other type there");
+  static_assert(
+      detail::multimem_type<T>::exists,
+      "membar: a multimem address supports 32-bit and 64-bit integers, float, double, float2, float4, packed_half8 or "
+      "packed_bfloat8: PTX has multimem operations only for these types");
 
  public:
-  /// The address of a multicast object, aligned to the size of `T`.
+  /// `address` is the address of a multicast object, aligned to the size of `T`.
   __device__ explicit multimem_ref(T* address) noexcept : address_(__cvta_generic_to_global(address)) { require_hopper(); }
 
-  /// Stores to every device's object: relaxed or release.
+  /// Stores to every device's object. The order is relaxed or release.
   __device__ void store(const T& value, auto order) const noexcept {
     if constexpr (writes_with<decltype(order)>()) {
       detail::multimem_store<order_text<decltype(order)>, scope_text>(address_, value);
     }
   }
 
-  /// @name Changes every device's object: relaxed or release
+  /// @name Updates of every device's object. The order is relaxed or release.
   /// @{
   __device__ void add(const T& value, auto order) const noexcept {
     if constexpr (writes_with<decltype(order)>()) {
@@ -224,7 +227,7 @@ class multimem_ref {
   }
   /// @}
 
-  /// @name Reduces what every device's object holds: relaxed or acquire
+  /// @name Reductions of the values of every device's object. The order is relaxed or acquire.
   /// @{
   [[nodiscard]] __device__ T load_sum(auto order) const noexcept {
     if constexpr (loads_with<decltype(order)>()) {
@@ -282,29 +285,29 @@ class multimem_ref {
   template <class Order>
   using order_text = detail::ptx_order<Order::value>;
 
-  // Each states a rule and returns whether it is kept, so that the compiler prints a single message.
+  // Each function checks a rule and returns whether it holds, so that the compiler prints a single message.
   template <class Order>
   [[nodiscard]] __device__ static constexpr bool writes_with() noexcept {
     static_assert(
         reduction_order<Order>,
-        "membar: a store or reduction through a multimem address is relaxed or release: it returns nothing that could be "
+        "membar: a store or reduction through a multimem address must be relaxed or release: it returns nothing that could be "
         "acquired, and PTX has no other order");
     return reduction_order<Order>;
   }
   template <class Order>
   [[nodiscard]] __device__ static constexpr bool loads_with() noexcept {
     constexpr bool kept = order_among<Order, memory_order::relaxed, memory_order::acquire>;
-    static_assert(kept, "membar: a load through a multimem address is relaxed or acquire: PTX has no other order");
+    static_assert(kept, "membar: a load through a multimem address must be relaxed or acquire: PTX has no other order");
     return kept;
   }
   template <class>
   [[nodiscard]] __device__ static constexpr bool has_order() noexcept {
-    static_assert(type::orders, "membar: a multimem address of this type has no minimum and no maximum: PTX has sums only");
+    static_assert(type::orders, "membar: PTX has no multimem minimum or maximum for this type: only sums are possible");
     return type::orders;
   }
   template <class>
   [[nodiscard]] __device__ static constexpr bool has_bits() noexcept {
-    static_assert(type::has_bits, "membar: a multimem address of this type has no and, or and xor: use an integer");
+    static_assert(type::has_bits, "membar: PTX has no multimem and, or and xor for this type: use an integer type");
     return type::has_bits;
   }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Processing elements (PEs): the numbered GPUs that share symmetric memory, and which object of it is meant.
+/// Processing elements (PEs): the numbered GPUs that share symmetric memory, and the identity of a symmetric object.
 #pragma once
 
 #include <membar/base/config.hpp>
@@ -9,18 +9,18 @@
 namespace membar {
 inline namespace v0_2 {
 
-/// The number of a processing element, from 0 to the backend's count less 1: one GPU, or one process's share of it. It is not a
-/// device index, and no integer converts to it.
+/// The number of a processing element, from 0 to the backend's count - 1. A PE is one GPU, or one process's share of a GPU. The
+/// number is not a device index, and integers do not convert to it.
 class pe {
  public:
   MEMBAR_HOST_DEVICE constexpr explicit pe(int index) noexcept : index_(index) {}
 
-  /// No conversion: it exists so that the compiler's message says what to write instead of an `int`.
+  /// Integers do not convert. This constructor exists so that the compiler's message says what to write instead of an `int`.
   template <class Integer>
     requires std::is_same_v<Integer, int>
   MEMBAR_HOST_DEVICE constexpr pe(Integer index) noexcept : index_(index) {
     static_assert(!std::is_same_v<Integer, int>,
-                  "membar: an integer is no PE, as it may be a value or a device: write pe(1) for PE 1");
+                  "membar: an integer is not a PE, because it could also be a value or a device: write pe(1) for PE 1");
   }
 
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr int index() const noexcept { return index_; }
@@ -32,7 +32,7 @@ class pe {
   int index_;
 };
 
-/// The PE that is `steps` (also negative) after `from` on a ring of `count`.
+/// Returns the PE that is `steps` (possibly negative) after `from` on a ring of `count` PEs.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr pe ring_neighbour(pe from, int steps, int count) noexcept {
   return pe(((from.index() + steps) % count + count) % count);
 }
@@ -54,7 +54,7 @@ class pe_range {
     int index_;
   };
 
-  /// `size` PEs starting at `first`.
+  /// Returns `size` PEs starting at `first`.
   MEMBAR_HOST_DEVICE constexpr pe_range(pe first, int size) noexcept : first_(first), size_(size) {}
 
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr int size() const noexcept { return size_; }
@@ -70,8 +70,8 @@ class pe_range {
   int size_;
 };
 
-/// Identifies an object of a symmetric heap: the same at every PE, and different for every allocation and heap. Heaps and allocations
-/// are numbered from 1; processes that compare identities make their heaps in one order.
+/// Identifies an object of a symmetric heap. It is the same on every PE, and different for every allocation and heap. Heaps and
+/// allocations are numbered from 1; processes that compare identities must create their heaps in the same order.
 struct object_identity {
   unsigned long long heap = 0;
   unsigned long long allocation = 0;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Data that nothing writes while a kernel runs: loads through the read-only (non-coherent) path, and a span that is read no
-/// other way.
+/// Data that does not change while a kernel runs: loads through the read-only (non-coherent) path, and a span that is read only
+/// through this path.
 ///
-/// The path may keep a line as long as the kernel runs, whatever is written meanwhile. So a read-only load is undefined if any
-/// thread, the reading one included, writes its bytes between the start and the end of the kernel. Data that an earlier kernel
-/// of the stream wrote, or that was copied before the launch, is safe. With programmatic dependent launch, data of the previous
-/// kernel is safe only after `cudaGridDependencySynchronize`.
+/// The path may keep a line cached as long as the kernel runs, even if the data is written in the meantime. Therefore a
+/// read-only load is undefined if any thread, including the reading one, writes its bytes between the start and the end of the
+/// kernel. Data that an earlier kernel of the stream wrote, or that was copied before the launch, is safe. With programmatic
+/// dependent launch, data of the previous kernel is safe only after `cudaGridDependencySynchronize`.
 #pragma once
 
 #include <membar/base/config.hpp>
@@ -40,7 +40,7 @@ struct chunks {
   chunk<chunk_bytes<T>()> parts[sizeof(T) / chunk_bytes<T>()];
 };
 
-/// Whether one instruction moves a `T` on the target architecture.
+/// Returns whether a single instruction can load a `T` on the target architecture.
 template <class T>
 __device__ consteval bool one_read_only_load() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000
@@ -53,20 +53,20 @@ __device__ consteval bool one_read_only_load() noexcept {
 
 }  // namespace detail
 
-/// Reads `*address`, which nothing writes while the kernel runs, through the read-only path.
+/// Reads `*address` through the read-only path. No thread may write it while the kernel runs.
 ///
-/// The pointer may be followed by at most one each of: an L1 eviction priority or the cache operator ca, cg or cs, an L2 policy, and a
-/// prefetch size.
+/// At most one each of the following may come after the pointer: an L1 eviction priority or the cache operator ca, cg or cs, an
+/// L2 policy, and a prefetch size.
 ///
-/// Synchronizes with nothing. It may miss every write of the running kernel. PTX: `ld.global.nc{HINTS}.T`, of 16 bytes
-/// `.v4.b32`. A type that no single instruction can load uses the fewest loads that its alignment allows, each with the same
-/// hints. Requires: a trivially copyable type; global memory. Source: PTX ISA, "ld.global.nc".
+/// It does not synchronize, and may miss every write of the running kernel. PTX: `ld.global.nc{HINTS}.T`, with `.v4.b32` for 16
+/// bytes. A type that no single instruction can load uses the fewest loads that its alignment allows, each with the same hints.
+/// Requires: a trivially copyable type; global memory. Source: PTX ISA, "ld.global.nc".
 template <class T, class... Said>
 [[nodiscard]] __device__ inline T load_read_only(const T* address, Said... said) noexcept {
-  static_assert(
-      detail::times_said<detail::says::order, Said...> == 0,
-      "membar: a read-only load has no order: nothing writes what it reads; use load with a scope for data that changes");
-  static_assert(detail::is_bytes<T>, "membar: a read-only load moves the bytes of a trivially copyable type");
+  static_assert(detail::times_said<detail::says::order, Said...> == 0,
+                "membar: a read-only load cannot have an order, because its data must not change: use load with a scope for "
+                "data that changes");
+  static_assert(detail::is_bytes<T>, "membar: the type of a read-only load must be trivially copyable");
   using detail::access_kind;
   if constexpr (detail::times_said<detail::says::order, Said...> == 0 && detail::is_bytes<T>) {
     if constexpr (detail::one_read_only_load<T>() || detail::times_said<detail::says::l2, Said...> != 0) {
@@ -86,39 +86,41 @@ template <class T, class... Said>
   }
 }
 
-/// A span that is read through the read-only path only. It is made on the host or the device, and passed to a kernel by value.
+/// A span that is read only through the read-only path. It can be created on the host or the device and is passed to a kernel
+/// by value.
 ///
-/// It gives no reference to an element, so nothing can be written through it, and the compiler can insert no ordinary load.
-/// `const T* __restrict__` asks the compiler for such loads, and the compiler may decline. This span always has them.
+/// It returns no references to elements, so nothing can be written through it and the compiler cannot insert an ordinary load.
+/// `const T* __restrict__` asks the compiler for such loads, but the compiler may decline. This span always uses them.
 /// Requires: `T` trivially copyable; global memory; no write to the elements while the kernel runs.
 template <class T>
 class read_only_span {
  public:
-  static_assert(!std::is_volatile_v<T>, "membar: what is volatile changes, and is not read-only");
-  static_assert(detail::is_bytes<T>, "membar: a read-only load moves the bytes of a trivially copyable type");
+  static_assert(!std::is_volatile_v<T>,
+                "membar: volatile data can change, so it cannot be read-only: pass a pointer without volatile");
+  static_assert(detail::is_bytes<T>, "membar: the type of a read-only load must be trivially copyable");
   using value_type = std::remove_cv_t<T>;
 
-  /// An empty span.
+  /// Creates an empty span.
   constexpr read_only_span() noexcept = default;
-  /// The `size` elements from `data`.
+  /// Creates a span of `size` elements starting at `data`.
   MEMBAR_HOST_DEVICE constexpr read_only_span(const value_type* data, std::size_t size) noexcept : data_(data), size_(size) {}
 
-  /// The element at `index`, which is below `size()`.
+  /// Returns the element at `index`, which must be below `size()`.
   [[nodiscard]] __device__ value_type operator[](std::size_t index) const noexcept { return load_read_only(data_ + index); }
-  /// The element at `index`, which is below `size()`, read with the hints of `load_read_only`.
+  /// Returns the element at `index`, which must be below `size()`, and reads it with the hints of `load_read_only`.
   template <class... Said>
   [[nodiscard]] __device__ value_type load(std::size_t index, Said... said) const noexcept {
     return load_read_only(data_ + index, said...);
   }
 
-  /// The number of elements.
+  /// Returns the number of elements.
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr std::size_t size() const noexcept { return size_; }
-  /// Whether there is no element.
+  /// Returns whether the span is empty.
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr bool empty() const noexcept { return size_ == 0; }
-  /// The address of the first element.
+  /// Returns the address of the first element.
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr const value_type* data() const noexcept { return data_; }
 
-  /// `count` elements from `first`; both must be in this span.
+  /// Returns `count` elements starting at `first`. Both must be within this span.
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr read_only_span subspan(std::size_t first, std::size_t count) const noexcept {
     return {data_ + first, count};
   }
@@ -133,19 +135,19 @@ read_only_span(const T*, std::size_t) -> read_only_span<T>;
 template <class T>
 read_only_span(T*, std::size_t) -> read_only_span<T>;
 
-/// For debugging: finds a write to a span between two points of a kernel.
+/// For debugging: detects a write to a span between two points of a kernel.
 ///
-/// Every thread of a block makes one at the beginning and asks `unchanged()` at the end. A thread watches its share of the
-/// bytes: it compares a fingerprint from the beginning with one from the end. It reads them neither from L1 nor through the
-/// read-only path. It does not find a write of an equal value, a write that is undone, or one outside the two readings.
-/// It reads the whole span twice per block.
+/// Every thread of a block creates one at the beginning of the interval and calls `unchanged()` at the end. Each thread checks
+/// its share of the bytes: it compares a fingerprint from the beginning with one from the end. It does not read the bytes from
+/// L1 or through the read-only path. It does not detect a write of an equal value, a write that is undone, or a write outside
+/// of the interval. It reads the whole span twice per block.
 template <class T>
 class read_only_watch {
  public:
-  /// Takes the fingerprint of this thread's share of `span`.
+  /// Computes the fingerprint of this thread's share of `span`.
   __device__ explicit read_only_watch(read_only_span<T> span) noexcept : span_(span), fingerprint_(fingerprint()) {}
 
-  /// Whether this thread's share of the span is as it was.
+  /// Returns whether this thread's share of the span is unchanged.
   [[nodiscard]] __device__ bool unchanged() const noexcept { return fingerprint() == fingerprint_; }
 
   /// Stops the kernel with an error if this thread's share of the span has changed.

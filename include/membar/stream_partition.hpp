@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Spreads streams over the physical synchronization domains, for programs without a local and a remote side.
+/// Distributes streams over the physical synchronization domains, for programs without a distinction between local and remote
+/// kernels.
 #pragma once
 
 #include <membar/launch_attribute.hpp>
@@ -10,21 +11,21 @@
 namespace membar {
 inline namespace v0_2 {
 
-/// The physical domain of the stream at `index`: streams take the domains in turn.
+/// Returns the physical domain of the stream at `index`. Streams are assigned to the domains in turn.
 [[nodiscard]] constexpr int partition_domain(std::size_t index, int domain_count) noexcept {
   return static_cast<int>(index % static_cast<std::size_t>(domain_count));
 }
 
-/// Maps both logical domains of each stream to one physical domain, and puts the streams' previous maps back when it is
-/// destroyed. Streams take the domains in turn.
+/// Maps both logical domains of each stream to one physical domain, and restores the streams' previous maps when it is
+/// destroyed. Streams are assigned to the domains in turn.
 ///
-/// Kernels in streams of different domains no longer wait for each other's writes. To exchange data while they run they need
-/// system scope; what stream order or events order is ordered as before. On a device with a single domain nothing changes.
-/// Errors: an invalid stream, or no device; every stream is then as it was. The streams must outlive the object.
+/// Kernels in streams of different domains no longer wait for each other's writes. If they exchange data while they run, they
+/// need system scope. The orders by streams and events do not change. On a device with a single domain, nothing changes.
+/// Errors: a stream is invalid, or there is no device; every stream is then unchanged. The streams must outlive the object.
 class stream_partition {
  public:
-  /// `count` streams starting at `streams`, which belong to the current device.
-  [[nodiscard("the maps are put back when this object is destroyed: give it a name")]] stream_partition(
+  /// Partitions `count` streams starting at `streams`, which must belong to the current device.
+  [[nodiscard("destroying this object restores the maps: give the object a name")]] stream_partition(
       const cudaStream_t* streams, std::size_t count)
       : stream_partition(sync_domain_count(), count) {
     while (size_ != count) {
@@ -38,9 +39,9 @@ class stream_partition {
     }
   }
 
-  /// The streams of an array, or of a `std::vector`, a `std::span` or what else has `data()` and `size()`.
+  /// Partitions the streams of an array, a `std::vector`, a `std::span` or another range with `data()` and `size()`.
   template <std::size_t Count>
-  [[nodiscard("the maps are put back when this object is destroyed: give it a name")]] explicit stream_partition(
+  [[nodiscard("destroying this object restores the maps: give the object a name")]] explicit stream_partition(
       const cudaStream_t (&streams)[Count])
       : stream_partition(streams, Count) {}
   template <class Streams>
@@ -48,7 +49,7 @@ class stream_partition {
       static_cast<const cudaStream_t*>(streams.data());
       static_cast<std::size_t>(streams.size());
     }
-  [[nodiscard("the maps are put back when this object is destroyed: give it a name")]] explicit stream_partition(
+  [[nodiscard("destroying this object restores the maps: give the object a name")]] explicit stream_partition(
       const Streams& streams)
       : stream_partition(streams.data(), static_cast<std::size_t>(streams.size())) {}
 
@@ -56,7 +57,7 @@ class stream_partition {
   stream_partition& operator=(const stream_partition&) = delete;
 
   ~stream_partition() {
-    // Last stream first, so that a stream that was passed twice gets the map it had at first.
+    // The last stream comes first, so that a stream that was passed twice gets back its original map.
     for (std::size_t i = size_; i != 0; --i) {
       const previous& last = previous_[i - 1];
       detail::report_failed_restore(cudaStreamSetAttribute(last.stream, cudaLaunchAttributeMemSyncDomainMap, &last.map));
@@ -64,10 +65,10 @@ class stream_partition {
     delete[] previous_;
   }
 
-  /// The physical domain of the stream at `index`.
+  /// Returns the physical domain of the stream at `index`.
   [[nodiscard]] int domain(std::size_t index) const noexcept { return partition_domain(index, domain_count_); }
 
-  /// Ends the partition without putting the previous maps back.
+  /// Ends the partition without restoring the previous maps.
   void keep() noexcept { size_ = 0; }
 
  private:
@@ -76,7 +77,8 @@ class stream_partition {
     cudaLaunchAttributeValue map;
   };
 
-  // Once this constructor is done the destructor runs even if the public one throws, and puts back what was set so far.
+  // Once this constructor has completed, the destructor runs even if the public one throws, and restores the maps that were
+  // changed so far.
   stream_partition(int domain_count, std::size_t streams) : domain_count_(domain_count), previous_(new previous[streams]) {}
 
   int domain_count_;

@@ -43,7 +43,7 @@ class sync_domain {
   cudaLaunchMemSyncDomain value_;
 };
 
-/// The physical domain of each logical domain. CUDA's default map is {0, 1} where the device has several domains.
+/// The physical domain of each logical domain. CUDA's default map is {0, 1} if the device has several domains.
 ///
 /// The members are `int`, so an id out of range is rejected instead of wrapping. On a device with a single domain both ids must
 /// be 0, so the default map is rejected there as well.
@@ -51,7 +51,7 @@ struct sync_domain_map {
   int default_ = 0;
   int remote = 1;
 
-  /// The physical domain that `domain` runs in under this map.
+  /// Returns the physical domain in which `domain` runs under this map.
   [[nodiscard]] constexpr int physical(sync_domain domain) const noexcept {
     return domain == sync_domain::remote ? remote : default_;
   }
@@ -59,15 +59,16 @@ struct sync_domain_map {
   friend constexpr bool operator==(const sync_domain_map&, const sync_domain_map&) noexcept = default;
 };
 
-/// A physical domain known at compile time. As a launch attribute it runs the kernel in domain `Id`, whatever the stream's is.
+/// A physical domain known at compile time. As a launch attribute, it runs the kernel in domain `Id`, regardless of the
+/// stream's domain.
 template <int Id>
 struct physical_domain {
-  static_assert(Id >= 0, "membar: a physical domain id counts from 0");
+  static_assert(Id >= 0, "membar: physical domain ids count from 0: use 0 or greater");
   static constexpr int id = Id;
 };
 
-/// The number of physical domains of `device`: 4 on compute capability 9.0, and 1 before it, where domains change nothing and
-/// the same code runs. Throws `error` if there is no such device.
+/// Returns the number of physical domains of `device`: 4 on compute capability 9.0, and 1 on older devices, where domains have
+/// no effect and the same code runs. Throws `error` if there is no such device.
 [[nodiscard]] inline int sync_domain_count(int device) {
   int count = 0;
   const cudaError_t status = cudaDeviceGetAttribute(&count, cudaDevAttrMemSyncDomainCount, device);
@@ -75,21 +76,23 @@ struct physical_domain {
     int devices = 0;
     static_cast<void>(cudaGetDeviceCount(&devices));
     static_cast<void>(cudaGetLastError());
-    throw error(status, "membar: there is no device %d (%s): this process sees %d, numbered from 0; pass an index below that",
-                device, cudaGetErrorString(status), devices);
+    throw error(
+        status,
+        "membar: there is no device %d (%s): this process sees %d devices, numbered from 0; pass an index below that number",
+        device, cudaGetErrorString(status), devices);
   }
   check(status);
   return count;
 }
 
-/// The number of physical domains of the calling thread's current device.
+/// Returns the number of physical domains of the calling thread's current device.
 [[nodiscard]] inline int sync_domain_count() {
   int device = 0;
-  check(cudaGetDevice(&device), "a working CUDA driver and device are needed");
+  check(cudaGetDevice(&device), "this call needs a working CUDA driver and device");
   return sync_domain_count(device);
 }
 
-/// Throws `error` unless 0 <= `id` < `domain_count`. `what` names the id in the message.
+/// Throws `error` unless 0 <= `id` < `domain_count`. `what` is the name of the id in the message.
 inline void validate_physical_domain(int id, int domain_count, const char* what = "the physical domain") {
   if (id < 0 || id >= domain_count) {
     throw error(cudaErrorInvalidValue,
@@ -100,23 +103,24 @@ inline void validate_physical_domain(int id, int domain_count, const char* what 
 
 /// Throws `error` unless both ids of `map` exist on a device with `domain_count` domains.
 inline void validate(const sync_domain_map& map, int domain_count) {
-  validate_physical_domain(map.default_, domain_count, "the physical domain that the map gives the default domain");
-  validate_physical_domain(map.remote, domain_count, "the physical domain that the map gives the remote domain");
+  validate_physical_domain(map.default_, domain_count, "the physical domain that the map assigns to the default domain");
+  validate_physical_domain(map.remote, domain_count, "the physical domain that the map assigns to the remote domain");
 }
 
 /// The id of a handle whose physical domain is known only at run time.
 inline constexpr int dynamic_domain = -1;
 
-/// A handle (a pointer, a span, an `atomic_ref`) that is used at device scope, and so only by kernels of one physical domain.
+/// A handle (a pointer, a span, an `atomic_ref`) that is used at device scope, and therefore only by kernels of one physical
+/// domain.
 ///
-/// `launch` rejects it in any other domain: at compile time if both `PhysicalId` and the launch's `physical_domain<N>` are known,
-/// else with an `error` when the launch's domain is known. Data shared across domains needs `thread_scope::system` and no
-/// binding. The check does not see raw pointers, handles inside structs without a `domain_of`, and node attributes changed after
-/// capture.
+/// `launch` rejects it in any other domain: at compile time if both `PhysicalId` and the launch's `physical_domain<N>` are
+/// known, and otherwise with an `error` once the launch's domain is known. Data that is shared across domains needs
+/// `thread_scope::system` and no binding. The check does not cover raw pointers, handles inside of structs without a
+/// `domain_of`, and node attributes that are changed after capture.
 template <class Handle, int PhysicalId = dynamic_domain>
 class domain_bound {
  public:
-  static_assert(PhysicalId >= 0, "membar: a physical domain id counts from 0");
+  static_assert(PhysicalId >= 0, "membar: physical domain ids count from 0: use 0 or greater");
 
   MEMBAR_HOST_DEVICE constexpr explicit domain_bound(Handle handle) noexcept : handle_(handle) {}
 
@@ -141,8 +145,9 @@ class domain_bound<Handle, dynamic_domain> {
   int domain_;
 };
 
-/// Tells `launch` which physical domain an argument is bound to. Specialise it for a struct that holds a `domain_bound`:
-/// `static_id` is the id or `dynamic_domain`, and `id(value)` the id at run time. A type without a specialisation is not bound.
+/// Tells `launch` to which physical domain an argument is bound. Specialise it for a struct that contains a `domain_bound`:
+/// `static_id` is the id or `dynamic_domain`, and `id(value)` returns the id at run time. A type without a specialisation is
+/// not bound.
 template <class T>
 struct domain_of {};
 
@@ -152,7 +157,7 @@ struct domain_of<domain_bound<Handle, PhysicalId>> {
   [[nodiscard]] static constexpr int id(const domain_bound<Handle, PhysicalId>& handle) noexcept { return handle.domain(); }
 };
 
-/// The rule that an argument's device scope is bound to one physical domain.
+/// Satisfied if an argument's device scope is bound to one physical domain.
 template <class T>
 concept bound_to_domain = requires(const T& value) {
   domain_of<T>::static_id;

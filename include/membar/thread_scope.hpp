@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Thread scope: which threads an atomic operation or a fence includes.
+/// Thread scopes, which say which threads an atomic operation or a fence includes.
 #pragma once
 
 #include <membar/base/config.hpp>
@@ -8,11 +8,11 @@
 namespace membar {
 inline namespace v0_2 {
 
-/// The set of threads, seen from the executing one, to which an operation's order and atomicity extend.
+/// The set of threads, relative to the executing thread, to which an operation's order and atomicity extend.
 ///
 /// Two operations synchronize only if each includes the other's thread in its scope. Memory synchronization domains narrow
-/// `device`: it includes threads of the same device whose kernels run in the same physical domain; across domains of one
-/// device only `system` synchronizes.
+/// `device`: it includes only threads of the same device whose kernels run in the same physical domain. Across domains of one
+/// device, only `system` synchronizes.
 ///
 /// PTX: `.cta`, `.cluster`, `.gpu`, `.sys`. `cluster` requires compute capability 9.0.
 /// The values are those of libcu++, so that `thread_scope(cuda::thread_scope_system)` is `system`. The operators `<` and `>`
@@ -26,24 +26,24 @@ enum class thread_scope {
 
 namespace detail {
 
-/// In place of a scope that a call or a type does not name.
+/// Replaces a scope that a call or a type does not name.
 inline constexpr thread_scope missing_scope = static_cast<thread_scope>(-1);
 
 template <thread_scope Scope>
 MEMBAR_HOST_DEVICE constexpr void require_scope() noexcept {
   static_assert(Scope != missing_scope,
-                "membar: the scope is missing, which says whose threads take part: name thread_scope::block, cluster, "
+                "membar: the scope is missing: it says which threads take part; name thread_scope::block, cluster, "
                 "device or system as a template argument");
 }
 
-/// A number that grows with the scope, 0 to 3.
+/// Returns a number that grows with the scope, 0 to 3.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr int width_of(thread_scope scope) noexcept {
   return scope == thread_scope::cluster ? 1 : scope == thread_scope::block ? 0 : 3 - static_cast<int>(scope);
 }
 
 }  // namespace detail
 
-/// Whether the first scope includes fewer threads than the second, and so on.
+/// Returns whether the first scope includes fewer threads than the second, and so on.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr bool operator<(thread_scope a, thread_scope b) noexcept {
   return detail::width_of(a) < detail::width_of(b);
 }
@@ -51,7 +51,7 @@ MEMBAR_HOST_DEVICE constexpr void require_scope() noexcept {
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr bool operator<=(thread_scope a, thread_scope b) noexcept { return !(b < a); }
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr bool operator>=(thread_scope a, thread_scope b) noexcept { return !(a < b); }
 
-/// The scope's name in membar's words: "block", "cluster", "device" or "system".
+/// Returns the scope's name in membar's terms: "block", "cluster", "device" or "system".
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr const char* name(thread_scope scope) noexcept {
   switch (scope) {
     case thread_scope::block:

@@ -8,7 +8,7 @@
 namespace membar {
 inline namespace v0_2 {
 
-/// A semantic version: an interface changes incompatibly only with `major` (or, while `major` is 0, with `minor`).
+/// A semantic version: interfaces change incompatibly only with `major` (or, while `major` is 0, with `minor`).
 struct version_number {
   int major;
   int minor;

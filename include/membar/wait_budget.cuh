@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Waits of a synchronization pattern, in kernels and on the host, for as long as a `wait_budget` lasts.
+/// The waits of synchronization patterns, in kernels and on the host, limited by a `wait_budget`.
 #pragma once
 
 #include <membar/base/config.hpp>
@@ -17,10 +17,10 @@ namespace membar {
 inline namespace v0_2 {
 namespace detail {
 
-/// The host's clock, read after yielding, because the awaited thread may need this processor.
+/// Returns the time of the host's clock, after yielding, because the awaited thread may need this processor.
 [[nodiscard]] MEMBAR_HOST inline unsigned long long host_clock_ns() noexcept {
 #if defined(__CUDACC_RTC__)
-  return 0;  // there is no host
+  return 0;  // there is no host in this pass
 #else
   static_cast<void>(sched_yield());
   timespec now{};
@@ -29,21 +29,22 @@ namespace detail {
 #endif
 }
 
-/// Ends a loop of polls when its budget is used up.
+/// Ends a polling loop when its budget is used up.
 class polling {
  public:
   static constexpr unsigned polls_per_look = 32;
 
   MEMBAR_HOST_DEVICE explicit polling(wait_budget budget) noexcept : budget_(budget.in_nanoseconds()) {}
 
-  /// Whether the budget is used up. Called after each failed poll; it reads the clock at every `polls_per_look`-th call.
+  /// Returns whether the budget is used up. Call it after each failed poll; it reads the clock at every `polls_per_look`-th
+  /// call.
   MEMBAR_CALLS_EITHER
   template <class Tag = void>
   [[nodiscard]] MEMBAR_HOST_DEVICE bool over() noexcept {
     return ++polls_ % polls_per_look == 0 && time_is_up();
   }
 
-  /// Whether the budget is used up, by the clock. The first call starts the clock.
+  /// Returns whether the budget is used up, according to the clock. The first call starts the time measurement.
   MEMBAR_CALLS_EITHER
   template <class Tag = void>
   [[nodiscard]] MEMBAR_HOST_DEVICE bool time_is_up() noexcept {
@@ -65,7 +66,7 @@ class polling {
   unsigned polls_ = 0;
 };
 
-/// Lets other warps run for about `nanoseconds`. On the host it does nothing.
+/// Lets other warps run for about `nanoseconds`. It does nothing on the host.
 MEMBAR_CALLS_EITHER
 template <class Tag = void>
 MEMBAR_HOST_DEVICE void pause([[maybe_unused]] unsigned nanoseconds) noexcept {
@@ -74,7 +75,7 @@ MEMBAR_HOST_DEVICE void pause([[maybe_unused]] unsigned nanoseconds) noexcept {
   }
 }
 
-/// Repeats `attempt` while it would have to wait and the budget lasts.
+/// Repeats `attempt` as long as it would have to wait and the budget lasts.
 MEMBAR_CALLS_EITHER
 template <class Attempt>
 MEMBAR_HOST_DEVICE wait_result wait_until(wait_budget budget, Attempt attempt) noexcept {
@@ -89,7 +90,7 @@ MEMBAR_HOST_DEVICE wait_result wait_until(wait_budget budget, Attempt attempt) n
   }
 }
 
-/// The bit of a counter that marks its side as closed. The other bits count, and no count reaches this bit.
+/// The bit of a counter that marks its side as closed. The other bits count, and the count never reaches this bit.
 inline constexpr unsigned long long closed_bit = 1ULL << 63;
 
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr bool is_power_of_two(int value) noexcept {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// How long a synchronization pattern may wait, and how a wait ends. No wait hangs.
+/// How long a synchronization pattern may wait, and the result of a wait. No wait hangs.
 #pragma once
 
 #include <membar/base/config.hpp>
@@ -8,15 +8,15 @@
 namespace membar {
 inline namespace v0_2 {
 
-/// How an operation of a pattern ended. Only `done` synchronizes, unless the operation says otherwise.
-enum class [[nodiscard("only done means that it happened: compare it")]] wait_result : unsigned char{
-    done,        ///< it happened
+/// The result of a pattern's operation. Only `done` synchronizes, unless the operation says otherwise.
+enum class [[nodiscard("only 'done' means that the awaited event happened: check the result")]] wait_result : unsigned char{
+    done,        ///< the operation succeeded
     would_wait,  ///< a `try_` operation would have to wait, and changed nothing
-    timed_out,   ///< the wait budget is used up
-    closed       ///< the object was closed: no such operation will happen again
+    timed_out,   ///< the wait budget was used up
+    closed       ///< the object was closed: the operation can never succeed again
 };
 
-/// The result's name: "done", "would_wait", "timed_out" or "closed".
+/// Returns the result's name: "done", "would_wait", "timed_out" or "closed".
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr const char* name(wait_result result) noexcept {
   switch (result) {
     case wait_result::done:
@@ -31,26 +31,27 @@ enum class [[nodiscard("only done means that it happened: compare it")]] wait_re
   return "unknown wait result";
 }
 
-/// The longest time that a wait may take. Every wait of a pattern has a budget: there is no default and no unlimited wait.
+/// The maximum time that a wait may take. Every wait of a pattern has a budget: there is no default and no unlimited wait.
 ///
-/// A wait polls a few dozen times before it first reads the clock, so a short wait costs no clock. The longest budget is 2^64 - 1
-/// nanoseconds, about 584 years: a larger count is reduced to that.
+/// A wait polls a few dozen times before it first reads the clock, so a short wait does not pay for clock reads. The longest
+/// budget is 2^64 - 1 nanoseconds, about 584 years; a larger count is reduced to that.
 class wait_budget {
  public:
-  /// A budget of `count` nanoseconds.
+  /// Returns a budget of `count` nanoseconds.
   [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr wait_budget nanoseconds(unsigned long long count) noexcept {
     return wait_budget(count);
   }
-  /// A budget of `count` microseconds.
+  /// Returns a budget of `count` microseconds.
   [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr wait_budget microseconds(unsigned long long count) noexcept {
     return wait_budget(product(count, 1000));
   }
-  /// A budget of `count` milliseconds.
+  /// Returns a budget of `count` milliseconds.
   [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr wait_budget milliseconds(unsigned long long count) noexcept {
     return wait_budget(product(count, 1'000'000));
   }
 
-  /// A budget as long as a duration of `std::chrono` or `cuda::std::chrono`, rounded down to nanoseconds; 0 for a negative one.
+  /// Constructs a budget from a duration of `std::chrono` or `cuda::std::chrono`, rounded down to nanoseconds; a negative
+  /// duration gives 0.
   MEMBAR_CALLS_EITHER
   template <class Duration>
     requires requires(const Duration& duration) {
@@ -61,7 +62,7 @@ class wait_budget {
   MEMBAR_HOST_DEVICE constexpr wait_budget(const Duration& duration) noexcept
       : nanoseconds_(in_nanoseconds(duration.count(), Duration::period::num, Duration::period::den)) {}
 
-  /// The budget in nanoseconds.
+  /// Returns the budget in nanoseconds.
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned long long in_nanoseconds() const noexcept { return nanoseconds_; }
 
  private:

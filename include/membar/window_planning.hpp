@@ -2,7 +2,7 @@
 /// @file
 /// Planning of access-policy windows for kernels that may run concurrently.
 ///
-/// A plan keeps the persisting bytes within the set-aside. Whether a window helps depends on the kernel: measure it.
+/// A plan keeps the persisting bytes within the set-aside. Whether a window helps depends on the kernel, so measure it.
 #pragma once
 
 #include <membar/access_policy_window.hpp>
@@ -14,24 +14,24 @@
 namespace membar {
 inline namespace v0_2 {
 
-/// A part of memory that a kernel reads again and again. `weight` compares regions: accesses per byte, in any unit.
+/// A part of memory that a kernel reads repeatedly. `weight` is used to compare regions: the accesses per byte, in any unit.
 struct hot_region {
   const void* start = nullptr;
   std::size_t bytes = 0;
   double weight = 1.0;
 };
 
-/// A kernel that may run at the same time as those of other streams; kernels of one stream run one after the other.
+/// A kernel that may run at the same time as kernels of other streams. Kernels of one stream run one after the other.
 struct planned_kernel {
   cudaStream_t stream = nullptr;
   std::vector<hot_region> regions{};
 };
 
-/// The window of the kernel with the same index; off where the kernel has no region.
+/// Returns the window of the kernel with the same index. It is off if the kernel has no region.
 struct planned_window {
   cudaStream_t stream = nullptr;
   access_policy_window window{};
-  /// The kernel's part of the set-aside, in bytes: window bytes times hit ratio do not exceed it.
+  /// The kernel's part of the set-aside, in bytes: its window bytes times its hit ratio do not exceed it.
   std::size_t share = 0;
 };
 
@@ -41,12 +41,12 @@ namespace detail {
 inline constexpr auto greater = [](auto a, auto b) { return a < b ? b : a; };
 inline constexpr auto lesser = [](auto a, auto b) { return b < a ? b : a; };
 
-/// The range of a kernel's window, because a launch has a single window. Neighbouring regions are merged if the gaps are at
-/// most an eighth of the range; of the ranges that remain, the one with the most accesses is chosen.
+/// Returns the range of a kernel's window, because a launch can have only one window. Neighbouring regions are merged if the
+/// gaps make up at most an eighth of the range; of the remaining ranges, the one with the most accesses is chosen.
 [[nodiscard]] inline hot_region chosen_region(std::vector<hot_region> regions, std::size_t max_window) {
   std::erase_if(regions, [](const hot_region& region) { return region.bytes == 0; });
   const auto address = [](const hot_region& region) { return reinterpret_cast<std::size_t>(region.start); };
-  for (std::size_t sorted = 1; sorted < regions.size(); ++sorted) {  // by address; there are few
+  for (std::size_t sorted = 1; sorted < regions.size(); ++sorted) {  // sorted by address; there are few regions
     for (std::size_t at = sorted; at != 0 && address(regions[at]) < address(regions[at - 1]); --at) {
       const hot_region earlier = regions[at];
       regions[at] = regions[at - 1];
@@ -77,7 +77,7 @@ inline constexpr auto lesser = [](auto a, auto b) { return b < a ? b : a; };
   return best;
 }
 
-/// Divides `total` among demands in proportion to demand times weight. What one demand does not use goes to the others.
+/// Divides `total` among demands in proportion to demand times weight. Parts that one demand does not use go to the others.
 [[nodiscard]] inline std::vector<std::size_t> divided(std::size_t total, std::span<const std::size_t> demands,
                                                       std::span<const double> weights) {
   std::vector<std::size_t> shares(demands.size(), 0);
@@ -118,12 +118,13 @@ inline constexpr auto lesser = [](auto a, auto b) { return b < a ? b : a; };
 
 }  // namespace detail
 
-/// Windows for kernels of several streams. The persisting bytes of the kernels that may run concurrently do not exceed the set-aside
-/// in `facts`.
+/// Returns windows for kernels of several streams. The persisting bytes of kernels that may run concurrently do not exceed the
+/// set-aside in `facts`.
 ///
-/// A kernel has one window. Regions close to each other are covered together, else the one with the most accesses is chosen; a
-/// region larger than the largest window is cut to it. The set-aside is divided in proportion to accesses. A region that kernels
-/// of several streams share is counted once. Errors: no set-aside, a weight that is negative or not a number.
+/// A kernel has one window. Regions close to each other are covered together; otherwise the one with the most accesses is
+/// chosen. A region larger than the largest window is truncated to it. The set-aside is divided in proportion to accesses. A
+/// region that kernels of several streams share counts once. Errors: there is no set-aside, or a weight is negative or not a
+/// number.
 [[nodiscard]] inline std::vector<planned_window> plan_windows(std::span<const planned_kernel> kernels, const l2_facts& facts) {
   struct claim {
     hot_region region;
@@ -137,7 +138,8 @@ inline constexpr auto lesser = [](auto a, auto b) { return b < a ? b : a; };
   for (const planned_kernel& kernel : kernels) {
     for (const hot_region& region : kernel.regions) {
       if (!(region.weight >= 0.0 && __builtin_isfinite(region.weight))) {
-        throw error(cudaErrorInvalidValue, "membar: the weight of a hot region is %g: use accesses per byte, 0 or more",
+        throw error(cudaErrorInvalidValue,
+                    "membar: the weight of a hot region is %g: use the number of accesses per byte, which is 0 or more",
                     region.weight);
       }
     }
@@ -163,7 +165,7 @@ inline constexpr auto lesser = [](auto a, auto b) { return b < a ? b : a; };
     }
   }
 
-  // Kernels of one stream never run concurrently, so their claims get the same share. A claim of several streams gets its own.
+  // Kernels of one stream never run concurrently, so their claims get the same share. A claim by several streams gets its own.
   std::vector<std::size_t> demands;
   std::vector<double> weights;
   for (std::size_t i = 0; i != claims.size(); ++i) {
@@ -188,7 +190,7 @@ inline constexpr auto lesser = [](auto a, auto b) { return b < a ? b : a; };
     result.stream = kernels[i].stream;
     if (claim_of[i] != none) {
       const claim& mine = claims[claim_of[i]];
-      if (shares[mine.group] != 0 || facts.set_aside == 0) {  // without a set-aside: the error of `window` says so
+      if (shares[mine.group] != 0 || facts.set_aside == 0) {  // without a set-aside, `window` throws the error
         result.window = l2_plan(facts).with_share(shares[mine.group]).window(mine.region.start, mine.region.bytes);
         result.share = detail::lesser(shares[mine.group], mine.region.bytes);
       }

@@ -82,8 +82,11 @@ struct answer {
 };
 
 /// The result of exploring a program, and its final states: the last `cells` 32-bit words of its memory.
-answer answer_of(const check::program& p, std::uint64_t from, int cells, bool merge, bool load_buffering = true) {
+answer answer_of(const check::program& p, std::uint64_t from, int cells, bool merge, bool load_buffering = true,
+                 bool unused_once = true) {
   answer a;
+  check::check_options options = merged(merge, load_buffering);
+  options.read_unused_once = unused_once;
   a.result = check::explore(
       p,
       [&](const check::final_memory& end) {
@@ -99,7 +102,7 @@ answer answer_of(const check::program& p, std::uint64_t from, int cells, bool me
         a.executions.push_back(identity(end.execution()));
         return std::string();
       },
-      merged(merge, load_buffering));
+      options);
   // An exploration that started over has reported other executions before; only the last ones count.
   a.executions.erase(a.executions.begin(), a.executions.end() - static_cast<std::ptrdiff_t>(a.result.counts.executions));
   return a;
@@ -383,6 +386,15 @@ TEST(check_merges_updates, and_sees_that_a_wait_for_another_bit_never_ends) {
   EXPECT_EQ(status_of("0x40000000"), check_status::hang);
 }
 
+TEST(check_merges_updates, and_compares_no_states_before_a_branch_on_a_hidden_result) {
+  const std::string announces = "red.release.gpu.global.add.u32 [x], 1;\n";
+  const std::string waits =
+      "atom.add.relaxed.gpu.global.u32 %r1, [y], 1;\nadd.s32 %r1, %r1, 1;\n"
+      "L: ld.acquire.gpu.global.u32 %r2, [x];\nsetp.lt.u32 %p1, %r2, %r1;\n@%p1 bra L;\nst.global.u32 [z], %r2;\n";
+  EXPECT_EQ(ptx_program({announces, waits}).explore().status, check_status::verified);
+  EXPECT_EQ(ptx_program({waits}).explore().status, check_status::hang);
+}
+
 TEST(check_merges_updates, which_reads_pass_over_on_random_programs) {
   drawn stream(4);
   tally t;
@@ -437,6 +449,87 @@ TEST(check_merges_updates, of_blocks_on_random_programs) {
   std::cout << "blocks: executions " << t.apart << ", merged " << t.merged << ", clean " << t.clean << ", found " << t.found
             << "\n";
   EXPECT_GT(t.clean, 350);
+  EXPECT_GT(t.apart, t.merged);
+}
+
+/// A wait of a thread: for a bit of x or y, or for a value that a register bounds, which may come from an update.
+std::string wait_of(drawn& stream, int number) {
+  const std::string label = "L" + std::to_string(number);
+  const std::string bound = "%r" + std::to_string(stream.below(4));
+  return label + ": ld." + stream.pick({"relaxed", "acquire"}) + ".gpu.global.u32 %r4, [" + stream.pick({"x", "y"}) + "];\n" +
+         stream.pick({"and.b32 %r5, %r4, 1;\nsetp.ne.u32 %p4, %r5, 0;\n", "and.b32 %r5, %r4, 6;\nsetp.ne.u32 %p4, %r5, 0;\n",
+                      "setp.gt.u32 %p4, %r4, " + bound + ";\n", "setp.ge.u32 %p4, %r4, " + bound + ";\n"}) +
+         "@!%p4 bra " + label + ";\n";
+}
+
+/// Loads x or y weakly; nothing uses the value.
+std::string unused_load(drawn& stream) {
+  return "setp.eq.u32 %p5, 1, 2;\nld.global.u32 %r8, [" + stream.pick({"x", "y"}) +
+         "];\nselp.u32 %r9, %r8, 7, %p5;\nst.global.u32 [z], %r9;\n";
+}
+
+TEST(check_reads_unused_values_once, unless_there_is_a_sequential_fence) {
+  const std::string load = "setp.eq.u32 %p5, 1, 2; ld.global.u32 %r8, [x]; selp.u32 %r9, %r8, 7, %p5; st.global.u32 [z], %r9;";
+  const std::string stores = "st.relaxed.gpu.global.u32 [x], 1; st.relaxed.gpu.global.u32 [x], 2;";
+  EXPECT_EQ(executions_of(ptx_program({load, stores}).get()), 1U);
+  EXPECT_EQ(executions_of(ptx_program({load, "fence.sc.gpu;" + stores}).get()), 3U);
+}
+
+TEST(check_reads_unused_values_once, and_finds_the_same_states) {
+  drawn stream(6);
+  std::size_t once = 0;
+  std::size_t each = 0;
+  int clean = 0;
+  for (int n = 0; n < 200; ++n) {
+    std::vector<std::string> bodies;
+    std::string text;
+    for (int thread = 0; thread < 3; ++thread) {
+      std::string body = stream.access(n % 8 == 0);
+      body += thread == 0 ? unused_load(stream) : "";
+      body += thread == 1 && n % 3 == 0 ? wait_of(stream, thread) : stream.access(n % 8 == 0);
+      bodies.push_back(body + drawn::result(thread));
+      text += body + "--\n";
+    }
+    ptx_program p(bodies);
+    const answer with = answer_of(p.get(), p.address("wide"), 12, n % 2 == 0, false);
+    const answer without = answer_of(p.get(), p.address("wide"), 12, n % 2 == 0, false, false);
+    ASSERT_EQ(with.result.status, without.result.status) << text << with.result.found.message;
+    ASSERT_TRUE(with.result.status != check_status::verified || with.states == without.states) << text;
+    const std::set<std::string> different(with.executions.begin(), with.executions.end());
+    ASSERT_EQ(different.size(), with.executions.size()) << "an execution is there twice\n" << text;
+    ASSERT_LE(with.executions.size(), without.executions.size()) << text;
+    once += with.executions.size();
+    each += without.executions.size();
+    clean += with.result.status == check_status::verified ? 1 : 0;
+  }
+  std::cout << "unused reads: executions " << each << ", with one source each " << once << ", clean " << clean << "\n";
+  EXPECT_GT(clean, 100);
+  EXPECT_LT(4 * once, 3 * each);
+}
+
+TEST(check_merges_updates, around_waits_on_random_programs) {
+  drawn stream(5);
+  tally t;
+  for (int n = 0; n < 300; ++n) {
+    std::vector<std::string> bodies;
+    std::string text;
+    for (int thread = 0; thread < 3; ++thread) {
+      const std::string first = stream.access(n % 8 == 0);
+      const std::string body = first + (thread == 0 ? stream.access(false) : wait_of(stream, thread));
+      bodies.push_back(body + drawn::result(thread));
+      text += body + "--\n";
+    }
+    ptx_program p(bodies);
+    check::program whole = p.get();
+    compare(whole, p.address("wide"), 12, text, t);
+    if (testing::Test::HasFailure()) {
+      return;
+    }
+  }
+  std::cout << "waits: executions " << t.apart << ", merged " << t.merged << ", clean " << t.clean << ", found " << t.found
+            << "\n";
+  EXPECT_GT(t.clean, 50);
+  EXPECT_GT(t.found, 50);
   EXPECT_GT(t.apart, t.merged);
 }
 

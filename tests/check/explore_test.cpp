@@ -416,6 +416,9 @@ TEST(check_finds, a_read_of_shared_memory_that_nothing_was_written_to) {
   const std::string declare = ".shared .align 4 .b8 s[4];";
   EXPECT_EQ(ptx_program({declare + "ld.shared.u32 %r0, [s];"}).explore().status, check_status::uninitialised);
   EXPECT_EQ(ptx_program({declare + "st.shared.u32 [s], 1; ld.shared.u32 %r0, [s];"}).explore().status, check_status::verified);
+  const check::check_result half = ptx_program({declare + "st.shared.u16 [s], 1; ld.shared.u32 %r0, [s];"}).explore();
+  EXPECT_EQ(half.status, check_status::uninitialised);
+  EXPECT_EQ(half.found.message, "thread 0 may read s+2 of block 0 before anything is written to it");
 }
 
 TEST(check_finds, that_a_strong_vector_may_be_torn) {

@@ -223,8 +223,8 @@ TEST(check_host_threads, have_errors_with_line_and_column) {
             "4:1: 'after none': no launch above is of that kernel or stream, and no host thread");
   EXPECT_EQ(error("host k0 { load x }").substr(0, 49), "4:1: 'k0' names a host thread and something else:");
   EXPECT_EQ(error("host h { load x }\nhost h { load x }").substr(0, 48), "5:1: 'h' names a host thread and something else:");
-  EXPECT_EQ(error("host h { load own }").substr(0, 70),
-            "4:15: 'own' is a variable that each device has a copy of, and the host");
+  EXPECT_EQ(error("host h { load own }").substr(0, 77),
+            "4:15: 'own' is a variable of which each device has its own copy, and the host");
   EXPECT_EQ(error("host h { load all; load x[1] }"), "no error");
   EXPECT_EQ(error_of("memory b u8\nlaunch k0 args b b\nhost h { add b 1 }\n", ptx).substr(0, 36),
             "4:14: 'add' cannot be applied to u8:");

@@ -317,6 +317,39 @@ TEST(check_repairs, put_a_barrier_before_one_thread_raises_a_flag_for_its_block)
   }));
 }
 
+TEST(check_repairs, put_a_barrier_before_the_flag_where_thread_0_passes_on_data_as_well) {
+  const std::string mine = "mov.u32 %r0, %tid.x; mul.wide.u32 %rd0, %r0, 4; mov.u64 %rd1, wide; add.u64 %rd1, %rd1, %rd0; ";
+  const ptx_program p(
+      {mine + "st.global.u32 [%rd1], 7; setp.ne.u32 %p0, %r0, 0; @%p0 bra E; st.release.gpu.global.u32 [y], 1; E:",
+       mine + "setp.ne.u32 %p1, %r0, 0; @%p1 bra B; " + wait_for("acquire.gpu", "y") +
+           "B: bar.sync 0; ld.global.u32 %r1, [%rd1]; red.relaxed.gpu.global.add.u32 [z], %r1;"},
+      2);
+  const check::repair_result r = repairs(p);
+  ASSERT_FALSE(r.repairs.empty());
+  EXPECT_EQ(r.tried, 1);
+  ASSERT_EQ(r.repairs.front().edits.size(), 1U);
+  EXPECT_TRUE(is_barrier_after(p.get(), r.repairs.front().edits[0], kind::block_barrier, "st.global.u32"));
+}
+
+TEST(check_repairs, put_a_barrier_alone_where_a_third_block_passes_the_flag_on) {
+  const ptx_program p({"mov.u32 %r0, %tid.x; setp.eq.u32 %p0, %r0, 0; @!%p0 st.global.u32 [z], 7; @!%p0 bra E; "
+                       "st.release.gpu.global.u32 [y], 1; E:",
+                       "mov.u32 %r0, %tid.x; setp.ne.u32 %p1, %r0, 0; @%p1 bra E; " + wait_for("acquire.gpu", "y") +
+                           "st.release.gpu.global.u32 [x], 1; E:",
+                       wait_for("acquire.gpu", "x") + "ld.global.u32 %r1, [z]; red.relaxed.gpu.global.add.u32 [wide], %r1;"},
+                      2);
+  const auto adds_sevens = [&](const check::final_memory& m) {
+    return m.value(p.address("wide"), 4) == 14 ? std::string() : std::string("wide is not 14");
+  };
+  const check::repair_result r = repairs(p, adds_sevens);
+  ASSERT_FALSE(r.repairs.empty());
+  EXPECT_EQ(r.tried, 1);
+  for (const check::repair& one : r.repairs) {
+    ASSERT_EQ(one.edits.size(), 1U);
+    EXPECT_EQ(one.barriers, 1);
+  }
+}
+
 TEST(check_repairs, end_when_the_time_is_over_and_say_so) {
   const ptx_program p = volatile_flag();
   check::repair_options options;

@@ -52,6 +52,10 @@ FOR_BLOCK = kernel("for_block", "df", "mov.u32 %r1, %tid.x;\nmul.wide.u32 %rd3, 
                                       "st.global.f32 [%rd3], 0f3FC00000;\nsetp.ne.u32 %p1, %r1, 0;\n@%p1 bra E;\n.loc 1 3 3\n"
                                       "st.release.gpu.global.u32 [%rd2], 1;\nE:\n")
 LAST = kernel("last", "dfo", WAIT.format("acquire").replace("[%rd1]", "[%rd1+4]"))
+# Thread 0 waits for its block, whose threads each read what a thread of the other block has written.
+BLOCK_READS = kernel("block_reads", "df", "mov.u32 %r2, %tid.x;\nmul.wide.u32 %rd3, %r2, 4;\nadd.u64 %rd3, %rd3, %rd1;\nsetp.ne.u32 %p2, %r2, 0;\n@%p2 bra B;\n"
+                     ".loc 1 7 10\nL: ld.acquire.gpu.global.u32 %r1, [%rd2];\n.loc 1 7 3\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 bra L;\nB: bar.sync 0;\n"
+                     ".loc 1 9 3\nld.global.f32 %f1, [%rd3];\n")
 COPY = kernel("copy", "dfo", ".shared .align 16 .b8 tile[16];\nmov.u32 %r1, tile;\n.loc 1 3 3\nst.shared.f32 [tile], 0f00000000;\n.loc 1 2 3\ncp.async.ca.shared.global [%r1], [%rd1+16], 16;\n"
                              ".loc 1 9 3\nld.shared.f32 %f1, [tile];\nst.global.f32 [%rd3], %f1;\n")
 BUSY = kernel("busy", "d", "mov.u32 %r2, 0;\nL: .loc 1 7 3\natom.relaxed.gpu.global.add.u32 %r1, [%rd1], 1;\nadd.u32 %r2, %r2, 1;\n"
@@ -59,7 +63,7 @@ BUSY = kernel("busy", "d", "mov.u32 %r2, 0;\nL: .loc 1 7 3\natom.relaxed.gpu.glo
 SIGNED = kernel("signed", "d", ".loc 1 9 3\nld.global.u32 %r1, [%rd1];\nadd.u64 %rd1, %rd1, 64;\nst.global.u32 [%rd1], %r1;\n")
 STRUCTURE = (".visible .entry structure(.param .align 8 .b8 s[16])\n{\n.reg .b32 %r<4>; .reg .b64 %rd<4>;\nld.param.u64 %rd1, [s];\n"
              "ld.param.u32 %r1, [s+8];\nld.param.u32 %r2, [s+12];\nst.global.u32 [%rd1], %r1;\nst.global.u32 [%rd1+4], %r2;\nret;\n}\n")
-MODULE = HEAD + SEND + RECEIVE + ACQUIRE + FENCED + STRONG + LOOK + BEFORE + ROLES + FOR_BLOCK + LAST + COPY + BUSY + SIGNED + STRUCTURE + FILES
+MODULE = HEAD + SEND + RECEIVE + ACQUIRE + FENCED + STRONG + LOOK + BEFORE + ROLES + FOR_BLOCK + LAST + BLOCK_READS + COPY + BUSY + SIGNED + STRUCTURE + FILES
 MEMORY = "source flags.ptx\nmemory data f32[8]\nmemory flag u32\nmemory out f32\n"
 
 # (launches, what is shown)
@@ -100,6 +104,9 @@ the first has device scope, but the threads are on devices 0 and 1; only system 
     # The block lacks a barrier.
     ("launch for_block block 2 args data flag\nlaunch last args data flag out\n",
      "  flags.cu:3 writes flag for the block, and no barrier orders flags.cu:2 in the other threads before it\n"),
+    # the flag is what passes data on, not the datum of thread 0
+    ("launch for_block block 2 args data flag\nlaunch block_reads block 2 args data flag\n",
+     "both are weak\n  flags.cu:3 writes flag for the block, and no barrier orders flags.cu:2 in the other threads before it\n  thread 1 "),
     # a copy: both of its sides
     ("launch copy args data flag out\n", """\
 s.scenario	race	0 executions, 0 blocked, 0.00 s; flags.cu:9 and flags.cu:2

@@ -91,6 +91,17 @@ TEST(unknown_values, let_a_write_change_a_read_once) {
       8U);
 }
 
+TEST(unknown_values, come_from_lanes_that_do_not_take_part_in_a_shuffle) {
+  const std::string from_lane_1 = "mov.u32 %r1, 5; shfl.sync.idx.b32 %r2|%p0, %r1, 1, 31, -1; ";
+  ptx_program p({from_lane_1 + "st.global.u32 [x], %r2; st.global.u32 [y], 1;"});
+  const check::check_result r = p.explore([&](const check::final_memory& end) {
+    return end.is_unknown(p.address("x"), 4) && end.value(p.address("y"), 4) == 1 ? std::string() : std::string("wrong");
+  });
+  EXPECT_EQ(r.status, check::check_status::verified) << r.found.message;
+  EXPECT_EQ(run({from_lane_1 + "setp.eq.u32 %p1, %r2, 7; @%p1 trap;"}).status, check::check_status::violated);
+  EXPECT_EQ(run({from_lane_1 + "cvt.u64.u32 %rd0, %r2; ld.global.u32 %r3, [%rd0];"}).status, check::check_status::gave_up);
+}
+
 TEST(unknown_values, end_a_loop_after_any_round) {
   const check::check_result r = run({"L: " + product + "setp.eq.u32 %p1, %r1, 0; @%p1 bra L; st.global.u32 [x], 1;"});
   EXPECT_EQ(r.status, check::check_status::verified) << r.found.message;
@@ -100,7 +111,7 @@ TEST(unknown_values, of_an_address_or_a_comparison_are_given_up) {
   const auto gives_up = [](const std::string& body, const std::string& word) {
     const check::check_result r = run({body});
     EXPECT_EQ(r.status, check::check_status::gave_up) << body;
-    EXPECT_NE(r.found.message.find("an unknown value decides what '" + word), std::string::npos) << r.found.message;
+    EXPECT_NE(r.found.message.find("an unknown value determines what '" + word), std::string::npos) << r.found.message;
   };
   gives_up(product + "cvt.u64.u32 %rd1, %r1; ld.global.u32 %r2, [%rd1];", "ld.global.u32");
   gives_up(product + "cvt.u64.u32 %rd1, %r1; st.global.u32 [%rd1], 1;", "st.global.u32");

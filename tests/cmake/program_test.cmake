@@ -2,16 +2,20 @@
 # Tests and examples that are programs. Tests that need a GPU use it exclusively: all of them hold one lock.
 
 # How code is compiled that tests use for seconds: g++ generates it with -Og in half the time that -O1 needs. What searches for longer is
-# optimized, with vector instructions for the clocks of its threads. g++ takes an eighth less time for large units if it looks for memory to use
-# again only when it has taken 1 GB. Version 12 warns of std::string's own code if it optimizes little.
+# optimized, with vector instructions for the clocks of its threads. What runs for milliseconds is not optimized: that takes a third less time than
+# -O1. g++ takes an eighth less time for large units if it looks for memory to use again only when it has taken 1 GB. Version 12 warns of
+# std::string's own code if it optimizes little.
 set(membar_large_units)
 set(membar_quick_options)
+set(membar_brief_options)
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang$")
   set(membar_quick_options -O1)
+  set(membar_brief_options -O0)
 endif()
 set(membar_search_options ${membar_quick_options})
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   set(membar_large_units --param=ggc-min-heapsize=1000000)
+  set(membar_brief_options -O0 ${membar_large_units})
   set(membar_quick_options -Og -Wno-array-bounds -Wno-stringop-overflow ${membar_large_units})
   set(membar_search_options -O1 -ftree-loop-vectorize -Wno-array-bounds -Wno-stringop-overflow ${membar_large_units})
 endif()
@@ -55,9 +59,16 @@ function(membar_add_skipped_test name)
   set_tests_properties(${name} PROPERTIES LABELS "${arg_LABEL}" SKIP_REGULAR_EXPRESSION "^SKIPPED: ")
 endfunction()
 
-# membar_use_precompiled_headers(<target>): GoogleTest and large standard headers are read once for all test programs in plain C++.
-function(membar_use_precompiled_headers target)
-  target_precompile_headers(${target} REUSE_FROM membar_test_common)
+# membar_compile_test_program(<target> [SEARCHES]): how a test program in plain C++ is compiled. A target that SEARCHES is optimized, unless
+# everything is tested: then all are. GoogleTest and large standard headers are read once for all programs of each kind.
+function(membar_compile_test_program target)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "SEARCHES" "" "")
+  if(arg_SEARCHES AND NOT MEMBAR_TEST_FULL)
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:${membar_search_options}>)
+    target_precompile_headers(${target} REUSE_FROM membar_search_common)
+  else()
+    target_precompile_headers(${target} REUSE_FROM membar_test_common)
+  endif()
 endfunction()
 
 # membar_one_unit(<result> <file.cu>...): a source that includes the files, as most of the time goes into the headers that they share.
@@ -68,11 +79,11 @@ function(membar_one_unit result)
   file(CONFIGURE OUTPUT ${result} CONTENT "${text}" @ONLY)
 endfunction()
 
-# membar_add_unit_test(<name> <source.cpp>... [ONE_UNIT] [RECORDED [READS <file>...]]): a GoogleTest program of the host. Each TEST is a test
-# of the label `unit`, or of <label>. With ONE_UNIT the sources are compiled together. With RECORDED a build step runs all tests, again only
-# after the program or one of the files that it READS has changed, and the tests read what it recorded.
+# membar_add_unit_test(<name> <source.cpp>... [ONE_UNIT] [SEARCHES] [RECORDED [READS <file>...]]): a GoogleTest program of the host. Each TEST
+# is a test of the label `unit`, or of <label>. With ONE_UNIT the sources are compiled together; with SEARCHES they are optimized. With RECORDED
+# a build step runs all tests, again only after the program or one of the files that it READS has changed, and the tests read what it recorded.
 function(membar_add_unit_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "ONE_UNIT;RECORDED" "LABEL" "READS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "ONE_UNIT;RECORDED;SEARCHES" "LABEL" "READS")
   if(NOT arg_LABEL)
     set(arg_LABEL unit)
   endif()
@@ -80,7 +91,11 @@ function(membar_add_unit_test name)
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/tools)
   target_link_libraries(${name} PRIVATE membar::membar membar_warnings)
   set_target_properties(${name} PROPERTIES UNITY_BUILD ${arg_ONE_UNIT} UNITY_BUILD_BATCH_SIZE 0)
-  membar_use_precompiled_headers(${name})
+  set(searches)
+  if(arg_SEARCHES)
+    set(searches SEARCHES)
+  endif()
+  membar_compile_test_program(${name} ${searches})
   if(NOT arg_RECORDED)
     target_link_libraries(${name} PRIVATE GTest::gtest_main)
     membar_need_for_kind(${arg_LABEL} ${name})

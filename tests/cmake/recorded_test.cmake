@@ -70,6 +70,22 @@ function(_membar_add_recording_target kind)
   membar_need_for_kind(${kind} membar_results_${folder})
 endfunction()
 
+# membar_record_unittests(<kind>.<group> LABEL <kind> SCRIPT <script> RULES <class>... [ENVIRONMENT <variable>=<value>...] [DEPENDS <file>...]):
+# such a build step for the classes of a test script in Python, and a test <kind>.<group>.<class in lower case> for each.
+function(membar_record_unittests group)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL;SCRIPT" "RULES;ENVIRONMENT;DEPENDS")
+  cmake_path(ABSOLUTE_PATH arg_SCRIPT)
+  set(results ${CMAKE_CURRENT_BINARY_DIR}/${group}_results)
+  set(runner ${PROJECT_SOURCE_DIR}/tests/cmake/record_unittests.py)
+  membar_record(${CMAKE_CURRENT_BINARY_DIR}/results/${group}.txt LABEL ${arg_LABEL}
+    COMMAND ${CMAKE_COMMAND} -E env PYTHONDONTWRITEBYTECODE=1 ${arg_ENVIRONMENT} ${Python3_EXECUTABLE} ${runner} ${results} ${arg_SCRIPT} ${arg_RULES}
+    DEPENDS ${runner} ${arg_SCRIPT} ${arg_DEPENDS})
+  foreach(rule IN LISTS arg_RULES)
+    string(TOLOWER ${rule} rule)
+    membar_read_result(${group}.${rule} LABEL ${arg_LABEL} ${results}/${rule}.txt)
+  endforeach()
+endfunction()
+
 # membar_add_result_test(<name> LABEL <kind> COMMAND <command>... [DEPENDS <file>...]): such a build step and its test.
 function(membar_add_result_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL" "COMMAND;DEPENDS")

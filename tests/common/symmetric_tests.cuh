@@ -621,20 +621,20 @@ TEST_P(symmetric_pes, wait_that_times_out_traps_and_names_pe_and_signal_or_who_i
     });
   };
   EXPECT_EXIT(trapped(), ::testing::ExitedWithCode(3),
-              "membar: PE 0 waited 2000000 ns for the signal at 0x[0-9a-f]+ to be equal to 42, and saw 0");
+              "membar: PE 0 waited 2000000 ns for the signal at 0x[0-9a-f]+ to be equal to 42, but it is 0");
   const auto alone = [&] {
     wait_until_trapped(devices(), [](heap<peer_backend>& heap) {
       membar::launch(launch_config{1, 32}, meet_and_trap, heap.allocate_barrier().on(pe(0)));
     });
   };
   EXPECT_EXIT(alone(), ::testing::ExitedWithCode(3),
-              "membar: PE 0 waited 2000000 ns at a barrier for PE 1, whose word at 0x[0-9a-f]+ must be at least 1, and saw 0");
+              "membar: PE 0 waited 2000000 ns at a barrier for PE 1, whose word at 0x[0-9a-f]+ must be at least 1, but is 0");
 }
 TEST_P(symmetric_pes, packed_message_that_never_comes_traps_and_names_pe_and_box) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   // One line: lanes whose words have arrived print nothing.
   constexpr auto printed =
-      "^membar: PE 0 waited 2000000 ns for the packed message at 0x[0-9a-f]+ to be equal to 42, and saw 41: [^\n]*\n"
+      "^membar: PE 0 waited 2000000 ns for the packed message at 0x[0-9a-f]+ to be equal to 42, but it is 41: [^\n]*\n"
       "the kernel ended with";
   EXPECT_EXIT(take_packed_until_trapped<packed_payload>(devices()), ::testing::ExitedWithCode(3), printed);
   EXPECT_EXIT(take_packed_until_trapped<long_packed_payload>(devices()), ::testing::ExitedWithCode(3), printed);

@@ -118,30 +118,30 @@ __global__ void mbarriers_before_hopper(int* out) {
   [[maybe_unused]] __shared__ mbarrier<thread_scope::block> own;
   [[maybe_unused]] __shared__ mbarrier<thread_scope::cluster> wide;
   const mbarrier_token token = own.arrive(release);
-  // expect: on this architecture an mbarrier has arrive(release)
+  // expect: on this architecture an mbarrier supports only arrive(release),
   REFUSED(a_relaxed_arrival_requires_sm_90, own.arrive(relaxed));
   own.arrive_no_complete(1);
-  // expect: on this architecture an mbarrier has arrive(release)
+  // expect: on this architecture an mbarrier supports only arrive(release),
   REFUSED(a_counted_arrival_requires_sm_90, own.arrive(release, 2));
   own.arrive_drop(release);
-  // expect: on this architecture an mbarrier has arrive(release)
+  // expect: on this architecture an mbarrier supports only arrive(release),
   REFUSED(an_arrival_at_cluster_scope_requires_sm_90, wide.arrive(release));
   out[0] = own.test_wait(token, acquire);
-  // expect: on this architecture an mbarrier has arrive(release)
+  // expect: on this architecture an mbarrier supports only arrive(release),
   REFUSED(an_expecting_arrival_requires_sm_90, own.arrive_expect(16, release));
   out[1] = own.test_wait_parity(0, acquire);
-  // expect: on this architecture an mbarrier has arrive(release)
+  // expect: on this architecture an mbarrier supports only arrive(release),
   REFUSED(expected_bytes_require_sm_90, own.expect(16));
   out[2] = own.wait(token, acquire, wait_budget::milliseconds(1)) == wait_result::done;
-  // expect: on this architecture an mbarrier has arrive(release)
+  // expect: on this architecture an mbarrier supports only arrive(release),
   REFUSED(completed_bytes_require_sm_90, own.complete(16));
-  // expect: on this architecture an mbarrier has arrive(release)
+  // expect: on this architecture an mbarrier supports only arrive(release),
   REFUSED(a_relaxed_test_requires_sm_90, out[3] = own.test_wait(token, relaxed));
-  // expect: on this architecture an mbarrier has arrive(release)
+  // expect: on this architecture an mbarrier supports only arrive(release),
   REFUSED(a_try_requires_sm_90, out[3] = own.try_wait(token, acquire));
-  // expect: on this architecture an mbarrier has arrive(release)
+  // expect: on this architecture an mbarrier supports only arrive(release),
   REFUSED(a_try_by_parity_requires_sm_90, out[3] = own.try_wait_parity(0, acquire));
-  // expect: on this architecture an mbarrier has arrive(release)
+  // expect: on this architecture an mbarrier supports only arrive(release),
   REFUSED(another_blocks_mbarrier_requires_sm_90, out[3] = static_cast<int>(wide.in_block(1).address()));
 }
 

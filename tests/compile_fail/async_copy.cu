@@ -18,17 +18,17 @@ __global__ void copies(const unsigned* numbers, const short* small, const double
   [[maybe_unused]] __shared__ mbarrier<thread_scope::block> own;
   [[maybe_unused]] __shared__ mbarrier<thread_scope::cluster> far;
   auto* const to = reinterpret_cast<unsigned*>(stage);
-  // expect: an asynchronous copy takes a trivially copyable type of 4, 8 or 16 bytes
+  // expect: an asynchronous copy needs a trivially copyable type of 4, 8 or 16 bytes
   REFUSED(an_asynchronous_copy_has_4_8_or_16_bytes, async_commit(async_copy(reinterpret_cast<short*>(stage), small)));
   async_commit(async_copy(to, numbers));
-  // expect: an asynchronous copy takes a trivially copyable type of 4, 8 or 16 bytes that is aligned to its size
+  // expect: an asynchronous copy needs a trivially copyable type of 4, 8 or 16 bytes that is aligned to its size
   REFUSED(an_asynchronous_copy_is_aligned_to_its_size, async_commit(async_copy(reinterpret_cast<loose*>(stage), quads)));
   async_commit(async_copy(stage, words));
-  // expect: an asynchronous copy past L1 takes a type of 16 bytes
+  // expect: an asynchronous copy that bypasses L1 needs a 16-byte type: use
   REFUSED(a_copy_past_l1_has_16_bytes,
           async_commit(async_copy<async_caching::l2_only>(reinterpret_cast<double*>(stage), wide)));
   async_commit(async_copy<async_caching::l2_only>(stage, words));
-  // expect: an asynchronous copy past L1 takes a type of 16 bytes
+  // expect: an asynchronous copy that bypasses L1 needs a 16-byte type: use
   REFUSED(a_part_past_l1_is_of_16_bytes, async_commit(async_copy_first<async_caching::l2_only>(to, numbers, 4)));
   async_commit(async_copy_first<async_caching::l2_only>(stage, words, 4) + async_copy_first(to, numbers, 0));
   // expect: no instance of function template "membar::v0_2::async_commit" matches
@@ -46,15 +46,15 @@ __global__ void copies(const unsigned* numbers, const short* small, const double
   // expect: no instance of function template "membar::v0_2::async_store" matches
   REFUSED(a_remote_store_completes_at_cluster_scope, static_cast<void>(async_store(to, 1U, 2U, own)));
   static_cast<void>(async_store(to, 1U, 2U, far));
-  // expect: an asynchronous store takes a trivially copyable type of 4, 8 or 16 bytes
+  // expect: an asynchronous store needs a trivially copyable type of 4, 8 or 16 bytes
   REFUSED(a_remote_store_has_no_short,
           static_cast<void>(async_store(reinterpret_cast<short*>(stage), 1U, static_cast<short>(2), far)));
   static_cast<void>(async_store(stage, 1U, uint4{}, far));
-  // expect: no asynchronous reduction has this operation on this type
+  // expect: asynchronous reductions do not support this operation on this
   REFUSED(a_remote_reduction_has_no_float,
           static_cast<void>(async_reduce<async_operation::add>(reinterpret_cast<float*>(stage), 1U, 2.0F, far)));
   static_cast<void>(async_reduce<async_operation::add>(to, 1U, 2U, far));
-  // expect: no asynchronous reduction has this operation on this type
+  // expect: asynchronous reductions do not support this operation on this
   REFUSED(a_remote_reduction_of_8_bytes_only_adds,
           static_cast<void>(async_reduce<async_operation::min>(reinterpret_cast<long long*>(stage), 1U, 2LL, far)));
   static_cast<void>(async_reduce<async_operation::add>(reinterpret_cast<long long*>(stage), 1U, 2LL, far));
@@ -65,17 +65,17 @@ __global__ void copies(const unsigned* numbers, const short* small, const double
   REFUSED(an_asynchronous_reduction_that_releases_requires_sm_100,
           (async_reduce_release<async_operation::add, thread_scope::system>(global, 1U, mmio)));
   atomic_ref<unsigned, thread_scope::system>(*global).add(1U, release);
-  // expect: an asynchronous operation on global memory takes release, or mmio, which also releases
+  // expect: an asynchronous operation on global memory needs the order release, or mmio, which also
   REFUSED(an_asynchronous_store_to_global_memory_releases, async_store_release<thread_scope::device>(global, 1U, relaxed));
-  // expect: an asynchronous operation on global memory has device or system scope, and system scope with mmio
+  // expect: an asynchronous operation on global memory needs device or system scope, and mmio needs system
   REFUSED(an_asynchronous_store_that_releases_has_no_block_scope,
           async_store_release<thread_scope::block>(global, 1U, release));
-  // expect: an asynchronous operation on global memory has device or system scope, and system scope with mmio
+  // expect: an asynchronous operation on global memory needs device or system scope, and mmio needs system
   REFUSED(mmio_has_system_scope, (async_reduce_release<async_operation::add, thread_scope::device>(global, 1U, mmio)));
-  // expect: an asynchronous store to global memory takes a trivially copyable type of 2, 4 or 8 bytes
+  // expect: an asynchronous store to global memory needs a trivially copyable type of 2, 4 or 8 bytes
   REFUSED(an_asynchronous_store_that_releases_has_no_16_bytes,
           async_store_release<thread_scope::device>(stage, uint4{}, release));
-  // expect: no asynchronous reduction has this operation on this type
+  // expect: asynchronous reductions do not support this operation on this
   REFUSED(an_asynchronous_reduction_in_global_memory_has_no_float,
           (async_reduce_release<async_operation::add, thread_scope::device>(reinterpret_cast<float*>(global), 1.0F, release)));
   // expect: bulk_zero requires compute capability 10.0

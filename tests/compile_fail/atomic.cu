@@ -11,37 +11,37 @@ using namespace membar;
 __global__ void orders(int* object, int* result) {
   const atomic_ref<int, thread_scope::device> n(*object);
   int expected = 0;
-  // expect: a load takes relaxed, acquire or seq_cst: it has nothing to release
+  // expect: a load cannot release, because it writes nothing: use relaxed,
   REFUSED(a_load_releases_nothing, *result = n.load(release));
   *result = n.load(acquire);
-  // expect: a load takes relaxed, acquire or seq_cst: it has nothing to release
+  // expect: a load cannot release, because it writes nothing: use relaxed,
   REFUSED(a_load_is_not_acq_rel, *result = n.load(acq_rel));
   *result = n.load(seq_cst);
-  // expect: a store takes relaxed, release or seq_cst: it has nothing to acquire
+  // expect: a store cannot acquire, because it reads nothing: use relaxed,
   REFUSED(a_store_acquires_nothing, n.store(1, acquire));
   n.store(1, release);
-  // expect: a store takes relaxed, release or seq_cst: it has nothing to acquire
+  // expect: a store cannot acquire, because it reads nothing: use relaxed,
   REFUSED(a_store_is_not_acq_rel, n.store(1, acq_rel));
   n.store(1, seq_cst);
-  // expect: a compare_exchange that fails takes relaxed, acquire or
+  // expect: the failure order of compare_exchange must be relaxed, acquire
   REFUSED(a_failed_compare_exchange_releases_nothing, n.compare_exchange(expected, 1, acq_rel, release));
   n.compare_exchange(expected, 1, acq_rel, acquire);
   // expect: membar: an atomic operation needs an order
   REFUSED(an_order_is_always_given, n.fetch_add(1));
   n.fetch_add(1, relaxed);
-  // expect: an order is one of membar's tags
+  // expect: the order must be one of membar's tags: relaxed, acquire,
   REFUSED(an_order_is_a_tag, n.fetch_add(1, memory_order::relaxed));
   n.fetch_add(1, relaxed_t{});
-  // expect: an order is one of membar's tags
+  // expect: the order must be one of membar's tags: relaxed, acquire,
   REFUSED(an_order_of_another_library_is_none, n.fetch_add(1, cuda::memory_order_relaxed));
   n.fetch_add(1, relaxed);
 }
 
 __global__ void owning_orders(atomic<int, thread_scope::device>* n, int* result) {
-  // expect: a load takes relaxed, acquire or seq_cst: it has nothing to
+  // expect: a load cannot release, because it writes nothing: use relaxed,
   REFUSED(a_load_of_an_owning_atomic_releases_nothing, *result = n->load(release));
   *result = n->load(acquire);
-  // expect: a store takes relaxed, release or seq_cst: it has nothing
+  // expect: a store cannot acquire, because it reads nothing: use relaxed,
   REFUSED(a_store_to_an_owning_atomic_acquires_nothing, n->store(1, acquire));
   n->store(1, release);
   // expect: deleted function
@@ -66,27 +66,27 @@ struct plain {
 struct incomplete;
 
 __global__ void values(void* object) {
-  // expect: an atomic holds a trivially copyable object of 1, 2, 4, 8 or
+  // expect: an atomic object must be trivially copyable, not volatile, and
   REFUSED(an_atomic_has_a_size_of_the_instruction_set,
           atomic_ref<three_bytes, thread_scope::device>(*static_cast<three_bytes*>(object)).store({}, relaxed));
   atomic_ref<short, thread_scope::device>(*static_cast<short*>(object)).store({}, relaxed);
-  // expect: an atomic holds a trivially copyable object of 1, 2, 4, 8 or 16
+  // expect: an atomic object must be trivially copyable, not volatile, and
   REFUSED(an_atomic_is_no_larger_than_16_bytes,
           atomic_ref<twenty_bytes, thread_scope::device>(*static_cast<twenty_bytes*>(object)).store({}, relaxed));
   atomic_ref<plain, thread_scope::device>(*static_cast<plain*>(object)).store({}, relaxed);
-  // expect: an atomic holds a trivially copyable object of 1, 2, 4, 8 or 16 bytes
+  // expect: an atomic object must be trivially copyable, not volatile, and 1, 2,
   REFUSED(an_atomic_is_trivially_copyable,
           atomic_ref<with_destructor, thread_scope::device>(*static_cast<with_destructor*>(object)).store({}, relaxed));
   atomic_ref<plain, thread_scope::device>(*static_cast<plain*>(object)).store({}, relaxed);
-  // expect: an atomic holds a trivially copyable object of 1, 2, 4, 8 or 16 bytes, which is not volatile
+  // expect: an atomic object must be trivially copyable, not volatile, and 1, 2, 4, 8 or 16 bytes long
   REFUSED(no_volatile_object_is_atomic,
           static_cast<void>(atomic_ref<volatile int, thread_scope::device>(*static_cast<volatile int*>(object))));
   static_cast<void>(atomic_ref<const int, thread_scope::device>(*static_cast<const int*>(object)));
-  // expect: an atomic holds a trivially copyable object of 1, 2, 4, 8 or 16 bytes, without const or volatile
+  // expect: an atomic object must be trivially copyable, neither const nor volatile, and 1, 2, 4, 8 or 16
   REFUSED(no_const_object_is_an_owning_atomic,
           static_cast<void>(static_cast<atomic<const int, thread_scope::device>*>(object)->load(relaxed)));
   static_cast<void>(static_cast<const atomic<int, thread_scope::device>*>(object)->load(relaxed));
-  // expect: an atomic holds a trivially copyable object of 1, 2, 4, 8 or 16
+  // expect: an atomic object must be trivially copyable, neither const nor
   REFUSED(no_three_bytes_are_an_owning_atomic,
           static_cast<void>(static_cast<atomic<three_bytes, thread_scope::device>*>(object)->load(relaxed)));
   static_cast<void>(static_cast<atomic<bool, thread_scope::device>*>(object)->load(relaxed));
@@ -106,55 +106,55 @@ __global__ void operations(void* object) {
   using doubles = vec<double, 2>;
   [[maybe_unused]] const atomic_ref<doubles, thread_scope::device> pairs(*static_cast<doubles*>(object));
 
-  // expect: a reduction takes relaxed or release: it returns nothing, so there is
+  // expect: a reduction cannot acquire, because it returns nothing: use relaxed or
   REFUSED(a_reduction_acquires_nothing, n.add(1, acquire));
   n.add(1, relaxed);
-  // expect: a reduction takes relaxed or release: it returns nothing, so there is nothing
+  // expect: a reduction cannot acquire, because it returns nothing: use relaxed or
   REFUSED(a_reduction_is_not_acq_rel, n.max(1, acq_rel));
   n.max(1, release);
-  // expect: a reduction takes relaxed or release: it returns nothing, so
+  // expect: a reduction cannot acquire, because it returns nothing: use
   REFUSED(a_reduction_is_not_sequentially_consistent, n.bit_or(1, seq_cst));
   n.fetch_or(1, seq_cst);
-  // expect: a wait takes relaxed, acquire or seq_cst: it has nothing to release
+  // expect: a wait cannot release, because it writes nothing: use relaxed,
   REFUSED(a_wait_releases_nothing, n.wait(1, release));
   n.wait(1, acquire);
-  // expect: an order is one of membar's tags
+  // expect: the order must be one of membar's tags: relaxed, acquire,
   REFUSED(an_update_has_an_order, n.fetch_update([](int x) { return x; }, 0));
   n.fetch_update([](int x) { return x; }, relaxed);
-  // expect: addition takes integers, float, double, half, bfloat16, their packed pairs,
+  // expect: addition supports integers, float, double, half, bfloat16, their packed
   REFUSED(no_structure_is_added, s.fetch_add(plain{1}, relaxed));
   n.fetch_add(1, relaxed);
-  // expect: addition takes integers, float, double, half, bfloat16, their packed pairs, pointers to
+  // expect: addition supports integers, float, double, half, bfloat16, their packed pairs, pointers
   REFUSED(no_bool_is_added, b.add(true, relaxed));
   b.store(true, relaxed);
-  // expect: addition takes integers, float, double, half, bfloat16, their packed pairs,
+  // expect: addition supports integers, float, double, half, bfloat16, their packed
   REFUSED(no_void_pointer_moves, v.fetch_add(1, relaxed));
   p.fetch_add(1, relaxed);
   // expect: incomplete type
   REFUSED(no_pointer_to_an_incomplete_object_moves, i.fetch_add(1, relaxed));
   p.add(1, relaxed);
-  // expect: addition takes integers, float, double, half, bfloat16, their packed
+  // expect: addition supports integers, float, double, half, bfloat16, their
   REFUSED(no_vector_of_doubles_is_added, pairs.add(doubles{}, relaxed));
   fours.add(floats{}, relaxed);
-  // expect: minimum and maximum take integers, float, double, half, bfloat16
+  // expect: minimum and maximum support integers, float, double, half,
   REFUSED(no_vector_of_floats_has_a_maximum, fours.fetch_max(floats{}, relaxed));
   f.fetch_max(1, relaxed);
-  // expect: minimum and maximum take integers, float, double, half, bfloat16
+  // expect: minimum and maximum support integers, float, double, half,
   REFUSED(no_structure_has_a_minimum, s.min(plain{1}, relaxed));
   f.min(1, relaxed);
-  // expect: minimum and maximum take integers, float, double, half, bfloat16
+  // expect: minimum and maximum support integers, float, double, half,
   REFUSED(no_pointer_has_a_maximum, p.fetch_max(nullptr, relaxed));
   n.fetch_max(1, relaxed);
-  // expect: bitwise operations take integers: use fetch_update for other types
+  // expect: bitwise operations support only integers: use fetch_update for
   REFUSED(no_float_has_bits, f.fetch_xor(1, relaxed));
   n.fetch_xor(1, relaxed);
-  // expect: bitwise operations take integers: use fetch_update for other types
+  // expect: bitwise operations support only integers: use fetch_update for
   REFUSED(no_bool_has_bits, b.bit_or(true, relaxed));
   n.bit_or(1, relaxed);
-  // expect: wrapping increments and decrements take unsigned integers
+  // expect: wrapping increments and decrements require an unsigned integer
   REFUSED(no_signed_integer_wraps_around, n.fetch_inc(1, relaxed));
   u.fetch_inc(1, relaxed);
-  // expect: wrapping increments and decrements take unsigned integers
+  // expect: wrapping increments and decrements require an unsigned integer
   REFUSED(no_float_wraps_around, f.dec(1, relaxed));
   u.dec(1, relaxed);
 }
@@ -163,19 +163,19 @@ __global__ void constant_objects(const int* object, int* other) {
   const atomic_ref<const int, thread_scope::device> n(*object);
   const atomic_ref<int, thread_scope::device> m(*other);
   int expected = n.load(relaxed);
-  // expect: a reference to const only loads: refer to the object itself to
+  // expect: a reference to const can only load: use a reference to a
   REFUSED(a_reference_to_const_stores_nothing, n.store(1, relaxed));
   m.store(1, relaxed);
-  // expect: a reference to const only loads: refer to the object itself
+  // expect: a reference to const can only load: use a reference to a
   REFUSED(a_reference_to_const_exchanges_nothing, n.exchange(1, relaxed));
   m.exchange(1, relaxed);
-  // expect: a reference to const only loads: refer to the object
+  // expect: a reference to const can only load: use a reference to a
   REFUSED(a_reference_to_const_compares_and_exchanges_nothing, n.compare_exchange_weak(expected, 1, relaxed));
   m.compare_exchange_weak(expected, 1, relaxed);
-  // expect: a reference to const only loads: refer to the
+  // expect: a reference to const can only load: use a reference to a
   REFUSED(a_reference_to_const_reduces_nothing, n.bit_or(1, relaxed));
   m.bit_or(1, relaxed);
-  // expect: a reference to const only loads: refer to
+  // expect: a reference to const can only load: use a reference to a
   REFUSED(a_reference_to_const_updates_nothing, n.fetch_update([](int x) { return x; }, relaxed));
   m.fetch_update([](int x) { return x; }, relaxed);
   // expect: no suitable user-defined conversion
@@ -190,7 +190,7 @@ __global__ void single_orders(int* object) {
   // expect: an atomic operation needs an order: add relaxed, acquire, release, acq_rel or
   REFUSED(a_compare_exchange_is_given_an_order, n.compare_exchange_strong(expected, 1));
   n.compare_exchange_strong(expected, 1, release);
-  // expect: a compare_exchange that fails takes relaxed, acquire or seq_cst
+  // expect: the failure order of compare_exchange must be relaxed, acquire
   REFUSED(a_failed_weak_compare_exchange_releases_nothing, n.compare_exchange_weak(expected, 1, relaxed, release));
   n.compare_exchange_weak(expected, 1, relaxed, acquire);
 }
@@ -200,25 +200,25 @@ __global__ void numbers_and_policies(void* object) {
   const atomic_ref<float, thread_scope::device> f(*static_cast<float*>(object));
   const atomic_ref<unsigned char, thread_scope::device> b(*static_cast<unsigned char*>(object));
   const cache_policy<l2_priority::evict_last> hot(1.0F);
-  // expect: fetch_fminimum_num and fetch_fmaximum_num take float and double
+  // expect: fetch_fminimum_num and fetch_fmaximum_num support only float and
   REFUSED(an_integer_is_never_nan, n.fetch_fmaximum_num(1, relaxed));
   f.fetch_fmaximum_num(1, relaxed);
-  // expect: what follows the order of an atomic operation is an L2 policy
+  // expect: only an L2 policy can follow the order of an atomic operation:
   REFUSED(a_policy_follows_the_order, n.fetch_add(1, relaxed, l2::evict_last));
   n.fetch_add(1, relaxed, hot);
-  // expect: what follows the order of an atomic operation is an L2
+  // expect: only an L2 policy can follow the order of an atomic operation:
   REFUSED(a_policy_follows_the_order_of_a_reduction, n.max(1, relaxed, relaxed));
   n.max(1, relaxed, hot);
-  // expect: an L2 policy applies to one instruction, but this operation is a loop
+  // expect: an L2 policy applies to a single instruction, but this operation is a
   REFUSED(a_loop_on_a_byte_takes_no_policy, b.fetch_add(1, relaxed, hot));
   b.fetch_add(1, relaxed);
-  // expect: an L2 policy applies to one instruction, but this operation is a
+  // expect: an L2 policy applies to a single instruction, but this operation
   REFUSED(a_reduction_of_a_byte_takes_no_policy, b.add(1, relaxed, hot));
   b.add(1, relaxed);
-  // expect: an L2 policy applies to one instruction, but this operation is
+  // expect: an L2 policy applies to a single instruction, but this
   REFUSED(an_update_takes_no_policy, n.fetch_update([](int x) { return x; }, relaxed, hot));
   n.fetch_update([](int x) { return x; }, relaxed);
-  // expect: an L2 policy applies to one instruction, but this operation
+  // expect: an L2 policy applies to a single instruction, but this
   REFUSED(a_minimum_of_numbers_takes_no_policy, f.fetch_fminimum_num(1, relaxed, hot));
   f.fetch_min(1, relaxed, hot);
 }
@@ -228,32 +228,32 @@ __global__ void objects(int* object, const int* constant, volatile int* moving, 
   // expect: an atomic_ref takes the object, not its address: write *pointer
   REFUSED(a_pointer_is_not_the_object, const atomic_ref<int, thread_scope::device> refused_pointer(object));
   n.store(1, relaxed);
-  // expect: the object is const: refer to it by atomic_ref<const T, Scope>, which loads and waits
+  // expect: the object is const: use atomic_ref<const T, Scope>, which only loads and waits
   REFUSED(a_const_object_is_referred_to_as_const, const atomic_ref<int, thread_scope::device> refused_const(*constant));
   static_cast<void>(atomic_ref<const int, thread_scope::device>(*constant).load(relaxed));
-  // expect: an atomic_ref takes a variable that is not volatile
+  // expect: an atomic_ref must refer to a non-volatile variable, not to a
   REFUSED(a_volatile_object_is_not_referred_to, const atomic_ref<int, thread_scope::device> refused_volatile(*moving));
   n.store(1, release);
-  // expect: an atomic_ref<T, Scope> refers to an object of type T
+  // expect: an atomic_ref<T, Scope> must refer to an object of type T: use
   REFUSED(an_object_has_the_type_of_its_reference, float other = 1;
           const atomic_ref<int, thread_scope::device> refused_type(other));
-  // expect: the scope is missing, which says whose threads take part
+  // expect: the scope is missing: it says which threads take part; name
   REFUSED(a_reference_has_a_scope, const atomic_ref<int> refused_scope_of_reference(*object));
   n.store(1, relaxed);
-  // expect: the scope is missing, which says whose threads
+  // expect: the scope is missing: it says which threads take part; name
   REFUSED(a_reference_whose_type_is_deduced_has_a_scope, atomic_ref refused_deduction(*object);
           refused_deduction.add(1, relaxed));
   n.add(1, relaxed);
-  // expect: the scope is missing, which says whose
+  // expect: the scope is missing: it says which threads take part; name
   REFUSED(an_owning_atomic_has_a_scope, atomic<int> refused_scope; refused_scope.store(1, relaxed));
   owned->store(1, relaxed);
-  // expect: an operator names no order: call add(1, order), which returns nothing
+  // expect: an operator cannot name an order: call add(1, order), which returns
   REFUSED(an_increment_names_no_order, ++n);
   n.add(1, relaxed);
-  // expect: an operator names no order: call add(1, order)
+  // expect: an operator cannot name an order: call add(1, order), which
   REFUSED(a_postfix_increment_names_no_order, (*owned)++);
   owned->fetch_add(1, relaxed);
-  // expect: an operator names no order: call
+  // expect: an operator cannot name an order: call add(1, order), which
   REFUSED(a_compound_assignment_names_no_order, n |= 4);
   n.bit_or(4, relaxed);
   // expect: cannot be referenced -- it is a deleted function
@@ -265,13 +265,13 @@ __global__ void objects(int* object, const int* constant, volatile int* moving, 
 // A value that the object may be unable to hold.
 __global__ void wide_values(unsigned* object, long long wide, atomic<unsigned, thread_scope::device>* owned, double real) {
   const atomic_ref<unsigned, thread_scope::device> n(*object);
-  // expect: this value is wider than the atomic object, and is not a constant expression: cast it to the object's type
+  // expect: this value is wider than the atomic object and is not a constant expression: cast it to the object's type
   REFUSED(a_variable_that_is_wider_is_not_added, n.add(wide, relaxed));
   n.add(static_cast<unsigned>(wide), relaxed);
-  // expect: this value is wider than the atomic object, and is not a constant expression: cast it to the object's
+  // expect: this value is wider than the atomic object and is not a constant expression: cast it to the object's
   REFUSED(a_variable_that_is_wider_is_not_stored, owned->store(wide, relaxed));
   owned->store(7ULL, relaxed);
-  // expect: this value is wider than the atomic object, and is not a constant expression: cast it to the
+  // expect: this value is wider than the atomic object and is not a constant expression: cast it to the
   REFUSED(a_fraction_is_not_cut_off, n.fetch_max(real, relaxed));
   n.fetch_max(4.0, relaxed);
   // expect: the_atomic_object_does_not_hold_this_constant

@@ -11,32 +11,32 @@ void host(int* object, float* number, void* anything) {
   const atomic_ref<int, thread_scope::system> n(*object);
   const atomic_ref<const int, thread_scope::system> reader = n;
   int expected = 0;
-  // expect: a load takes relaxed, acquire or seq_cst: it has nothing to release
+  // expect: a load cannot release, because it writes nothing: use relaxed,
   REFUSED(a_load_on_the_host_releases_nothing, static_cast<void>(n.load(release)));
   static_cast<void>(n.load(acquire));
   // expect: an atomic operation needs an order: add relaxed, acquire
   REFUSED(a_store_on_the_host_is_given_its_order, n.store(1));
   n.store(1, release);
-  // expect: a compare_exchange that fails takes relaxed, acquire or seq_cst
+  // expect: the failure order of compare_exchange must be relaxed, acquire
   REFUSED(a_failure_on_the_host_releases_nothing, n.compare_exchange(expected, 1, acq_rel, release));
   n.compare_exchange(expected, 1, release, acquire);
-  // expect: a reference to const only loads: refer to the object itself to change it
+  // expect: a reference to const can only load: use a reference to a non-const type
   REFUSED(a_reference_to_const_on_the_host_stores_nothing, reader.store(1, relaxed));
   static_cast<void>(reader.load(relaxed));
-  // expect: a reference to const only loads: refer to the object itself
+  // expect: a reference to const can only load: use a reference to a
   REFUSED(a_reference_to_const_on_the_host_adds_nothing, reader.fetch_add(1, relaxed));
   n.fetch_add(1, relaxed);
-  // expect: bitwise operations take integers: use fetch_update for other types
+  // expect: bitwise operations support only integers: use fetch_update for
   REFUSED(no_float_on_the_host_has_bits, atomic_ref<float, thread_scope::system>(*number).fetch_xor(1, relaxed));
   atomic_ref<float, thread_scope::system>(*number).fetch_add(1, relaxed);
-  // expect: what follows the order of an atomic operation is an L2 policy
+  // expect: only an L2 policy can follow the order of an atomic operation:
   REFUSED(a_number_is_no_policy, n.fetch_add(1, relaxed, 3));
   n.fetch_add(3, relaxed);
-  // expect: an atomic holds a trivially copyable object of 1, 2, 4, 8 or 16 bytes, which is not volatile
+  // expect: an atomic object must be trivially copyable, not volatile, and 1, 2, 4, 8 or 16 bytes long
   REFUSED(no_volatile_object_on_the_host_is_atomic,
           static_cast<void>(atomic_ref<volatile int, thread_scope::system>(*static_cast<volatile int*>(anything))));
   static_cast<void>(atomic_ref<const int, thread_scope::system>(*static_cast<const int*>(anything)));
-  // expect: a fence takes acquire, release, acq_rel or seq_cst: a relaxed fence would order nothing
+  // expect: a relaxed fence would order nothing: use acquire, release, acq_rel or seq_cst
   REFUSED(a_fence_on_the_host_is_never_relaxed, thread_fence<thread_scope::system>(relaxed));
   thread_fence<thread_scope::system>(release);
 }

@@ -15,16 +15,16 @@ using namespace membar;
 template <class T>
 constexpr bool complete = sizeof(T) != 0;
 
-// expect: a pipeline has at least one stage
+// expect: a pipeline needs at least one stage
 REFUSED(a_pipeline_has_a_stage, static_assert(complete<bulk_pipeline<0, 64>>));
 static_assert(complete<bulk_pipeline<1, 64>>);
-// expect: a stage of a pipeline has a multiple of 16 bytes
+// expect: the size of a pipeline stage must be a multiple of 16 bytes
 REFUSED(a_stage_is_whole, static_assert(complete<bulk_pipeline<2, 40>>));
 static_assert(complete<bulk_pipeline<2, 48>>);
-// expect: a pipeline has at least one stage
+// expect: a pipeline needs at least one stage
 REFUSED(a_broadcast_has_a_stage, static_assert(complete<cluster_broadcast<0, 64>>));
 static_assert(complete<cluster_broadcast<1, 64>>);
-// expect: multicast tiles are not relayed
+// expect: multicast tiles reach all blocks at once and cannot be relayed:
 REFUSED(multicast_tiles_have_no_relay, static_assert(complete<cluster_broadcast<2, 48, cluster_copies::multicast>::relay>));
 static_assert(complete<cluster_broadcast<2, 48, cluster_copies::relayed>::relay>);
 
@@ -45,15 +45,15 @@ __global__ void copies(unsigned* global, float* numbers, const short* small, int
   // expect: no instance of function template "membar::v0_2::bulk_send" matches
   REFUSED(another_blocks_copy_completes_at_cluster_scope, static_cast<void>(bulk_send(stage, 1U, stage, 16U, own)));
   static_cast<void>(bulk_send(stage, 1U, stage, 16U, wide));
-  // expect: no bulk reduction has this operation on this type
+  // expect: bulk reductions do not support this operation on this type: see
   REFUSED(a_bulk_reduction_of_float_only_adds,
           static_cast<void>(bulk_reduce<async_operation::min>(numbers, reinterpret_cast<const float*>(stage), 16)));
   bulk_commit(bulk_reduce<async_operation::add>(numbers, reinterpret_cast<const float*>(stage), 16));
-  // expect: no bulk reduction has this operation on this type
+  // expect: bulk reductions do not support this operation on this type: see
   REFUSED(a_bulk_reduction_has_no_short,
           static_cast<void>(bulk_reduce<async_operation::add>(const_cast<short*>(small), small, 16)));
   bulk_commit(bulk_reduce<async_operation::bitwise_xor>(global, stage, 16));
-  // expect: no bulk reduction has this operation on this type
+  // expect: bulk reductions do not support this operation on this type: see
   REFUSED(a_bulk_reduction_of_half_has_no_bits,
           static_cast<void>(bulk_reduce<async_operation::bitwise_or>(reinterpret_cast<__half*>(global),
                                                                      reinterpret_cast<const __half*>(stage), 16)));
@@ -67,7 +67,7 @@ __global__ void copies(unsigned* global, float* numbers, const short* small, int
   // expect: the number of pending groups cannot be negative
   REFUSED(no_fewer_than_0_groups_are_being_read, bulk_wait_read<-1>());
   bulk_wait_read<3>();
-  // expect: an arrival takes relaxed or release
+  // expect: an arrival cannot acquire, because it reads nothing: use
   REFUSED(a_cluster_arrival_acquires_nothing, static_cast<void>(cluster_arrive(acquire)));
   const cluster_arrival arrival = cluster_arrive(relaxed);
   // expect: no instance of function template "membar::v0_2::cluster_wait" matches

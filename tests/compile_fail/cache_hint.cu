@@ -24,20 +24,20 @@ __global__ void policies(unsigned long long* out) {
   REFUSED(a_fraction_of_a_named_policy_is_at_most_1, cache_policy<l2::evict_last> refused_hot(1.5f); *out = refused_hot.bits());
   cache_policy<l2::evict_last> hot(0.5f);
   *out = hot.bits();
-  // expect: membar: the secondary priority of a cache policy is
+  // expect: membar: the secondary priority of a cache policy must be
   REFUSED(evict_normal_is_no_secondary_priority, *out = cache_policy<l2::evict_last, l2::evict_normal>(0.5).bits());
   *out = cache_policy<l2::evict_last, l2::evict_first>(0.5).bits();
-  // expect: membar: the secondary priority of a cache policy is
+  // expect: membar: the secondary priority of a cache policy must be
   REFUSED(evict_last_is_no_secondary_priority_of_a_range,
           *out = cache_policy_range<l2::evict_first, l2::evict_last>(out, 64, 128).bits());
   *out = cache_policy_range<l2::evict_first, l2::evict_unchanged>(out, 64, 128).bits();
 }
 
 __global__ void control(int* p, const int* q) {
-  // expect: membar: a prefetch into L2 gives a line the priority evict_last or
+  // expect: membar: the priority of a prefetch into L2 must be evict_last or
   REFUSED(a_prefetch_is_not_evict_first, prefetch_l2(p, l2::evict_first));
   prefetch_l2(p, l2::evict_last);
-  // expect: membar: apply_priority gives the priority evict_normal and no other
+  // expect: membar: the priority of apply_priority must be evict_normal
   REFUSED(apply_priority_is_evict_normal, apply_priority(p, l2::evict_last));
   apply_priority(p, l2::evict_normal);
   // expect: membar: apply_priority acts on 128 bytes
@@ -49,14 +49,14 @@ __global__ void control(int* p, const int* q) {
   // expect: membar: discard_l2 destroys the data
   REFUSED(discard_destroys_nothing_const, discard_l2(q));
   discard_l2(p);
-  // expect: membar: a bulk prefetch moves a multiple of 16 bytes
+  // expect: membar: the size of a bulk prefetch must be a multiple of 16
   REFUSED(a_bulk_prefetch_is_a_multiple_of_16, bulk_prefetch_l2<100>(p));
   bulk_prefetch_l2<112>(p);
 }
 
 __global__ void interop(const int* p, int* out) {
   const cuda::annotated_ptr<const int, cuda::access_property::persisting> hot(p);
-  // expect: membar: an access takes each kind of hint, and an order, at most
+  // expect: membar: an access can have at most one order and at most one hint
   REFUSED(an_annotated_pointer_has_its_policy, *out = load_weak(hot, cache_policy<l2::evict_first>(1.0f)));
   *out = load_weak(hot, l1::no_allocate);
 }

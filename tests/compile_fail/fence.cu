@@ -7,10 +7,10 @@
 using membar::thread_scope;
 
 __global__ void fences() {
-  // expect: a fence takes acquire, release, acq_rel or seq_cst: a relaxed fence would order
+  // expect: a relaxed fence would order nothing: use acquire, release, acq_rel or seq_cst
   REFUSED(a_fence_is_never_relaxed, membar::thread_fence<thread_scope::device>(membar::relaxed));
   membar::thread_fence<thread_scope::device>(membar::acq_rel);
-  // expect: the scope is missing, which says whose threads take part
+  // expect: the scope is missing: it says which threads take part; name
   REFUSED(a_fence_has_no_default_scope, membar::thread_fence(membar::acq_rel));
   membar::thread_fence<thread_scope::cluster>(membar::release);
   // expect: no instance of function template "membar::v0_2::thread_fence"
@@ -19,7 +19,7 @@ __global__ void fences() {
   // expect: no instance of overloaded function "membar::proxy_fence"
   REFUSED(a_proxy_fence_names_its_proxy, membar::proxy_fence());
   membar::proxy_fence<membar::proxy::async>();
-  // expect: a fence of the tensormap proxy has a scope and an order
+  // expect: a fence of the tensormap proxy needs a scope and an order:
   REFUSED(a_tensormap_fence_has_a_scope_and_an_order, membar::proxy_fence<membar::proxy::tensormap>());
   membar::proxy_fence<membar::proxy::tensormap, thread_scope::device>(membar::release);
   // expect: only the tensormap proxy has a release fence
@@ -34,17 +34,17 @@ __global__ void fences() {
   REFUSED(a_tensormap_fence_is_not_acq_rel,
           membar::proxy_fence<membar::proxy::tensormap, thread_scope::device>(membar::acq_rel));
   membar::proxy_fence<membar::proxy::tensormap, thread_scope::cluster>(membar::release);
-  // expect: a restricted fence takes acquire or release
+  // expect: a restricted fence must be acquire or release: PTX has no other
   REFUSED(a_shared_fence_is_one_half, membar::shared_fence(membar::acq_rel));
   membar::shared_fence(membar::acquire);
-  // expect: a restricted fence takes acquire or release
+  // expect: a restricted fence must be acquire or release: PTX has no other
   REFUSED(a_shared_proxy_fence_is_one_half, membar::shared_proxy_fence(membar::seq_cst));
   membar::shared_proxy_fence(membar::release);
 }
 
 // <cuda_fp16.h> is not included here.
 __global__ void halves(void* object) {
-  // expect: the type of this object is declared and not defined here: include its header, which is <cuda_fp16.h> for __half
+  // expect: the type of this object is declared but not defined here: include its header, which is <cuda_fp16.h> for __half
   REFUSED(a_half_has_its_header,
           static_cast<void>(membar::atomic_ref<__half, thread_scope::device>(*static_cast<__half*>(object))));
   static_cast<void>(membar::atomic_ref<short, thread_scope::device>(*static_cast<short*>(object)));

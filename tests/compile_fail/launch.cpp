@@ -33,14 +33,14 @@ void places(const launch_config<>& config, cudaStream_t stream, cudaGraphNode_t 
   // expect: CUDA does not accept this attribute on a graph node
   REFUSED(a_launch_attribute_is_not_for_nodes, set_attribute(node, programmatic_stream_serialization{}));
   static_cast<void>(config.with(programmatic_stream_serialization{}));
-  // expect: physical_domain<N> is two attributes in one; set sync_domain_map{.default_ = N, .remote = N}
+  // expect: CUDA does not accept this attribute on a stream: physical_domain<N> combines two attributes;
   REFUSED(a_physical_domain_is_not_for_streams, set_attribute(stream, physical_domain<1>{}));
   set_attribute(stream, sync_domain_map{.default_ = 1, .remote = 1});
-  // expect: physical_domain<N> is two attributes in one; set sync_domain_map{.default_ = N, .remote = N}
+  // expect: CUDA does not accept this attribute on a stream: physical_domain<N> combines two attributes;
   REFUSED(a_physical_domain_has_no_scope_on_a_stream,
           [[maybe_unused]] const scoped_stream_attribute refused_domain(stream, physical_domain<2>{}));
   const scoped_stream_attribute map_for_a_scope(stream, sync_domain_map{.default_ = 1, .remote = 1});
-  // expect: physical_domain<N> is two attributes in one; set sync_domain_map{.default_ = N, .remote = N}
+  // expect: CUDA does not accept this attribute on a graph node: physical_domain<N> combines two attributes
   REFUSED(a_physical_domain_is_not_for_nodes, set_attribute(node, physical_domain<1>{}));
   set_attribute(node, sync_domain_map{.default_ = 1, .remote = 1});
   // expect: CUDA does not accept this attribute on a stream
@@ -52,7 +52,7 @@ void places(const launch_config<>& config, cudaStream_t stream, cudaGraphNode_t 
   // expect: CUDA does not accept this attribute on a stream
   REFUSED(a_launch_attribute_is_not_read_from_a_stream, static_cast<void>(get_attribute<cooperative>(stream)));
   static_cast<void>(get_attribute<sync_domain>(stream));
-  // expect: read this attribute back as the type that holds any of its values
+  // expect: read this attribute back as a type that can hold any of its values
   REFUSED(a_tag_is_not_read_back, static_cast<void>(get_attribute<sync_domain::remote_t>(stream)));
   static_cast<void>(get_attribute<sync_domain>(stream));
   // expect: CUDA does not accept this attribute on a stream
@@ -65,23 +65,23 @@ void places(const launch_config<>& config, cudaStream_t stream, cudaGraphNode_t 
 }
 
 void once(const launch_config<>& config) {
-  // expect: this launch was given the attribute before
+  // expect: this launch already has the attribute, or has a domain or a map
   REFUSED(an_attribute_is_given_once, static_cast<void>(config.with(priority{1}).with(cooperative{}).with(priority{2})));
   static_cast<void>(config.with(priority{1}).with(cooperative{}));
-  // expect: this launch was given the attribute before
+  // expect: this launch already has the attribute, or has a domain or a map
   REFUSED(both_tags_are_one_attribute, static_cast<void>(config.with(sync_domain::remote).with(sync_domain::default_)));
   static_cast<void>(config.with(sync_domain::remote));
-  // expect: this launch was given the attribute before
+  // expect: this launch already has the attribute, or has a domain or a map
   REFUSED(a_physical_domain_is_a_domain, static_cast<void>(config.with(physical_domain<1>{}).with(sync_domain::remote)));
   static_cast<void>(config.with(physical_domain<1>{}).with(priority{1}));
-  // expect: this launch was given the attribute before
+  // expect: this launch already has the attribute, or has a domain or a map
   REFUSED(a_physical_domain_is_a_map, static_cast<void>(config.with(sync_domain_map{}).with(physical_domain<1>{})));
   static_cast<void>(config.with(sync_domain_map{}).with(sync_domain::remote));
-  // expect: this launch was given the attribute before
+  // expect: this launch already has the attribute, or has a domain or a map
   REFUSED(a_permission_is_asked_for_once,
           static_cast<void>(config.with(membar::shared_memory_opt_in{}).with(membar::shared_memory_opt_in{})));
   static_cast<void>(config.with(membar::shared_memory_opt_in{}).with(membar::non_portable_cluster_size{}));
-  // expect: a physical domain id counts from 0
+  // expect: physical domain ids count from 0: use 0 or greater
   REFUSED(a_physical_domain_counts_from_0, static_cast<void>(config.with(physical_domain<-1>{})));
   static_cast<void>(config.with(physical_domain<0>{}));
   // expect: nodiscard
@@ -101,19 +101,19 @@ void together(const launch_config<>& config, float* data) {
 }
 
 void arguments(const launch_config<>& config, float* data) {
-  // expect: a launch passes one argument per kernel parameter
+  // expect: a launch needs exactly one argument per kernel parameter
   REFUSED(every_parameter_has_an_argument, launch(config, kernel, 1));
   launch(config, kernel, 1, data);
-  // expect: a launch passes one argument per kernel parameter
+  // expect: a launch needs exactly one argument per kernel parameter
   REFUSED(every_argument_has_a_parameter, launch(config, kernel, 1, data, 2));
   launch(config, kernel, 1, data);
   // expect: each argument of a launch must convert to the type of its kernel parameter
   REFUSED(constness_is_kept, launch(config, kernel, 1, static_cast<const float*>(data)));
   launch(config, kernel, 1, data);
-  // expect: each argument of a launch must convert to the type of its kernel parameter: compare their order
+  // expect: each argument of a launch must convert to the type of its kernel parameter: check their order
   REFUSED(arguments_are_in_the_order_of_the_parameters, launch(config, kernel, data, 1));
   launch(config, kernel, 1, data);
-  // expect: a launch is given a kernel, a __global__ function that returns nothing
+  // expect: a launch needs a kernel, a __global__ function that returns void; give
   REFUSED(a_kernel_returns_nothing, launch(config, function, 1));
   function(1);
   // expect: overloaded function
@@ -123,7 +123,7 @@ void arguments(const launch_config<>& config, float* data) {
   // expect: each argument of a launch must convert to the type of its
   REFUSED(an_argument_is_convertible_to_its_parameter, launch(config, kernel, "one", data));
   launch(config, kernel, short{1}, data);
-  // expect: a launch passes one argument per kernel parameter
+  // expect: a launch needs exactly one argument per kernel parameter
   REFUSED(every_parameter_of_a_co_resident_kernel_has_an_argument, launch_co_resident(config, kernel, 1));
   launch_co_resident(config, kernel, 1, data);
 }
@@ -145,19 +145,19 @@ void numbers(const launch_config<>& config, int count, float* data) {
   // expect: the_kernel_parameter_does_not_hold_this_constant
   REFUSED(a_float_has_no_25_bits, launch(config, float_kernel, (1 << 24) + 1));
   launch(config, float_kernel, 1 << 24);
-  // expect: this argument of a launch is not a constant expression, and its kernel parameter does not hold every value of its type
+  // expect: this launch argument is not a constant expression, and the kernel parameter's type cannot hold every value of its type:
   REFUSED(a_variable_is_not_narrowed, launch(config, byte_kernel, count));
   launch(config, byte_kernel, static_cast<unsigned char>(count));
-  // expect: this argument of a launch is not a constant expression, and its kernel parameter does not hold every value of its
+  // expect: this launch argument is not a constant expression, and the kernel parameter's type cannot hold every value of its
   REFUSED(a_variable_does_not_change_its_sign, launch(config, size_kernel, count));
   launch(config, size_kernel, static_cast<std::size_t>(count));
   // expect: constant expression
   REFUSED(a_result_is_not_narrowed, launch(config, byte_kernel, count + 1));
   launch(config, byte_kernel, static_cast<unsigned char>(count + 1));
-  // expect: a floating-point argument of a launch is not passed to an integer parameter
+  // expect: a launch does not pass a floating-point argument to an integer parameter:
   REFUSED(a_fraction_is_not_cut_off, launch(config, kernel, 1.0F, data));
   launch(config, kernel, 1, data);
-  // expect: a pointer argument of a launch is not passed to a bool parameter
+  // expect: a launch does not pass a pointer argument to a bool parameter:
   REFUSED(a_pointer_is_no_bool, launch(config, bool_kernel, data));
   launch(config, bool_kernel, data != nullptr);
 }
@@ -179,17 +179,17 @@ void sharing(const launch_config<>& config, int* data) {
   // expect: no matching function for call to
   REFUSED(a_domain_known_at_run_time_is_named, [[maybe_unused]] const domain_bound<int*> refused_unnamed(data));
   [[maybe_unused]] const domain_bound<int*> unnamed(data, 1);
-  // expect: a physical domain id counts from 0
+  // expect: physical domain ids count from 0: use 0 or greater
   REFUSED(a_binding_to_a_negative_domain_is_none, [[maybe_unused]] const domain_bound<int*, -2> refused_negative(data));
   const domain_bound<int*, 0> negative(data);
   static_cast<void>(negative);
 }
 
 void scopes(cudaStream_t stream) {
-  // expect: the attribute is put back when this object is destroyed
+  // expect: destroying this object restores the attribute: give the object
   REFUSED(a_scope_on_a_stream_has_a_name, scoped_stream_attribute(stream, sync_domain::remote));
   const scoped_stream_attribute scope(stream, sync_domain::remote);
-  // expect: the maps are put back when this object is destroyed
+  // expect: destroying this object restores the maps: give the object a
   REFUSED(a_partition_has_a_name, stream_partition(&stream, 1));
   const stream_partition partition(&stream, 1);
 }

@@ -15,10 +15,10 @@ struct owner {
 void kernel() {}
 
 int main() {
-  // expect: membar: mapped memory holds a trivially copyable and destructible type
+  // expect: membar: mapped memory needs a trivially copyable and destructible type,
   REFUSED(mapped_memory_runs_no_destructor, mapped_memory<owner> refused_words(1));
   mapped_memory<int> words(1);
-  // expect: membar: managed memory holds a trivially copyable and destructible
+  // expect: membar: managed memory needs a trivially copyable and destructible
   REFUSED(managed_memory_runs_no_destructor, managed_memory<owner> refused_pages(1));
   managed_memory<int> pages(1);
   // expect: use of deleted function
@@ -26,10 +26,10 @@ int main() {
   const mapped_memory<int> moved = static_cast<mapped_memory<int>&&>(words);
 
   const access_policy_window window;
-  // expect: membar: this launch was given the attribute before
+  // expect: membar: this launch already has the attribute, or has a domain
   REFUSED(a_launch_has_one_window, launch(launch_config{1, 1}.with(window).with(window), kernel));
   launch(launch_config{1, 1}.with(window), kernel);
-  // expect: give it a name
+  // expect: destroying this object ends the set-aside: give the object a name
   REFUSED(a_set_aside_has_a_name, l2_set_aside(0, 1024));
   const l2_set_aside hold(0, 1024);
   // expect: memory_range

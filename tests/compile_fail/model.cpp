@@ -28,7 +28,7 @@ constexpr auto racing =
 static_assert(model::require_forbidden<proven>());
 static_assert(model::require_race_free<proven>());
 
-// expect: P0 writes x=1, y=1; P1 reads y=1 of P0, x=0 as it began
+// expect: P0 writes x=1, y=1; P1 reads y=1 of P0, x=0 initially
 REFUSED(an_allowed_condition_names_who_reads_what, static_assert(model::require_forbidden<weak>()));
 // expect: P0 writes x=-5; P1 writes x=2; in the end x=-5
 REFUSED(an_allowed_condition_names_the_final_memory, static_assert(model::require_forbidden<racing>()));

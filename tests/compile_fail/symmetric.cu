@@ -47,7 +47,7 @@ __global__ void copies(span<int> data, span<float> floats, object<padded> with_g
   // expect: cannot be referenced -- it is a deleted function
   REFUSED(what_is_another_pes_becomes_no_symmetric_address, const span<int> refused_theirs(data.at(other)));
   const span<int> theirs(data.subspan(1, 2));
-  // expect: an integer is no PE, as it may be a value or a device: write pe(1) for PE 1
+  // expect: an integer is not a PE, because it could also be a value or a device: write
   REFUSED(a_pe_is_no_integer, symmetric::put_value(made, 1, 1));
   symmetric::put_value(made, 1, pe(1));
   // expect: pointer to objects of the symmetric object's type
@@ -62,16 +62,16 @@ __global__ void copies(span<int> data, span<float> floats, object<padded> with_g
   // expect: this type has bytes that do not belong to its value
   REFUSED(a_padded_struct_is_not_fetched_at_a_fixed_size, *own = symmetric::fetch(with_gap, other).large);
   *own = symmetric::fetch(one, other).second;
-  // expect: take one of the span by [index]
+  // expect: an operation of fixed size transfers one object: select one of
   REFUSED(an_operation_of_fixed_size_moves_one_object, *own = symmetric::fetch(data, other));
   *own = symmetric::fetch(data[0], other);
-  // expect: a counter is changed by AMOs of its own type only
+  // expect: only AMOs of its own type may change a counter: a put or a get
   REFUSED(a_counter_is_not_put_to, symmetric::put(symmetric::by_thread, count, own, other));
   symmetric::amo_store(count, 1, other);
-  // expect: a signal is changed by notify and put_signal only
+  // expect: a signal is not data: only notify and put_signal may change it,
   REFUSED(a_signal_is_not_put_to, symmetric::put_value(flag, 1, other));
   symmetric::notify(symmetric::by_thread, flag, 1, other);
-  // expect: have no plain access, at no PE
+  // expect: a signal, a counter, a barrier word or a packed message cannot
   REFUSED(a_signal_has_no_plain_access, *own = flag.at(other) ? 1 : 0);
   *own = static_cast<int>(symmetric::signal_value(flag));
 }
@@ -79,16 +79,16 @@ __global__ void copies(span<int> data, span<float> floats, object<padded> with_g
 __global__ void signals(span<int> data, object<symmetric::signal<symmetric::set>> flag,
                         object<symmetric::signal<symmetric::add>> sum, object<counter<int>> count,
                         object<symmetric::signal<symmetric::set>, network> far, int* own, pe other) {
-  // expect: only a signal is notified, waited for and tested
+  // expect: only a signal can be notified, waited for and tested: data may
   REFUSED(data_is_not_waited_for, symmetric::wait(symmetric::by_block, data, symmetric::at_least(1), budget));
   symmetric::wait(symmetric::by_block, flag, symmetric::at_least(1), budget);
-  // expect: only a signal is notified, waited for and tested
+  // expect: only a signal can be notified, waited for and tested: data may
   REFUSED(a_counter_is_not_waited_for, symmetric::wait(symmetric::by_block, count, symmetric::at_least(1), budget));
   symmetric::wait(symmetric::by_block, sum, symmetric::at_least(1), budget);
-  // expect: may pass a value between two polls
+  // expect: a signal<add> may skip a value between two polls: wait until it
   REFUSED(a_sum_is_not_waited_for_exactly, symmetric::wait(symmetric::by_block, sum, symmetric::equals(1), budget));
   symmetric::wait(symmetric::by_block, flag, symmetric::equals(1), budget);
-  // expect: may pass a value between two polls
+  // expect: a signal<add> may skip a value between two polls: wait until it
   REFUSED(a_sum_is_not_tested_exactly, *own = symmetric::test(sum, symmetric::equals(1)) ? 1 : 0);
   *own = symmetric::test(sum, symmetric::at_least(1)) ? 1 : 0;
   // expect: wait for it at system scope
@@ -102,40 +102,40 @@ __global__ void signals(span<int> data, object<symmetric::signal<symmetric::set>
   // expect: no instance of overloaded function
   REFUSED(a_wait_has_a_budget, symmetric::wait(symmetric::by_block, flag, symmetric::equals(1)));
   symmetric::wait(symmetric::by_block, flag, symmetric::equals(1), budget);
-  // expect: a wait takes acquire or relaxed
+  // expect: a wait cannot release, because it writes nothing: use acquire
   REFUSED(a_wait_releases_nothing, symmetric::wait(symmetric::by_block, flag, symmetric::equals(1), budget, membar::release));
   symmetric::wait(symmetric::by_block, flag, symmetric::equals(1), budget, membar::relaxed);
   // expect: ignoring return value
   REFUSED(how_a_wait_ended_is_not_dropped, symmetric::try_wait(symmetric::by_block, flag, symmetric::equals(1), budget));
   *own = symmetric::try_wait(symmetric::by_block, flag, symmetric::equals(1), budget) == membar::wait_result::done ? 1 : 0;
-  // expect: a notification takes relaxed or release
+  // expect: a notification cannot acquire, because it reads nothing: use
   REFUSED(a_notification_acquires_nothing, symmetric::notify(symmetric::by_block, flag, 1, other, membar::acquire));
   symmetric::notify(symmetric::by_block, flag, 1, other, membar::release);
-  // expect: only a signal is notified, waited for and tested
+  // expect: only a signal can be notified, waited for and tested: data may
   REFUSED(data_is_not_notified, symmetric::notify(symmetric::by_block, data, 1, other));
   symmetric::notify(symmetric::by_block, sum, 1, other);
-  // expect: a put and its signal travel by one backend
+  // expect: a put and its signal must use the same backend: allocate both
   REFUSED(a_put_and_its_signal_have_one_backend, symmetric::put_signal(symmetric::by_block, data, own, far, 1, other));
   symmetric::put_signal(symmetric::by_block, data, own, flag, 1, other);
-  // expect: an integer is no PE, as it may be a value or a device: write pe(1) for PE 1
+  // expect: an integer is not a PE, because it could also be a value or a device: write
   REFUSED(a_signal_is_put_to_a_pe, symmetric::put_signal(symmetric::by_block, data, own, flag, 1, 1));
   symmetric::put_signal(symmetric::by_block, data, own, flag, 1, pe(1));
-  // expect: a put and its signal travel by one backend
+  // expect: a put and its signal must use the same backend: allocate both
   REFUSED(a_put_and_its_signal_have_one_backend_without_blocking,
           symmetric::put_signal_nonblocking(symmetric::by_block, data, own, far, 1, other));
   symmetric::put_signal_nonblocking(symmetric::by_block, data, own, sum, 1, other);
-  // expect: needs the visibility class everywhere
+  // expect: a transitive notification needs the visibility class 'everywhere'
   REFUSED(a_transitive_notification_needs_visibility_everywhere,
           symmetric::notify_transitively(symmetric::by_block, far, 1, other));
   symmetric::notify_transitively(symmetric::by_block, flag, 1, other);
-  // expect: a flush completes nothing at another PE
+  // expect: a flush does not complete operations at another PE: use fence
   REFUSED(a_flush_comes_before_no_notification,
           symmetric::notify(symmetric::by_block, flag, 1, other, symmetric::flush(symmetric::by_block, flag.reach())));
   symmetric::notify(symmetric::by_block, flag, 1, other, symmetric::fence(symmetric::by_block, flag.reach()));
-  // expect: a fence is called in the notification's argument
+  // expect: call the fence in the notification's argument list: a put
   REFUSED(a_fence_is_not_kept_for_later, const auto refused_fence = symmetric::fence(symmetric::by_block, flag.reach());
           symmetric::notify(symmetric::by_block, flag, 1, other, refused_fence));
-  // expect: fence and notify by the same group
+  // expect: a fence orders only notifications of the threads that execute
   REFUSED(who_fenced_notifies,
           symmetric::notify(symmetric::by_thread, flag, 1, other, symmetric::fence(symmetric::by_block, flag.reach())));
   symmetric::notify(symmetric::by_block, flag, 1, other, symmetric::quiet(symmetric::by_block, flag.reach()));
@@ -145,44 +145,44 @@ __global__ void words(span<int> data, object<counter<int>> count, object<counter
                       object<counter<float>> real, object<symmetric::packed<whole>> box,
                       object<symmetric::packed<whole>, network> far, object<symmetric::packed<padded>> with_gap,
                       span<symmetric::barrier_word> barrier, whole* own, padded* gap, pe other) {
-  // expect: an AMO takes a counter
+  // expect: an AMO needs a counter: on data or a signal it would not be
   REFUSED(an_amo_takes_a_counter, symmetric::amo_add(data[0], 1, other));
   symmetric::amo_add(count, 1, other);
-  // expect: this AMO is not among those that the counter's type lists
+  // expect: this AMO is not in the list of the counter's type: add it to
   REFUSED(an_amo_that_is_not_listed_is_not_done, own->first = static_cast<int>(symmetric::amo_fetch_add(sum, 1U, other)));
   symmetric::amo_add(sum, 1U, other);
-  // expect: this AMO is not among those that the counter's type lists
+  // expect: this AMO is not in the list of the counter's type: add it to
   REFUSED(a_counter_of_floats_has_no_sum_unless_listed, symmetric::amo_add(real, 1.0F, other));
   symmetric::amo_store(real, 1.0F, other);
   // expect: a symmetric object has one type and one backend
   REFUSED(amos_of_two_types_are_not_mixed, const object<counter<unsigned>> refused_other_type(count));
   const object<counter<int>> other_type(count);
-  // expect: an AMO without a result takes relaxed or release
+  // expect: an AMO without a result cannot acquire, because it returns
   REFUSED(an_amo_without_a_result_acquires_nothing, symmetric::amo_add(other_type, 1, other, membar::acquire));
   symmetric::amo_add(other_type, 1, other, membar::release);
-  // expect: packed messages need the visibility class everywhere
+  // expect: packed messages need the visibility class 'everywhere': their
   REFUSED(a_packed_message_needs_visibility_everywhere, symmetric::put_packed(symmetric::by_thread, far, own, 1, other));
   symmetric::put_packed(symmetric::by_thread, box, own, 1, other);
   symmetric::put_packed(symmetric::by_thread, with_gap, gap, 1, other);
-  // expect: the pointer is to another type
+  // expect: a packed message must have the same type as its box, but the
   REFUSED(a_packed_message_has_the_type_of_its_box, symmetric::put_packed(symmetric::by_thread, box, gap, 1, other));
   symmetric::put_packed(symmetric::by_thread, box, own, 1, other);
-  // expect: a packed message goes to a symmetric object of type packed<T>
+  // expect: a packed message must be sent to a symmetric object of type
   REFUSED(a_packed_message_goes_to_a_box, symmetric::put_packed(symmetric::by_thread, data, own, 1, other));
   symmetric::take_packed(symmetric::by_thread, box, own, 1, budget);
-  // expect: a barrier takes the words that a heap's allocate_barrier gave
+  // expect: a barrier needs the words that a heap's allocate_barrier
   REFUSED(a_barrier_takes_barrier_words, symmetric::barrier(symmetric::by_block, data, budget));
   symmetric::barrier(symmetric::by_block, barrier, budget);
-  // expect: a barrier takes acq_rel, or relaxed
+  // expect: the order of a barrier must be acq_rel, or relaxed to order
   REFUSED(a_barrier_is_no_half, symmetric::barrier(symmetric::by_block, barrier, budget, membar::release));
   symmetric::barrier(symmetric::by_block, barrier, budget, membar::relaxed);
-  // expect: an arrival takes release or relaxed
+  // expect: an arrival cannot acquire, because it reads nothing: use
   REFUSED(an_arrival_acquires_nothing, static_cast<void>(symmetric::arrive(symmetric::by_block, barrier, membar::acq_rel)));
   const symmetric::arrival here = symmetric::arrive(symmetric::by_block, barrier, membar::relaxed);
-  // expect: a wait takes acquire or relaxed
+  // expect: a wait cannot release, because it writes nothing: use acquire
   REFUSED(a_wait_for_an_arrival_releases_nothing, symmetric::wait(symmetric::by_block, barrier, here, budget, membar::acq_rel));
   symmetric::wait(symmetric::by_block, barrier, here, budget);
-  // expect: a barrier takes the words that a heap's allocate_barrier gave
+  // expect: a barrier needs the words that a heap's allocate_barrier
   REFUSED(an_arrival_takes_barrier_words, static_cast<void>(symmetric::arrive(symmetric::by_warp, data)));
   symmetric::wait(symmetric::by_warp, barrier, symmetric::arrive(symmetric::by_warp, barrier), budget);
 }
@@ -190,18 +190,18 @@ __global__ void words(span<int> data, object<counter<int>> count, object<counter
 template <class T>
 constexpr bool complete = sizeof(T) != 0;
 
-// expect: symmetric memory holds a trivially copyable type
+// expect: symmetric memory needs a trivially copyable type, because its
 REFUSED(symmetric_memory_is_trivially_copyable, static_assert(complete<object<not_trivial>>));
 static_assert(complete<object<padded>>);
-// expect: symmetric memory holds a type without const or volatile
+// expect: symmetric memory needs a type without const or volatile
 REFUSED(symmetric_memory_is_not_const, static_assert(complete<object<const int>>));
 static_assert(complete<object<int>>);
-// expect: a signal is set or added to
+// expect: a signal must be signal<set> or signal<add>
 REFUSED(a_signal_is_set_or_added_to, static_assert(complete<symmetric::signal<int>>));
 static_assert(complete<symmetric::signal<symmetric::add>>);
-// expect: a counter holds a number of 4 or 8 bytes
+// expect: a counter must be a number of 4 or 8 bytes, the sizes that
 REFUSED(a_counter_is_a_number_of_four_or_eight_bytes, static_assert(complete<counter<short>>));
 static_assert(complete<counter<long long>>);
-// expect: a floating-point counter is loaded, stored, exchanged and added to
+// expect: a floating-point counter supports only load, store, exchange and
 REFUSED(a_counter_of_floats_has_no_bits, static_assert(complete<counter<float, amo::bitwise_and>>));
 static_assert(complete<counter<float, amo::add>>);

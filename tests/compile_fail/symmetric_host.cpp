@@ -18,7 +18,7 @@ void use(symmetric::peer_backend& gpus, symmetric::span<int> data,
          [[maybe_unused]] symmetric::span<symmetric::signal<symmetric::set>> signals, membar::deadlock::recorder& recorder,
          symmetric::stream_guard& team, cudaStream_t stream) {
   const std::vector<int> values(data.size());
-  // expect: membar: signals, counters and other words are not copied
+  // expect: membar: signals, counters and other words cannot be copied:
   REFUSED(words_are_not_filled_by_the_host, symmetric::fill_bytes(signals, 0, stream));
   symmetric::fill_bytes(data, 0, stream);
   // expect: no matching function for call to
@@ -27,7 +27,7 @@ void use(symmetric::peer_backend& gpus, symmetric::span<int> data,
   // expect: no matching function for call to
   REFUSED(a_copy_keeps_the_type, symmetric::copy_to(data, std::vector<float>(data.size()), stream));
   symmetric::copy_to(data, std::vector<int>(data.size()), stream);
-  // expect: an integer is no PE, as it may be a value or a device: write pe(1) for PE 1
+  // expect: an integer is not a PE, because it could also be a value or a device: write
   REFUSED(a_pe_is_no_integer, recorder.work(0, stream));
   recorder.work(symmetric::pe(0), stream);
   // expect: membar: each argument of a launch must convert

@@ -5,7 +5,7 @@
 #include "asynchronous.cuh"
 
 namespace conformance {
-namespace {
+namespace asynchronous_rows {
 
 template <bool SharedData>
 void add_meetings(const adding& to) {
@@ -28,5 +28,5 @@ void add(suite& all) {
 
 const registered_family here("asynchronous", &add);
 
-}  // namespace
+}  // namespace asynchronous_rows
 }  // namespace conformance

@@ -5,7 +5,7 @@
 #include "holds.cuh"
 
 namespace conformance {
-namespace {
+namespace atomicity_rows {
 
 constexpr auto device = thread_scope::device;
 constexpr auto relaxed = memory_order::relaxed;
@@ -64,5 +64,5 @@ void add(suite& all) {
 
 const registered_family here("atomicity", &add);
 
-}  // namespace
+}  // namespace atomicity_rows
 }  // namespace conformance

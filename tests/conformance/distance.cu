@@ -5,7 +5,7 @@
 #include "message_passing.cuh"
 
 namespace conformance {
-namespace {
+namespace distance_rows {
 
 constexpr auto device = thread_scope::device;
 constexpr auto everywhere = thread_scope::system;
@@ -59,5 +59,5 @@ void add(suite& all) {
 
 const registered_family here("distance", &add);
 
-}  // namespace
+}  // namespace distance_rows
 }  // namespace conformance

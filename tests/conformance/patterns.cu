@@ -58,7 +58,7 @@ struct read_number {
   static std::string text() { return std::string("sequence_lock.try_read.") + membar::name(Scope); }
 };
 
-namespace {
+namespace patterns_rows {
 
 template <thread_scope Scope>
 void add_at(const adding& to) {
@@ -77,5 +77,5 @@ void add(suite& all) {
 
 const registered_family here("patterns", &add);
 
-}  // namespace
+}  // namespace patterns_rows
 }  // namespace conformance

@@ -143,7 +143,7 @@ void add_load(const adding& to) {
   holds<early_load<Before, fenced<Proxy>>, where::one_block, early_load<Before, no_fence>>(to);
 }
 
-namespace {
+namespace proxies_rows {
 
 void add(suite& all) {
   const adding to{&all, "proxies"};
@@ -156,5 +156,5 @@ void add(suite& all) {
 
 const registered_family here("proxies", &add);
 
-}  // namespace
+}  // namespace proxies_rows
 }  // namespace conformance

@@ -6,7 +6,7 @@
 #include "shared_memory.cuh"
 
 namespace conformance {
-namespace {
+namespace shared_memory_rows {
 
 using enum memory_order;
 constexpr auto device = thread_scope::device;
@@ -128,5 +128,5 @@ void add(suite& all) {
 
 const registered_family here("shared_memory", &add);
 
-}  // namespace
+}  // namespace shared_memory_rows
 }  // namespace conformance

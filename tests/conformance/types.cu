@@ -25,7 +25,7 @@ template <>
   return "half";
 }
 
-namespace {
+namespace types_rows {
 
 using enum memory_order;
 constexpr auto device = thread_scope::device;
@@ -124,5 +124,5 @@ void add(suite& all) {
 
 const registered_family here("types", &add);
 
-}  // namespace
+}  // namespace types_rows
 }  // namespace conformance

@@ -79,7 +79,7 @@ TEST(overlap, a_remote_kernel_without_concurrent_kernels_makes_no_plural) {
   const std::string text =
       sentence(find_overlaps(r, [](auto, const std::string& name) { return std::string(name == "small" ? "" : "known"); }));
   EXPECT_TRUE(text.starts_with("put delays ")) << text;
-  EXPECT_NE(text.find("how much of this delay another domain recovers"), std::string::npos) << text;
+  EXPECT_NE(text.find("how much of this delay moving it to another domain recovers"), std::string::npos) << text;
 }
 
 TEST(overlap, a_boundary_that_never_ran_alone_has_no_cost_but_is_counted) {
@@ -121,7 +121,7 @@ TEST(overlap, of_long_kernels_only_the_gap_counts) {
 TEST(overlap, the_sentence_has_the_names_and_the_numbers) {
   EXPECT_EQ(sentence(find_overlaps(chain(0), put_is_remote)),
             "put delays 50 boundaries of other kernels by 3.00 µs each, 0.15 ms in 0.30 ms of concurrent work. membar-domains "
-            "try measures how much of this delay another domain recovers.");
+            "try measures how much of this delay moving it to another domain recovers.");
   EXPECT_EQ(sentence(find_overlaps(chain(0), [](auto, const auto&) { return std::string(); })),
             "No kernel of the program is known to store to a peer or to the host: name such kernels with --remote=REGEX.");
 }
@@ -239,8 +239,8 @@ TEST(overlap, a_wait_that_recording_hides_does_not_pass_for_none) {
   const overlap_report report = find_overlaps(r, put_is_remote);
   ASSERT_EQ(report.held_up_count, 0U) << sentence(report);
   EXPECT_EQ(sentence(report),
-            "Kernels ran concurrently with put, but none of their recorded boundaries took longer. If the host's launch rate "
-            "limits the program, recording can hide a delay: membar-domains try measures without recording.");
+            "Kernels ran concurrently with put, but none of their recorded boundaries took longer. If the program is limited "
+            "by the host's launch rate, recording can hide a delay: membar-domains try measures without recording.");
   EXPECT_EQ(move_list::parse(list_of(report), "list").rules().size(), 1U) << "so that it can be tried";
 }
 
@@ -277,8 +277,8 @@ TEST(overlap, a_kernel_that_waits_for_multiprocessors_is_not_delayed) {
   EXPECT_EQ(seen.no_room, 50U);
   EXPECT_DOUBLE_EQ(seen.no_room_ms, 0.15);
   EXPECT_EQ(sentence(seen),
-            "50 boundaries ran while blocks of put occupied all multiprocessors, and took 0.15 ms longer than alone: another "
-            "domain frees no multiprocessors.");
+            "50 boundaries ran while blocks of put occupied all multiprocessors, and took 0.15 ms longer than alone: moving a "
+            "kernel to another domain does not free multiprocessors.");
   EXPECT_NE(table(seen).find("multiprocessors full"), std::string::npos);
 }
 

@@ -240,7 +240,8 @@ TEST_F(all_reduce_of_pes, ends_where_a_pe_does_not_come_and_the_device_is_still_
     sums.enqueue(pe(0), values.get(), values.get(), size, own.stream);
     check(cudaStreamSynchronize(own.stream));
     EXPECT_TRUE(says(refusal([&] { sums.check(); }), "PE 1 did not reach an all-reduce within 20 ms of PE 0"));
-    EXPECT_TRUE(says(refusal([&] { sums.enqueue(pe(0), values.get(), values.get(), size, own.stream); }), "PE 1 did not come"));
+    EXPECT_TRUE(says(refusal([&] { sums.enqueue(pe(0), values.get(), values.get(), size, own.stream); }),
+                     "PE 1 did not reach an all-reduce"));
     check(cudaMemset(values.get(), 0, 4));
     check(cudaDeviceSynchronize());
   }

@@ -195,7 +195,7 @@ TEST_F(launch_attribute, preferred_cluster_dimensions_are_rejected_before_comput
   if (has_compute_capability(10)) {
     GTEST_SKIP() << "this test is about devices before compute capability 10.0, but the GPU has a later one";
   }
-  const auto expect_refused = [](auto call) { EXPECT_TRUE(says(refusal(call), "need 10.0: leave them out")); };
+  const auto expect_refused = [](auto call) { EXPECT_TRUE(says(refusal(call), "require 10.0: leave them out")); };
   expect_refused([&] {
     membar::launch(launch_config{2, 32, stream->get()}
                        .with(membar::cluster_dimensions{1, 1, 1})
@@ -209,7 +209,7 @@ TEST_F(launch_attribute, preferred_cluster_dimensions_are_rejected_before_comput
 
 #if CUDART_VERSION >= 13000
 constexpr cudaLaunchAttributeID nvlink_id = cudaLaunchAttributeNvlinkUtilCentricScheduling;
-constexpr const char* nvlink_remedy = "give it to each launch, by launch_config::with";
+constexpr const char* nvlink_remedy = "set it for each launch with launch_config::with";
 
 TEST_F(launch_attribute, the_nvlink_centric_scheduling_of_a_launch_is_read_back_where_the_driver_tells_it) {
   for (const bool enabled : {true, false}) {

@@ -113,7 +113,7 @@ class Lint(unittest.TestCase):
         text = lint(str(PTX)).stdout
         line = next(k for k, l in enumerate(pathlib.Path(kernels).read_text().splitlines(), 1) if "flag_t(*flag).store(1, cuda::memory_order_release)" in l)
         self.assertIn(f"kernels.cu:{line} (", text)
-        self.assertIn("what all threads write: ", text)
+        self.assertIn("the data that all threads write: ", text)
         self.assertRegex(text, r"\n\d+ kernels, 13 high, 7 medium, 1 allowed\n$")
 
     def test_sarif_has_each_warning_with_its_line_and_what_it_is_about(self):
@@ -126,7 +126,7 @@ class Lint(unittest.TestCase):
         flag = next(r for r in results if r["properties"]["kernel"].startswith("wrong_flag_of_thread_0"))
         at = flag["locations"][0]["physicalLocation"]
         self.assertTrue(at["artifactLocation"]["uri"].endswith("kernels.cu"))
-        self.assertEqual([one["message"]["text"] for one in flag["relatedLocations"]], ["what all threads write"])
+        self.assertEqual([one["message"]["text"] for one in flag["relatedLocations"]], ["the data that all threads write"])
         broken = json.loads(lint("--format=sarif", str(self.library()), status=2).stdout)["runs"][0]
         self.assertFalse(broken["invocations"][0]["executionSuccessful"])
         self.assertEqual(broken["results"], [])
@@ -149,9 +149,9 @@ class Lint(unittest.TestCase):
 
     def test_a_file_that_cannot_be_read_is_said_and_the_others_are_linted(self):
         ran = lint(str(self.library()), str(PTX), status=2)
-        self.assertIn("no_cuda.so: there is no device code in the file: name PTX", ran.stderr)
+        self.assertIn("no_cuda.so: the file contains no device code: name PTX", ran.stderr)
         self.assertIn("flag-before-barrier", ran.stdout)
-        self.assertIn("nothing.ptx: it does not exist", lint("nothing.ptx", status=2).stderr)
+        self.assertIn("nothing.ptx: the file does not exist", lint("nothing.ptx", status=2).stderr)
         self.assertIn("lint needs files or folders", lint(status=2).stderr)
         wrong = pathlib.Path(folder) / "wrong.allow"
         wrong.write_text("no-such-rule kernel\n")
@@ -196,6 +196,11 @@ def built(name, *options, architecture="-arch=sm_90", lines="-lineinfo", of=None
 BUILT = set()
 
 
+def without_lines():
+    """The PTX of the kernels without the lines of their source. nvcc makes of PTX what it makes of the source, and need not read the headers again."""
+    return built("bare.ptx", "-ptx", lines="")
+
+
 def kernels_object():
     return built("kernels.o", "-c", "-Xcompiler=-fPIC")
 
@@ -225,7 +230,7 @@ class Binaries(unittest.TestCase):
         self.assertEqual({(w["file"], w["ptx"]) for w in found}, {(str(holder or file), 1)})
 
     def test_fatbins_objects_archives_and_libraries_give_the_warnings_of_their_ptx(self):
-        self.require_the_same(built("kernels.fatbin", "-fatbin"))
+        self.require_the_same(built("kernels.fatbin", "-fatbin", of=PTX))
         self.require_the_same(kernels_object())
         self.require_the_same(built("kernels.a", "-lib", of=kernels_object()))
         self.require_the_same(kernels_library())
@@ -254,18 +259,18 @@ class Binaries(unittest.TestCase):
             self.assertIn("damaged.whl: the archive is damaged: copy or download it again", lint(str(damaged), status=2).stderr)
         foreign = wheel("foreign.whl", {"kernels.ptx": PTX}, compression=zipfile.ZIP_LZMA)
         self.assertIn("'kernels.ptx' is encrypted or packed in an unknown way", lint(str(foreign), status=2).stderr)
-        self.assertIn("there is no device code in the file", lint(str(wheel("host.whl", {"a.py": b""})), status=2).stderr)
+        self.assertIn("the file contains no device code", lint(str(wheel("host.whl", {"a.py": b""})), status=2).stderr)
 
     def test_images_of_machine_code_only_are_counted_with_the_remedy(self):
-        only = built("only.cubin", "-cubin", lines="")
-        self.assertIn("there is machine code only: compile with -gencode=", lint(str(only), status=2).stderr)
+        only = built("only.cubin", "-cubin", lines="", of=without_lines())
+        self.assertIn("the file has only machine code: compile with -gencode=", lint(str(only), status=2).stderr)
         both = wheel("both.whl", {"a.cubin": only, "b.cubin": only, "c.ptx": PTX})
-        self.assertIn("\n2 images have machine code only and were not linted, the first in " + f"{both}/a.cubin: compile with", lint(str(both), status=1).stdout)
+        self.assertIn("\n2 images have only machine code and could not be linted; the first is in " + f"{both}/a.cubin: compile with", lint(str(both), status=1).stdout)
         report = json.loads(lint("--format=json", str(both), status=1).stdout)
         self.assertEqual(report["machine_code_only"], [{"file": f"{both}/{name}.cubin", "images": 1} for name in "ab"])
 
     def test_a_cubin_with_lines_or_for_the_debugger_has_its_ptx(self):
-        found = warnings(str(built("lines.cubin", "-cubin")))
+        found = warnings(str(built("lines.cubin", "-cubin", of=PTX)))
         self.assertEqual({(name_of(w), w["rule"], w["confidence"]) for w in found} - {("allowed_early_write", "pdl-write-before-wait", "high")}, {one[:3] for one in self.plain})
         report = json.loads(lint("--format=json", str(built("debug.cubin", "-cubin", "-G", lines=""))).stdout)
         self.assertEqual((report["kernels"], report["errors"]), (pathlib.Path(kernels).read_text().count("__global__"), []))
@@ -287,11 +292,11 @@ class Binaries(unittest.TestCase):
         self.assertEqual(json.loads(lint("--format=json", str(tree)).stdout)["kernels"], pathlib.Path(kernels).read_text().count("__global__"))
 
     def test_a_line_of_ptx_without_a_source_is_named_by_the_number_of_the_ptx(self):
-        bare = built("bare.fatbin", "-fatbin", lines="")
+        bare = built("bare.fatbin", "-fatbin", lines="", of=without_lines())
         self.assertRegex(lint(str(bare), status=1).stdout, r"(?m)^bare.fatbin \(PTX 1\):\d+: st.release.gpu")
 
     def test_bytes_that_only_look_like_an_image_are_passed_over(self):
-        fatbin = built("kernels.fatbin", "-fatbin").read_bytes()
+        fatbin = built("kernels.fatbin", "-fatbin", of=PTX).read_bytes()
         around = pathlib.Path(folder) / "around.bin"
         looks = [fatbin[:4], fatbin[:16] + b"\xff" * 80, b"\x7fELF" + b"\xff" * 14 + b"\xbe\0" + b"\xff" * 60]
         around.write_bytes(b"".join(looks) + fatbin + b"".join(looks) + fatbin[:200])

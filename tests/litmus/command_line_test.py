@@ -93,18 +93,18 @@ class CommandLine(litmus_command.Case):
 
     def test_a_search_beyond_its_limit_is_undecided(self):
         path = self.file("t.litmus", MP + "~exists " + OUTCOME)
-        undecided = f"{path}\terror: undecided: the search was given up after its limit of steps\n"
+        undecided = f"{path}\terror: undecided: the search was stopped after its limit of steps\n"
         self.assertEqual(run("verdict", "--limit=1", path)[:2], (2, undecided))
         code, out, problem = run("explain", "--limit=1", path)
         self.assertEqual((code, out), (2, ""))
-        self.assertIn("given up after its limit of steps", problem)
+        self.assertIn("stopped after its limit of steps", problem)
         self.assertEqual(run("verdict", "--limit=0", path)[:2], (0, f"{path}\t1\n"))
 
     def test_a_search_is_bounded_by_time_and_by_memory(self):
         loads = "".join(f" | ld.weak r{i}, x;\n" for i in range(30))
         path = self.file("t.litmus", "PTX t\n{ x=0; }\nP0@cta 0,gpu 0 | P1@cta 1,gpu 0;\nst.weak x, 1 |;\n" + loads +
                          "exists (" + " \\/ ".join(f"P1:r{i} == 2" for i in range(30)) + ")\n")
-        late = "undecided: the search was given up after its limit of time"
+        late = "undecided: the search was stopped after its time limit"
         self.assertEqual(run("verdict", "--time=0.1", path)[:2], (2, f"{path}\terror: {late}\n"))
         for command in ("outcomes", "explain"):
             self.assert_refused(run(command, "--time=0.1", path), late)
@@ -112,7 +112,7 @@ class CommandLine(litmus_command.Case):
         path = self.file("m.litmus", "PTX t\n{ x=0; }\n" + " | ".join(f"P{i}@cta {i},gpu 0" for i in range(16)) + ";\n" +
                          "st.relaxed.gpu x, 1 | st.relaxed.gpu x, 2" + " | ld.relaxed.gpu r0, x" * 14 + ";\n |" + " | ld.relaxed.gpu r1, x" * 14 +
                          ";\nexists (" + " \\/ ".join(f"P{i}:r0 == 3" for i in readers) + ")\n")
-        full = "undecided: the search was given up where its states need more than 1 MiB"
+        full = "undecided: the search was stopped because its states need more than 1 MiB"
         for command in ("outcomes", "explain"):
             self.assert_refused(run(command, "--memory=1", path), full)
         self.assertEqual(run("verdict", "--memory=1", path)[:2], (2, f"{path}\terror: {full}\n"))

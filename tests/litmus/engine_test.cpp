@@ -301,15 +301,15 @@ TEST_F(litmus_engine_on_a_fake_machine, runs_threads_of_the_host_beside_a_launch
   expect_sound(writes, engine_.run(writes, small_, exactly(5000)));
   runnable_test without = reads;
   without.on_host = {};
-  EXPECT_EQ(refusal_of(without, exactly(1)), "membar: MP has a thread on the host, and no code that the host can run for it");
+  EXPECT_EQ(refusal_of(without, exactly(1)), "membar: MP has a host thread, but no code for the host to run");
 }
 
 TEST_F(litmus_engine_on_a_fake_machine, reports_who_waited_in_vain_and_runs_the_next_test) {
   kernel_.never_arrives = true;
   EXPECT_EQ(
       refusal_of(test(model::block(0), model::in_domain(model::block(1), 1)), exactly(1000, 0.05)),
-      "membar: MP timed out: the launch on device 0 waited for the others longer than 0.1 s at barrier 1 of 2. Some thread "
-      "of the test does not end, or not all launches can run at once: check that no other program uses the GPU and "
+      "membar: MP timed out: the launch on device 0 waited for the others longer than 0.1 s at barrier 1 of 2. A thread "
+      "of the test does not end, or not all launches can run at the same time: check that no other program uses the GPU and "
       "CUDA_DEVICE_MAX_CONNECTIONS");
   EXPECT_TRUE(says(refusal_of(test(model::block(0), model::host()), exactly(1000, 0.05)),
                    "MP timed out: a host thread waited for the others"));
@@ -321,9 +321,10 @@ TEST_F(litmus_engine_on_a_fake_machine, reports_who_waited_in_vain_and_runs_the_
 TEST_F(litmus_engine_on_a_fake_machine, waits_for_what_runs_before_it_reports_a_launch_that_was_rejected) {
   now().fails["cudaLaunchKernelExC"] = {1, cudaErrorInvalidConfiguration, -1, 1};
   const std::string sentence = refusal_of(test(model::block(0), model::in_domain(model::block(1), 1)), exactly(1000, 0.05));
-  EXPECT_EQ(sentence.rfind("membar: cudaErrorInvalidConfiguration (invalid configuration argument): check grid, block, shared "
-                           "memory ",
-                           0),
+  EXPECT_EQ(sentence.rfind(
+                "membar: cudaErrorInvalidConfiguration (invalid configuration argument): check the grid, the block, shared "
+                "memory ",
+                0),
             0U)
       << sentence;
   EXPECT_EQ(now().running, 0);
@@ -366,11 +367,11 @@ TEST_F(litmus_engine_on_a_fake_machine, rejects_a_dependent_kernel_elsewhere_tha
   for (const model::place& there : far) {
     runnable_test one = test(model::block(0), there);
     one.dependent_kernel = &kernel_;
-    EXPECT_TRUE(says(refusal_of(one, exactly(1)), "has a dependent kernel, and its threads are in clusters"));
+    EXPECT_TRUE(says(refusal_of(one, exactly(1)), "has a dependent kernel, but its threads are in clusters"));
   }
   runnable_test one = test(model::in_cluster(model::block(0), 0), model::in_cluster(model::block(1), 0));
   one.dependent_kernel = &kernel_;
-  EXPECT_TRUE(says(refusal_of(one, exactly(1)), "has a dependent kernel, and its threads are in clusters"));
+  EXPECT_TRUE(says(refusal_of(one, exactly(1)), "has a dependent kernel, but its threads are in clusters"));
 }
 
 TEST_F(litmus_engine_on_a_fake_machine, reports_too_little_memory_and_runs_what_fits) {
@@ -387,10 +388,10 @@ TEST_F(litmus_engine_on_a_fake_machine, rejects_what_cannot_be_counted_or_placed
   runnable_test many = test(model::block(0), model::block(1));
   many.observed[0].values.resize(2000);
   EXPECT_EQ(refusal_of(many, exactly(1)),
-            "membar: MP has 6003 outcomes, and 4096 can be counted: observe less, or fewer values");
+            "membar: MP has 6003 outcomes, but at most 4096 can be counted: observe fewer locations or fewer values");
   runnable_test without = test(model::block(0), model::block(1));
   without.kernel = nullptr;
-  EXPECT_EQ(refusal_of(without, exactly(1)), "membar: MP has no kernel, or a placement of another test");
+  EXPECT_EQ(refusal_of(without, exactly(1)), "membar: MP has no kernel, or its placement belongs to another test");
   EXPECT_NE(refusal_of(test(model::block(0), model::in_domain(model::block(1), 4)), exactly(1)), "");
   EXPECT_TRUE(now().launches.empty());
 }

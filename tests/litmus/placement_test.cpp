@@ -75,14 +75,15 @@ TEST(litmus_placement, asks_for_clusters_only_where_blocks_share_one) {
   EXPECT_NE(p.seats[0].rank, p.seats[1].rank);
   EXPECT_NE(p.seats[0].cluster_group, p.seats[3].cluster_group);
   EXPECT_EQ(refusal({in_cluster(block(0), 0), in_cluster(block(1), 0)}, ampere()),
-            "membar: the test needs a thread block cluster, and Ampere has compute capability 8.0: clusters begin with 9.0, "
-            "run it on such a device");
+            "membar: the test needs a thread block cluster, which requires compute capability 9.0, but Ampere has 8.0: run it "
+            "on a newer device");
   places nine;
   for (int b = 0; b < 9; ++b) {
     nine.push_back(in_cluster(block(b), 0));
   }
   EXPECT_EQ(refusal(nine, hoppers(1)),
-            "membar: the test needs a cluster of 9 blocks, and every device has clusters of up to 8: use fewer blocks");
+            "membar: the test needs a cluster of 9 blocks, but only clusters of up to 8 blocks work on every device: use fewer "
+            "blocks");
 }
 
 TEST(litmus_placement, gives_every_domain_a_launch_of_its_own) {
@@ -96,8 +97,8 @@ TEST(litmus_placement, gives_every_domain_a_launch_of_its_own) {
   EXPECT_EQ(p.seats[2].cluster_groups, 2);
   EXPECT_EQ(p.participants(), 2U);
   EXPECT_EQ(refusal({block(0), in_domain(block(1), 1)}, ampere()),
-            "membar: the test needs memory synchronization domain 1, and Ampere has 1: domains begin with compute capability "
-            "9.0; run it there, or name a smaller one");
+            "membar: the test needs memory synchronization domain 1, but Ampere has 1; domains require compute capability 9.0: "
+            "run the test on such a device, or use a smaller domain number");
   EXPECT_NE(refusal({block(0), in_domain(block(1), 4)}, hoppers(1)), "");
 }
 
@@ -113,8 +114,8 @@ TEST(litmus_placement, picks_devices_that_reach_each_other) {
   // Equal block numbers on two devices are two different blocks.
   EXPECT_NE(p.seats[0].group, p.seats[1].group);
   EXPECT_EQ(refusal({block(0, 0), block(0, 1)}, hoppers(1)),
-            "membar: the test needs 2 GPUs that can access each other's memory, and this machine has no 2 such devices among "
-            "its 1: they must be visible, see CUDA_VISIBLE_DEVICES");
+            "membar: the test needs 2 GPUs that can access each other's memory, but there are not 2 such devices among the 1 "
+            "of this machine: check that CUDA_VISIBLE_DEVICES does not hide any");
   EXPECT_NE(refusal({block(0, 0), block(0, 1), block(0, 2)}, three), "");
 }
 
@@ -128,8 +129,8 @@ TEST(litmus_placement, gives_every_thread_of_the_host_a_host_thread) {
   machine unmapped = hoppers(1);
   unmapped.devices[0].maps_host_memory = false;
   EXPECT_EQ(refusal({host(), block(0)}, unmapped),
-            "membar: the test needs memory that the host and Hopper share at one address, which that device cannot map: place "
-            "no thread on the host");
+            "membar: the test needs memory that the host and Hopper share at one address, but that device cannot map such "
+            "memory: place no thread on the host");
   EXPECT_EQ(refusal({host(), host()}, hoppers(1)),
             "membar: every thread of the test is on the host: place one of them on a GPU");
 }
@@ -143,7 +144,7 @@ TEST(litmus_placement, keeps_warps_apart_that_differ) {
 
 TEST(litmus_placement, says_what_a_machine_or_a_test_has_too_few_or_too_many_of) {
   EXPECT_EQ(refusal({block(0)}, machine{}),
-            "membar: the test needs a GPU, and this machine has none that CUDA can use: see CUDA_VISIBLE_DEVICES");
+            "membar: the test needs a GPU, but CUDA can use none on this machine: check CUDA_VISIBLE_DEVICES");
   EXPECT_EQ(refusal(places(17, block(0)), hoppers(1)), "membar: the test has 17 threads: write one with 1 to 16");
   EXPECT_EQ(refusal({}, hoppers(1)), "membar: the test has 0 threads: write one with 1 to 16");
 }
@@ -172,8 +173,8 @@ TEST(litmus_shape, is_whole_clusters_and_at_least_what_an_instance_needs) {
   EXPECT_EQ(shape_of(a_test(), p, {.share = 1}, 264, 1).layout.blocks, 4U);  // two clusters of two
   EXPECT_EQ(shape_of(a_test(), p, {.share = 33}, 265, 1).layout.blocks, 86U);
   EXPECT_EQ(membar_test::refusal([&] { static_cast<void>(shape_of(a_test(), p, {.share = 33}, 3, 1)); }),
-            "membar: T needs 4 blocks of 256 threads at once in each launch, and the device holds 2 of its kernel: use a "
-            "smaller width");
+            "membar: T needs 4 blocks of 256 threads at the same time in each launch, but the device can hold only 2 of them: "
+            "use a smaller width");
 }
 
 TEST(litmus_shape, has_warps_enough_for_threads_that_need_their_own) {
@@ -194,7 +195,7 @@ TEST(litmus_shape, is_small_beside_host_threads) {
 
 TEST(litmus_shape, rejects_a_home_that_is_no_launch) {
   const auto shaped = [] { static_cast<void>(shape_of(a_test(), placed({block(0)}, hoppers(1)), {.home = 1}, 100, 1)); };
-  EXPECT_EQ(membar_test::refusal(shaped), "membar: the parameter home is 1, and T has 1 launch: they count from 0");
+  EXPECT_EQ(membar_test::refusal(shaped), "membar: the parameter home is 1, but T has 1 launch, numbered from 0");
 }
 
 }  // namespace

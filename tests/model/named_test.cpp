@@ -80,6 +80,16 @@ TEST(named_test, observes_what_the_condition_names_once) {
                model::error);
 }
 
+TEST(named_test, rejects_more_locations_than_the_model_has) {
+  const auto up_to = [](int last) {
+    return model::named_test(model::litmus(model::thread(model::block(0), model::store(model::variable{last}, 1)))
+                                 .when(model::in_memory(model::variable{0}) == 0),
+                             "T");
+  };
+  EXPECT_EQ(up_to(15).locations.size(), 16U);
+  EXPECT_THROW(static_cast<void>(up_to(16)), model::error);
+}
+
 // A view of a temporary would refer to a destroyed test.
 template <class Test>
 concept viewed_as_temporary = requires(Test test) { std::move(test).view(); };

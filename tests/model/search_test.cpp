@@ -358,7 +358,7 @@ TEST(a_search, is_given_up_where_its_states_need_too_much_memory) {
     (void)decide(membar_test::made_of(readers, "x=0;", "exists (" + any + ")"), options);
     FAIL();
   } catch (const limit_reached& e) {
-    EXPECT_EQ(e.message(), "undecided: the search was given up where its states need more than 1 MiB");
+    EXPECT_EQ(e.message(), "undecided: the search was stopped because its states need more than 1 MiB");
   }
 }
 

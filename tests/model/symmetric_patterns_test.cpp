@@ -40,7 +40,7 @@ const std::vector<order_site> sites = {
      "acq_rel relaxed"},
     {"barrier", "barrier.cuh", "", "class Order = $_t> __device__ inline void barrier(", "acq_rel relaxed"},
     {"arrive", "barrier.cuh", "",
-     "class Order = $_t> [[nodiscard(\"wait for it, before the next arrival\")]] __device__ inline arrival arrive(",
+     "class Order = $_t> [[nodiscard(\"wait for this arrival before the next one\")]] __device__ inline arrival arrive(",
      "release relaxed"},
     {"try_wait_for_arrival", "barrier.cuh", "",
      "class Order = $_t> requires detail::is_barrier<Words> [[nodiscard]] __device__ inline wait_result try_wait(",

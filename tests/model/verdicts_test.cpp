@@ -221,7 +221,7 @@ TEST(verdicts, asynchronous_updates_of_different_size_are_atomic) {
 
 TEST(verdicts, what_a_race_of_atomics_leaves_open_has_no_verdict) {
   const std::string open =
-      "mixed-size data race of atomics: PTX says that they are performed one after the other, and leaves this open";
+      "mixed-size data race of atomics: PTX says that they are performed one after the other, but does not define the result";
   const std::string rows =
       "red.relaxed.gpu.add.u32 x, 1 | atom.relaxed.gpu.or.b64 r0, x, 0;\n"
       "red.relaxed.gpu.add.u32 x, 1 | atom.relaxed.gpu.or.b64 r1, x, 0";
@@ -243,7 +243,8 @@ TEST(verdicts, a_narrow_write_leaves_the_other_bytes_of_its_memory) {
   EXPECT_EQ(answer("red.relaxed.gpu.add.u32 x, 1;\nld.weak.b64 r0, x;\nld.weak.b32 r1, x",
                    "exists (P0:r0 == 0x100000000 /\\ P0:r1 == 0)", "x=0x1ffffffff;", one),
             "1");
-  EXPECT_NE(answer("st.weak.b32 x, 1;\nld.weak.b64 r0, x", "exists (P0:r0 == 1)", "x=0;", one).find("made of several writes"),
+  EXPECT_NE(answer("st.weak.b32 x, 1;\nld.weak.b64 r0, x", "exists (P0:r0 == 1)", "x=0;", one)
+                .find("reads that combine several writes"),
             std::string::npos);
 }
 
@@ -258,10 +259,10 @@ TEST(verdicts, shared_memory_is_reached_from_its_cluster_alone) {
   const std::string handed = "st.relaxed.gpu p, r2 | ld.relaxed.gpu r2, p;\n | ld.weak r0, [r2]";
   const std::string state = "x @ shared; y=0; p=&y; P0:r2=&x;";
   EXPECT_EQ(answer(handed, "exists (P1:r0 == 1)", state, one_cluster), "0");
-  EXPECT_NE(answer(handed, "exists (P1:r0 == 1)", state, two_clusters).find("shared memory of another cluster"),
+  EXPECT_NE(answer(handed, "exists (P1:r0 == 1)", state, two_clusters).find("the shared memory of another cluster"),
             std::string::npos);
   EXPECT_NE(answer("mov r0, 0 | ld.weak.shared r0, [r2]", "exists (P1:r0 == 1)", "x @ shared; P1:r2=&P0:x;", one_cluster)
-                .find("another state space"),
+                .find("a state space other than the one it names"),
             std::string::npos)
       << ".shared alone is the memory of its own block";
 }
@@ -269,7 +270,7 @@ TEST(verdicts, shared_memory_is_reached_from_its_cluster_alone) {
 TEST(verdicts, a_host_thread_reaches_no_shared_memory) {
   const std::string handed = "st.relaxed.sys p, r2 | ld.relaxed.sys r2, p;\n | ld.weak r0, [r2]";
   EXPECT_NE(answer(handed, "exists (P1:r0 == 1)", "x @ shared; y=0; p=&y; P0:r2=&x;", "P0@cta 0,gpu 0 | P1@host")
-                .find("shared memory of another cluster"),
+                .find("the shared memory of another cluster"),
             std::string::npos);
   const place device{};
   place host{};
@@ -285,7 +286,7 @@ TEST(verdicts, an_asynchronous_copy_reads_the_state_space_that_it_names) {
     return answer("cp.async.bulk.shared::cta.global.bulk_group [s], [r9], 16", "exists (P0:r0 == 0)",
                   "s @ shared; z @ shared; x=0; P0:r0=0; P0:r9=&" + from + ";", "P0@cta 0,gpu 0");
   };
-  EXPECT_NE(copied("P0:z").find("another state space"), std::string::npos) << copied("P0:z");
+  EXPECT_NE(copied("P0:z").find("a state space other than the one it names"), std::string::npos) << copied("P0:z");
   EXPECT_EQ(copied("x"), "1");
 }
 
@@ -293,9 +294,9 @@ TEST(verdicts, the_address_of_an_asynchronous_copy_is_not_loaded) {
   const std::string rows =
       "ld.relaxed.gpu r0, p;\nld.relaxed.gpu r1, y;\nbeq r1, 1, COPY;\ngoto END;\nCOPY:;\n"
       "cp.async.bulk.shared::cta.global.bulk_group [s], [r0], 16;\nEND:";
-  EXPECT_NE(answer(rows, "exists (P0:r1 == 0)", "x=0; y=0; p=&x; s @ shared;", "P0@cta 0,gpu 0")
-                .find("is in its register from the start"),
-            std::string::npos);
+  EXPECT_NE(
+      answer(rows, "exists (P0:r1 == 0)", "x=0; y=0; p=&x; s @ shared;", "P0@cta 0,gpu 0").find("in its register initially"),
+      std::string::npos);
 }
 
 TEST(verdicts, what_nobody_sets_in_an_instruction_does_nothing) {

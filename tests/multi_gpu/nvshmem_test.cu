@@ -78,7 +78,7 @@ TEST_F(nvshmem, that_nobody_has_initialized_is_rejected) {
     try {
       static_cast<void>(symmetric::nvshmem_session::of_program());
     } catch (const membar::error& refused) {
-      return std::string(refused.what()).find("it is not initialized: call nvshmem_init") != std::string::npos ? 0 : 2;
+      return std::string(refused.what()).find("has not initialized NVSHMEM: call nvshmem_init") != std::string::npos ? 0 : 2;
     }
     return 3;
   });
@@ -123,7 +123,7 @@ TEST_F(nvshmem, collective_calls_that_differ_are_errors_of_every_pe) {
     try {
       static_cast<void>(heap.allocate<int>(10 + static_cast<std::size_t>(session.self().index())));
     } catch (const membar::error& refused) {
-      return std::string(refused.what()).find("PE 1 has an allocation of objects 11, and PE 0 has 10") != std::string::npos ? 0
+      return std::string(refused.what()).find("PE 1 has an allocation of objects 11, but PE 0 has 10") != std::string::npos ? 0
                                                                                                                             : 2;
     }
     return 3;

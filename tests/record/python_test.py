@@ -155,7 +155,7 @@ class Python(unittest.TestCase):
                 recorded.check()
             except RuntimeError as why:
                 print(why)
-        """), r"^membar: membar-check ended with status -11 at .*late_1.scenario: \n$")
+        """), r"^membar: membar-check ended with status -11 for .*late_1.scenario: \n$")
 
     def test_nothing_recorded_is_an_error(self):
         self.assertIn("membar: nothing was recorded.\nmembar-check: recorded 0 kernels", self.recorded("""
@@ -168,7 +168,7 @@ class Python(unittest.TestCase):
         """))
 
     def test_a_wrong_expression_is_an_error(self):
-        self.assertIn("recording did not begin: another block records, or 'a(' is not an extended regular expression", self.recorded("""
+        self.assertIn("recording did not begin, because another block is recording or 'a(' is not an extended regular expression", self.recorded("""
             try:
                 with membar.record("a("):
                     pass
@@ -186,7 +186,7 @@ class Python(unittest.TestCase):
             except RuntimeError as why:
                 print(why)
         """))
-        self.assertEqual(done.stdout, "membar: the recorder is not in this process. It must be there before CUDA starts: run "
+        self.assertEqual(done.stdout, "membar: the recorder is not loaded in this process. It must be loaded before CUDA starts: run "
                                       "'python -m membar run SCRIPT', or 'pytest --membar'\n")
 
     def test_temporary_folders_are_removed(self):
@@ -220,8 +220,8 @@ class Python(unittest.TestCase):
         self.assertEqual(lines[1], "clean in 1 schedule")
         self.assertIn("Finding", lines[2])
         self.assertIn("data race on arg0", lines[2])
-        self.assertIn("TypeError membar: argument 0 is str: expected an array", lines[3])
-        self.assertIn("an access by thread 0 is outside of every object", lines[4])  # The expected message for each first word of the table.
+        self.assertIn("TypeError membar: argument 0 is of type str: expected an array", lines[3])
+        self.assertIn("an access by thread 0 is outside of every object", lines[4])  # The expected message for the table's first word.
 
     @unittest.skipUnless(importlib.util.find_spec("pytest"), "no pytest")
     def test_marked_tests_are_checked(self):

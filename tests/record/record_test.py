@@ -105,7 +105,7 @@ class Record(Recorder):
         self.assertEqual(list(self.record("put", "small", options=["--kernels=^sm"]).scenarios()), ["small_1"])
         nothing = self.record("small")
         self.assertEqual(nothing.scenarios(), {})
-        self.assertIn("No launch was recorded. By default the kernels are selected whose PTX has an atomic operation", nothing.said)
+        self.assertIn("No launch was recorded. By default, membar-check record selects the kernels whose PTX has an atomic operation", nothing.said)
 
     def test_equal_launches_are_recorded_once(self):
         self.assertEqual(list(self.record("many").scenarios()), ["late_1"])
@@ -114,7 +114,7 @@ class Record(Recorder):
     def test_a_kernel_is_recorded_sixteen_times_at_most(self):
         recorded = self.record("shapes")
         self.assertEqual(len(recorded.scenarios()), 16)
-        self.assertIn("'late' was launched in more than 16 different ways, of which the first 16 are recorded", recorded.said)
+        self.assertIn("'late' was launched in more than 16 different ways, and only the first 16 are recorded", recorded.said)
 
     def test_launches_that_run_at_once_are_one_scenario(self):
         raced = self.record("race")
@@ -135,7 +135,7 @@ class Record(Recorder):
         self.assertEqual(self.record("captured").scenarios(), {})
         recorded = self.record("graph")
         self.assertEqual(recorded.scenarios()["put_1"].splitlines()[-1], "launch put grid 1 block 1 args 5 {arg1 arg1_8+16 42}")
-        self.assertIn("a node of a graph, with memory from before the graph's launch", recorded.scenarios()["late_1"])
+        self.assertIn("a node of a graph, whose memory was copied before the graph's launch", recorded.scenarios()["late_1"])
         self.assertEqual(recorded.scenarios()["late_1"].splitlines()[-2:],
                          ["launch late grid 1 block 1 stream s1 args arg0", "launch late grid 1 block 1 stream s2 args arg0"])
 
@@ -191,7 +191,7 @@ class Record(Recorder):
         recorded = self.record("put")
         for path in [recorded.folder, *recorded.folder.iterdir()]:
             self.assertEqual(stat.S_IMODE(path.stat().st_mode) & 0o077, 0, path)
-        self.assertIn("The recording has the program's data, and only you may read its files", recorded.said)
+        self.assertIn("The recording contains the program's data, and only you can read its files", recorded.said)
 
     def test_the_program_may_go_to_another_folder(self):
         environment = dict(os.environ, LD_LIBRARY_PATH=str(DRIVER), TMPDIR=".")
@@ -221,12 +221,12 @@ class Record(Recorder):
     def test_a_launch_that_needs_its_blocks_is_not_shrunk(self):
         waits = self.record("blocks=2100", "await", options=["--shrink"])
         self.assertIn("launch await grid 2100 block 2 args arg0", waits.launches())
-        self.assertRegex(waits.said, r"--shrink leaves await_1 as it is, because with at most 2048 blocks along each dimension: threads wait")
+        self.assertRegex(waits.said, r"--shrink did not change await_1, because with at most 2048 blocks along each dimension: threads wait")
         self.assertIn("1 launch has more threads than can be explored (4096): record the smallest test of the program, or run membar-check sanitize", waits.said)
         for number in (3000, 2999):
             counts = self.record("blocks=3000", f"number={number}", "put", options=["--shrink"])
-            self.assertIn("--shrink leaves put_1 as it is, because its argument 0 has the number "
-                          f"{number}, which may be that of its 3000 blocks", counts.said)
+            self.assertIn("--shrink did not change put_1, because its argument 0 has the number "
+                          f"{number}, which may be the number of its 3000 blocks", counts.said)
         self.assertIn("launch put grid 2 block 2", "".join(self.record("blocks=3000", "number=7", "put", options=["--shrink"]).launches()))
 
     def test_a_launch_that_can_be_explored_is_not_shrunk(self):
@@ -340,7 +340,7 @@ class Dependents(Recorder):
 
     def test_a_read_before_the_wait_of_what_the_predecessor_writes_is_wrong(self):
         rows, last, _ = self.table("plain=writer", "dependent=early", status=1)
-        self.assertEqual(rows, [["early", "writer", "16 bytes of argument 0, ld.global.u32", "none", "wrong: reads what writer writes"]])
+        self.assertEqual(rows, [["early", "writer", "16 bytes of argument 0, ld.global.u32", "none", "wrong: reads memory that writer writes"]])
         self.assertEqual(last, "1 programmatic dependent launch, 0 right")
 
     def test_a_kernel_that_waits_first_is_right(self):
@@ -354,7 +354,7 @@ class Dependents(Recorder):
 
     def test_a_write_before_the_wait_of_what_the_predecessor_reads_is_wrong(self):
         rows, *_ = self.table("plain=reader", "dependent=overwrites", status=1)
-        self.assertEqual(rows, [["overwrites", "reader", "none", "4 bytes of argument 0, st.global.u32", "wrong: writes what reader accesses"]])
+        self.assertEqual(rows, [["overwrites", "reader", "none", "4 bytes of argument 0, st.global.u32", "wrong: writes memory that reader accesses"]])
         self.require_right("plain=writer", "dependent=overwrites")
 
     def test_all_accesses_of_a_kernel_that_never_waits_are_early(self):
@@ -363,11 +363,11 @@ class Dependents(Recorder):
 
     def test_a_read_only_load_behind_the_wait_may_be_early(self):
         rows, *_ = self.table("plain=writer", "dependent=cached", status=1)
-        self.assertEqual(rows, [["cached", "writer", "4 bytes of argument 0 by ld.global.nc behind the wait, ld.global.nc.u32", "none",
-                                 "wrong: may read what writer writes before it waits"]])
+        self.assertEqual(rows, [["cached", "writer", "4 bytes of argument 0 by ld.global.nc after the wait, ld.global.nc.u32", "none",
+                                 "wrong: may read memory that writer writes before it waits"]])
         self.require_behind_wait(["plain=writer", "dependent=early_launch", "dependent=cached"],
-                                 [("4 bytes of argument 0 by ld.global.nc behind the wait, ld.global.nc.u32", "none",
-                                   "wrong: may read what writer writes before it waits")])
+                                 [("4 bytes of argument 0 by ld.global.nc after the wait, ld.global.nc.u32", "none",
+                                   "wrong: may read memory that writer writes before it waits")])
         self.require_behind_wait(["plain=writer", "dependent=late_launch", "dependent=cached"], [])
 
     def test_strong_accesses_of_both_kernels_are_their_own_protocol(self):
@@ -379,14 +379,14 @@ class Dependents(Recorder):
 
     def test_a_kernel_before_the_predecessor_need_not_have_ended(self):
         rows, last, _ = self.table("plain=writer", "dependent=idle", "dependent=early", status=1)
-        self.assertEqual([(row[:2], row[4]) for row in rows], [(["early", "writer (earlier)"], "wrong: reads what writer writes")])
+        self.assertEqual([(row[:2], row[4]) for row in rows], [(["early", "writer (earlier)"], "wrong: reads memory that writer writes")])
         self.assertEqual(last, "2 different programmatic dependent launches, 1 right")
         rows, *_ = self.table("plain=writer", "dependent=idle", "dependent=waits", status=1)
-        self.assertEqual(rows[0][4], "wrong: reads what writer writes, for which the kernel between them does not wait")
+        self.assertEqual(rows[0][4], "wrong: reads memory that writer writes, and the kernel between them does not wait for it")
         rows, last, _ = self.table("plain=writer", "dependent=late_launch", "dependent=early")
         self.assertEqual((rows, last), ([], "2 different programmatic dependent launches, 2 right"))
 
-    LATE = ", for which the kernel between them does not wait"
+    LATE = ", and the kernel between them does not wait for it"
 
     def require_behind_wait(self, words, expected):
         """Checks the rows of the last launch against `writer` or `reader`, the first launch: early reads, early writes and verdict."""
@@ -397,34 +397,34 @@ class Dependents(Recorder):
         self.assertTrue(last.startswith(f"{count} different programmatic dependent launches, {count - len(expected)} right"), last)
 
     def test_what_comes_behind_a_wait_is_compared_with_what_the_wait_does_not_cover(self):
-        late, reads, writes = ("16 bytes of argument 0, behind the wait", "wrong: reads what writer writes" + self.LATE,
-                               "wrong: writes what writer accesses" + self.LATE)
+        late, reads, writes = ("16 bytes of argument 0, after the wait", "wrong: reads memory that writer writes" + self.LATE,
+                               "wrong: writes memory that writer accesses" + self.LATE)
         self.require_behind_wait(["plain=writer", "dependent=idle", "dependent=prefetches"], [(late, "none", reads)])
         self.require_behind_wait(["plain=writer", "dependent=idle", "dependent=weights"], [("none", late, writes)])
         self.require_behind_wait(["plain=reader", "dependent=idle", "dependent=waits"],
-                                 [("none", "4 bytes of argument 0, behind the wait", "wrong: writes what reader accesses" + self.LATE)])
+                                 [("none", "4 bytes of argument 0, after the wait", "wrong: writes memory that reader accesses" + self.LATE)])
         self.require_behind_wait(["plain=writer", "dependent=early_launch", "dependent=prefetches"], [])
         self.require_behind_wait(["plain=writer", "dependent=late_launch", "dependent=weights"], [])
 
     def test_an_end_tells_of_the_launch_before_only_if_a_thread_has_waited(self):
-        late = [("16 bytes of argument 0, behind the wait", "none", "wrong: reads what writer writes" + self.LATE)]
+        late = [("16 bytes of argument 0, after the wait", "none", "wrong: reads memory that writer writes" + self.LATE)]
         for between in (["nothing"], ["nothing", "nothing"], ["idle", "nothing"], ["nothing", "idle", "nothing"], ["early_launch", "nothing"],
                         ["nothing", "early_launch"], ["nothing", "late_launch"], ["idle", "late_launch", "early_launch"]):
             self.require_behind_wait(["plain=writer", *(f"dependent={one}" for one in between), "dependent=prefetches"], late)
         for between in (["early_launch", "early_launch"], ["late_launch", "nothing"], ["late_launch", "early_launch"], ["early_launch", "late_launch"]):
             self.require_behind_wait(["plain=writer", *(f"dependent={one}" for one in between), "dependent=prefetches"], [])
-        early = [("16 bytes of argument 0, ld.global.u32", "none", "wrong: reads what writer writes")]
+        early = [("16 bytes of argument 0, ld.global.u32", "none", "wrong: reads memory that writer writes")]
         for between in (["early_launch"], ["early_launch", "early_launch"], ["nothing", "late_launch"], ["idle", "late_launch"]):
             self.require_behind_wait(["plain=writer", *(f"dependent={one}" for one in between), "dependent=early"], early)
         for between in (["early_launch", "late_launch"], ["late_launch", "nothing"]):
             self.require_behind_wait(["plain=writer", *(f"dependent={one}" for one in between), "dependent=early"], [])
 
     def test_a_launch_behind_a_wait_that_cannot_be_executed_is_judged_by_its_pointers(self):
-        may = "possible: by the launches' pointers it may touch what writer accesses; not executed: "
+        may = "possible: it may access memory that writer accesses, according to the launches' pointers; not executed: "
         rows, *_ = self.table("plain=writer", "dependent=idle", "dependent=far_late")
         self.assertEqual([(row[:4], row[4].startswith(may)) for row in rows], [(["far_late", "writer (earlier)", "some, ld.global.u32", "none"], True)])
         rows, *_ = self.table("plain=far_late", "dependent=idle", "dependent=waits")
-        self.assertEqual([row[:4] for row in rows], [["waits", "far_late (earlier)", "some, behind the wait", "some, behind the wait"]])
+        self.assertEqual([row[:4] for row in rows], [["waits", "far_late (earlier)", "some, after the wait", "some, after the wait"]])
         for between in ("early_launch", "late_launch"):
             self.assertEqual(self.table("plain=writer", f"dependent={between}", "dependent=far_late")[0], [])
 
@@ -438,7 +438,7 @@ class Dependents(Recorder):
             rows, *_ = self.table("plain=writer", "dependent=unread", f"dependent={last}")
             verdicts = {(row[0], row[1]): row[4] for row in rows}
             self.assertEqual(verdicts[last, "writer (earlier)"],
-                             "possible: reads what writer writes, unless unread between them waits, of which no PTX could be read")
+                             "possible: reads memory that writer writes, unless unread, which runs between them and whose PTX could not be read, waits")
 
     def test_a_launch_without_the_attribute_waits_for_all_before(self):
         self.assertEqual(self.table("plain=writer", "plain=early")[1], "0 different programmatic dependent launches, 0 right")
@@ -448,7 +448,7 @@ class Dependents(Recorder):
     def test_something_else_in_the_stream_is_waited_for(self):
         for between in ("copy", "synchronize"):
             rows, last, _ = self.table("plain=writer", between, "dependent=early")
-            self.assertEqual((rows, last), ([], "1 programmatic dependent launch, 0 right, 1 after no kernel that is known"))
+            self.assertEqual((rows, last), ([], "1 programmatic dependent launch, 0 right, 1 without a known preceding kernel"))
         self.assertEqual(self.table("plain=writer", "stream=2", "dependent=early")[0], [])
         rows, *_ = self.table("plain=writer", "stream=2", "copy", "stream=1", "dependent=early", status=1)
         self.assertEqual(len(rows), 1)
@@ -467,7 +467,7 @@ class Dependents(Recorder):
     def test_a_kernel_that_cannot_be_executed_is_judged_by_its_pointers(self):
         rows, *_ = self.table("plain=writer", "dependent=far")
         self.assertEqual(rows[0][:4], ["far", "writer", "some, ld.global.u32", "none"])
-        self.assertRegex(rows[0][4], "^possible: by the launches' pointers it may touch what writer accesses; not executed: far: an access by thread .* is outside of every object")
+        self.assertRegex(rows[0][4], "^possible: it may access memory that writer accesses, according to the launches' pointers; not executed: far: an access by thread .* is outside of every object")
 
     def test_the_programs_status_comes_first(self):
         self.table("plain=writer", "dependent=early", "exit=7", status=7)
@@ -530,7 +530,7 @@ class Processes(Recorder):
 
     def test_what_cannot_be_joined_is_named(self):
         said = self.job("late tell", "range=2 part_of_file=0 part_of_file=0 import_event import_event hear late").said
-        self.assertEqual(said.count("memory was imported by a file descriptor or a fabric handle that no recorded process has exported"), 1)
+        self.assertEqual(said.count("the program imported memory from a file descriptor or a fabric handle that no recorded process has exported"), 1)
         self.assertEqual(said.count("an event of another process was opened, which is not followed"), 1)
 
 
@@ -579,12 +579,12 @@ class Parts(Recorder):
         recorded = self.of_processes("range=2 RUN part=0 export_fabric= part_of_back= at=1 value=1 at=0 meet tell=",
                                      "range=2 part_of_fabric= part=0 export_back= hear= at=1 meet")
         self.assert_meeting(recorded)
-        self.assertNotIn("memory was imported", recorded.said)
+        self.assertNotIn("the program imported memory", recorded.said)
 
     def test_parts_in_another_order_are_noted(self):
         recorded = self.of_processes("range=2 part=0 export_file part=1 export_file RUN at=1 value=1 at=0 meet tell=",
                                      "range=2 part_of_file=1 part_of_file=0 hear= at=0 meet")
-        self.assertIn("\nnote memory that one process has side by side is at other distances in another process, which a scenario cannot have: "
+        self.assertIn("\nnote memory that is contiguous in one process has other distances in another process, which a scenario cannot express: "
                       "arg0, arg0_2\n", recorded.scenarios()["meet_1"])
 
     def test_memory_that_is_unmapped_is_shared_no_more(self):
@@ -652,7 +652,7 @@ class Images(Recorder):
         image = self.image("-cubin", "-arch=sm_90")
         silent = self.record("put", module=image)
         self.assertEqual(silent.scenarios(), {})
-        self.assertIn("1 kernel has machine code only: put. Unless --kernels names them, they are not recorded. To have PTX, build with nvcc's", silent.said)
+        self.assertIn("1 kernel has only machine code: put. They are not recorded unless --kernels names them. To get PTX, build with nvcc's", silent.said)
         recorded = self.record("put", module=image, options=["--kernels=put"])
         self.assertEqual(recorded.check("put_1"), "error")
         scenario = recorded.folder / "put_1.scenario"

@@ -51,6 +51,55 @@ ret;
 .file 1 "here.cu"
 """
 
+OBSERVED = """.version 9.0
+.target sm_90
+.address_size 64
+.visible .entry observed(.param .u64 p)
+{
+.reg .b64 %rd<2>;
+.reg .b32 %r<4>;
+.reg .pred %p;
+ld.param.u64 %rd1, [p];
+mov.u32 %r1, %ctaid.x;
+setp.ne.u32 %p, %r1, 0;
+@%p bra wait;
+WRITE [%rd1], 1;
+ret;
+wait:
+ld.relaxed.gpu.global.u32 %r2, [%rd1];
+setp.eq.u32 %p, %r2, 0;
+@%p bra wait;
+st.global.u32 [%rd1], 7;
+ret;
+}
+"""
+
+COUNTS = """.version 9.0
+.target sm_90
+.address_size 64
+.visible .entry counts(.param .u64 p)
+{
+.reg .b64 %rd<2>;
+.reg .b32 %r<4>;
+.reg .pred %p;
+ld.param.u64 %rd1, [p];
+mov.u32 %r1, %ctaid.x;
+setp.ne.u32 %p, %r1, 0;
+@%p bra other;
+mov.u32 %r2, 0;
+again:
+add.u32 %r2, %r2, 1;
+st.global.u32 [%rd1+4], %r2;
+ld.relaxed.gpu.global.u32 %r3, [%rd1];
+setp.eq.u32 %p, %r3, 0;
+@%p bra again;
+ret;
+other:
+st.relaxed.gpu.global.u32 [%rd1], 1;
+ret;
+}
+"""
+
 
 def main():
     checker = str(pathlib.Path(sys.argv[1]).resolve())
@@ -103,10 +152,19 @@ def main():
         code, _, err = run("--suppressions=bad", "racy.scenario")
         expect("a wrong suppression is an error", code == 2 and "bad:1" in err, err)
         code, out, _ = run("--confirm", "--schedules=3", "racy.scenario")
-        expect("confirmed", code == 1 and "    confirmed: the checker finds it in this schedule" in out, out)
+        expect("confirmed", code == 1 and "    confirmed: membar-check also finds it in this schedule" in out, out)
         (folder / "large.scenario").write_text("source k.ptx\nmemory x u32\nlaunch racy grid 256 block 256 args x\n")
         code, out, _ = run("--confirm", "--schedules=1", "large.scenario")
         expect("too large to be confirmed", code == 1 and "    not confirmed: the launches have 65536 threads, and the checker replays at most 4096: make the grid or the block smaller\n" in out, out)
+        for write, found in (("red.relaxed.gpu.global.add.u32", "race"), ("st.relaxed.gpu.global.u32", "clean in 20 schedules")):
+            (folder / "observed.ptx").write_text(OBSERVED.replace("WRITE", write))
+            (folder / "observed.scenario").write_text("source observed.ptx\nmemory x u32\nlaunch observed grid 2 args x\n")
+            _, out, _ = run("--schedules=20", "--confirm", "observed.scenario")
+            expect(f"a weak write after a read of what {write} has written", f"observed.scenario\t{found}\t" in out and "not confirmed" not in out, out)
+        (folder / "counts.ptx").write_text(COUNTS)
+        (folder / "counts.scenario").write_text("source counts.ptx\nmemory x u32[2]\nlaunch counts grid 2 args x\n")
+        _, out, _ = run("--schedules=20", "--limit=10000000", "counts.scenario")
+        expect("a thread that counts its polls lets others run", "clean in 20 schedules" in out, out)
         (folder / "stuck.scenario").write_text("source k.ptx\nmemory x u32[2]\nlaunch polls block 2 args x\n")
         code, out, _ = run("--schedules=1", "--confirm", "stuck.scenario")
         expect("threads that poll together for ever", code == 1 and "stuck.scenario\thang\t" in out and "waits at" in out and "    confirmed" in out, out)

@@ -36,7 +36,7 @@ MAY_INCLUDE = {
     "tools/ptx": {"vocabulary", "model", "tools/common", "tools/ptx"},
     "tools/litmus": CORE | {"model", "litmus", "tools/common", "tools/ptx", "tools/litmus"},
     "tools/check": {"vocabulary", "model", "tools/common", "tools/ptx", "tools/litmus", "tools/check"},
-    "tools/sanitize": {"vocabulary", "model", "tools/ptx", "tools/check", "tools/sanitize"},
+    "tools/sanitize": {"vocabulary", "model", "tools/ptx", "tools/check", "tools/litmus", "tools/sanitize"},
     "tools/lint": {"vocabulary", "model", "tools/ptx", "tools/lint"},
     "tools/witness": {"vocabulary", "model", "tools/ptx", "tools/check", "tools/witness"},
     "tools/membar-litmus": CORE | {"model", "litmus", "tools/common", "tools/ptx", "tools/litmus", "tools/membar-litmus"},

@@ -62,16 +62,15 @@ TEST(access_policy_window, whose_misses_persist_is_rejected) {
 }
 
 TEST(access_policy_window, larger_than_the_largest_is_rejected) {
-  EXPECT_EQ(
-      refusal_of({.start = somewhere, .bytes = 128 * MiB + 1}),
-      "membar: the access-policy window has 134217729 bytes, but the largest on device 0 has 134217728: choose the hottest "
-      "part, or launch the kernel once for each part, each with its window");
+  EXPECT_EQ(refusal_of({.start = somewhere, .bytes = 128 * MiB + 1}),
+            "membar: the access-policy window has 134217729 bytes, but the largest on device 0 has 134217728: use the window "
+            "for the most frequently accessed part, or launch the kernel once per part, each time with a window for that part");
 }
 
 TEST(access_policy_window, that_persists_on_a_mig_instance_is_rejected) {
   const membar::l2_facts mig{.device = 3, .l2_bytes = 8 * MiB, .max_window = 128 * MiB, .mig = true};
   const std::string said = refusal_of({.start = somewhere, .bytes = 4096}, mig);
-  EXPECT_TRUE(says(said, "cannot persist on device 3: it is a MIG instance"));
+  EXPECT_TRUE(says(said, "cannot hold persisting lines on device 3: it is a MIG instance"));
   EXPECT_EQ(refusal_of({.start = somewhere, .bytes = 4096, .hit = access_property::streaming}, mig), "")
       << "streaming needs no set-aside";
 }
@@ -80,8 +79,8 @@ TEST(access_policy_window, that_persists_where_nothing_is_set_aside_is_rejected)
   membar::l2_facts none = big;
   none.set_aside = 0;
   EXPECT_EQ(refusal_of({.start = somewhere, .bytes = 4096}, none),
-            "membar: no L2 is set aside on device 0 for the 4096 bytes of an access-policy window that persist: hold an "
-            "l2_set_aside while the window is used, or use streaming or normal");
+            "membar: no L2 is set aside on device 0 for the 4096 persisting bytes of an access-policy window: keep an "
+            "l2_set_aside alive while the window is in use, or use streaming or normal");
   EXPECT_EQ(refusal_of({.start = somewhere, .bytes = 4096, .hit = access_property::streaming}, none), "");
   EXPECT_EQ(refusal_of(membar::back_to_normal({.start = somewhere, .bytes = 4096}), none), "");
 }
@@ -213,14 +212,14 @@ TEST_F(l2_plan, without_a_set_aside_says_so) {
   none.set_aside = 0;
   EXPECT_TRUE(
       says(refusal([&] { static_cast<void>(membar::l2_plan(none).window(somewhere, 100)); }),
-           "no L2 is set aside on device 0 for the 100 bytes of an access-policy window that persist: hold an l2_set_aside"));
+           "no L2 is set aside on device 0 for the 100 persisting bytes of an access-policy window: keep an l2_set_aside"));
 }
 
 TEST_F(l2_plan, without_a_share_says_so) {
   EXPECT_EQ(
       refusal([&] { static_cast<void>(membar::l2_plan(big).with_share(0).window(somewhere, 100)); }),
-      "membar: a plan with a share of 0 of the 25165824 bytes that are set aside on device 0 has no window of 100 bytes: give "
-      "it a share above 0");
+      "membar: a plan with a share of 0 of the 25165824 bytes that are set aside on device 0 has no window for 100 bytes: use "
+      "a share above 0");
 }
 
 TEST_F(l2_plan, of_an_empty_range_is_a_window_that_is_off) {

@@ -150,7 +150,7 @@ TEST_F(adopted_memories, keep_what_they_held_where_a_process_does_not_answer) {
   }
 }
 
-// A copy from pageable memory may return before it has run.
+// A copy from pageable memory may return before it has finished.
 TEST_F(adopted_memories, are_proved_when_the_marks_have_arrived_and_keep_what_they_held) {
   std::memset(whole.get(), 0x5a, 8 * size);
   now().written_late = {whole.get(), 8 * size};
@@ -163,9 +163,8 @@ TEST_F(adopted_memories, are_proved_when_the_marks_have_arrived_and_keep_what_th
 
 TEST_F(adopted_memories, in_another_order_than_the_pes_are_rejected_on_every_pe) {
   each_is(thrown([&](int self) { return self == 2 ? of(self, {1, 0, 2}) : of(self); }),
-          "membar: memory is adopted on no PE, because PE 2 was given an address that is not of the PE it was given for: give "
-          "every "
-          "process the addresses at which its device reaches the memory of each PE, in the order of the PEs");
+          "membar: no PE adopts memory, because PE 2 was given an address that does not belong to the PE it was given for: "
+          "give every process the addresses at which its device reaches the memory of each PE, in the order of the PEs");
 }
 
 TEST_F(adopted_memories, without_an_address_are_rejected_on_every_pe) {
@@ -194,7 +193,7 @@ TEST_F(adopted_memories, of_different_sizes_are_rejected_on_every_pe) {
          memory.bytes = self == 1 ? 4096 : size;
          return memory;
        })) {
-    EXPECT_TRUE(says(each, "PE 1 has a heap of bytes 4096, and PE 0 has 16384"));
+    EXPECT_TRUE(says(each, "PE 1 has a heap of bytes 4096, but PE 0 has 16384"));
   }
 }
 
@@ -209,28 +208,29 @@ TEST_F(adopted_memories, whose_table_finds_no_room_are_rejected_on_every_pe) {
 TEST_F(adopted_memories, take_a_rank_and_a_callback) {
   const auto gather = [](unsigned long long mine) { return std::vector<unsigned long long>{mine}; };
   EXPECT_EQ(refusal([&] { const adopted_backend none(of(3), gather); }),
-            "membar: PE 3 of 3 was to adopt memory: number the processes from 0, and give an address for each");
+            "membar: PE 3 of 3 cannot adopt memory: number the processes from 0, and give an address for each");
   EXPECT_TRUE(says(refusal([&] { const adopted_backend none(of(0), nullptr); }), "without a callback"));
-  EXPECT_TRUE(says(refusal([&] { const adopted_backend none(of(0), gather); }), "returned 1 for 3 PEs"));
+  EXPECT_TRUE(says(refusal([&] { const adopted_backend none(of(0), gather); }), "returned a vector of size 1 for 3 PEs"));
   EXPECT_TRUE(says(refusal([&] {
                      const adopted_backend none(
                          of(1), [](unsigned long long mine) { return std::vector<unsigned long long>{mine, mine + 1, mine}; });
                    }),
-                   "returned another number for PE 1"));
+                   "returned a number for PE 1 that differs from the one"));
 }
 
 TEST_F(adopted_memories, have_one_heap_at_a_time_and_no_more_than_there_is) {
-  each_is(thrown([&](int self) { return of(self); },
-                 [&](adopted_backend& backend, int) {
-                   EXPECT_TRUE(says(refusal([&] { const symmetric::heap large(backend, 2 * size); }),
-                                    "a symmetric heap of 32768 bytes cannot be made in 16384 bytes of adopted memory"));
-                   {
-                     const symmetric::heap heap(backend, size);
-                     EXPECT_TRUE(says(refusal([&] { const symmetric::heap second(backend, 256); }), "a second heap"));
-                   }
-                   const symmetric::heap again(backend, size);
-                 }),
-          "");
+  each_is(
+      thrown([&](int self) { return of(self); },
+             [&](adopted_backend& backend, int) {
+               EXPECT_TRUE(says(refusal([&] { const symmetric::heap large(backend, 2 * size); }),
+                                "a symmetric heap of 32768 bytes does not fit into 16384 bytes of adopted memory"));
+               {
+                 const symmetric::heap heap(backend, size);
+                 EXPECT_TRUE(says(refusal([&] { const symmetric::heap second(backend, 256); }), "cannot hold a second one"));
+               }
+               const symmetric::heap again(backend, size);
+             }),
+      "");
 }
 
 TEST_F(adopted_memories, whose_links_carry_no_additions_refuse_counters_on_every_pe) {
@@ -241,9 +241,9 @@ TEST_F(adopted_memories, whose_links_carry_no_additions_refuse_counters_on_every
                                   heap.free(heap.allocate<symmetric::signal<symmetric::set>>(1));
                                   static_cast<void>(heap.allocate<symmetric::signal<symmetric::add>>(1));
                                 });
-  EXPECT_TRUE(says(sentences[0], "PE 1 has a link that does not carry it"));
+  EXPECT_TRUE(says(sentences[0], "PE 1 has a link that does not support it"));
   EXPECT_TRUE(says(sentences[1], "is not atomic between all PEs"));
-  EXPECT_TRUE(says(sentences[2], "PE 1 has a link that does not carry it"));
+  EXPECT_TRUE(says(sentences[2], "PE 1 has a link that does not support it"));
 }
 
 TEST_F(adopted_memories, of_hidden_devices_refuse_counters) {
@@ -275,10 +275,11 @@ TEST_F(adopted_memories, are_the_buffers_of_a_rendezvous_of_pytorch) {
   const adopted_memory part = symmetric::memory_of_torch(handle, 512, 1024);
   EXPECT_EQ(part.bytes, 1024U);
   EXPECT_EQ(part.addresses[2], static_cast<unsigned char*>(handle.buffers[2]) + 512);
-  EXPECT_TRUE(says(refusal([&] { static_cast<void>(symmetric::memory_of_torch(handle, size, 8)); }),
-                   "8 bytes from byte 16384 on of a symmetric buffer of PyTorch cannot be adopted, because it has 16384"));
+  EXPECT_TRUE(says(
+      refusal([&] { static_cast<void>(symmetric::memory_of_torch(handle, size, 8)); }),
+      "8 bytes starting at byte 16384 of a PyTorch symmetric buffer cannot be adopted, because the buffer has only 16384"));
   handle.buffers[0] = nullptr;
-  EXPECT_TRUE(says(refusal([&] { static_cast<void>(symmetric::memory_of_torch(handle)); }), "no load or store reaches"));
+  EXPECT_TRUE(says(refusal([&] { static_cast<void>(symmetric::memory_of_torch(handle)); }), "loads and stores cannot reach"));
 }
 
 }  // namespace adopted

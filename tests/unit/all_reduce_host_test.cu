@@ -78,13 +78,12 @@ TEST_F(all_reduce_on_the_host, says_who_was_late_in_every_further_call) {
   *sums->on(pe(0)).failure = 3;  // As a kernel reports that PE 1 did not arrive.
   for (int i = 0; i != 2; ++i) {
     EXPECT_EQ(enqueued(8, first),
-              "membar: PE 1 did not reach an all-reduce within 5000 ms of PE 0: see what it waits for, or give a larger "
-              "budget, and "
-              "construct the all-reduce again on every PE");
+              "membar: PE 1 did not reach an all-reduce within 5000 ms of PE 0: check what it waits for, or use a larger "
+              "budget, and construct the all-reduce again on every PE");
   }
   *sums->on(pe(0)).failure = 1;
   EXPECT_TRUE(
-      says(refusal([&] { sums->check(); }), "an all-reduce of PE 0 was given up, because a PE was late for another one"));
+      says(refusal([&] { sums->check(); }), "an all-reduce on PE 0 was aborted, because a PE was late for another all-reduce"));
   EXPECT_TRUE(now().launches.empty());
 }
 

@@ -249,7 +249,7 @@ TEST(atomic_ref_on_the_host, refers_to_an_object_that_hides_its_address) {
 TEST(atomic_ref_on_the_host, that_is_not_aligned_ends_a_debug_build) {
   alignas(8) unsigned char bytes[16] = {};
   EXPECT_DEBUG_DEATH(static_cast<void>(membar::atomic_ref<int, thread_scope::device>(*reinterpret_cast<int*>(bytes + 2))),
-                     "membar: an atomic object is aligned to its size");
+                     "membar: an atomic object must be aligned to its size");
 }
 
 static_assert(!std::is_copy_constructible_v<membar::atomic<int, thread_scope::device>>);

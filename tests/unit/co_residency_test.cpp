@@ -62,8 +62,8 @@ TEST_F(co_residency, of_one_block_more_is_an_error_that_says_how_many_there_may_
     FAIL() << "a grid that does not fit was launched";
   } catch (const membar::error& failure) {
     EXPECT_EQ(failure.code(), cudaErrorCooperativeLaunchTooLarge);
-    EXPECT_TRUE(says(failure.what(), "a grid of 31 blocks"));
-    EXPECT_TRUE(says(failure.what(), "holds 30 of them"));
+    EXPECT_TRUE(says(failure.what(), "the 31 blocks of this grid wait for each other"));
+    EXPECT_TRUE(says(failure.what(), "can hold only 30 of them"));
   }
   EXPECT_TRUE(now().launches.empty());
 }

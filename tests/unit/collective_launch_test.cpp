@@ -124,24 +124,24 @@ TEST_F(collective_launch_of, a_grid_that_fits_is_cooperative_and_remote_on_every
 TEST_F(collective_launch_of, a_grid_that_one_pe_cannot_hold_launches_nowhere) {
   now().attribute(cudaDevAttrMultiProcessorCount, 2) = 7;
   const std::string refused = in_one_process({20, 64});
-  EXPECT_EQ(
-      refused,
-      "membar: a collective launch is given up on every PE, because PE 2 cannot run 20 blocks that wait for each other: it can "
-      "hold 14 at once: launch at most that many on each PE, each doing more");
+  EXPECT_EQ(refused,
+            "membar: a collective launch was cancelled on every PE, because PE 2 cannot run 20 blocks that wait for each "
+            "other: it can "
+            "hold only 14 at once: launch at most that many on each PE, and give each block more work");
   EXPECT_TRUE(now().launches.empty());
   EXPECT_EQ(in_one_process({14, 64}), "");
 }
 
 TEST_F(collective_launch_of, a_grid_that_one_process_cannot_hold_is_the_same_error_in_all) {
   now().attribute(cudaDevAttrMultiProcessorCount, 1) = 3;
-  expect_all_say(in_processes({7, 7, 7}), "because PE 1 cannot run 7 blocks that wait for each other: it can hold 6");
+  expect_all_say(in_processes({7, 7, 7}), "because PE 1 cannot run 7 blocks that wait for each other: it can hold only 6");
   EXPECT_TRUE(now().launches.empty());
   EXPECT_EQ(in_processes({6, 6, 6}), (std::vector<std::string>(3)));
   EXPECT_EQ(now().launches.size(), 3U);
 }
 
 TEST_F(collective_launch_of, different_grids_is_an_error_in_all) {
-  expect_all_say(in_processes({8, 8, 9}), "PE 2 runs 9 blocks, and PE 0 8");
+  expect_all_say(in_processes({8, 8, 9}), "PE 2 runs 9 blocks, but PE 0 runs 8");
   EXPECT_TRUE(now().launches.empty());
 }
 
@@ -153,7 +153,7 @@ TEST_F(collective_launch_of, a_grid_where_another_process_makes_another_call_is_
       symmetric::collective_launch(backend, {dim3(7), dim3(64)}, {}, meets, its_number);
     }
   };
-  expect_all_say(in_processes(2, call), "PE 1 has a collective launch of blocks 7, and PE 0 has freed allocation number 7");
+  expect_all_say(in_processes(2, call), "PE 1 has a collective launch of blocks 7, but PE 0 has freed allocation number 7");
   EXPECT_TRUE(now().launches.empty());
 }
 
@@ -165,14 +165,14 @@ TEST_F(collective_launch_of, a_device_without_cooperative_launches_is_named) {
 TEST_F(collective_launch_of, a_question_that_fails_on_one_pe_is_an_error_in_all) {
   now().fails["cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags"] = {0, cudaErrorNoKernelImageForDevice, 1};
   expect_all_say(in_processes({1, 1}),
-                 "PE 1 could not ask its device how many blocks it holds (cudaErrorNoKernelImageForDevice)");
+                 "PE 1 could not query how many blocks its device holds (cudaErrorNoKernelImageForDevice)");
 }
 
 TEST_F(collective_launch_of, a_launch_that_fails_after_all_is_an_error_in_all) {
   now().fails["cudaLaunchKernelExC"] = {0, cudaErrorLaunchOutOfResources, 0};
   const auto told = in_processes({1, 1});
   expect_all_say(told, "failed on PE 0 with cudaErrorLaunchOutOfResources");
-  expect_all_say(told, "may wait for it until their budgets end");
+  expect_all_say(told, "may wait for that PE until their budgets end");
 }
 
 TEST_F(collective_launch_of, arguments_that_throw_are_an_error_in_all) {
@@ -182,7 +182,7 @@ TEST_F(collective_launch_of, arguments_that_throw_are_an_error_in_all) {
   const auto call = [&](fake_backend& backend, std::size_t) {
     symmetric::collective_launch(backend, {1, 64}, {}, meets, arguments);
   };
-  expect_all_say(in_processes(2, call), "the function that makes the arguments threw for PE 1");
+  expect_all_say(in_processes(2, call), "the function that makes the arguments threw an exception for PE 1");
   EXPECT_TRUE(now().launches.empty());
 }
 
@@ -202,7 +202,7 @@ TEST_F(collective_launch_of, arguments_that_throw_has_the_exception_with_the_err
       throw;
     }
   };
-  expect_all_say(in_processes(2, call), "the function that makes the arguments threw for PE 1");
+  expect_all_say(in_processes(2, call), "the function that makes the arguments threw an exception for PE 1");
   EXPECT_EQ(inner[0], "");
   EXPECT_EQ(inner[1], "no arguments");
 }
@@ -227,16 +227,17 @@ TEST_F(collective_launch_of, different_configurations_is_an_error_in_all) {
   now().launches.clear();
   collective_grid other = first;
   other.grid = dim3(3, 4);
-  expect_all_say(told(other), "PE 2 has a grid of 3, 4, 1, and PE 0 of 4, 3, 1: launch the same configuration on every PE");
+  expect_all_say(told(other),
+                 "PE 2 has a grid of 3, 4, 1, but PE 0 has one of 4, 3, 1: launch the same configuration on every PE");
   other = first;
   other.block = dim3(32, 2);
-  expect_all_say(told(other), "PE 2 has a block of 32, 2, 1, and PE 0 of 64, 1, 1");
+  expect_all_say(told(other), "PE 2 has a block of 32, 2, 1, but PE 0 has one of 64, 1, 1");
   other = first;
   other.dynamic_shared_bytes = 32;
-  expect_all_say(told(other), "PE 2 has 32 bytes of dynamic shared memory, and PE 0 16");
+  expect_all_say(told(other), "PE 2 has 32 bytes of dynamic shared memory, but PE 0 has 16");
   other = first;
   other.cluster = {2, 1, 1};
-  expect_all_say(told(other), "PE 2 has a cluster of 2, 1, 1, and PE 0 of 1, 1, 1");
+  expect_all_say(told(other), "PE 2 has a cluster of 2, 1, 1, but PE 0 has one of 1, 1, 1");
   EXPECT_TRUE(now().launches.empty());
 }
 
@@ -246,13 +247,13 @@ TEST_F(collective_launch_of, different_kernels_is_an_error_in_all) {
   const auto call = [](fake_backend& backend, std::size_t i) {
     symmetric::collective_launch(backend, {1, 64}, {}, i == 1 ? meets_too : meets, its_number);
   };
-  expect_all_say(in_processes(2, call), "PE 1 launches another kernel than PE 0");
+  expect_all_say(in_processes(2, call), "PE 1 launches a different kernel than PE 0");
   EXPECT_TRUE(now().launches.empty());
 }
 
 TEST_F(collective_launch_of, clusters_counts_and_launches_whole_clusters) {
   const collective_grid eights{.grid = 24, .block = 64, .cluster = {8, 1, 1}};
-  EXPECT_TRUE(says(in_one_process(eights), "cannot run 24 blocks that wait for each other: it can hold 16"));
+  EXPECT_TRUE(says(in_one_process(eights), "cannot run 24 blocks that wait for each other: it can hold only 16"));
   const collective_grid fits{.grid = 16, .block = 64, .cluster = {8, 1, 1}};
   EXPECT_EQ(in_one_process(fits), "");
   ASSERT_EQ(now().launches.size(), 4U);
@@ -270,7 +271,7 @@ TEST_F(collective_launch_of, pes_load_the_kernel_before_any_launches_it) {
 
 TEST_F(collective_launch_of, streams_for_some_pes_only_is_an_error) {
   fake_cuda::stream stream;
-  EXPECT_TRUE(says(in_one_process({1, 64}, {stream.handle()}), "gave streams for some of its PEs only"));
+  EXPECT_TRUE(says(in_one_process({1, 64}, {stream.handle()}), "gave streams for only some of its PEs"));
   EXPECT_TRUE(now().launches.empty());
 }
 

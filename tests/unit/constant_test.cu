@@ -22,9 +22,10 @@ using membar_test::refusal, membar_test::says;
 TEST(constant_table, rejects_an_upload_of_the_wrong_size) {
   const float values[9] = {};
   EXPECT_EQ(refusal([&] { membar::upload(weights, values, 8, nullptr); }),
-            "membar: an upload of 8 elements is not the whole of a constant table of 9: pass 9, or use upload_part");
-  EXPECT_EQ(refusal([&] { membar::upload_part(weights, 4, values, 6, nullptr); }),
-            "membar: an upload of 6 elements from element 4 does not fit into a constant table of 9: pass at most 5");
+            "membar: an upload of 8 elements does not fill a constant table of 9 elements: pass 9, or use upload_part");
+  EXPECT_EQ(
+      refusal([&] { membar::upload_part(weights, 4, values, 6, nullptr); }),
+      "membar: an upload of 6 elements starting at element 4 does not fit into a constant table of 9 elements: pass at most 5");
   for (const auto& [first, count] : {std::pair<std::size_t, std::size_t>{10, 1}, {1, static_cast<std::size_t>(-1)}}) {
     EXPECT_TRUE(says(refusal([&] { membar::upload_part(weights, first, values, count, nullptr); }), "does not fit"));
   }
@@ -60,7 +61,7 @@ TEST_F(constant_upload, takes_arrays_vectors_and_spans) {
 
 TEST_F(constant_upload, of_a_range_of_another_size_is_rejected) {
   EXPECT_EQ(refusal([] { membar::upload(weights, std::vector<float>(8), nullptr); }),
-            "membar: an upload of 8 elements is not the whole of a constant table of 9: pass 9, or use upload_part");
+            "membar: an upload of 8 elements does not fill a constant table of 9 elements: pass 9, or use upload_part");
   EXPECT_TRUE(now().symbol_copies.empty());
 }
 
@@ -87,7 +88,7 @@ TEST_F(constant_upload, that_the_graph_cannot_keep_is_rejected) {
   for (const char* call : {"cudaUserObjectCreate", "cudaGraphRetainUserObject"}) {
     now().fails = {{call, {0, cudaErrorMemoryAllocation}}};
     EXPECT_TRUE(says(refusal([&] { membar::upload(weights, std::vector<float>(9), stream.handle()); }),
-                     "cudaErrorMemoryAllocation (out of memory): upload outside of the capture"));
+                     "cudaErrorMemoryAllocation (out of memory): upload the table outside of the capture"));
   }
   EXPECT_TRUE(now().symbol_copies.empty());
 }

@@ -183,7 +183,7 @@ TEST(deadlock_recorder, a_grid_too_large_for_its_waits) {
   wrong.kernel(pe(0), main_stream, kernel_shape{265, 264, false}, roles, "halo");
   EXPECT_EQ(kinds(wrong), only(hazard::grid_too_large));
   EXPECT_TRUE(says(wrong, "PE 0's halo in stream 1 has 265 blocks"));
-  EXPECT_TRUE(says(wrong, "can hold 264"));
+  EXPECT_TRUE(says(wrong, "can hold only 264"));
   recorder cooperative(1);
   cooperative.kernel(pe(0), main_stream, kernel_shape{265, 264, true}, roles);
   EXPECT_TRUE(says(cooperative, "its cooperative launch fails"));
@@ -210,7 +210,7 @@ TEST(deadlock_recorder, a_host_copy_that_may_not_have_run) {
   steps wrong(2);
   wrong.host_copy(0, 0, true, "cudaMemcpy").collective(0).collective(1);
   EXPECT_EQ(kinds(wrong), only(hazard::early_host_copy));
-  EXPECT_TRUE(says(wrong, "PE 0's cudaMemcpy in the default stream may return before it has run"));
+  EXPECT_TRUE(says(wrong, "PE 0's cudaMemcpy in the default stream may return before it has finished"));
   steps waited_for(2);
   waited_for.host_copy(0, 0, true).synchronize_stream(pe(0), 0);
   EXPECT_EQ(kinds(waited_for.collective(0).collective(1)), nothing);
@@ -278,7 +278,7 @@ TEST(deadlock_recorder, a_wait_that_nobody_notifies) {
   EXPECT_EQ(kinds(steps(2).notify(0, 1, signal_set(2)).wait(1, signal_equals(1))), only(hazard::never_notified));
   steps count(2);
   EXPECT_EQ(kinds(count.notify(0, 1, signal_add(2)).wait(1, signal_at_least(3))), only(hazard::never_notified));
-  EXPECT_TRUE(says(count, "to 2 only"));
+  EXPECT_TRUE(says(count, "only to 2"));
   EXPECT_EQ(kinds(steps(2).notify(0, 0, signal_add(3)).wait(1, signal_at_least(3))), only(hazard::never_notified));
 }
 
@@ -384,11 +384,11 @@ TEST(deadlock_recorder, halves_that_do_not_fit_are_rejected) {
   record.arrive(pe(0), main_stream);
   refused(record, [&] { record.arrive(pe(0), main_stream); }, "has arrived at a barrier of a team, so it cannot call another");
   refused(record, [&] { record.collective(pe(0), main_stream); }, "record the wait for the barrier first");
-  refused(record, [&] { record.wait_for_team(pe(0), side_stream); }, "in another stream than that in which it has arrived");
+  refused(record, [&] { record.wait_for_team(pe(0), side_stream); }, "in a different stream than the one in which it arrived");
   record.begin_capture(pe(0), main_stream);
-  refused(record, [&] { record.wait_for_team(pe(0), main_stream); }, "in another graph than that in which it has arrived");
+  refused(record, [&] { record.wait_for_team(pe(0), main_stream); }, "in a different graph than the one in which it arrived");
   static_cast<void>(record.end_capture(pe(0), main_stream));
-  refused(record, [&] { record.forget(); }, "while PE 0 has arrived at a barrier and not waited for it");
+  refused(record, [&] { record.forget(); }, "while PE 0 has arrived at a barrier and has not waited for it");
   record.discard();
   EXPECT_NO_THROW(record.arrive(pe(0), main_stream));
 }
@@ -694,7 +694,7 @@ TEST(deadlock_recorder, a_long_program_that_misses_a_notification_says_which) {
   }
   EXPECT_EQ(kinds(record), only(hazard::never_notified));
   EXPECT_TRUE(says(record, "(signal 0x7 >= 5000)") || says(record, "(signal 7 >= 5000)")) << sentence(record);
-  EXPECT_TRUE(says(record, "to 4999 only"));
+  EXPECT_TRUE(says(record, "only to 4999"));
 }
 
 TEST(deadlock_recorder, a_wait_that_is_rejected_changes_nothing_in_a_long_program) {
@@ -773,8 +773,8 @@ TEST(deadlock_recorder, a_wait_that_ends_by_what_an_earlier_wait_has_seen) {
   }
   EXPECT_EQ(kinds(twice), only(hazard::stale_wait));
   EXPECT_TRUE(says(twice,
-                   "PE 1's wait (signal 7 = 1) in stream 1 may end by the value that PE 1's wait (signal 7 = 1) in stream 1 "
-                   "has seen, before PE 0's notification (signal 7 of PE 1 := 1) in stream 1"))
+                   "PE 1's wait (signal 7 = 1) in stream 1 may be satisfied by the value that PE 1's wait (signal 7 = 1) in "
+                   "stream 1 has already seen, before PE 0's notification (signal 7 of PE 1 := 1) in stream 1"))
       << sentence(twice);
   steps counted(2);
   for (int round = 0; round != 2; ++round) {

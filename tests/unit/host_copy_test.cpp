@@ -51,7 +51,7 @@ TEST_F(host_copy, of_bytes_fills) {
 TEST_F(host_copy, of_another_size_is_rejected_and_copies_nothing) {
   const std::vector<int> values(3);
   EXPECT_TRUE(says(refusal([&] { copy_to(objects, values, stream.handle()); }),
-                   "3 objects of the host cannot be copied to 4 symmetric ones"));
+                   "3 host objects cannot be copied to 4 symmetric objects"));
   EXPECT_EQ(refusal([&] { copy_to(objects.subspan(1, 3), values, stream.handle()); }), "");
   EXPECT_EQ(heap, (std::array<int, 4>{1, 0, 0, 0}));
 }
@@ -59,7 +59,7 @@ TEST_F(host_copy, of_another_size_is_rejected_and_copies_nothing) {
 TEST_F(host_copy, without_a_stream_takes_the_flag) {
   const std::vector<int> values(4, 9);
   EXPECT_TRUE(says(refusal([&] { copy_to(objects, values); }),
-                   "PE 1's symmetric memory without a stream may return before it has run: pass a stream"));
+                   "PE 1's symmetric memory without a stream may return before it has finished: pass a stream"));
   EXPECT_TRUE(now().calls.empty());
   {
     const symmetric::synchronous_copies flag(heap.data());
@@ -72,8 +72,8 @@ TEST_F(host_copy, without_a_stream_takes_the_flag) {
 
 TEST_F(host_copy, takes_the_flag_of_the_context_for_memory_that_the_driver_maps) {
   now().mapped[reinterpret_cast<unsigned long long>(heap.data())] = sizeof heap;
-  EXPECT_TRUE(
-      says(refusal([&] { const symmetric::synchronous_copies flag(heap.data()); }), "make that with CU_CTX_SYNC_MEMOPS"));
+  EXPECT_TRUE(says(refusal([&] { const symmetric::synchronous_copies flag(heap.data()); }),
+                   "create the context with CU_CTX_SYNC_MEMOPS"));
   EXPECT_FALSE(symmetric::copies_are_synchronous(heap.data()));
   now().context_flag = true;
   EXPECT_TRUE(symmetric::copies_are_synchronous(heap.data()));

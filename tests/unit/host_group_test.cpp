@@ -107,8 +107,8 @@ TEST_F(host_groups, say_everywhere_that_the_first_could_make_no_rendezvous) {
   const auto thrown = membar_test::thrown_by_pes(
       2, [&](int rank) { static_cast<void>(symmetric::shared_rendezvous(rank, own.callback(rank))); });
   EXPECT_EQ(before == nullptr ? ::unsetenv("XDG_RUNTIME_DIR") : ::setenv("XDG_RUNTIME_DIR", kept.c_str(), 1), 0);
-  EXPECT_TRUE(says(thrown[0], "no directory /nowhere/membar-rendezvous."));
-  EXPECT_TRUE(says(thrown[1], "PE 0 could not make a rendezvous"));
+  EXPECT_TRUE(says(thrown[0], "the directory /nowhere/membar-rendezvous."));
+  EXPECT_TRUE(says(thrown[1], "PE 0 could not create a rendezvous"));
 }
 
 TEST_F(host_groups, of_one_process_need_no_other) {
@@ -208,7 +208,7 @@ TEST_F(host_groups, name_who_makes_another_call) {
   expect_all(processes(2,
                        [&](int rank) {
                          host_group all = host_group::join(where, rank, 2, budget);
-                         return unless_refused("makes another collective call", [&] {
+                         return unless_refused("makes a different collective call", [&] {
                            if (rank == 0) {
                              static_cast<void>(all.all_gather(1));
                            } else {
@@ -226,7 +226,7 @@ TEST_F(host_groups, refuse_another_token) {
                          rendezvous mine = where;
                          if (process == 2) {
                            mine.token[0] = mine.token[0] == 'x' ? 'y' : 'x';
-                           const int wrong = unless_refused("PE 1 has another token than PE 0",
+                           const int wrong = unless_refused("PE 1 has a different token than PE 0",
                                                             [&] { static_cast<void>(host_group::join(mine, 1, 2, budget)); });
                            refused.come();
                            return wrong;
@@ -378,7 +378,7 @@ TEST_F(host_groups, without_descriptors_say_so_and_lose_no_file_in_silence) {
       const std::vector<std::string> said = said_by_poor(here, poor, left);
       const std::string& own = said[static_cast<std::size_t>(poor)];
       EXPECT_TRUE(own.empty() || own.find("descriptor left") != own.npos || own.find("close files") != own.npos ||
-                  own.find("raise the limit of files") != own.npos)
+                  own.find("raise the limit of open files") != own.npos)
           << own;
       for (const std::string& each : said) {
         EXPECT_EQ(each.empty(), own.empty()) << "PE " << poor << " with " << left << ": " << own << " and " << each;
@@ -423,9 +423,9 @@ TEST_F(host_groups, refuse_another_user) {
 TEST_F(host_groups, take_a_path_and_a_token_that_fit) {
   EXPECT_TRUE(
       says(refusal([&] { static_cast<void>(host_group::join({where.directory + std::string(100, 'x'), ""}, 0, 2, hardly)); }),
-           "and a socket's has 107 at most"));
+           "but a socket path can have at most 107"));
   EXPECT_TRUE(says(refusal([&] { static_cast<void>(host_group::join({where.directory, std::string(65, 'x')}, 0, 2, hardly)); }),
-                   "a token of 65 characters: use 64 at most"));
+                   "has 65 characters: use at most 64"));
   EXPECT_TRUE(says(refusal([&] { static_cast<void>(host_group::join(where, 2, 2, hardly)); }), "PE 2 of a group of 2"));
   EXPECT_EQ(::rmdir(where.directory.c_str()), 0);
 }

@@ -114,7 +114,7 @@ TEST_F(ipc_memories, of_instances_of_one_gpu_are_refused_on_every_pe) {
       now().fails["cudaIpcOpenMemHandle"] = {.code = cudaErrorInvalidDevice};
     }
     const allocated mine(size);
-    return refused(group, "because PE 1 could not open that of PE 0 with cudaErrorInvalidDevice", mine.at());
+    return refused(group, "because PE 1 could not open the memory of PE 0 with cudaErrorInvalidDevice", mine.at());
   });
 }
 
@@ -175,8 +175,8 @@ TEST_F(ipc_memories, without_a_handle_are_rejected_on_every_pe) {
     std::string words;
   };
   for (const row& each :
-       {row{origin::managed, "managed memory"}, row{origin::pool, "pool memory, for example of cudaMallocAsync,"},
-        row{origin::mapped, "memory of cuMemMap, for example of PyTorch's expandable_segments,"},
+       {row{origin::managed, "managed memory"}, row{origin::pool, "pool memory, for example from cudaMallocAsync,"},
+        row{origin::mapped, "memory from cuMemMap, for example from PyTorch's expandable_segments,"},
         row{origin::host, "memory that is not on a device"}}) {
     where = symmetric::make_rendezvous();
     expect_success(2, [&](host_group& group, int rank) {
@@ -186,7 +186,7 @@ TEST_F(ipc_memories, without_a_handle_are_rejected_on_every_pe) {
       if (rank == 1) {
         std::snprintf(place, sizeof place, " at %p: ", mine.at());
       }
-      return refused(group, "on no PE, because PE 1 gave " + each.words + place, mine.at());
+      return refused(group, "no PE shares memory by CUDA IPC, because PE 1 gave " + each.words + place, mine.at());
     });
   }
 }
@@ -195,9 +195,10 @@ TEST_F(ipc_memories, that_are_no_allocation_are_rejected_on_every_pe) {
   expect_success(2, [](host_group& group, int rank) {
     const allocated mine(size);
     int local = 0;
-    return refused(group,
-                   "because PE 0 gave memory that is not on a device at 0x0: allocate it by cudaMalloc, or let process_memory",
-                   rank == 0 ? nullptr : mine.at()) +
+    return refused(
+               group,
+               "because PE 0 gave memory that is not on a device at 0x0: allocate it with cudaMalloc, or let process_memory",
+               rank == 0 ? nullptr : mine.at()) +
            refused(group, "because PE 1 gave memory that is not on a device at 0x", rank == 1 ? &local : mine.at());
   });
 }
@@ -205,18 +206,17 @@ TEST_F(ipc_memories, that_are_no_allocation_are_rejected_on_every_pe) {
 TEST_F(ipc_memories, that_end_after_their_allocation_are_rejected_on_every_pe) {
   expect_success(2, [](host_group& group, int rank) {
     const allocated mine(size);
-    return refused(
-        group,
-        "membar: memory is shared by CUDA IPC on no PE, because PE 1 gave 100000 bytes, and its allocation has 99488 "
-        "from there on: share fewer, or allocate more",
-        mine.at(rank == 1 ? 512 : 0));
+    return refused(group,
+                   "membar: no PE shares memory by CUDA IPC, because PE 1 gave 100000 bytes, but its allocation has only 99488 "
+                   "bytes from that address on: share fewer, or allocate more",
+                   mine.at(rank == 1 ? 512 : 0));
   });
 }
 
 TEST_F(ipc_memories, of_different_sizes_or_none_are_rejected_on_every_pe) {
   expect_success(2, [](host_group& group, int rank) {
     const allocated mine(size);
-    return refused(group, "PE 1 shares 99999 bytes, and PE 0 100000: share as many", mine.at(),
+    return refused(group, "PE 1 shares 99999 bytes, but PE 0 shares 100000: share the same", mine.at(),
                    size - static_cast<unsigned>(rank)) +
            refused(group, "0 bytes cannot be shared by CUDA IPC: share at least one", mine.at(), 0);
   });
@@ -234,11 +234,10 @@ TEST_F(ipc_memories, of_devices_without_peer_access_are_rejected_on_every_pe) {
   now().no_access = {{1, 2}};
   expect_success(3, [](host_group& group, int) {
     const allocated mine(size);
-    return refused(
-        group,
-        "membar: memory is shared by CUDA IPC on no PE, because the device of PE 1 has no peer access to that of PE 2: "
-        "use devices that NVLink or one PCIe root connects, or NVSHMEM",
-        mine.at());
+    return refused(group,
+                   "membar: no PE shares memory by CUDA IPC, because the device of PE 1 has no peer access to that of PE 2: "
+                   "use devices that NVLink or one PCIe root connects, or NVSHMEM",
+                   mine.at());
   });
 }
 
@@ -249,7 +248,7 @@ TEST_F(ipc_memories, that_one_pe_cannot_open_are_open_nowhere) {
     }
     const allocated mine(size);
     const int wrong = refused(group,
-                              "membar: memory is shared by CUDA IPC on no PE, because PE 1 could not open that of PE 2 with "
+                              "membar: no PE shares memory by CUDA IPC, because PE 1 could not open the memory of PE 2 with "
                               "cudaErrorMapBufferObjectFailed (mapping of buffer object failed): give each PE its own process",
                               mine.at());
     ipc_memory again(mine.at(), size, rank, group.callback());  // the group has survived
@@ -265,8 +264,7 @@ TEST_F(ipc_memories, whose_handle_cannot_be_made_are_rejected_on_every_pe) {
       now().fails["cudaIpcGetMemHandle"] = {.code = cudaErrorMemoryAllocation};
     }
     const allocated mine(size);
-    return refused(group,
-                   "memory is shared on no PE, because cudaIpcGetMemHandle failed on PE 1 with cudaErrorMemoryAllocation",
+    return refused(group, "no PE shares memory, because cudaIpcGetMemHandle failed on PE 1 with cudaErrorMemoryAllocation",
                    mine.at());
   });
 }
@@ -302,7 +300,7 @@ TEST_F(ipc_memories, take_a_rank_and_a_callback) {
 
 TEST_F(ipc_memories, of_several_hosts_are_rejected) {
   EXPECT_TRUE(says(refusal([] { symmetric::detail::refuse_other_hosts({7, 7, 8}); }),
-                   "PE 2 is on another host than PE 0, and CUDA IPC reaches one host"));
+                   "PE 2 is on another host than PE 0, but CUDA IPC works within one host only"));
   EXPECT_EQ(refusal([] { symmetric::detail::refuse_other_hosts({7, 7, 7}); }), "");
   EXPECT_EQ(symmetric::detail::number_of_host(), symmetric::detail::number_of_host());
 }

@@ -234,7 +234,7 @@ TEST_F(l2_set_aside, that_cannot_be_put_back_is_reported_and_does_not_throw) {
     now().fails["cudaDeviceSetLimit"] = {0, cudaErrorUnknown};
   }
   ASSERT_EQ(now().failures.size(), 1U);
-  EXPECT_TRUE(says(now().failures[0], "the set-aside of L2 was not put back"));
+  EXPECT_TRUE(says(now().failures[0], "the L2 set-aside was not restored"));
 }
 
 /// The number of other holders, as read by the handler for failed restores.

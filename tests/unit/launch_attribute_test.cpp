@@ -235,7 +235,7 @@ TEST_F(launch_attribute, preferred_cluster_dimensions_are_rejected_before_comput
   now().attribute(cudaDevAttrComputeCapabilityMajor) = 9;
   const std::string sentence = refusal([&] { set_attribute(node.handle(), membar::preferred_cluster_dimensions{4, 1, 1}); });
   EXPECT_TRUE(says(sentence, "compute capability 9.x"));
-  EXPECT_TRUE(says(sentence, "need 10.0: leave them out"));
+  EXPECT_TRUE(says(sentence, "require 10.0: leave them out"));
   EXPECT_EQ(get_attribute<membar::preferred_cluster_dimensions>(node.handle()), two);
 }
 
@@ -245,7 +245,7 @@ TEST_F(launch_attribute, what_the_driver_does_not_take_in_a_documented_place_is_
   node.not_taken.insert(cudaLaunchAttributeNvlinkUtilCentricScheduling);
   using scheduling = membar::nvlink_centric_scheduling;
   const auto expect_remedy = [](auto call) {
-    EXPECT_TRUE(says(refusal(call), "give it to each launch, by launch_config::with"));
+    EXPECT_TRUE(says(refusal(call), "set it for each launch with launch_config::with"));
   };
   expect_remedy([&] { set_attribute(stream.handle(), scheduling{}); });
   expect_remedy([&] { set_attribute(node.handle(), scheduling{}); });

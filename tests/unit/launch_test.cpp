@@ -246,11 +246,11 @@ TEST_F(launch, preferred_cluster_dimensions_are_multiples_of_the_cluster_dimensi
   EXPECT_EQ(now().launches.size(), 2U);
   for (const preferred_cluster_dimensions& none :
        {preferred_cluster_dimensions{3, 2, 2}, {1, 2, 2}, {4, 3, 2}, {4, 4, 4}, {0, 2, 2}}) {
-    EXPECT_TRUE(says(made({2, 2, 2}, none), "use multiples of theirs in x and y, and the same z"));
+    EXPECT_TRUE(says(made({2, 2, 2}, none), "use multiples of the latter in x and y, and the same z"));
   }
   EXPECT_NE(made({0, 1, 1}, {2, 1, 1}), "");
   now().attribute(cudaDevAttrComputeCapabilityMajor) = 9;
-  EXPECT_TRUE(says(made({1, 1, 1}, {2, 1, 1}), "need 10.0: leave them out"));
+  EXPECT_TRUE(says(made({1, 1, 1}, {2, 1, 1}), "require 10.0: leave them out"));
   EXPECT_EQ(now().launches.size(), 2U);
 }
 
@@ -271,15 +271,14 @@ TEST_F(launch, has_as_much_dynamic_shared_memory_as_it_opts_in_for) {
   EXPECT_EQ(now().launches.back().dynamic_shared_bytes, 226U * 1024);
   EXPECT_TRUE(now().launches.back().attributes.empty()) << "it is no attribute of CUDA's launch";
   EXPECT_EQ(made(226 * 1024 + 1),
-            "membar: a launch with 231425 bytes of dynamic shared memory, in addition to 1024 static ones of the kernel, was "
-            "requested, but "
-            "a block of device 0 has at most 232448 together: ask for at most 231424");
+            "membar: a launch with 231425 bytes of dynamic shared memory, in addition to the kernel's 1024 static bytes, was "
+            "requested, but a block on device 0 can have at most 232448 in total: ask for at most 231424");
   EXPECT_EQ(now().launches.size(), 3U);
 }
 
 TEST_F(launch, with_much_dynamic_shared_memory_and_no_opt_in_says_what_to_do) {
   EXPECT_TRUE(says(refusal([&] { membar::launch(launch_config{1, 1, stream.handle(), 49 * 1024}, no_parameters); }),
-                   "shared memory (above 48 KiB give the launch shared_memory_opt_in)"));
+                   "shared memory (above 48 KiB, use shared_memory_opt_in)"));
 }
 
 TEST_F(launch, has_clusters_of_more_than_eight_blocks_if_it_allows_them) {
@@ -292,10 +291,11 @@ TEST_F(launch, has_clusters_of_more_than_eight_blocks_if_it_allows_them) {
 
 TEST_F(launch, without_a_driver_or_a_device_says_so) {
   now().fails["cudaLaunchKernelExC"] = {0, cudaErrorNoDevice};
-  EXPECT_TRUE(says(refusal([&] { membar::launch(config, no_parameters); }), "): this process sees no CUDA device: see what"));
+  EXPECT_TRUE(says(refusal([&] { membar::launch(config, no_parameters); }),
+                   "): this process sees no CUDA device: check the output of nvidia-smi"));
   now().driver = false;
   const std::string said = refusal([&] { membar::launch(config, no_parameters); });
-  EXPECT_TRUE(says(said, "): no CUDA driver was found, or one that is older than the CUDA runtime"));
+  EXPECT_TRUE(says(said, "): no CUDA driver was found, or the driver is older than the CUDA runtime"));
   EXPECT_FALSE(says(said, "check grid"));
 }
 
@@ -307,7 +307,7 @@ TEST_F(launch, what_cuda_refuses_is_an_error) {
   } catch (const membar::error& failure) {
     EXPECT_EQ(failure.code(), cudaErrorInvalidConfiguration);
     EXPECT_TRUE(says(failure.what(),
-                     "check grid, block, shared memory (above 48 KiB give the launch shared_memory_opt_in) and attributes"));
+                     "check the grid, the block, shared memory (above 48 KiB, use shared_memory_opt_in) and the attributes"));
     EXPECT_TRUE(says(failure.what(), "launch.hpp:"));
   }
   EXPECT_EQ(now().last_error, cudaSuccess) << "the error is left for the next call";

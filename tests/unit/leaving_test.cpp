@@ -297,7 +297,7 @@ TEST_F(processes_that_leave, may_move_their_group_and_end_it_before_its_callback
     int wrong = all(7) == std::vector<unsigned long long>{7, 7} ? 0 : 1;
     static_cast<void>(moved->all_gather(0));
     moved.reset();
-    return wrong + unless_refused("was called after the group had ended", [&] { static_cast<void>(all(7)); });
+    return wrong + unless_refused("was called after the group was destroyed", [&] { static_cast<void>(all(7)); });
   });
 }
 

@@ -41,7 +41,7 @@ TEST_F(mapped_memory, that_is_write_combined_is_written_by_calls_only) {
   EXPECT_EQ(memory.device_data()[0], 4);
   EXPECT_EQ(memory.device_data()[3], 7);
   EXPECT_EQ(refusal([&] { memory.write(2, values, 3); }),
-            "membar: 3 values from index 2 on do not fit into write-combined memory of 4: write at most 2");
+            "membar: 3 values starting at index 2 do not fit into write-combined memory of 4 values: write at most 2");
   EXPECT_NE(refusal([&] { memory.write(5, values, 0); }), "");
 }
 
@@ -87,7 +87,7 @@ TEST_F(mapped_memory, that_cannot_be_freed_is_reported_and_leaves_no_error_for_t
   }
   EXPECT_EQ(now().last_error, cudaSuccess);
   ASSERT_EQ(now().failures.size(), 1U);
-  EXPECT_TRUE(says(now().failures[0], "memory was not freed, or an earlier operation failed"));
+  EXPECT_TRUE(says(now().failures[0], "the memory was not freed, or an earlier operation failed"));
 }
 
 TEST_F(mapped_memory, that_outlives_the_runtime_is_not_reported) {
@@ -101,7 +101,7 @@ TEST_F(mapped_memory, that_outlives_the_runtime_is_not_reported) {
 TEST_F(mapped_memory, registered_memory_must_have_one_address) {
   now().attribute(cudaDevAttrCanUseHostPointerForRegisteredMem) = 0;
   int value = 0;
-  EXPECT_TRUE(says(refusal([&] { const membar::mapped_registration pinned(&value, sizeof value); }), "at another address"));
+  EXPECT_TRUE(says(refusal([&] { const membar::mapped_registration pinned(&value, sizeof value); }), "at a different address"));
 }
 
 TEST_F(managed_memory, pages_are_not_sent_to_a_device_without_concurrent_access) {
@@ -200,7 +200,7 @@ TEST_F(atomicity, of_mapped_memory_with_the_host_needs_the_link_to_the_host) {
   atomicity_facts facts{.kind = memory_kind::mapped, .with_host = true};
   const membar::atomicity answer = membar::atomicity_of(facts, add);
   EXPECT_FALSE(answer);
-  EXPECT_TRUE(says(answer.reason, "a link to the host does not carry this operation"));
+  EXPECT_TRUE(says(answer.reason, "a link to the host does not support this operation"));
   facts.device.to_host.native = true;
   EXPECT_TRUE(membar::atomicity_of(facts, add));
 }
@@ -293,7 +293,7 @@ TEST(kernel_resources, with_local_memory_are_named) {
   EXPECT_EQ(refusal([] { membar::require_no_local_memory({.registers = 255, .local_bytes = 48}, "slow"); }),
             "membar: the kernel slow uses 48 bytes of local memory per thread in addition to 255 registers: index its arrays "
             "at compile "
-            "time, or raise its limit of registers if it spills (nvcc -Xptxas -v tells)");
+            "time, or raise its register limit if it spills (nvcc -Xptxas -v reports spills)");
 }
 
 TEST(kernel_resources, occupancy_is_a_share_of_the_threads) {

@@ -38,13 +38,13 @@ TEST_F(on_stream, what_would_be_the_same_in_every_replay_is_not_captured) {
   stream.capturing = true;
   EXPECT_EQ(
       refusal([&] { notify_on_stream(flag, 7, pe(1), stream.handle()); }),
-      "membar: a notification that sets a signal to 7 cannot be captured in a graph, because it would be the same in every "
-      "replay, "
-      "so that a wait ends by the value of the replay before: pass an epoch in place of the value, or add to a signal<add>");
+      "membar: a notification that sets a signal to 7 cannot be captured in a graph: the value would be the same in "
+      "every replay, so a wait could be satisfied by the value of the previous replay: pass an epoch instead of the value, or "
+      "add to a signal<add>");
   EXPECT_EQ(refusal([&] { wait_on_stream(flag, symmetric::equals(7), budget, stream.handle()); }),
-            "membar: a wait for a signal and 7 cannot be captured in a graph, because it would be the same in every replay, so "
-            "that a "
-            "wait ends by the value of the replay before: pass an epoch in place of the condition");
+            "membar: a wait that compares a signal with 7 cannot be captured in a graph: the value would be the same in every "
+            "replay, so "
+            "a wait could be satisfied by the value of the previous replay: pass an epoch instead of the condition");
   EXPECT_NE(refusal([&] { wait_on_stream(sum, symmetric::at_least(7), budget, stream.handle()); }), "");
   EXPECT_TRUE(now().launches.empty());
 }
@@ -79,8 +79,8 @@ TEST_F(on_stream, a_recoverable_wait_has_a_status_and_freezes_no_value) {
   const auto abort = flags_of_abort.on(pe(0))[0];
   symmetric::stream_status status;
   EXPECT_EQ(refusal([&] { try_wait_on_stream(flag, symmetric::equals(7), budget, abort, nullptr, stream.handle()); }),
-            "membar: a recoverable operation was given no status (null): pass memory that its device writes, of the device or "
-            "mapped of the host");
+            "membar: the status pointer of a recoverable operation is null: pass memory that its device can write, in device "
+            "memory or in mapped host memory");
   EXPECT_NE(refusal([&] { try_barrier_on_stream(words.on(pe(0)), budget, abort, nullptr, stream.handle()); }), "");
   stream.capturing = true;
   EXPECT_NE(refusal([&] { try_wait_on_stream(sum, symmetric::at_least(7), budget, abort, &status, stream.handle()); }), "");
@@ -142,10 +142,9 @@ TEST_F(teams_on_streams, an_arrival_keeps_the_team_until_its_wait) {
   arrive_on_stream(pair, pe(0), stream.handle());
   EXPECT_TRUE(says(refusal([&] { barrier_on_stream(pair, pe(0), budget, other.handle()); }), "is in use on stream"));
   EXPECT_TRUE(says(refusal([&] { wait_on_stream(pair, pe(0), budget, other.handle()); }), "is in use on stream"));
-  EXPECT_EQ(
-      refusal([&] { arrive_on_stream(pair, pe(0), stream.handle()); }),
-      "membar: PE 0 cannot be at the next barrier of team PEs 0, 1, because it has not waited for the last one at which it "
-      "arrived: call wait_on_stream first");
+  EXPECT_EQ(refusal([&] { arrive_on_stream(pair, pe(0), stream.handle()); }),
+            "membar: PE 0 cannot arrive at the next barrier of team PEs 0, 1, because it has not waited for the last barrier "
+            "at which it arrived: call wait_on_stream first");
   EXPECT_EQ(now().launches.size(), 1U);
   wait_on_stream(pair, pe(0), budget, stream.handle());
   EXPECT_EQ(refusal([&] { wait_on_stream(pair, pe(0), budget, stream.handle()); }),

@@ -61,9 +61,9 @@ TEST_F(process_memories, are_shared_by_files_where_a_driver_does_not_know_fabric
 TEST_F(process_memories, that_a_device_does_not_share_are_rejected_on_every_pe) {
   now().devices[1].shares_files = false;
   expect_success(3, [](host_group& group, int) {
-    return unless_refused("the device of PE 1 does not share memory between processes by files: use one process",
+    return unless_refused("the device of PE 1 cannot share memory between processes by files: use one process",
                           [&] { const process_memory memory(group, size, shared_by::file_descriptor); }) +
-           unless_refused("the device of PE 0 does not share memory between processes by fabric handles",
+           unless_refused("the device of PE 0 cannot share memory between processes by fabric handles",
                           [&] { const process_memory memory(group, size, shared_by::fabric); }) +
            unless_refused("the device of PE ", [&] { const process_memory memory(group, size); });
   });
@@ -71,9 +71,9 @@ TEST_F(process_memories, that_a_device_does_not_share_are_rejected_on_every_pe) 
 
 TEST_F(process_memories, of_different_sizes_or_kinds_are_rejected_on_every_pe) {
   expect_success(2, [](host_group& group, int rank) {
-    return unless_refused("PE 1 shares 100001 bytes, and PE 0 100000",
+    return unless_refused("PE 1 shares 100001 bytes, but PE 0 shares 100000",
                           [&] { const process_memory memory(group, size + static_cast<unsigned>(rank)); }) +
-           unless_refused("PE 1 asks for memory that is shared in another way than PE 0",
+           unless_refused("PE 1 asks for memory that is shared in a different way than on PE 0",
                           [&] {
                             const process_memory memory(group, size,
                                                         rank == 0 ? shared_by::automatic : shared_by::file_descriptor);

@@ -37,7 +37,7 @@ TEST_F(guarded_team, is_used_on_one_stream_at_a_time) {
     const auto held = guard.on(first.handle());
     const std::string refused = on(second);
     EXPECT_TRUE(says(refused, "membar: team world is in use on stream 0x"));
-    EXPECT_TRUE(says(refused, "one team, one of them at a time; end the first hold, or give the second its own team"));
+    EXPECT_TRUE(says(refused, "at the same time: end the first hold, or give the second its own team"));
     EXPECT_NE(refusal([&] { return guard.on_after_previous(second.handle()); }), "");
   }
   EXPECT_EQ(on(second), "");

@@ -77,12 +77,13 @@ TEST_F(peers, without_access_are_named_with_the_remedy) {
 }
 
 TEST_F(peers, are_at_least_one) {
-  EXPECT_TRUE(says(refusal([] { const peer_backend none(std::vector<int>{}); }), "a peer backend of no device"));
+  EXPECT_TRUE(
+      says(refusal([] { const peer_backend none(std::vector<int>{}); }), "a peer backend was requested without devices"));
 }
 
 TEST_F(peers, that_do_not_exist_are_rejected) {
   EXPECT_EQ(refusal([] { const peer_backend far(std::vector<int>{0, 9}); }),
-            "membar: device 9 was named as a PE, and the process sees devices 0 to 3: name one of them");
+            "membar: device 9 was named as a PE, but the process sees only devices 0 to 3: name one of them");
 }
 
 TEST_F(peers, may_share_a_device) {
@@ -226,7 +227,7 @@ TEST_F(heap, aligns_as_it_is_told) {
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(wide.on(pe(1)).local()) % 4096, 0U);
   EXPECT_EQ(reinterpret_cast<std::uintptr_t>(least.on(pe(0)).local()) % 128, 0U);
   EXPECT_EQ(refusal([&] { return large.allocate<char>(1, 96); }),
-            "membar: an alignment of 96 was requested: it is a power of two");
+            "membar: an alignment of 96 was requested: use a power of two");
   for (const auto& each : {small, wide, least}) {
     large.free(each);
   }
@@ -285,12 +286,11 @@ TEST_F(heap, frees_in_any_order_and_joins_what_is_free) {
 
 TEST_F(heap, says_how_much_space_is_left) {
   const scoped_array most(all.allocate<char>((1 << 16) - 256));
-  EXPECT_EQ(
-      refusal([&] { return all.allocate<char>(257); }),
-      "membar: 257 bytes do not fit into the symmetric heap: 65280 of 65536 are taken and the largest gap has 256: make the "
-      "heap larger");
+  EXPECT_EQ(refusal([&] { return all.allocate<char>(257); }),
+            "membar: 257 bytes do not fit into the symmetric heap: 65280 of 65536 bytes are in use and the largest gap has "
+            "256: make the heap larger");
   EXPECT_TRUE(says(refusal([&] { return all.allocate<int>(~std::size_t{0} / 2); }), "as many as fit"));
-  EXPECT_TRUE(says(refusal([&] { return all.allocate<int>(0); }), "ask for 1 or more"));
+  EXPECT_TRUE(says(refusal([&] { return all.allocate<int>(0); }), "ask for at least 1"));
   EXPECT_EQ(all.bytes_taken(), static_cast<std::size_t>((1 << 16) - 256));
   EXPECT_TRUE(says(refusal([&] { const symmetric::heap none(backend, 0); }), "a symmetric heap of 0 bytes"));
 }
@@ -299,10 +299,10 @@ TEST_F(heap, rejects_to_free_twice) {
   const auto first = all.allocate<int>(8);
   all.free(first);
   EXPECT_EQ(refusal([&] { all.free(first); }),
-            "membar: allocation 1 of the symmetric heap was freed a second time: free each once on every PE");
+            "membar: allocation 1 of the symmetric heap was freed twice: free each allocation once on every PE");
   // The same place holds another allocation: its old name does not refer to the new one.
   const auto second = all.allocate<int>(8);
-  EXPECT_TRUE(says(refusal([&] { all.free(first); }), "allocation 1 of the symmetric heap was freed a second time"));
+  EXPECT_TRUE(says(refusal([&] { all.free(first); }), "allocation 1 of the symmetric heap was freed twice"));
   all.free(second);
 }
 
@@ -311,7 +311,7 @@ TEST_F(heap, rejects_to_free_what_is_anothers) {
   symmetric::heap other(backend, 1 << 16);
   const auto data = one.allocate<int>(8);
   EXPECT_EQ(refusal([&] { other.free(data); }),
-            "membar: an allocation of another symmetric heap was freed: free it in the heap that allocated it");
+            "membar: the allocation belongs to another symmetric heap: free it in the heap that allocated it");
   one.free(data);
 }
 
@@ -353,7 +353,7 @@ TEST_F(heap, ends_before_its_scopes_and_waits_for_their_kernels) {
   EXPECT_EQ(now().waited_for, (std::vector<int>{0, 1}));
   EXPECT_TRUE(now().failures.empty());
   EXPECT_TRUE(now().clean());
-  EXPECT_TRUE(says(refusal([&] { static_cast<void>(data.on(pe(0))); }), "or after the end of its heap"));
+  EXPECT_TRUE(says(refusal([&] { static_cast<void>(data.on(pe(0))); }), "or after its heap was destroyed"));
 }
 
 TEST_F(heap, says_when_it_ends_that_a_kernel_failed) {
@@ -361,7 +361,7 @@ TEST_F(heap, says_when_it_ends_that_a_kernel_failed) {
   now().fails["cudaDeviceSynchronize"] = {1, cudaErrorIllegalAddress};
   made.reset();
   ASSERT_EQ(now().failures.size(), 1U);
-  EXPECT_TRUE(says(now().failures[0], "a kernel failed that used symmetric memory whose scope has ended"));
+  EXPECT_TRUE(says(now().failures[0], "a kernel that used symmetric memory failed after that memory's scope ended"));
 }
 
 TEST_F(heap, says_when_it_allocates_that_a_kernel_failed_whose_scope_has_ended) {
@@ -379,7 +379,7 @@ TEST_F(heap, reports_what_was_not_freed) {
   made.reset();
   ASSERT_EQ(now().failures.size(), 1U);
   EXPECT_EQ(now().failures[0],
-            "membar: a symmetric heap ends with 2 allocations of 33 bytes that were not freed: free each on every PE");
+            "membar: a symmetric heap was destroyed with 2 allocations of 33 bytes that were not freed: free each on every PE");
   EXPECT_TRUE(now().clean());
 }
 
@@ -487,17 +487,17 @@ class heap_of_processes : public peers {
 TEST_F(heap_of_processes, rejects_collective_calls_that_differ) {
   cluster.other = tagged(collective::heap_bytes, 4096);
   EXPECT_EQ(refusal([&] { const symmetric::heap refused(cluster, 8192); }),
-            "membar: a collective call differs between PEs: PE 1 has a heap of bytes 8192, and PE 0 has 4096: call it on every "
-            "PE, in one order, with the same arguments");
+            "membar: a collective call differs between PEs: PE 1 has a heap of bytes 8192, but PE 0 has 4096: call it on every "
+            "PE, in the same order and with the same arguments");
   cluster.other = tagged(collective::objects, 11);
   EXPECT_TRUE(says(refusal([&] { return all.allocate<int>(10); }), "PE 1 has an allocation of objects 10"));
   const auto first = all.allocate<int>(1);
   const auto second = all.allocate<int>(1);
   cluster.other = tagged(collective::freed, 1);
-  EXPECT_TRUE(says(refusal([&] { all.free(second); }), "PE 1 has freed allocation number 2, and PE 0 has 1"));
+  EXPECT_TRUE(says(refusal([&] { all.free(second); }), "PE 1 has freed allocation number 2, but PE 0 has 1"));
   cluster.other = tagged(collective::objects, 2);  // Another call with the same value.
   EXPECT_TRUE(
-      says(refusal([&] { all.free(second); }), "PE 1 has freed allocation number 2, and PE 0 has an allocation of objects 2"));
+      says(refusal([&] { all.free(second); }), "PE 1 has freed allocation number 2, but PE 0 has an allocation of objects 2"));
   all.free(first);
   all.free(second);
   EXPECT_EQ(all.bytes_taken(), 0U);
@@ -550,8 +550,8 @@ TEST_F(heap_of_processes, agrees_on_the_place_of_an_allocation) {
   cluster.other = tagged(collective::placed, 256);
   cluster.after = 5;
   EXPECT_EQ(refusal([&] { return all.allocate<int>(8); }),
-            "membar: a symmetric heap differs between PEs: the next allocation of PE 1 is at byte 0, and that of PE 0 at byte "
-            "256: a call failed on only one of them; construct the heap again on every PE");
+            "membar: a symmetric heap differs between PEs: the next allocation of PE 1 is at byte 0, but that of PE 0 is at "
+            "byte 256: a call failed on only one of them; construct the heap again on every PE");
   EXPECT_EQ(all.bytes_taken(), 0U);
 }
 
@@ -559,7 +559,7 @@ TEST_F(heap_of_processes, keeps_what_close_could_not_free) {
   scoped_array data(all.allocate<int>(8));
   cluster.other = tagged(collective::objects, 1);  // which makes another call
   EXPECT_TRUE(
-      says(refusal([&] { data.close(); }), "PE 1 has freed allocation number 1, and PE 0 has an allocation of objects 1"));
+      says(refusal([&] { data.close(); }), "PE 1 has freed allocation number 1, but PE 0 has an allocation of objects 1"));
   EXPECT_EQ(all.bytes_taken(), 8 * sizeof(int));
   EXPECT_EQ(data.on(pe(1)).size(), 8U);
   data.close();
@@ -629,8 +629,8 @@ TEST_F(heap_of_processes, rejects_an_alignment_that_only_the_other_process_lacks
   cluster.other = 1;  // PE 0, as number and 1
   cluster.after = 3;  // After size, element and alignment, which agree.
   EXPECT_EQ(refusal([&] { return all.allocate<char>(1, 128); }),
-            "membar: an alignment of 128 was requested, and the backend's memory at PE 0 has less: ask for 256 at most, or for "
-            "peer_memory::mapped");
+            "membar: an alignment of 128 was requested, but the backend's memory on PE 0 is aligned to less: ask for 256 at "
+            "most, or for peer_memory::mapped");
   EXPECT_EQ(all.bytes_taken(), 0U);
 }
 
@@ -651,7 +651,8 @@ TEST_F(heap_of_processes, has_no_symmetric_address_of_another_process) {
   const scoped_array data(all.allocate<int>(1));
   EXPECT_EQ(data.on(pe(1)).self(), pe(1));
   EXPECT_EQ(refusal([&] { return data.on(pe(0)); }),
-            "membar: a symmetric address of PE 0 was requested in the process of PEs 1 to 1: it is valid on its own PE only");
+            "membar: a symmetric address of PE 0 was requested in the process of PEs 1 to 1, but it is valid only on its own "
+            "PE: request it there");
 }
 
 }  // namespace

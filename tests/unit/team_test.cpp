@@ -77,17 +77,19 @@ TEST(team, has_each_of_its_pes_at_the_rank_that_it_has) {
 
 TEST(team, that_cannot_be_is_rejected) {
   EXPECT_EQ(refusal([] { return team::strided(pe(0), 0, 2); }),
-            "membar: a team of 2 PEs from PE 0 on, 0 apart, was requested: it has 1 PE or more, from 0 on, at least 1 apart");
+            "membar: a team of 2 PEs from PE 0 on, 0 apart, was requested: a team needs at least 1 PE, numbers from 0 on, and "
+            "a distance of at least 1");
   EXPECT_NE(refusal([] { return team::strided(pe(-1), 1, 2); }), "");
   EXPECT_NE(refusal([] { return team::strided(pe(0), 1, 0); }), "");
   EXPECT_NE(refusal([] { return team::strided(pe(1), 1 << 30, 3); }).find("would be beyond PE 2147483647"), std::string::npos);
   EXPECT_EQ(refusal([] { return team::strided(pe(1), (1 << 30) - 1, 3); }), "");
   EXPECT_EQ(refusal([] { return team::listed({pe(0), pe(128)}); }),
-            "membar: PE 128 was listed as a member of a team: a list has PEs 0 to 127; make a team of others by team::strided");
+            "membar: PE 128 was listed as a member of a team: a list can have PEs 0 to 127; make a team of other PEs with "
+            "team::strided");
   EXPECT_NE(refusal([] { return team::listed({pe(-1)}); }), "");
   EXPECT_EQ(refusal([] { return team::listed({pe(2), pe(2)}); }),
             "membar: PE 2 was listed twice as a member of a team: list it once");
-  EXPECT_TRUE(says(refusal([] { return team::listed(std::vector<pe>()); }), "a team of no PE"));
+  EXPECT_TRUE(says(refusal([] { return team::listed(std::vector<pe>()); }), "a team without PEs"));
 }
 
 TEST(team, is_told_in_words) {
@@ -122,7 +124,7 @@ TEST_F(barrier_of_a_team, is_for_its_pes) {
 
 TEST_F(barrier_of_a_team, has_pes_that_there_are) {
   EXPECT_EQ(refusal([&] { const team_barrier<peer_backend> far(heap, team::listed({pe(0), pe(4)})); }),
-            "membar: PE 4 was named as a member of a team, and there are PEs 0 to 3: name one of them");
+            "membar: PE 4 was named as a member of a team, but only PEs 0 to 3 exist: name one of them");
   EXPECT_EQ(heap.bytes_taken(), 0U);
 }
 
@@ -157,10 +159,10 @@ TEST_F(barrier_of_a_team, is_made_in_every_process_of_the_same_team) {
   EXPECT_NE(refusal([&] { return three.on(pe(3)); }), "");
   EXPECT_NE(refusal([&] { return three.on(pe(1)); }), "") << "of another process";
   half.difference = 1;
-  EXPECT_EQ(
-      refusal([&] { const team_barrier<half_of_four> other(of_half, team::all(2)); }),
-      "membar: the team of a barrier differs between PEs: the process of PE 2 names others than that of PE 0, and here it "
-      "is PEs 0, 1: make each team in every process, in one order, also where it has no PE");
+  EXPECT_EQ(refusal([&] { const team_barrier<half_of_four> other(of_half, team::all(2)); }),
+            "membar: the team of a barrier differs between PEs: the process of PE 2 names a different team than the process of "
+            "PE 0, and here it is PEs 0, 1: make each team in every process, in the same order, even in processes without a PE "
+            "of the team");
   half.difference = 0;
   const team_barrier<half_of_four> elsewhere(of_half, team::all(2));  // no PE of it is here
 }

@@ -110,7 +110,7 @@ def main():
             expect("with delays", delays["runs"] == 40 and 0 < delays["failed"] < 40, delays)
             expect("what the program said", delays["example"] == "exit status 7: the sum is 1, and not 2", delays)
             expect("the smallest delays", cycles_of(delays["smallest"]) >= SMALLEST, delays)
-            expect("their places", all(re.search(r" cycles in wrong, block [01], thread 0, (at the begin of the kernel$|before (ld|st)\.relaxed\.gpu\.global\.u32 in line (7|9) )",
+            expect("their places", all(re.search(r" cycles in wrong, block [01], thread 0, (at the beginning of the kernel$|before (ld|st)\.relaxed\.gpu\.global\.u32 in line (7|9) )",
                                                  place) for place in delays["smallest"]), delays)
             expect("they are repeated", delays["repeated"] == delays["repeated_failed"] == 5, delays)
             expect("the same again", run(*words, scenario=scenario, options=("--runs=40", "--format=json"))[1] == out, "another result")
@@ -127,7 +127,7 @@ def main():
         preloaded_fails = ("sh", "-c", '"$0" k.ptx; [ -z "$MEMBAR_WITNESS_DELAYS" ]', PROGRAM)
         code, out, err = run(options=("--runs=1",), program=preloaded_fails)
         expect("it fails anyway", code == 3 and "k.scenario\tnot observed\t" in out and
-               "note: the program also fails with delays of zero, and no less often, so that its failures are not due to the delays" in out and
+               "note: the program also fails without delays, at least as often, so the delays do not cause its failures" in out and
                "note: the program passed without the preloaded library, and each run with delays of zero failed" in out, (code, out, err))
         again = run(options=("--runs=1",), program=preloaded_fails, before=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
         expect("it fails where SIGCHLD is ignored", again == (code, out, err), again)

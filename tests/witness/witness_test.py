@@ -164,9 +164,9 @@ def main():
         expect("the same again", run("wrong.scenario", "--fixed", "fine.scenario", "--runs=2000", "--format=json")[1] == out, "another result")
 
         code, out, err = run("wrong.scenario", "--runs=300", "--seed=2")
-        for words in ("wrong.scenario\tobserved\tviolated: ", "Fake GPU, driver 13.0", "no delays: 0 wrong in 300 runs", "the smallest delays that showed it"):
+        for words in ("wrong.scenario\tobserved\tviolated: ", "Fake GPU, driver 13.0", "no delays: 0 wrong in 300 runs", "the smallest delays that reproduced it"):
             expect("the text", words in out, out)
-        expect("a place", re.search(r"\d+ ns in launch 0, block [01], thread 0, (before (ld|st)\.relaxed|at the begin)", out), out)
+        expect("a place", re.search(r"\d+ ns in launch 0, block [01], thread 0, (before (ld|st)\.relaxed|at the beginning)", out), out)
 
         code, out, err = run("hangs.scenario", "--runs=3000", "--format=json")
         arm = json.loads(out)["wrong"]["runs"][1]
@@ -179,11 +179,11 @@ def main():
         expect("static and dynamic shared memory", code == 3 and "not observed in 600 runs" in out, (code, out, err))
         code, out, err = run("variable.scenario", "--runs=300")
         expect("variables are in one copy", code == 3 and "not observed in 600 runs" in out
-               and "each launch is one run, which is slow: all copies would use the variable count" in out, (code, out, err))
+               and "each launch is a single run, which is slow, because all copies would use the variable count" in out, (code, out, err))
         code, out, err = run("calm.scenario", "--runs=1000000000", "--seconds=0.2")
-        expect("time ends the runs", code == 3 and "runs, stopped early: the time was up" in out, (code, out, err))
+        expect("time ends the runs", code == 3 and "runs, stopped early: the time limit was reached" in out, (code, out, err))
         code, out, err = run("faults.scenario", "--runs=300")
-        expect("a fault ends the runs", code == 1 and "ended by a launch: CUDA_ERROR_ILLEGAL_ADDRESS" in out, (code, out, err))
+        expect("a fault ends the runs", code == 1 and "terminated by a launch: CUDA_ERROR_ILLEGAL_ADDRESS" in out, (code, out, err))
         code, out, err = run("faults.scenario", "--runs=300", FAKE_NO_LAUNCH="1")
         expect("a launch that does not start is no fault of the kernel", code == 2 and "faults.scenario\terror\t" in out and
                "the driver did not start a launch of faults: CUDA_ERROR_INVALID_VALUE" in out, (code, out, err))
@@ -193,7 +193,7 @@ def main():
         expect("the load to blame decides", code == 1 and "read 0, and not 7" in out and "early load" in out, (code, out, err))
 
         code, out, err = run("calm.scenario", "--runs=200")
-        expect("not observed", code == 3 and "not observed in 400 runs; allowed by the model" in out, (code, out, err))
+        expect("not observed", code == 3 and "not observed in 400 runs, but the model allows it" in out, (code, out, err))
         code, out, err = run("fine.scenario")
         expect("nothing to witness", code == 0 and "fine.scenario\tverified\tthere is nothing to witness" in out, (code, out, err))
         code, out, err = run("wrong.scenario", FAKE_DEVICES="0")
@@ -204,7 +204,7 @@ def main():
         expect("a dependent launch below", code == 2 and "witness: the launch of 'calm' comes after that of 'wrong', whose dependent launch of 'hangs' is below both: move" in err,
                (code, out, err))
         code, out, err = run("both.scenario")
-        expect("a dependent launch after another launch", code == 2 and "witness: the launch of 'hangs' comes after that of 'calm' and is dependent on another launch" in err,
+        expect("a dependent launch after another launch", code == 2 and "witness: the launch of 'hangs' comes after that of 'calm' and depends on another launch" in err,
                (code, out, err))
         for name in ("behind", "chain"):
             code, out, err = run(f"{name}.scenario", "--runs=300")

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# The step of action.yml: checks $FILES with $OPTIONS, or lints them if $COMMAND says so, writes $SARIF, prints the report, and fails if something was found.
+# Executes action.yml: checks $FILES with $OPTIONS, or lints them if $COMMAND is lint, writes $SARIF, prints the report, and
+# fails if something was found.
 set -uo pipefail
 shopt -s globstar nullglob
-# shellcheck disable=SC2086  # patterns and options are words
+# shellcheck disable=SC2086  # patterns and options must be split into words
 files=($FILES)
 if [ ${#files[@]} -eq 0 ]; then
   echo "membar-check: no file matches '$FILES'" >&2

@@ -23,7 +23,7 @@ namespace membar::check {
 
 namespace {
 
-// ---- the code of what performs operations: one instruction per kind of access
+// ---- the code of the threads that perform operations: one instruction per kind of access
 
 [[nodiscard]] source_operand register_source(std::int32_t word) {
   source_operand o;
@@ -32,7 +32,7 @@ namespace {
   return o;
 }
 
-/// An access of `bytes` bytes at the address in the first register, of the value in the second.
+/// Emits an access of `bytes` bytes at the address in the first register, with the value in the second.
 [[nodiscard]] instruction access_of(op code, int bytes, model::proxy via) {
   instruction i;
   i.code = code;
@@ -79,7 +79,7 @@ namespace {
 }
 [[nodiscard]] instruction arrival() { return update_of(mbarrier_op::arrive, memory_order::release, thread_scope::block); }
 
-/// The store or reduction of an instruction that releases.
+/// Emits the store or reduction of an instruction that releases.
 [[nodiscard]] instruction releasing(const instruction& of) {
   instruction i = of.combines ? reduction_of(of.what, of.type, of.scope, of.via) : access_of(op::store, of.bytes, of.via);
   i.strong = true;
@@ -98,13 +98,13 @@ namespace {
 }
 [[nodiscard]] instruction wait_for_all() { return waiting(waits_for_all, async_group::copies, "cp.async.wait_all"); }
 [[nodiscard]] instruction wait_for_tensor_operations() {
-  return waiting(waits_for_all, async_group::tensor_operations, "a wait for the operations before");
+  return waiting(waits_for_all, async_group::tensor_operations, "a wait for the earlier operations");
 }
 [[nodiscard]] instruction remote_arrival() {
   return update_of(mbarrier_op::arrive, memory_order::release, thread_scope::cluster);
 }
 [[nodiscard]] instruction wait_for_starters() {
-  return waiting(waits_for_starts, async_group::none, "a wait for all threads that start the operation");
+  return waiting(waits_for_starts, async_group::none, "a wait until all threads start the operation");
 }
 
 [[nodiscard]] bool does_the_same(const instruction& x, const instruction& y) noexcept {
@@ -117,7 +117,7 @@ namespace {
   return i.copies == copy_kind::values ? i.scope : thread_scope::device;
 }
 
-/// The code for the operations that the kernels of a program start.
+/// Builds the code for the operations that the kernels of a program start.
 [[nodiscard]] kernel_code agent_for(const program& p) {
   kernel_code result;
   result.name = "an asynchronous copy";
@@ -156,20 +156,20 @@ namespace {
   return result;
 }
 
-// ---- what one operation does
+// ---- the accesses of one operation
 
-/// A list of accesses while it is written: all reads come first.
+/// Builds a list of accesses: all reads come first.
 class copy_plan {
  public:
   explicit copy_plan(const kernel_code& agent) : agent_(agent) {}
 
-  /// Reads of an operation that come one after the other.
+  /// Consecutive reads of an operation.
   struct part {
     std::int32_t first = -1;
     std::int16_t reads = 0;
   };
 
-  /// Reads `bytes` bytes from `address` on, by the largest accesses that are aligned.
+  /// Reads `bytes` bytes starting at `address`, with the largest aligned accesses.
   part read(std::uint64_t address, std::uint64_t bytes, model::proxy via) {
     part result{static_cast<std::int32_t>(steps_.size()), 0};
     while (bytes > 0) {
@@ -182,13 +182,13 @@ class copy_plan {
     return result;
   }
 
-  /// Reads a piece by one access.
+  /// Reads a piece with one access.
   part read_at_once(std::uint64_t address, int bytes, model::proxy via) {
     add(access_of(op::load, bytes, via)).address = address;
     return {static_cast<std::int32_t>(steps_.size()) - 1, 1};
   }
 
-  /// A write, or a reduction, of what was read, without its first `shift` bytes; of zeros where nothing was.
+  /// Adds a write, or a reduction, of the data that was read, without its first `shift` bytes; of zeros if nothing was read.
   void write(const instruction& by, std::uint64_t address, part taken, int shift = 0, bool unknown = false) {
     copy_step& step = add(by);
     step.address = address;
@@ -204,7 +204,7 @@ class copy_plan {
     step.value = value;
   }
 
-  /// The largest aligned access of memory at an address that is at most this many bytes.
+  /// Returns the largest aligned access at an address that has at most this many bytes.
   [[nodiscard]] static std::uint64_t piece_at(std::uint64_t address, std::uint64_t bytes) noexcept {
     const std::uint64_t aligned_by = address == 0 ? 16 : address & (~address + 1);
     return std::min({std::uint64_t{16}, aligned_by, std::bit_floor(bytes)});
@@ -230,7 +230,7 @@ class copy_plan {
   std::size_t last_ = ~std::size_t{0};
 };
 
-/// Writes the list of accesses for one instruction.
+/// Builds the list of accesses of one instruction.
 class copy_planner {
  public:
   copy_planner(const kernel_code& agent, const program& p, const machine& m, const thread_state& s, const memory_reader& memory)
@@ -288,7 +288,7 @@ class copy_planner {
   }
   void give_up(std::string why) { refuse(std::move(why), check_status::gave_up); }
 
-  /// The instruction by which the operation writes pieces of `bytes` bytes of a type.
+  /// Returns the instruction with which the operation writes pieces of `bytes` bytes of a type.
   [[nodiscard]] instruction writing(int bytes, ptx_type type) const {
     return i_.combines ? reduction_of(i_.what, type, scope_of_reduction(i_), i_.via) : access_of(op::store, bytes, i_.via);
   }
@@ -299,7 +299,7 @@ class copy_planner {
     }
   }
 
-  /// Of a multicast: the places in the block that is next.
+  /// For a multicast: advances to the addresses in the next block.
   void choose_block(std::uint64_t blocks) {
     if (blocks == 0) {
       refuse("starts a multicast copy with an empty block mask");
@@ -315,7 +315,7 @@ class copy_planner {
 
   // ---- values and bytes
 
-  /// The answer to cluster launch control: that no launch was cancelled.
+  /// The response of cluster launch control: no launch was cancelled.
   void answer() {
     result_.to = machine_.base_address(state_, i_);
     result_.barrier = shared(operand(1));
@@ -389,7 +389,7 @@ class copy_planner {
     }
   }
 
-  /// A read of a whole piece, aligned or not: that is found where it is accessed.
+  /// Reads a whole piece. Whether it is aligned is checked when it is accessed.
   [[nodiscard]] copy_plan::part whole(std::uint64_t address) { return plan_.read_at_once(address, i_.bytes, i_.via); }
 
   [[nodiscard]] bool is_too_large(std::uint64_t bytes) {
@@ -421,7 +421,8 @@ class copy_planner {
     });
   }
 
-  /// The object of the thread's block that a descriptor's address is in: it has the last bits of that only.
+  /// Returns the object of the thread's block that contains a descriptor's address, of which the descriptor has only the low
+  /// bits.
   [[nodiscard]] const memory_object* object_of_descriptor(std::uint64_t start) {
     constexpr std::uint64_t ones = (std::uint64_t{1} << matrix_descriptor::address_bits) - 1;
     const memory_object* found = nullptr;
@@ -454,7 +455,7 @@ class copy_planner {
 
   // ---- tensor memory
 
-  /// Where the columns of 16 lanes are, in a block that is so many after the thread's own.
+  /// Returns the address of the columns of 16 lanes, in the block that is this many blocks after the thread's own.
   [[nodiscard]] std::uint64_t tensor_place(std::uint64_t lane, std::uint64_t column, int block = 0) const {
     const int own = thread_context::block_of(shared(0));
     return thread_context::tensor_base(own + block) + (lane / 16 * tensor_columns + column) * 4;
@@ -464,7 +465,7 @@ class copy_planner {
     static_cast<void>(plan_.read(tensor_place(lane, column, block), 4 * count, i_.via));
   }
 
-  /// Writes values that are not followed.
+  /// Writes values that are not tracked.
   void write_columns(std::uint64_t lane, std::uint64_t column, std::uint64_t count, int block = 0) {
     std::uint64_t address = tensor_place(lane, column, block);
     for (std::uint64_t left = 4 * count; left > 0;) {
@@ -475,7 +476,7 @@ class copy_planner {
     }
   }
 
-  /// Whether columns are within tensor memory. Says so if not.
+  /// Returns whether the columns are within tensor memory. Reports an error if not.
   [[nodiscard]] bool are_columns(std::uint64_t lane, std::uint64_t column, std::uint64_t count) {
     const bool fine = lane < tensor_lanes && column + count <= tensor_columns;
     if (!fine) {
@@ -486,7 +487,7 @@ class copy_planner {
     return fine;
   }
 
-  /// `tcgen05.ld`, `tcgen05.st`. A warp accesses the quarter of the lanes that its number says.
+  /// `tcgen05.ld`, `tcgen05.st`. A warp accesses the quarter of the lanes that corresponds to its number.
   void access_tensor_memory() {
     const std::uint64_t address = truncated(operand(0), 32);
     const std::uint64_t lane = address >> 16U;
@@ -525,7 +526,8 @@ class copy_planner {
     }
   }
 
-  /// `tcgen05.mma`, after the operations before, with which it is pipelined. A product of 64 rows is in the first 16 lanes of each quarter.
+  /// `tcgen05.mma`. It is ordered after the earlier operations with which it is pipelined. A product with 64 rows uses the
+  /// first 16 lanes of each quarter.
   void multiply_to_tensor_memory() {
     const auto is = [&](std::uint8_t bit) { return (i_.mode & bit) != 0; };
     const std::uint64_t description = operand(3);
@@ -540,8 +542,7 @@ class copy_planner {
               " columns; only 64 or 128 rows per block are supported");
     }
     if (i_.of_pair && machine_.context().cluster_rank % 2 != 0) {
-      give_up(
-          "starts a multiplication for a pair of blocks in the second block of the pair: start it in the block of even rank");
+      give_up("starts a multiplication for a pair of blocks in the pair's second block: start it in the block of even rank");
     }
     if (!result_.wrong.empty() || !are_columns(0, column, columns)) {
       return;
@@ -585,7 +586,7 @@ class copy_planner {
 
   // ---- boxes of tensors
 
-  /// The tensor map of the instruction, which the operation reads first, if it can change. False if there is none.
+  /// Finds the tensor map of the instruction, which the operation reads first if it can change. Returns false if there is none.
   [[nodiscard]] bool read_map() {
     const std::uint64_t address = operand(map_operand);
     const auto holds = [&](const memory_object& o) {
@@ -604,7 +605,7 @@ class copy_planner {
       const wide_value word = memory_(address + 8 * k);
       words[k] = word.low;
       if (word.unknown) {
-        give_up("starts a copy with a tensor map that an unknown value was written to");
+        give_up("starts a copy with a tensor map into which an unknown value was written");
       }
     }
     if (!object->constant) {
@@ -620,7 +621,8 @@ class copy_planner {
     return d == 0 ? map_.box[0] : i_.of_rows ? 4 : (map_.box[d] + map_.steps[d] - 1) / map_.steps[d];
   }
 
-  /// Says what is wrong with the map for this instruction. Source: PTX ISA, "Tensors"; CUDA driver API, `cuTensorMapEncodeTiled`.
+  /// Reports an error if the map cannot be used with this instruction. Source: PTX ISA, "Tensors"; CUDA driver API,
+  /// `cuTensorMapEncodeTiled`.
   void check_map() {
     const std::uint64_t row = map_.box[0] * map_.strides[0];
     const std::uint64_t swizzled_row = row_of(static_cast<swizzle_mode>(map_.swizzle));
@@ -629,7 +631,7 @@ class copy_planner {
              std::to_string(map_.rank));
     } else if (map_.interleave != 0 || map_.atomicity != 0 || map_.swizzle > 3) {
       give_up(
-          "starts a copy with a tensor map that has an interleaved layout or swizzled atoms of more than 16 bytes, which is "
+          "starts a copy with a tensor map that has an interleaved layout or a swizzle atom larger than 16 bytes, which is "
           "not supported: check the kernel with another layout");
     } else if (row == 0 || row % 16 != 0 || (swizzled_row != 0 && row > swizzled_row)) {
       refuse("starts a copy with rows of " + std::to_string(row) + " bytes; a row must be a multiple of 16 bytes" +
@@ -647,12 +649,12 @@ class copy_planner {
     }
   }
 
-  /// A piece of 16 bytes of the box, and which of its elements are in the tensor.
+  /// A piece of 16 bytes of the box, and which of its elements are inside of the tensor.
   struct box_piece {
     std::uint64_t shared = 0;
-    std::uint64_t global = 0;  ///< of the first element in the tensor
-    std::uint64_t before = 0;  ///< bytes of it that are outside of the tensor
-    std::uint64_t bytes = 0;   ///< that are inside
+    std::uint64_t global = 0;  ///< the address of the first element in the tensor
+    std::uint64_t before = 0;  ///< the number of its bytes that precede the tensor
+    std::uint64_t bytes = 0;   ///< the number of its bytes that are inside of the tensor
   };
 
   [[nodiscard]] box_piece piece_of_box(std::uint64_t at) const {
@@ -713,7 +715,7 @@ class copy_planner {
     complete(bytes);
   }
 
-  /// What is outside of the tensor becomes 0, or a NaN, which is not followed.
+  /// Elements outside of the tensor become 0, or a NaN, which is not tracked.
   void load_box(std::uint64_t bytes) {
     std::vector<std::pair<box_piece, copy_plan::part>> pieces;
     for (std::uint64_t at = 0; at < bytes; at += 16) {
@@ -726,7 +728,7 @@ class copy_planner {
     }
   }
 
-  /// What is outside of the tensor is not written.
+  /// Elements outside of the tensor are not written.
   void store_box(std::uint64_t bytes) {
     std::vector<std::pair<box_piece, copy_plan::part>> pieces;
     for (std::uint64_t at = 0; at < bytes; at += 16) {
@@ -744,7 +746,7 @@ class copy_planner {
     }
   }
 
-  // The sources of a tensor copy, after the place in shared memory.
+  // The operands of a tensor copy that follow the address in shared memory.
   static constexpr int map_operand = 1;
   static constexpr int barrier_operand = 2;
   static constexpr int first_coordinate = 3;
@@ -758,7 +760,7 @@ class copy_planner {
   copy_plan plan_;
   copy_request result_{};
   tensor_map map_{};
-  std::uint64_t box_ = 0;  ///< where the box is in shared memory
+  std::uint64_t box_ = 0;  ///< the address of the box in shared memory
 };
 
 }  // namespace

@@ -52,7 +52,8 @@ control_flow::control_flow(const ptx::kernel_code& kernel) : next_(next_instruct
   for (const instruction& i : kernel.code) {
     matters_.push_back(ptx::is_event(i.code) && (!has_lines || i.source_line != 0));
   }
-  // What is passed on every path to the end: the largest solution, from which a step takes what some successor does not pass.
+  // Computes what every path to the end passes: the largest solution, from which each step removes what some successor does not
+  // pass.
   passed_.assign(count + 1, pc_set(count + 1, true));
   passed_[count].assign(count + 1, false);
   passed_[count][count] = true;
@@ -83,7 +84,7 @@ bool control_flow::is_conditional_on(std::int32_t inside, std::int32_t branch) c
   }
   std::vector<bool> seen(passed_.size(), false);
   std::vector<std::int32_t> open = next_[b];
-  while (joins && !open.empty()) {  // between the branch and where its sides come together
+  while (joins && !open.empty()) {  // between the branch and the point where its sides rejoin
     const auto k = static_cast<std::size_t>(open.back());
     open.pop_back();
     if (k == at) {
@@ -99,7 +100,7 @@ bool control_flow::is_conditional_on(std::int32_t inside, std::int32_t branch) c
 
 namespace {
 
-/// Whether one barrier in the source became both: the compiler unrolls loops.
+/// Returns whether one barrier in the source became both, because the compiler unrolls loops.
 [[nodiscard]] bool is_same_place(const instruction& x, const instruction& y) noexcept {
   return x.source_line != 0 && x.file == y.file && x.source_line == y.source_line && x.caller_file == y.caller_file &&
          x.caller_line == y.caller_line;
@@ -113,9 +114,10 @@ std::string misuse_of_barrier(const program& p, int thread, const instruction& m
   }
   const auto places = [&] { return places_text(p, thread, mine, other); };
   if (other.code == op::block_barrier && (mine.destinations == 0) != (other.destinations == 0)) {
-    return "threads arrive at one barrier with both 'bar.red' and 'bar.sync', at " + places() + ", which PTX leaves undefined";
+    return "threads use both 'bar.red' and 'bar.sync' at the same barrier, at " + places() + ", which PTX leaves undefined";
   }
-  const bool by_warps = !one_warp && names_threads(mine) && names_threads(other);  // each by its own way, as PTX allows
+  // each warp may arrive in its own way, as PTX allows
+  const bool by_warps = !one_warp && names_threads(mine) && names_threads(other);
   const bool aligned = one_warp ? mine.aligned || other.aligned : mine.aligned && other.aligned;
   if (!aligned || by_warps || is_same_place(mine, other)) {
     return {};

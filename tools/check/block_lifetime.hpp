@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Whether each access of a block's shared memory is within that block's life: after the block has begun, and before it ends.
+/// Checks that each access to a block's shared memory happens during that block's lifetime: after the block has started and
+/// before it ends.
 ///
-/// A block has begun where one of its events comes before the access in every execution with these reads-from and sync points. It ends
-/// after its last thread, so that an access is in time if it is ordered before the last event of one of its threads, or if such a
-/// thread has observed it. A bulk copy has its own access for each piece, which its completion orders.
+/// A block has started if one of its events precedes the access in every execution with these reads-from and sync points. It
+/// ends after its last thread, so an access is in time if it is ordered before the last event of one of the block's threads, or
+/// if such a thread has observed it. A bulk copy has a separate access for each piece, which its completion orders.
 /// Source: CUDA programming guide, "Distributed Shared Memory"; PTX ISA, "cp.async.bulk".
 #pragma once
 
@@ -22,14 +23,14 @@
 
 namespace membar::check {
 
-/// An access that is not within the life of the block whose shared memory it is to.
+/// An access outside of the lifetime of the block whose shared memory it accesses.
 struct outside_of_life {
   const graph_event* access = nullptr;
   int block = 0;
-  bool early = false;  ///< nothing says that the block has begun; else nothing says that it has not ended
+  bool early = false;  ///< whether nothing orders it after the start of the block; otherwise nothing orders it before the end
 };
 
-/// The sentence that describes an access outside of a block's life.
+/// Returns the sentence that describes an access outside of a block's lifetime.
 [[nodiscard]] inline std::string lifetime_text(const program& p, const outside_of_life& o) {
   const graph_event& e = *o.access;
   return thread_text(p, e.thread) + (e.kind == model::event_kind::write ? " writes to " : " reads ") +
@@ -41,7 +42,7 @@ struct outside_of_life {
                                                                    : ": a cluster barrier is missing before the block ends"));
 }
 
-/// The blocks of a program whose lives matter.
+/// The blocks of a program whose lifetimes matter.
 class block_lifetimes {
  public:
   explicit block_lifetimes(const program& p) : program_(p) {
@@ -55,7 +56,8 @@ class block_lifetimes {
     }
   }
 
-  /// The first access of a complete execution that is outside of a block's life; its `access` is null if there is none.
+  /// Returns the first access of a complete execution that is outside of a block's lifetime. Its `access` is null if there is
+  /// none.
   [[nodiscard]] outside_of_life find(const graph& g, const event_rules& rules) const {
     for (int t = 0; t < model::count_of(g.threads) && matters_; ++t) {
       for (const graph_event* e : model::at(g.threads, t).events) {

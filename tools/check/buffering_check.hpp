@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Whether a program may have executions with a cycle of program order and reads-from: load buffering. It is asked while those
-/// without a cycle are explored; where the answer is no, there is nothing more to explore.
+/// Checks whether a program may have executions with load buffering, that is, with a cycle of program order and reads-from. The
+/// check runs during the exploration of executions without such a cycle; if it rules load buffering out, nothing more needs to
+/// be explored.
 ///
-/// Such an execution grows event by event along dependencies and reads-from, which have no cycle. Beside it grows one without a
-/// cycle, in which a read whose source is not there yet reads an older write. That continues until a read is to take a write that follows from
-/// it: by program order, reads-from or barriers, but not by dependencies. The exploration reaches that write too, and sees the read. If
-/// causality leads from the read to the write, no execution has that. Nor has one if program order and reads-from of only their location
-/// lead there: each step continues in the location's coherence, whatever the reads on the way read. Two cases need more:
-///  * a read-modify-write cannot read an older write that another read-modify-write has read. So a read-modify-write is asked for when it reads, as if it came before all
-///    that it follows from;
-///  * an older write may be ordered after more than the one that is to be read, if the read acquires. So a read that acquires counts,
-///    if its thread accesses memory after it without depending on it, and something follows from that thread without causality.
-/// A weak read whose value its thread never uses counts for nothing: the execution without it is one.
+/// An execution with load buffering grows event by event along dependencies and reads-from, which have no cycle. In parallel,
+/// an execution without a cycle grows, in which a read whose source does not exist yet reads an older write. This continues
+/// until a read should read a write that follows from it by program order, reads-from or barriers, but not by dependencies. The
+/// exploration also reaches that write and sees the read. If causality leads from the read to the write, no execution can have
+/// this. The same holds if only program order and reads-from of their own location lead from the read to the write, because
+/// each step continues in the location's coherence, whatever the reads in between read. Two cases need more:
+///  * A read-modify-write cannot read an older write that another read-modify-write has already read. Therefore a
+///  read-modify-write is checked when it reads, as if it preceded everything that it follows from.
+///  * If the read acquires, an older write may be ordered after more events than the write that should be read. Therefore a
+///  read that acquires counts if its thread later accesses memory without depending on it, and something follows from that
+///  thread without causality.
+/// A weak read whose value its thread never uses does not count: the execution without it is also an execution.
 #pragma once
 
 #include <check/dependencies.hpp>
@@ -26,18 +29,19 @@
 
 namespace membar::check::detail {
 
-/// Looks for load buffering in the executions that an exploration comes to.
+/// Looks for load buffering in the executions that an exploration reaches.
 class buffering_check {
  public:
   explicit buffering_check(exploration_state& state) : state_(state) {}
 
-  /// Whether a cycle of program order and reads-from is not ruled out.
+  /// Returns whether a cycle of program order and reads-from is not ruled out.
   [[nodiscard]] bool found() const noexcept { return buffering_; }
-  /// Looks no more.
+  /// Stops looking.
   void stop() noexcept { buffering_ = true; }
 
-  /// Looks for a read that could have read write `e`, the next event, although the write follows from it: neither a dependency nor
-  /// causality leads from the read to the write. Of a read-modify-write `e` is the read, whose source is not chosen: it might come first.
+  /// Looks for a read that could have read write `e`, the next event, although the write follows from it: neither a dependency
+  /// nor causality leads from the read to the write. For a read-modify-write, `e` is the read, whose source has not been
+  /// chosen, because it might come first.
   void look_for_early_read(const graph& g, const graph_event& e) {
     if (buffering_) {
       return;
@@ -60,13 +64,13 @@ class buffering_check {
     }
   }
 
-  /// Looks for a read that acquires, with an access after it in its thread that does not depend on it, and that read `e` follows
-  /// from without causality. Its earlier sources may order more than a write would that follows from it.
+  /// Looks for a read that acquires, is followed in its thread by an access that does not depend on it, and from which read `e`
+  /// follows without causality. Its earlier sources may order more events than a write that follows from it would.
   void look_for_late_acquire(const graph& g, const graph_event& e) {
     for (int t = 0; t < state_.count() && !buffering_; ++t) {
       const auto& events = model::at(g.threads, t).events;
       bool fence = false;
-      const bool copies = model::at(state_.checked.threads, t).copies_of >= 0;  // whose reads acquire nothing
+      const bool copies = model::at(state_.checked.threads, t).copies_of >= 0;  // their reads do not acquire
       for (int n = std::min<int>(e.prefix[t], model::count_of(events)) - 1;
            t != e.thread && !copies && n >= e.base[t] && !buffering_; --n) {
         const graph_event& h = *model::at(events, n);
@@ -83,8 +87,8 @@ class buffering_check {
   }
 
  private:
-  /// Whether a dependency leads from read `r` to the start of an operation of several threads, and causality from that to `e`. The operation begins
-  /// when all of them have started it, and it is over for each of them at once.
+  /// Returns whether a dependency leads from read `r` to the start of an operation of several threads, and causality leads from
+  /// that start to `e`. The operation begins when all of these threads have started it, and ends for all of them at once.
   [[nodiscard]] bool is_before_operation(const graph& g, dependencies& on, const graph_event& r, const graph_event& e) const {
     for (int c = 0; c < state_.count(); ++c) {
       const auto& events = model::at(g.threads, c).events;
@@ -96,14 +100,15 @@ class buffering_check {
     return false;
   }
 
-  /// Whether `e`, the next event, follows from read `r` by accesses of one location only: program order, what a thread did before it started
-  /// a copy that does so through the generic proxy, and reads-from that is morally strong. Then `r` reads nothing from `e`: Coherence and SC-per-Location.
+  /// Returns whether `e`, the next event, follows from read `r` by accesses to one location only: by program order, by the
+  /// order of a thread's accesses before a copy through the generic proxy that it starts, and by morally strong reads-from. In
+  /// that case, Coherence and SC-per-Location forbid that `r` reads from `e`.
   [[nodiscard]] bool follows_at_location(const graph& g, const graph_event& r, const graph_event& e) {
     if (r.location != e.location || !e.strong || !r.strong) {
       return false;
     }
     reached_.assign(state_.checked.threads.size(),
-                    0);  // per thread: how many events there are up to the last that `e` follows from
+                    0);  // per thread: the number of events up to the last one from which `e` follows
     const auto reach = [&](const graph_event& x, int number) {
       model::at(reached_, x.thread) = std::max(model::at(reached_, x.thread), number);
       const graph_event* const issue = model::at(g.threads, x.thread).issue;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Changes of orders, scopes and fences in the kernels of a program.
+/// Changes to orders, scopes and fences in the kernels of a program.
 ///
-/// What is changed is a site: the instructions of one opcode that come from one source line. Copies that the compiler made, by
-/// inlining or unrolling, are changed alike, as a change of the source would. A line of a header that is inlined into another file
-/// is a site for each line there. Where PTX has no lines each instruction is a site.
+/// A change applies to a site: the instructions with one opcode that come from one source line. Copies that the compiler made
+/// by inlining or unrolling are changed together, as a change of the source would do. A line of a header that is inlined into
+/// another file is a separate site for each line there. If the PTX has no line information, each instruction is a site.
 #pragma once
 
 #include <check/liveness.hpp>
@@ -34,7 +34,7 @@ namespace membar::check {
 
 using namespace ptx;
 
-/// An order with its scope, or none: what an access or a fence has, or is to have.
+/// An order with its scope, or none: the current or the desired strength of an access or a fence.
 struct strength {
   bool strong = false;  ///< false: a weak access, or no fence
   memory_order order = memory_order::relaxed;
@@ -42,7 +42,7 @@ struct strength {
   [[nodiscard]] friend constexpr auto operator<=>(const strength&, const strength&) noexcept = default;
 };
 
-/// Whether `than` orders everything that `weak` orders.
+/// Returns whether `than` orders everything that `weak` orders.
 [[nodiscard]] constexpr bool no_stronger(const strength& weak, const strength& than) noexcept {
   if (!weak.strong || !than.strong) {
     return !weak.strong;
@@ -55,30 +55,30 @@ struct strength {
 /// Instructions that a change of the source would change together.
 struct code_site {
   std::vector<std::pair<int, int>> places{};  ///< kernel of the program, and index in its code
-  int thread = 0;                             ///< one that executes the first of them
+  int thread = 0;                             ///< a thread that executes the first of them
   const instruction* first = nullptr;
-  bool one_caller = true;  ///< all come from one line of a caller
-  bool host = false;       ///< of a host thread
-  bool gap = false;        ///< of barriers that may be put in before the places: `first` is the instruction before
-  bool joins = false;      ///< a gap where jumps lead to
-  bool turns = false;      ///< a gap where each turn of a loop begins
+  bool one_caller = true;  ///< whether all of them come from one line of a caller
+  bool host = false;       ///< whether it belongs to a host thread
+  bool gap = false;        ///< for barriers that may be inserted before the places: `first` is the preceding instruction
+  bool joins = false;      ///< a gap to which jumps lead
+  bool turns = false;      ///< a gap at which each iteration of a loop begins
   [[nodiscard]] strength now() const noexcept {
     return {first->strong || first->code == op::fence, first->order, first->scope};
   }
 };
 
-/// One change: of a site's own strength, or a fence of that strength before or after it, or a proxy fence before it; in a gap a barrier of the
-/// block or of the warp.
+/// One change: of a site's own strength, a fence of that strength before or after it, or a proxy fence before it; in a gap, a
+/// barrier of the block or of the warp.
 struct code_edit {
   enum class kind_t : std::uint8_t { own, fence_before, fence_after, proxy_fence_before, block_barrier, warp_barrier };
   int site = 0;
   kind_t kind = kind_t::own;
   strength to{};
-  std::uint8_t proxy_spaces = 0;  ///< of a proxy fence: as `instruction::proxy_spaces`
+  std::uint8_t proxy_spaces = 0;  ///< for a proxy fence: as in `instruction::proxy_spaces`
   [[nodiscard]] friend constexpr auto operator<=>(const code_edit&, const code_edit&) noexcept = default;
 };
 
-/// The opcode of an instruction's text, without its predicate: "st.volatile.u32".
+/// Returns the opcode in an instruction's text, without its predicate: "st.volatile.u32".
 [[nodiscard]] inline std::string opcode_of(const instruction& i) {
   std::string_view text = i.text;
   if (!text.empty() && text[0] == '@') {
@@ -87,7 +87,7 @@ struct code_edit {
   return std::string(text.substr(0, text.find_first_of(" ;\t")));
 }
 
-/// An order and a scope as PTX has them after the name of an instruction: "st.release.gpu", "fence.sc.sys", "ld.weak".
+/// Returns an order and a scope in PTX syntax, after the name of an instruction: "st.release.gpu", "fence.sc.sys", "ld.weak".
 [[nodiscard]] inline std::string strength_text(const instruction& i, const strength& s) {
   const bool access = i.code >= op::load && i.code <= op::reduction;
   const std::string_view name = access                ? spelling_of(i.code, i.mbarrier)
@@ -99,12 +99,13 @@ struct code_edit {
   return opcode_text(name, s.order, s.scope);
 }
 
-/// A proxy fence as PTX has it.
+/// Returns a proxy fence in PTX syntax.
 [[nodiscard]] inline std::string proxy_fence_text(std::uint8_t spaces) {
   return opcode_text(spelling_of(op::proxy_fence), word_for(proxy_space_words, spaces));
 }
 
-/// The first kernel of which kernel `k` is the same code, decoded for another device: `k` itself if there is none before it.
+/// Returns the first kernel with the same code as kernel `k`, decoded for another device, or `k` itself if there is none before
+/// it.
 [[nodiscard]] inline int first_copy(const program& p, int k) {
   const kernel_code& mine = *model::at(p.kernels, k);
   const auto it = std::find_if(p.kernels.begin(), p.kernels.begin() + k, [&](const auto& other) {
@@ -113,7 +114,7 @@ struct code_edit {
   return static_cast<int>(it - p.kernels.begin());
 }
 
-/// The end of the straight-line code that begins at `pc`: an event, a jump or a target of jumps.
+/// Returns the end of the straight-line code that begins at `pc`: an event, a jump or a target of jumps.
 [[nodiscard]] inline int end_of_line(const kernel_code& kernel, const std::set<int>& targets, int pc) {
   while (pc < model::count_of(kernel.code) && targets.count(pc) == 0 && model::at(kernel.code, pc).code < op::branch) {
     ++pc;
@@ -121,7 +122,7 @@ struct code_edit {
   return pc;
 }
 
-/// The targets of a kernel's jumps.
+/// Returns the targets of a kernel's jumps.
 [[nodiscard]] inline std::set<int> jump_targets(const kernel_code& kernel) {
   std::set<int> targets;
   for (const instruction& i : kernel.code) {
@@ -131,7 +132,8 @@ struct code_edit {
   return targets;
 }
 
-/// Adds to the sites of a kernel the gaps in which a barrier makes a difference: after the last access of a source line, and where jumps lead to.
+/// Adds to the sites of a kernel the gaps in which a barrier could make a difference: after the last access of a source line,
+/// and at jump targets.
 inline void add_gaps(const program& p, int k, std::vector<code_site>& result) {
   const kernel_code& kernel = *model::at(p.kernels, k);
   const auto runs = std::find_if(p.threads.begin(), p.threads.end(), [&](const auto& t) { return t.kernel == &kernel; });
@@ -165,7 +167,7 @@ inline void add_gaps(const program& p, int k, std::vector<code_site>& result) {
   }
 }
 
-/// The sites of a program: those of its kernels' accesses, fences and barriers, and then the gaps.
+/// Returns the sites of a program: first its kernels' accesses, fences and barriers, then the gaps.
 [[nodiscard]] inline std::vector<code_site> sites_of(const program& p) {
   std::vector<code_site> result;
   std::map<std::tuple<int, int, int, int, int, int, std::string>, std::size_t> known;
@@ -202,12 +204,12 @@ inline void add_gaps(const program& p, int k, std::vector<code_site>& result) {
   return result;
 }
 
-/// A program with changes, and where its instructions stood before them.
+/// A program with changes, and the original positions of its instructions.
 class edited_program {
  public:
   explicit edited_program(const program& before) : before_(before), now_(before), origins_(before.kernels.size()) {}
 
-  /// Makes the program the one before all changes, with these.
+  /// Applies these changes to the original program.
   void apply(const std::vector<code_site>& sites, const std::vector<code_edit>& edits) {
     for (int k = 0; k < model::count_of(before_.kernels); ++k) {
       apply_to(k, sites, edits);
@@ -223,7 +225,8 @@ class edited_program {
 
   [[nodiscard]] const program& get() const noexcept { return now_; }
 
-  /// Where an instruction of a thread stood: kernel and index. A fence that was put in is where its neighbour stood.
+  /// Returns the original position of an instruction of a thread: kernel and index. An inserted fence has the position of its
+  /// neighbour.
   [[nodiscard]] std::pair<int, int> origin(int thread, int pc) const {
     const int k = kernel_of(model::at(before_.threads, thread).kernel);
     const std::vector<int>& origins = model::at(origins_, k);
@@ -235,8 +238,8 @@ class edited_program {
     const strength* own = nullptr;
     const strength* before = nullptr;
     const strength* after = nullptr;
-    std::uint8_t proxy_spaces = 0;  ///< of a proxy fence before it
-    op barrier = op::nothing;       ///< of a barrier before all of that
+    std::uint8_t proxy_spaces = 0;  ///< for a proxy fence before it
+    op barrier = op::nothing;       ///< for a barrier before all of these
   };
 
   [[nodiscard]] int kernel_of(const kernel_code* code) const {
@@ -252,7 +255,7 @@ class edited_program {
     f.code = op::fence;
     f.order = s.order;
     f.scope = s.scope;
-    f.guard = i.guard;  // so that only who executes the instruction reaches the fence
+    f.guard = i.guard;  // so that only threads that execute the instruction reach the fence
     f.guard_negated = i.guard_negated;
     f.line = i.line;
     f.file = i.file;
@@ -271,7 +274,8 @@ class edited_program {
     return f;
   }
 
-  /// `bar.sync 0` or `bar.warp.sync -1`, which all threads execute that come by, whatever the predicate of the instruction after it.
+  /// `bar.sync 0` or `bar.warp.sync -1`, which all threads that reach it execute, regardless of the predicate of the following
+  /// instruction.
   [[nodiscard]] static instruction barrier_before(const instruction& i, op code) {
     instruction b = fence_beside(i, {});
     b.code = code;
@@ -312,7 +316,7 @@ class edited_program {
     const std::vector<instruction> old = std::move(kernel->code);
     kernel->code.clear();
     std::vector<int>& origins = model::at(origins_, k);
-    std::vector<std::int32_t> place;  // of each old instruction, with the fence before it
+    std::vector<std::int32_t> place;  // the position of each original instruction, with the fence before it
     for (int pc = 0; pc < model::count_of(old); ++pc) {
       const instruction& i = model::at(old, pc);
       place.push_back(model::count_of(kernel->code));

@@ -1,24 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Updates whose order changes nothing: read-modify-writes of one operation whose old value nobody uses, and arrivals at an mbarrier.
+/// Updates whose order has no effect: read-modify-writes of one operation whose old value is not used, and arrivals at an
+/// mbarrier.
 ///
-/// Each order of such updates of a location is its own execution, and all are the same for everybody who looks at the location before or after
-/// all of them. So one is explored: each update reads the latest one, no other changes what it has read, and it does not follow from it. A test of
-/// an mbarrier may look in between. It sees how many phases are complete, which only the last arrival of a phase changes; that one
-/// follows from all of them.
+/// Each order of such updates of a location is a separate execution, and all of these look the same to every access of the
+/// location before or after all of them. Therefore only one is explored: each update reads the latest one, no later update
+/// changes what it has read, and it does not follow from it. A test of an mbarrier may be between the updates. It sees how many
+/// phases are complete, which only the last arrival of a phase changes; that arrival follows from all of them.
 ///
-/// That holds as long as
-///  * every other access of the location comes before or after all updates by causality,
-///  * no `fence.sc` comes before an update that is not ordered by causality with all others: an order of fences might order the two,
-///  * nothing acquires by what an update has read, if some update releases: the order says who synchronizes with whom.
-/// Where an execution shows that it does not, the location is kept apart, and the exploration begins again.
+/// This holds as long as
+///  * causality orders every other access to the location before or after all updates,
+///  * no `fence.sc` precedes an update that causality does not order with all others, because an order of fences might order
+///  the two,
+///  * nothing acquires through a value that an update has read if some update releases, because the order then decides which
+///  threads synchronize.
+/// If an execution violates this, the location's updates are explored in every order, and the exploration starts over.
 ///
-/// Two values depend on the order all the same: the old value that a thread uses, and a sum of floats that rounds in some order. They are unknown, like the results of matrix
-/// instructions. As soon as an unknown value decides something, or the property looks at one, the locations that it may come from are kept apart.
+/// Two kinds of values depend on the order nevertheless: the old value that a thread uses, and a sum of floats that is rounded
+/// in some order. They are unknown, like the results of matrix instructions. As soon as an unknown value decides something, or
+/// the property needs one, the updates of the locations from which it may come are explored in every order.
 ///
-/// A read may look at less than it reads: a wait for the top bit of a count of arrivals, or for one of two flags. If a read-modify-write, or a second store
-/// of the only thread that writes a location, leaves the thread where the value before would have left it, the read is explored with that alone:
-/// reading the older write orders no more, and what it orders less keeps nothing from being seen, as long as no `fence.sc` is there.
+/// A thread may use less of a value than it reads: for example, it waits for the top bit of a count of arrivals, or for one of
+/// two flags. If a read-modify-write, or a second store by the only thread that writes a location, leads the reading thread to
+/// the same state as the previous value, only the read of the previous value is explored: reading the older write orders no
+/// more, and the orders that are missing do not hide any behaviour as long as there is no `fence.sc`.
 #pragma once
 
 #include <check/exploration_state.hpp>
@@ -37,10 +42,10 @@
 
 namespace membar::check::detail {
 
-/// A sum of floats, and whether every order of adding them gives exactly that.
+/// A sum of floats, and whether every order of the additions gives exactly that sum.
 class exact_sum {
  public:
-  /// Of what read-modify-write `i` adds; what is not one of `f32` or `f64` that adds is not known to be exact.
+  /// Takes the value that read-modify-write `i` adds. A value that is not an `f32` or `f64` addition is not known to be exact.
   explicit exact_sum(const instruction& i)
       : single_(i.type == ptx_type::f32), exact_((single_ || i.type == ptx_type::f64) && i.what == model::operation::add) {}
 
@@ -54,8 +59,8 @@ class exact_sum {
     }
   }
 
-  /// Every sum of some of them is a multiple of the least bit of any, and not greater than the sum of all sizes. If that one has no more digits than
-  /// the type, nothing rounds.
+  /// Every partial sum is a multiple of the lowest bit of any summand, and not greater than the sum of all absolute values. If
+  /// that sum has no more digits than the type, nothing is rounded.
   [[nodiscard]] bool is_exact() const {
     using double_limits = std::numeric_limits<double>;
     using float_limits = std::numeric_limits<float>;
@@ -83,27 +88,30 @@ class exact_sum {
  private:
   bool single_;
   bool exact_;
-  std::vector<double> sizes_{};  ///< of those that are not 0
+  std::vector<double> sizes_{};  ///< the nonzero absolute values
 };
 
-/// Finds updates that commute in an execution.
+/// Returns whether a kernel of a program has a `fence.sc`.
+[[nodiscard]] inline bool has_sequential_fence(const program& checked) {
+  return std::any_of(checked.kernels.begin(), checked.kernels.end(), [](const auto& k) {
+    return std::any_of(k->code.begin(), k->code.end(),
+                       [](const instruction& i) { return i.code == op::fence && i.order == memory_order::seq_cst; });
+  });
+}
+
+/// Finds commuting updates in an execution.
 class commuting_updates {
  public:
   commuting_updates(exploration_state& state, kept_apart& apart) : state_(state), apart_(apart) {}
 
-  /// Whether the exploration has to begin again, because a location was found that is to be kept apart.
+  /// Returns whether the exploration has to start over, because the updates of some location must be explored in every order.
   [[nodiscard]] bool begins_again() const noexcept { return begins_again_; }
 
-  /// From now on reads pass over read-modify-writes that change nothing for their thread.
-  void look_past_updates() {
-    const auto is_sequential = [](const instruction& i) { return i.code == op::fence && i.order == memory_order::seq_cst; };
-    const auto& kernels = state_.checked.kernels;
-    looks_past_ = std::none_of(kernels.begin(), kernels.end(),
-                               [&](const auto& k) { return std::any_of(k->code.begin(), k->code.end(), is_sequential); });
-  }
+  /// From now on, reads skip read-modify-writes that change nothing for the reading thread.
+  void look_past_updates() { looks_past_ = !has_sequential_fence(state_.checked); }
 
-  /// Whether a read of `r` would be the same after write `w` as after what `w` follows: `r` is a test of an mbarrier, whose phase `w` does not
-  /// complete, or `w` leads the thread of `r` to where the value before would have led it.
+  /// Returns whether a read `r` would have the same effect after write `w` as after the write that `w` follows: `r` is a test
+  /// of an mbarrier whose phase `w` does not complete, or `w` leads the thread of `r` to the same state as the previous value.
   [[nodiscard]] bool is_passed_over(const graph& g, const graph_event& w, const graph_event& r) {
     if (r.mbarrier != mbarrier_op::none) {
       return w.update != 0 && !w.completes && r.mbarrier == mbarrier_op::test;
@@ -129,7 +137,8 @@ class commuting_updates {
     return true;
   }
 
-  /// Whether `e`, an access that is about to be added, leaves the updates of its location in any order. If not, the location is kept apart.
+  /// Returns whether `e`, an access that is about to be added, allows any order of the updates of its location. If not, they
+  /// are explored in every order.
   [[nodiscard]] bool allow(const graph& g, graph_event& e) {
     if (!may_commute(g, e, e.location) || interferes(g, e, e.location)) {
       return keep_apart(g, e.location);
@@ -143,8 +152,8 @@ class commuting_updates {
     return true;
   }
 
-  /// Hides what `r`, the read half of an update, has read from place `place` of its location's order, if the update may round in some order.
-  /// `s` is the state before it.
+  /// Hides the value that `r`, the read half of an update, has read from position `place` of its location's order, if the
+  /// update may be rounded in some order. `s` is the state before it.
   void hide_rounded(const graph& g, graph_event& r, const thread_state& s, int place) {
     const machine& m = model::at(state_.machines, r.thread);
     if (m.may_round(s) && !sums_exactly(g, r, s, place)) {
@@ -154,10 +163,11 @@ class commuting_updates {
     hides_values_ = hides_values_ || m.uses_old_value(s);
   }
 
-  /// Whether some update has hidden a value.
+  /// Returns whether some update has hidden a value.
   [[nodiscard]] bool hides_values() const noexcept { return hides_values_; }
 
-  /// An unknown value of thread `t`, or of any one for -1, is about to decide something. If it may come from updates, they are kept apart.
+  /// An unknown value of thread `t`, or of any thread for -1, is about to decide something. If it may come from updates, these
+  /// are explored in every order.
   [[nodiscard]] bool asks_hidden_value(const graph& g, int t) {
     bool found = false;
     for (int u = t < 0 ? 0 : t; u < (t < 0 ? state_.count() : t + 1); ++u) {
@@ -171,7 +181,8 @@ class commuting_updates {
     return found || (t >= 0 && hides_values_ && asks_hidden_value(g, -1));
   }
 
-  /// Whether the starts of release patterns of write `w`, if it is an update, are nothing that somebody acquires by another update's read.
+  /// Returns whether write `w`, if it is an update, ends no release pattern that an event acquires through another update's
+  /// read.
   [[nodiscard]] bool allow_release(const graph& g, const graph_event& w) {
     if (w.update == 0 || w.mbarrier != mbarrier_op::none || w.heads.empty()) {
       return true;
@@ -180,7 +191,7 @@ class commuting_updates {
     return acquired_.count(w.address) == 0 || keep_apart(g, w.location);
   }
 
-  /// Whether fence `e` acquires nothing by what an update has read.
+  /// Returns whether fence `e` acquires nothing through a value that an update has read.
   [[nodiscard]] bool allow_acquire(const graph& g, const graph_event& e) {
     if (!e.acquires) {
       return true;
@@ -196,12 +207,12 @@ class commuting_updates {
     return true;
   }
 
-  /// The places in its location's order of the writes that `r`, a test of an mbarrier, may read from, the newest first; only writes down to
-  /// `oldest` unless it is one of updates that commute.
+  /// Returns the positions, in its location's order, of the writes from which `r`, a test of an mbarrier, may read, the newest
+  /// first. It returns only writes down to `oldest`, unless that write is a commuting update.
   void find_sources(const graph& g, const graph_event& r, int oldest, std::vector<int>& places) const {
     const auto& order = model::at(g.order, r.location);
     for (int i = model::count_of(order) - 1; i >= 0;) {
-      i = last_complete(order, i);  // what it sees of a phase that is not complete
+      i = last_complete(order, i);  // what it sees of an incomplete phase
       places.push_back(i);
       if (is_update(order, i) ? !may_miss_phase(g, r, i) : i <= oldest) {
         return;
@@ -210,7 +221,8 @@ class commuting_updates {
     }
   }
 
-  /// Gives updates that do not read the latest one before them, because a graph was cut, new reads and writes. Returns nothing.
+  /// Connects updates that do not read the latest preceding update, because a graph was cut, to new reads and writes. Returns
+  /// nothing.
   void connect(graph& g) {
     for (std::size_t l = 0; l < g.order.size(); ++l) {
       auto& order = g.order[l];
@@ -222,7 +234,7 @@ class commuting_updates {
     }
   }
 
-  /// Calls `use` with the other arrivals of the phase that `w` completes, if it does that.
+  /// Calls `use` with the other arrivals of the phase that `w` completes, if it completes one.
   template <class Use>
   static void for_each_of_phase(const graph_event& w, const Use& use) {
     for (const graph_event* a = w.update != 0 && w.completes ? w.partner->source : nullptr;
@@ -231,8 +243,8 @@ class commuting_updates {
     }
   }
 
-  /// Whether write `w`, which comes after what `r` reads in coherence, changes it, if what `counts` says is there: for a test of an mbarrier all
-  /// arrivals of a phase that is complete.
+  /// Returns whether write `w`, which follows the source of `r` in coherence, changes the result of `r`, if the events for
+  /// which `counts` is true exist. For a test of an mbarrier, this requires all arrivals of a phase that is complete.
   template <class Counts>
   [[nodiscard]] bool changes(const graph& g, const graph_event& w, const graph_event& r, const Counts& counts) {
     bool all = counts(w) && !is_passed_over(g, w, r);
@@ -242,13 +254,14 @@ class commuting_updates {
     return all;
   }
 
-  /// Whether `r` has seen update `w`.
+  /// Returns whether `r` has seen update `w`.
   [[nodiscard]] static bool has_seen(const graph& g, const graph_event& r, const graph_event& w) {
     const auto& order = model::at(g.order, w.location);
     return r.update == 0 && event_rules::place_in(order, r.source) >= event_rules::place_in(order, &w);
   }
 
-  /// What is there whenever write `w` is, and a read takes its value from it: with the other arrivals of a phase that it completes.
+  /// Returns the events that exist whenever write `w` exists and a read takes its value from it, including the other arrivals
+  /// of a phase that it completes.
   [[nodiscard]] const std::uint16_t* past_of(const graph_event& w) {
     if (w.update == 0 || !w.completes) {
       return w.past;
@@ -265,7 +278,7 @@ class commuting_updates {
     return model::at(order, i) != nullptr && model::at(order, i)->update != 0;
   }
 
-  /// The place of the last write up to place `i` that is not an update or completes a phase.
+  /// Returns the position of the last write, up to position `i`, that is not an update or that completes a phase.
   [[nodiscard]] static int last_complete(const std::vector<const graph_event*>& order, int i) noexcept {
     while (is_update(order, i) && !model::at(order, i)->completes) {
       --i;
@@ -273,8 +286,9 @@ class commuting_updates {
     return i;
   }
 
-  /// Whether `r`, a test, need not see that the phase is over which the update at `place` completes: some arrival of it, which may be the last one then,
-  /// comes neither before `r` nor before another test that has not seen that, and nothing that comes before `r` has seen the end of the phase.
+  /// Returns whether `r`, a test, may miss the end of the phase that the update at `place` completes: some arrival of that
+  /// phase, which could then be the last one, precedes neither `r` nor another test that has missed it, and nothing that
+  /// precedes `r` has seen the end of the phase.
   [[nodiscard]] bool may_miss_phase(const graph& g, const graph_event& r, int place) const {
     const auto& order = model::at(g.order, r.location);
     const auto& reads = model::at(g.reads, r.location);
@@ -300,7 +314,8 @@ class commuting_updates {
     return misses;
   }
 
-  /// The write of a location by the thread of `w`, a strong store, before that one, if no other thread writes there; null if there is none.
+  /// Returns the preceding write to a location by the thread of `w`, a strong store, if no other thread writes there; null
+  /// otherwise.
   [[nodiscard]] const graph_event* last_of_one_writer(const graph& g, const graph_event& w) const {
     const auto& order = model::at(g.order, w.location);
     if (!w.strong || apart_.has(w.address) || !state_.locations[w.location].overlapping.empty()) {
@@ -316,7 +331,7 @@ class commuting_updates {
     return last;
   }
 
-  /// Whether write `e` is to a location where reads pass over the stores of another thread, between which it might come.
+  /// Returns whether write `e` is to a location where reads skip the stores of another thread, between which `e` might come.
   [[nodiscard]] bool interferes(const graph& g, const graph_event& e, int location) const {
     const location_info& l = state_.locations[location];
     const auto& order = model::at(g.order, location);
@@ -329,7 +344,7 @@ class commuting_updates {
     return std::any_of(g.fences.begin(), g.fences.end(), [&](const graph_event* f) { return precedes(*f, e.base); });
   }
 
-  /// Whether `e` and what is in the graph at a location leave the updates there in any order.
+  /// Returns whether `e` and the existing events of a location allow any order of its updates.
   [[nodiscard]] bool may_commute(const graph& g, const graph_event& e, int location) const {
     if (location >= model::count_of(g.order)) {
       return true;
@@ -352,14 +367,15 @@ class commuting_updates {
            });
   }
 
-  /// Whether `r`, a read, is of an update that hides a value.
+  /// Returns whether `r`, a read, belongs to an update that hides a value.
   [[nodiscard]] bool hides_a_value(const graph& g, const graph_event& r) const {
     const thread_state& s = *model::at(model::at(g.threads, r.thread).states, r.number);
     const machine& m = model::at(state_.machines, r.thread);
     return r.update != 0 && ((r.value.unknown && m.may_round(s)) || m.uses_old_value(s));
   }
 
-  /// Whether no order of update `r`, which is next in state `s` of its thread, and of those up to place `place` of its location's order rounds.
+  /// Returns whether no order of update `r`, which is next in state `s` of its thread, and of the updates up to position
+  /// `place` of its location's order is rounded.
   [[nodiscard]] bool sums_exactly(const graph& g, const graph_event& r, const thread_state& s, int place) const {
     const auto& order = model::at(g.order, r.location);
     const machine& m = model::at(state_.machines, r.thread);
@@ -384,11 +400,11 @@ class commuting_updates {
     const memory_object& o = *state_.locations.object_of(l.address, l.bytes);
     apart_.add(o.address, o.bytes, l.address);
     begins_again_ = true;
-    state_.report(g, check_status::gave_up, "the exploration begins again");
+    state_.report(g, check_status::gave_up, "the exploration starts over");
     return false;
   }
 
-  /// Update `w` of a graph with another source for its read.
+  /// Returns update `w` of a graph with another source for its read.
   [[nodiscard]] const graph_event* read_again(graph& g, const graph_event& w, const graph_event* source) {
     auto* const read = new (state_.arena.take(sizeof(graph_event))) graph_event(*w.partner);
     auto* const write = new (state_.arena.take(sizeof(graph_event))) graph_event(w);
@@ -419,7 +435,7 @@ class commuting_updates {
   kept_apart& apart_;
   std::set<std::uint64_t> released_{};     ///< locations with an update that ends a release pattern
   std::set<std::uint64_t> acquired_{};     ///< locations with an update that begins an acquire pattern
-  std::set<std::uint64_t> passed_over_{};  ///< locations of one writer, some of whose stores reads have passed over
+  std::set<std::uint64_t> passed_over_{};  ///< locations with one writer, some of whose stores were skipped by reads
   bool begins_again_ = false;
   bool hides_values_ = false;
   bool looks_past_ = false;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What PTX instructions without an effect on memory compute. Floating point is that of the host, and approximations are its functions.
+/// The results of PTX instructions that do not access memory. Floating-point operations use the host's arithmetic, and
+/// approximations use its functions.
 #pragma once
 
 #include <membar/model/program.hpp>
@@ -21,7 +22,7 @@ namespace detail {
 
 [[nodiscard]] constexpr std::int64_t as_signed(std::uint64_t value) noexcept { return static_cast<std::int64_t>(value); }
 
-/// The upper 64 bits of a product.
+/// Returns the upper 64 bits of a product.
 [[nodiscard]] constexpr std::uint64_t high_product(std::uint64_t a, std::uint64_t b, bool is_signed_product) noexcept {
   const std::uint64_t al = a & 0xffffffffU;
   const std::uint64_t ah = a >> 32U;
@@ -63,7 +64,7 @@ template <class Float>
   }
 }
 
-/// The float next to a value on the side that it is rounded to.
+/// Returns the neighbouring float in the direction of the rounding.
 [[nodiscard]] inline float rounded_to_float(double value, std::uint8_t mode) noexcept {
   const auto nearest = static_cast<float>(value);
   const bool down = (mode & 3U) == rounds_down || ((mode & 3U) == rounds_to_zero && value > 0);
@@ -72,7 +73,7 @@ template <class Float>
               : (static_cast<double>(nearest) < value ? std::nextafter(nearest, infinity) : nearest);
 }
 
-/// A float of 16 bits: a sign, and so many bits of exponent and fraction.
+/// A float of 16 bits: a sign, and the given numbers of bits for the exponent and the fraction.
 struct half_format {
   int exponent_bits;
   int fraction_bits;
@@ -159,13 +160,13 @@ template <class Float>
   }
 }
 
-/// A float that is clamped to 0 to 1; NaN becomes 0. Source: PTX ISA, "`.sat` modifier".
+/// Clamps a float to the range from 0 to 1; NaN becomes 0. Source: PTX ISA, "`.sat` modifier".
 template <class Float>
 [[nodiscard]] Float clamped(Float value) noexcept {
   return value > 0 ? std::fmin(value, Float{1}) : Float{0};
 }
 
-/// Of a float of any type. Those of 16 bits are computed in 32, a pair one half after the other.
+/// Computes with floats of any type. 16-bit floats are computed in 32 bits, and a pair one half after the other.
 [[nodiscard]] inline std::uint64_t compute_any_float(const instruction& i, std::uint64_t x, std::uint64_t y,
                                                      std::uint64_t z) noexcept {
   if (i.type == ptx_type::f64) {
@@ -267,7 +268,7 @@ template <class Value>
     if (i.type == ptx_type::f64) {
       return bits_of(i.from == ptx_type::f64 && (i.mode & 3U) != 0 ? rounded(from, i.mode) : from);
     }
-    // to an integer: clamped to its range, NaN becomes 0
+    // conversion to an integer: clamped to its range, NaN becomes 0
     const double whole = rounded(from, i.mode);
     if (whole != whole) {
       return 0;
@@ -316,7 +317,8 @@ template <class Value>
   return result;
 }
 
-/// A quotient or a remainder of integers that are extended to 64 bits. Division by zero gives all ones: PTX leaves it open.
+/// A quotient or a remainder of integers that are extended to 64 bits. Division by zero gives all ones, because PTX leaves it
+/// undefined.
 [[nodiscard]] inline std::uint64_t divided(op code, ptx_type type, std::uint64_t x, std::uint64_t y) noexcept {
   const bool divides = code == op::divide;
   if (y == 0) {
@@ -331,7 +333,7 @@ template <class Value>
   return static_cast<std::uint64_t>(divides ? as_signed(x) / as_signed(y) : as_signed(x) % as_signed(y));
 }
 
-/// Arithmetic of integers: `x` and `y` are extended to 64 bits.
+/// Integer arithmetic: `x` and `y` are extended to 64 bits.
 [[nodiscard]] inline std::uint64_t compute_integer(op code, ptx_type type, std::uint64_t x, std::uint64_t y,
                                                    std::uint64_t c) noexcept {
   const int bits = bytes_of(type) * 8;
@@ -367,7 +369,7 @@ template <class Value>
   }
 }
 
-/// A part of a number that is taken out: `x` is extended to 64 bits.
+/// Extracts a part of a number: `x` is extended to 64 bits.
 [[nodiscard]] inline std::uint64_t extracted_field(ptx_type type, std::uint64_t x, std::uint64_t position,
                                                    std::uint64_t length) noexcept {
   const auto width = static_cast<std::uint64_t>(bytes_of(type)) * 8;
@@ -384,7 +386,7 @@ template <class Value>
   return result;
 }
 
-/// `into` with the low bits of `field` from `position` on.
+/// Returns `into` with the low bits of `field` inserted at `position`.
 [[nodiscard]] inline std::uint64_t with_field(ptx_type type, std::uint64_t field, std::uint64_t into, std::uint64_t position,
                                               std::uint64_t length) noexcept {
   const auto width = static_cast<std::uint64_t>(bytes_of(type)) * 8;
@@ -395,7 +397,7 @@ template <class Value>
   return into;
 }
 
-/// `lop3`: bit k of the result is the bit of `table` that the sources' bits k name.
+/// `lop3`: bit k of the result is the bit of `table` that the sources' bits k select.
 [[nodiscard]] inline std::uint64_t looked_up(unsigned table, std::uint64_t a, std::uint64_t b, std::uint64_t c) noexcept {
   std::uint64_t result = 0;
   for (unsigned k = 0; k < 32; ++k) {
@@ -434,7 +436,7 @@ template <class Float>
   return results[which] ? 1 : 0;
 }
 
-/// An addition that takes and gives a carry.
+/// An addition that takes a carry and returns a carry.
 struct carried {
   std::uint64_t value = 0;
   std::uint64_t carry = 0;
@@ -467,7 +469,7 @@ struct carried {
   }
 }
 
-/// What compilers seldom emit: `x` is `a`, extended to 64 bits.
+/// Instructions that compilers rarely emit: `x` is `a`, extended to 64 bits.
 [[nodiscard]] inline std::uint64_t compute_rare(const instruction& i, std::uint64_t x, std::uint64_t a, std::uint64_t b,
                                                 std::uint64_t c) noexcept {
   const ptx_type type = i.type;
@@ -505,7 +507,7 @@ struct carried {
   }
 }
 
-/// `shl` and `shr` by the low 32 bits of `b`: `x` is a value extended to 64 bits.
+/// `shl` and `shr` by the low 32 bits of `b`: `x` is a value that is extended to 64 bits.
 [[nodiscard]] inline std::uint64_t shifted_left(ptx_type type, std::uint64_t a, std::uint64_t b) noexcept {
   const std::uint64_t by = truncated(b, 32);
   return by >= static_cast<unsigned>(bytes_of(type) * 8) ? 0 : a << by;
@@ -519,7 +521,7 @@ struct carried {
   return by >= width ? 0 : x >> by;
 }
 
-/// Shifts, fields and counts of bits: `x` is `a`, extended to 64 bits.
+/// Shifts, bit fields and bit counts: `x` is `a`, extended to 64 bits.
 [[nodiscard]] inline std::uint64_t compute_bits(const instruction& i, std::uint64_t x, std::uint64_t a, std::uint64_t b,
                                                 std::uint64_t c, std::uint64_t d) noexcept {
   const ptx_type type = i.type;
@@ -574,7 +576,7 @@ struct carried {
 
 }  // namespace detail
 
-/// What an instruction that uses only registers computes of its sources. Values are 64 bits wide; the caller truncates the result to
+/// Returns the result of an instruction that uses only registers. Values are 64 bits wide; the caller truncates the result to
 /// the register.
 [[nodiscard]] inline std::uint64_t compute(const instruction& i, std::uint64_t a, std::uint64_t b, std::uint64_t c,
                                            std::uint64_t d = 0) noexcept {

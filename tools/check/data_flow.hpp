@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What the registers of a thread were computed from, followed while the thread runs: dependencies through data, addresses,
-/// branches and predicates, as the model has them (docs/model.md, "Readings").
+/// Tracks from which values the registers of a thread were computed while the thread runs: dependencies through data,
+/// addresses, branches and predicates, as in the model (docs/model.md, "Readings").
 #pragma once
 
 #include <check/machine.hpp>
@@ -17,10 +17,10 @@ namespace membar::check {
 
 using namespace ptx;
 
-/// Follows one run of a thread. Where a value comes from is a set of `bits` origins, which the caller numbers.
+/// Tracks one run of a thread. The origin of a value is a set of `bits` origins, which the caller numbers.
 class data_flow {
  public:
-  /// Origins, a bit each. Few of them take no memory from the heap.
+  /// A set of origins, with one bit each. Small sets need no heap memory.
   class set {
    public:
     explicit set(std::size_t width) : width_(width) {
@@ -56,7 +56,7 @@ class data_flow {
     s[static_cast<std::size_t>(origin) / 64] |= std::uint64_t{1} << (static_cast<unsigned>(origin) % 64);
   }
 
-  /// Joins the origins of a source into `s`.
+  /// Adds the origins of a source to `s`.
   void join(set& s, const source_operand& o, bool two_words) const {
     if (o.kind == source_operand::kind_t::reg) {
       join_word(s, o.word);
@@ -66,7 +66,7 @@ class data_flow {
     }
   }
 
-  /// Joins what decides that an instruction runs, and runs as it does: branches before it, and its predicate.
+  /// Adds the origins of the branches before an instruction and of its predicate, which decide whether it runs.
   void join_path(set& s, const instruction& i) const {
     for (std::size_t k = 0; k < width_; ++k) {
       s[k] |= control_[k];
@@ -79,21 +79,21 @@ class data_flow {
     }
   }
 
-  /// The next events depend on `s`.
+  /// Makes later events depend on `s`.
   void add_control(const set& s) noexcept {
     for (std::size_t k = 0; k < width_; ++k) {
       control_[k] |= s[k];
     }
   }
 
-  /// A destination becomes a value of origin `s`, or of the predicate.
+  /// Sets the origin of a destination to `s`, plus the origin of the predicate.
   void put_result(const instruction& i, const destination_operand& d, set s) {
     join_predicate(s, i);
     write(d, s);
   }
 
-  /// The instruction, which is not an event or does not run, is executed. False if it accesses local memory at an address that has
-  /// an origin: what was there is not followed.
+  /// Executes an instruction that is not an event or does not run. Returns false if it accesses local memory at an address that
+  /// has an origin, because such memory is not tracked.
   bool follow(const thread_state& s, const instruction& i, bool runs) {
     set from = none();
     if (leaves(i.code)) {
@@ -130,7 +130,7 @@ class data_flow {
   }
 
  private:
-  static constexpr std::uint64_t granule = 4;  ///< bytes of local memory whose origins are one
+  static constexpr std::uint64_t granule = 4;  ///< the number of bytes of local memory that share their origins
 
   void join_word(set& s, int word) const {
     for (std::size_t k = 0; k < width_; ++k) {
@@ -163,7 +163,7 @@ class data_flow {
     }
     const std::uint64_t begin = machine_->local_offset(machine_->base_address(s, i));
     if (begin + std::uint64_t{i.bytes} * i.elements > machine_->kernel().local_bytes) {
-      return true;  // the machine finds that
+      return true;  // the machine reports this
     }
     for (unsigned e = 0; e < i.elements; ++e) {
       const std::uint64_t first = begin + std::uint64_t{e} * i.bytes;

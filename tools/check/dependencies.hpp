@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// On which reads an event of an execution depends. Threads are run again for that, with the values that they have read.
+/// Determines on which reads an event of an execution depends, by running threads again with the values that they have read.
 #pragma once
 
 #include <check/data_flow.hpp>
@@ -22,16 +22,17 @@ namespace membar::check {
 
 using namespace ptx;
 
-/// The dependencies of one execution. What a shuffle, a vote, a match, a reduction or a barrier with a vote gives depends on what the others have
-/// brought that it is made of. Source: PTX ISA, "Axiom: No-Thin-Air", "inter-thread communication".
+/// The dependencies of one execution. The result of a shuffle, a vote, a match, a reduction or a barrier with a vote depends on
+/// the values of the other threads from which it is computed. Source: PTX ISA, "Axiom: No-Thin-Air", "inter-thread
+/// communication".
 class dependencies {
  public:
-  /// Of one thread: per event, and for the next one, the reads of the thread on which it depends directly.
+  /// For one thread: per event, and for the next one, the reads of the thread on which it depends directly.
   using of_thread = std::vector<data_flow::set>;
-  /// What is known of threads that read the same values, which they do in many executions.
+  /// The known dependencies of threads that read the same values, which happens in many executions.
   class memory {
    public:
-    /// Forgets what is known if it is much.
+    /// Clears the known dependencies if there are many.
     void tidy(std::size_t threads) {
       if (known_.size() != threads || entries_ > most_entries) {
         known_.assign(threads, {});
@@ -46,21 +47,21 @@ class dependencies {
     static constexpr std::size_t most_entries = 20'000;
     std::vector<std::map<std::vector<std::uint64_t>, of_thread>> known_{};  ///< per thread, by the values of its events
     std::size_t entries_ = 0;
-    // of one execution; here, so that it allocates no memory again
+    // for one execution; they are members so that no memory is allocated again
     std::vector<const of_thread*> threads_{};
     std::vector<std::uint64_t> key_{};
     std::vector<std::pair<int, int>> open_{};
     std::vector<std::vector<bool>> seen_{};
   };
 
-  /// What `known` has is used, and what is found is added to it.
+  /// The entries of `known` are used, and new results are added to it.
   dependencies(const graph& g, std::span<const thread_context> contexts, const sync_points& points, memory& known)
       : graph_(g), contexts_(contexts), points_(points), memory_(known) {
     memory_.tidy(contexts.size());
   }
 
-  /// Whether event `number` of thread `t`, which may be its next one, depends on read `on`: through dependencies within threads and
-  /// reads-from. Of a read-modify-write that is next, both halves are meant.
+  /// Returns whether event `number` of thread `t`, which may be its next one, depends on read `on` through dependencies within
+  /// threads and reads-from. For a read-modify-write that is next, this applies to both halves.
   [[nodiscard]] bool reaches(const graph_event& on, int t, int number) {
     std::vector<std::pair<int, int>>& open = memory_.open_;
     std::vector<std::vector<bool>>& seen = memory_.seen_;
@@ -103,7 +104,7 @@ class dependencies {
   }
 
  private:
-  /// Goes on with the arrivals that the result of a sync point, from which `e` goes on, is made of.
+  /// Continues with the arrivals from which the result of a sync point, after which `e` continues, is computed.
   void add_what_others_bring(const graph_event& e) {
     const thread_run& run = model::at(graph_.threads, e.thread);
     const graph_event& arrival = *model::at(run.events, e.number - 1);
@@ -115,8 +116,9 @@ class dependencies {
     }
   }
 
-  /// An asynchronous operation depends on the instruction that starts it, and the value that a read-modify-write writes on the one it read.
-  /// Returns whether that is `on`. Which piece of a copy depends on which is not followed.
+  /// An asynchronous operation depends on the instruction that starts it, and the value that a read-modify-write writes depends
+  /// on the value that it read. Returns whether that is `on`. Which piece of a copy depends on which other piece is not
+  /// tracked.
   [[nodiscard]] bool depends_on_issue(int thread, int event, const graph_event& on) {
     const thread_run& run = model::at(graph_.threads, thread);
     std::vector<bool>& mine = model::at(memory_.seen_, thread);
@@ -146,7 +148,8 @@ class dependencies {
       memory_.key_.clear();
       for (const graph_event* e : model::at(graph_.threads, t).events) {
         memory_.key_.insert(memory_.key_.end(), {e->value.low, e->value.high, e->value.unknown ? 1U : 0U});
-        if (e->kind == model::event_kind::barrier) {  // lanes exchange values in some: those are in the registers
+        // lanes exchange values in some barriers; these values are in the registers
+        if (e->kind == model::event_kind::barrier) {
           const wide_value seen = seen_by(t, *e, model::at(model::at(contexts_, t).kernel->code, e->pc), 1);
           memory_.key_.insert(memory_.key_.end(), {seen.low, seen.high, seen.unknown ? 1U : 0U});
         }
@@ -205,7 +208,7 @@ class dependencies {
       const graph_event& e = *model::at(events, n);
       data_flow::set value = flow.none();
       if (e.chosen) {
-        // the predicate is among what the path depends on
+        // the predicate is one of the dependencies of the path
       } else if (i.code == op::load) {
         data_flow::put(value, n);
         flow.put_result(i, i.to[s->part], value);
@@ -233,12 +236,13 @@ class dependencies {
     }
   }
 
-  /// Whether the next event, an arrival, brings a value.
+  /// Returns whether the next event, an arrival, brings a value.
   [[nodiscard]] static bool brings(const instruction& i, const thread_state& s) noexcept {
     return i.code > op::fence && i.code < op::async_copy && i.destinations > 0 && s.part == 0;
   }
 
-  /// What the thread was given at an event. The results of sync points are in the registers of the state after it.
+  /// Returns the value that the thread received at an event. The results of sync points are in the registers of the state after
+  /// it.
   [[nodiscard]] wide_value seen_by(int t, const graph_event& e, const instruction& i, int part) const {
     if (e.chosen || i.code <= op::fence || part == 0 || i.destinations == 0) {
       return e.value;

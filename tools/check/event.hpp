@@ -22,7 +22,7 @@ struct thread_state;
 struct wide_value {
   std::uint64_t low = 0;
   std::uint64_t high = 0;
-  bool unknown = false;  ///< it is data that is not followed
+  bool unknown = false;  ///< whether it is data that is not tracked
   [[nodiscard]] friend constexpr bool operator==(const wide_value&, const wide_value&) noexcept = default;
 };
 
@@ -37,27 +37,28 @@ struct wide_value {
 /// One access of an asynchronous operation, or an update of an mbarrier.
 struct copy_step {
   std::uint64_t address = 0;
-  wide_value value{};             ///< that is written, or that updates by
-  std::int32_t first = -1;        ///< a write of what was read: the first read; -1: of `value`
-  std::int16_t reads = 0;         ///< how many reads, whose bytes come one after the other
-  std::int8_t shift = 0;          ///< bytes of those that are left out; negative: zeros that come before them
-  std::uint8_t bytes = 0;         ///< of the access
-  std::uint16_t instruction = 0;  ///< of what performs operations
+  wide_value value{};       ///< the value that is written, or the operand of an update
+  std::int32_t first = -1;  ///< for a write of data that was read: the first read; -1: it writes `value`
+  std::int16_t reads = 0;   ///< the number of reads, whose bytes are consecutive
+  /// the number of these bytes that are omitted; if negative, the number of zeros that precede them
+  std::int8_t shift = 0;
+  std::uint8_t bytes = 0;         ///< the size of the access
+  std::uint16_t instruction = 0;  ///< the instruction in the code that performs operations
 };
 
-/// The registers of what performs an asynchronous operation.
+/// The registers of a thread that performs asynchronous operations.
 struct copy_registers {
   static constexpr int address = 0;
-  static constexpr int value = 1;  ///< and the next one
-  static constexpr int next = 3;   ///< the number of the step that it is at
-  static constexpr int steps = 4;  ///< where they are, in the checker's own memory
-  static constexpr int end = 5;    ///< how many
-  static constexpr int read = 6;   ///< where the values are that the reads have seen
+  static constexpr int value = 1;  ///< this one and the next one
+  static constexpr int next = 3;   ///< the number of the current step
+  static constexpr int steps = 4;  ///< the address of the steps, in the checker's own memory
+  static constexpr int end = 5;    ///< the number of steps
+  static constexpr int read = 6;   ///< the address of the values that the reads have returned
   static constexpr int count = 7;
 };
 
-/// One event. It never changes once it is part of a graph. The members that `model::morally_strong` reads have the names that
-/// the model gives them.
+/// One event. It never changes once it is part of a graph. The members that `model::morally_strong` reads have the same names
+/// as in the model.
 struct graph_event {
   model::event_kind kind = model::event_kind::read;
   bool strong = false;
@@ -65,50 +66,57 @@ struct graph_event {
   bool releases = false;
   bool sequential = false;
   bool reduction = false;
-  bool rmw = false;           ///< half of a read-modify-write
-  bool mixed = false;         ///< a read that takes its bytes from writes of other sizes
-  bool restricted = false;    ///< a fence for the initialization of mbarriers only
-  bool completes = false;     ///< a read-modify-write of an mbarrier: its phase
-  bool arrives = false;       ///< at an mbarrier
-  bool passes = false;        ///< a test of an mbarrier: the phase is complete
-  bool non_coherent = false;  ///< a read through the proxy of data that nobody writes while the kernel runs
-  bool chosen = false;        ///< no event of memory, but which way a thread goes where an unknown value decides: `value`
-  bool discarded = false;     ///< a weak read whose value its thread never uses
-  bool same_value = false;    ///< a read for a read-modify-write that cannot change the value, and has no write of its own
+  bool rmw = false;           ///< whether it is half of a read-modify-write
+  bool mixed = false;         ///< whether it is a read that takes its bytes from writes of other sizes
+  bool restricted = false;    ///< whether it is a fence for only the initialization of mbarriers
+  bool completes = false;     ///< for a read-modify-write of an mbarrier: whether it completes its phase
+  bool arrives = false;       ///< whether it arrives at an mbarrier
+  bool passes = false;        ///< for a test of an mbarrier: whether the phase is complete
+  bool non_coherent = false;  ///< a read through the proxy for data that no thread writes while the kernel runs
+  /// not an event of memory, but the path that a thread takes if an unknown value decides it: `value`
+  bool chosen = false;
+  bool discarded = false;   ///< a weak read whose value its thread never uses
+  bool same_value = false;  ///< a read for a read-modify-write that cannot change the value and has no separate write
   std::uint8_t update =
-      0;  ///< half of a read-modify-write that commutes with those of the same number (commuting_updates.hpp); 0: of none
+      0;  ///< half of a read-modify-write that commutes with others of the same number (commuting_updates.hpp); 0: of none
   mbarrier_op mbarrier = mbarrier_op::none;
-  one_way fenced = one_way::async;  ///< a proxy fence of one direction
+  one_way fenced = one_way::async;  ///< for a one-directional proxy fence
   thread_scope scope = thread_scope::system;
   model::proxy via = model::proxy::generic;
   std::int32_t thread = 0;
-  std::int32_t number = 0;  ///< in its thread
+  std::int32_t number = 0;  ///< the number in its thread
   std::int32_t vector = -1;
   std::int32_t location = -1;
   std::int32_t pc = 0;
   std::int32_t bytes = 0;
   std::uint32_t stamp = 0;   ///< the order in which events were added
-  std::uint64_t serial = 0;  ///< its own, among all events that the exploration has made
+  std::uint64_t serial = 0;  ///< its number among all events that the exploration has created
   std::uint64_t address = 0;
   std::uint64_t physical = 0;
-  wide_value value{};                    ///< read or written; a sync point's arrival: what the thread brings
-  const graph_event* source = nullptr;   ///< the write a read takes its value from; none: the initial value
-  const graph_event* partner = nullptr;  ///< the read of a read-modify-write's write
-  std::uint64_t sync_point = 0;          ///< barriers: which one
-  std::int32_t turn = 0;                 ///< an arrival: the how manieth of its thread there
-  const std::uint16_t* base = nullptr;   ///< per thread: how many events precede this one by base causality, itself included
-  /// Per thread: how many initializations of mbarriers precede it by base causality, which a fence for them alone releases.
+  /// the value that is read or written; for an arrival at a sync point: the value that the thread brings
+  wide_value value{};
+  const graph_event* source = nullptr;   ///< the write from which a read takes its value; null: the initial value
+  const graph_event* partner = nullptr;  ///< for the write of a read-modify-write: its read
+  std::uint64_t sync_point = 0;          ///< for barriers: the sync point
+  std::int32_t turn = 0;                 ///< for an arrival: its number among the arrivals of its thread there
+  const std::uint16_t* base = nullptr;   ///< per thread: how many events precede this one by base causality, including itself
+  /// Per thread: how many initializations of mbarriers precede it by base causality that only a fence for them releases.
   const std::uint16_t* begun = nullptr;
-  const std::uint16_t* prefix = nullptr;  ///< per thread: how many precede it by program order, reads-from and sync points
-  const std::uint16_t* past = nullptr;    ///< `prefix`, and what equal threads have done before: what is there whenever this is
-  /// A write's: the starts of the release patterns that a read of it observes. An arrival's at a cluster barrier: of those that end in it.
+  /// per thread: how many events precede it by program order, reads-from and sync points
+  const std::uint16_t* prefix = nullptr;
+  /// `prefix`, plus the earlier events of equal threads: the events that exist whenever this one does
+  const std::uint16_t* past = nullptr;
+  /// For a write: the starts of the release patterns that a read of it observes. For an arrival at a cluster barrier: the
+  /// starts of those that end in it.
   std::span<const graph_event* const> heads{};
-  /// Per `proxy_space` the base of what comes before a proxy fence of that space in this thread's block; null: nothing is copied.
+  /// Per `proxy_space`, the base clock of the events before a proxy fence of that space in this thread's block; null if there
+  /// are no copies.
   const std::uint16_t* crossed = nullptr;
-  /// Per `one_way` the base of what a proxy fence of that kind has released; null: nothing is copied.
+  /// Per `one_way`, the base clock of the events that a proxy fence of that kind has released; null if there are no copies.
   const std::uint16_t* released = nullptr;
-  const std::uint16_t* given = nullptr;  ///< of an asynchronous operation: what its completion passes on, instead of `base`
-  std::int32_t starts = -1;              ///< which thread performs the operation that the event starts
+  /// for an asynchronous operation: the clock that its completion passes on instead of `base`
+  const std::uint16_t* given = nullptr;
+  std::int32_t starts = -1;  ///< the thread that performs the operation that the event starts
   const thread_state* started = nullptr;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The next event of a thread, with its clocks: what it comes after, which memory it accesses, and what it reads.
+/// Builds the next event of a thread, with its clocks: the events that precede it, the memory that it accesses, and the value
+/// that it reads.
 #pragma once
 
 #include <check/commuting_updates.hpp>
@@ -21,7 +22,7 @@
 
 namespace membar::check::detail {
 
-/// Fills in what the instruction that a thread is at says of its access of memory.
+/// Fills in the properties of a memory access that follow from the thread's current instruction.
 inline void describe_access(graph_event& e, const machine& m, const thread_state& s, const model::other_readings& readings) {
   const instruction& i = m.at(s);
   e.address = e.physical = m.address(s);
@@ -41,7 +42,7 @@ inline void describe_access(graph_event& e, const machine& m, const thread_state
   e.update = e.rmw ? m.class_of_update(s) : std::uint8_t{0};
 }
 
-/// An access of memory whose races are accepted counts as one of at least relaxed order, at system scope.
+/// A memory access whose races are accepted counts as an access with at least relaxed order at system scope.
 inline void accept_race(const program& checked, graph_event& e) noexcept {
   if (e.mbarrier == mbarrier_op::none && checked.assumed.accepts(e.address)) {
     e.strong = true;
@@ -49,13 +50,13 @@ inline void accept_race(const program& checked, graph_event& e) noexcept {
   }
 }
 
-/// Makes the events that are added to an execution.
+/// Creates the events that are added to an execution.
 class event_builder {
  public:
   explicit event_builder(exploration_state& state) : state_(state) {}
 
-  /// Whether the launches before that of thread `t` have ended or, if `launched` is enough, some thread of each of their blocks has
-  /// launched the dependents.
+  /// Returns whether the launches before that of thread `t` have ended or, if `launched` is sufficient, some thread of each of
+  /// their blocks has launched the dependents.
   [[nodiscard]] bool are_over(const graph& g, int t, bool launched) const {
     bool result = true;
     for_each_before(t, [&](int u) {
@@ -73,7 +74,7 @@ class event_builder {
     return !model::at(g.threads, t).events.empty() || are_over(g, t, is_dependent(t));
   }
 
-  /// Lets `e` come after the launches before that of its thread, which have ended.
+  /// Orders `e` after the launches before that of its thread, which have ended.
   void follow_launches(const graph& g, graph_event& e) {
     for_each_before(e.thread, [&](int u) {
       const auto& theirs = model::at(g.threads, u).events;
@@ -85,7 +86,7 @@ class event_builder {
     state_.rules.cross(e, ~0U);  // the boundary of a kernel joins the proxies
   }
 
-  /// An event of thread `t`, with its clocks, that is part of no graph yet.
+  /// Creates an event of thread `t`, with its clocks, that is not part of any graph yet.
   [[nodiscard]] graph_event& make_event(const graph& g, int t, event_kind kind) {
     const std::size_t width = state_.checked.threads.size();
     const std::size_t begun = state_.begins_mbarriers ? 1 : 0;
@@ -108,7 +109,7 @@ class event_builder {
     e->released = state_.copies ? e->crossed + proxy_spaces * width : nullptr;
     e->given = run.idle != nullptr ? e->released + one_ways * width : nullptr;
     std::fill(clocks, clocks + all, std::uint16_t{0});
-    if (e->number > 0) {  // all of its clocks: they stand one after the other
+    if (e->number > 0) {  // all of its clocks, which are stored one after the other
       std::copy(run.events.back()->base, run.events.back()->base + all, clocks);
     } else if (run.issue != nullptr) {
       state_.rules.come_after(*run.issue, *e);
@@ -120,14 +121,14 @@ class event_builder {
     }
     for (std::size_t k = 0; k < all / width; ++k) {
       const bool crossed = state_.copies && k >= 2 + begun && k < 2 + begun + proxy_spaces + one_ways;
-      if (!crossed || run.idle != nullptr) {  // what a thread did itself is before no proxy fence yet
+      if (!crossed || run.idle != nullptr) {  // a thread's own events are not before any proxy fence yet
         clocks[k * width + static_cast<std::size_t>(t)] = static_cast<std::uint16_t>(e->number + 1);
       }
     }
     return *e;
   }
 
-  /// The first read-modify-write of a thread; null if it had none.
+  /// Returns the first read-modify-write of a thread, or null if it has none.
   [[nodiscard]] static const graph_event* first_rmw(const graph& g, int t) {
     for (const graph_event* e : model::at(g.threads, t).events) {
       if (e->rmw) {
@@ -137,9 +138,9 @@ class event_builder {
     return nullptr;
   }
 
-  /// Whether a thread is at its first read-modify-write, and an equal one before it has not reached its own. Equal threads
-  /// do them in the order of their numbers: in any execution they can be numbered so, as they come in any order of its events
-  /// along program order and reads-from.
+  /// Returns whether a thread is at its first read-modify-write while an equal thread before it has not reached its own. Equal
+  /// threads execute these in the order of their numbers: in any execution, the threads can be numbered accordingly, in any
+  /// order of its events along program order and reads-from.
   [[nodiscard]] bool is_held(const graph& g, int t) const {
     const thread_state& s = state_of(g, t);
     return !state_.equal.empty() && model::at(state_.equal, t) >= 0 && s.status == thread_status::at_event && s.part == 0 &&
@@ -147,7 +148,7 @@ class event_builder {
            first_rmw(g, model::at(state_.equal, t)) == nullptr;
   }
 
-  /// Fills in what an access of memory is. False if it is to no memory.
+  /// Fills in the properties of a memory access. Returns false if it does not access memory.
   [[nodiscard]] bool place_access(const graph& g, graph_event& e, const thread_state& s) {
     const machine& m = model::at(state_.machines, e.thread);
     const instruction& i = m.at(s);
@@ -190,7 +191,7 @@ class event_builder {
     return true;
   }
 
-  /// The place in the location's order of the last write that `e` may not miss.
+  /// Returns the position, in the location's order, of the last write that `e` may not miss.
   [[nodiscard]] int oldest_source(const graph& g, const graph_event& e, int location) const noexcept {
     int oldest = state_.rules.oldest_source(g, location, e.base);
     const auto& order = model::at(g.order, location);
@@ -201,7 +202,7 @@ class event_builder {
     return oldest;
   }
 
-  /// Gives a read its source. False if nothing was ever written there.
+  /// Chooses the source of a read. Returns false if nothing was ever written there.
   [[nodiscard]] bool read_from(const graph& g, graph_event& e, const graph_event* source) {
     e.source = source;
     if (source != nullptr) {
@@ -230,7 +231,7 @@ class event_builder {
     return true;
   }
 
-  /// A copy of `heads` that lives as long as the event that is added next.
+  /// Returns a copy of `heads` that lives as long as the event that is added next.
   [[nodiscard]] std::span<const graph_event* const> kept(const std::vector<const graph_event*>& heads) {
     auto* const to = static_cast<const graph_event**>(state_.arena.take(heads.size() * sizeof(heads[0]) + 1));
     std::copy(heads.begin(), heads.end(), to);
@@ -238,7 +239,7 @@ class event_builder {
   }
 
  private:
-  /// The end of thread `u`, which has ended, as a fence that acquires what its reads have observed.
+  /// Creates the end of thread `u`, which has ended, as a fence that acquires everything that its reads have observed.
   [[nodiscard]] const graph_event& boundary_of(const graph& g, int u) {
     graph_event& end = make_event(g, u, event_kind::fence);
     end.strong = true;
@@ -249,7 +250,8 @@ class event_builder {
     return end;
   }
 
-  /// Whether thread `t` is given the columns of tensor memory that it asks for next. Source: PTX ISA, "tcgen05.alloc": it blocks until they are free.
+  /// Returns whether thread `t` gets the columns of tensor memory that it requests next. Source: PTX ISA, "tcgen05.alloc": it
+  /// blocks until they are free.
   [[nodiscard]] bool may_allocate(const graph& g, int t, const thread_state& s) {
     const machine& m = model::at(state_.machines, t);
     const std::uint64_t asked = truncated(m.operand(s, 1), 32);
@@ -273,8 +275,8 @@ class event_builder {
     return !state_.stopped();
   }
 
-  /// Why it is undefined that `i` makes access `e`; empty if it is not. Source: PTX ISA, "Shared State Space": the window of `.shared::cta` is
-  /// the block's own, that of `.shared::cluster` is its cluster's.
+  /// Returns the reason why access `e` by `i` is undefined, or an empty text if it is defined. Source: PTX ISA, "Shared State
+  /// Space": the window of `.shared::cta` is the block's own memory, and that of `.shared::cluster` is its cluster's.
   [[nodiscard]] std::string misuse_of_space(const graph_event& e, const instruction& i) const {
     const thread_context& c = model::at(state_.checked.threads, e.thread);
     if (e.address < shared_window || e.address >= local_window || state_.checked.fragment) {
@@ -291,7 +293,7 @@ class event_builder {
                : std::string();
   }
 
-  /// The launches that the launch of thread `t` comes after.
+  /// Returns the launches that precede the launch of thread `t`.
   [[nodiscard]] const std::vector<int>& launches_before(int t) const {
     static const std::vector<int> none;
     const int mine = model::at(state_.checked.threads, t).launch;
@@ -303,7 +305,7 @@ class event_builder {
     return mine < model::count_of(state_.checked.dependent) && state_.checked.dependent[static_cast<std::size_t>(mine)];
   }
 
-  /// Calls `use` with each thread of the launches that the launch of thread `t` comes after.
+  /// Calls `use` with each thread of the launches that precede the launch of thread `t`.
   template <class Use>
   void for_each_before(int t, const Use& use) const {
     const std::vector<int>& before = launches_before(t);
@@ -314,7 +316,8 @@ class event_builder {
     }
   }
 
-  /// Where thread `t` lets the launches that depend on its own begin; null if it has not. Source: PTX ISA, "griddepcontrol".
+  /// Returns the event at which thread `t` lets the dependent launches of its own launch begin, or null if it has not done so.
+  /// Source: PTX ISA, "griddepcontrol".
   [[nodiscard]] const graph_event* launch_of_dependents(const graph& g, int t) const {
     for (const graph_event* e : model::at(g.threads, t).events) {
       if (instruction_of(state_.checked, *e).code == op::grid_launch) {
@@ -324,7 +327,7 @@ class event_builder {
     return nullptr;
   }
 
-  /// Lets `e`, the first event of a dependent launch, come after what let it begin, of which it is ordered after nothing.
+  /// Orders `e`, the first event of a dependent launch, after the events that let it begin. No accesses are ordered by this.
   void follow_begun_launches(const graph& g, graph_event& e) const {
     for_each_before(e.thread, [&](int u) {
       const auto& theirs = model::at(g.threads, u).events;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The end of an execution: whether threads wait for ever, and what the property says of its memory.
+/// The end of an execution: whether threads wait forever, and whether the property holds for its memory.
 #pragma once
 
 #include <check/block_lifetime.hpp>
@@ -18,19 +18,19 @@
 
 namespace membar::check::detail {
 
-/// Judges executions that do not continue.
+/// Evaluates executions that do not continue.
 class execution_end {
  public:
-  /// `updates`: those that are merged; null: none are.
+  /// `updates` are the updates that are merged; null if none are.
   execution_end(exploration_state& state, const check_property& property, commuting_updates* updates = nullptr)
       : state_(state), property_(property), updates_(updates) {}
 
-  /// Whether the last round of the loop in which `t` waits has read the latest values.
+  /// Returns whether the last iteration of the loop in which `t` waits has read the latest values.
   [[nodiscard]] bool waits_for_ever(const graph& g, int t) {
     const auto& events = model::at(g.threads, t).events;
     for (int n = state_of(g, t).waits_from; n < model::count_of(events); ++n) {
       const graph_event& e = *model::at(events, n);
-      if (e.kind != event_kind::read) {
+      if (e.kind != event_kind::read || e.discarded) {
         continue;
       }
       const auto& order = model::at(g.order, e.location);
@@ -45,8 +45,8 @@ class execution_end {
     return true;
   }
 
-  /// Counts an execution that does not continue, and asks the property of one whose threads have all ended. `stuck`: none of those
-  /// that have not ended ever will.
+  /// Counts an execution that does not continue, and evaluates the property for one whose threads have all ended. `stuck` says
+  /// that the remaining threads will never end.
   void finish(const graph& g, bool ended, bool stuck) {
     if (!ended) {
       if (stuck) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What the parts of one exploration share: the program with its machines and its memory, and what was found.
+/// The shared state of the parts of one exploration: the program with its machines and its memory, and the finding.
 #pragma once
 
 #include <check/graph.hpp>
@@ -22,12 +22,12 @@ namespace membar::check::detail {
 
 using model::event_kind;
 
-/// Accesses that conflict and are not known to be ordered, in pairs.
+/// Pairs of accesses that conflict and are not known to be ordered.
 using suspects = std::vector<std::pair<const graph_event*, const graph_event*>>;
 
 [[nodiscard]] constexpr bool is_rmw(op code) noexcept { return code == op::atomic || code == op::reduction; }
 
-/// Where a thread of an execution is.
+/// The position of a thread in an execution.
 [[nodiscard]] inline const thread_state& state_of(const graph& g, int t) noexcept {
   return *model::at(g.threads, t).states.back();
 }
@@ -55,7 +55,7 @@ struct exploration_state {
     }
   }
 
-  /// Reports what happens to a thread where it stands.
+  /// Reports an error of a thread at its current position.
   void report_of(const graph& g, int thread, check_status status, std::string message) {
     const int of_copies = model::at(checked.threads, thread).copies_of;
     const int line = replayed == nullptr || of_copies >= 0 ? 0 : model::at(machines, thread).at(state_of(g, thread)).line;
@@ -68,11 +68,11 @@ struct exploration_state {
     }
   }
 
-  /// Whether a replay ignores a finding with this status, because it looks for another one.
+  /// Returns whether a replay ignores a finding with this status, because it looks for another one.
   [[nodiscard]] bool passes_over(check_status status) const noexcept {
     return replayed != nullptr && status != check_status::gave_up && status != replayed->status;
   }
-  /// Whether a replay ignores a race of two events.
+  /// Returns whether a replay ignores a race between two events.
   [[nodiscard]] bool passes_over_race(const graph_event& x, const graph_event& y) const {
     const auto is_wanted = [&](const graph_event& e) {
       const int of_copies = model::at(checked.threads, e.thread).copies_of;
@@ -85,8 +85,8 @@ struct exploration_state {
     report(g, check_status::race, race_text(checked, g, x, y), {&x, &y});
   }
 
-  /// Whether one of two events of a location is a non-coherent read and the other one a write while its kernel runs. Source: PTX ISA,
-  /// "ld.global.nc".
+  /// Returns whether, of two events of a location, one is a non-coherent read and the other a write while its kernel runs.
+  /// Source: PTX ISA, "ld.global.nc".
   [[nodiscard]] bool changes_what_is_read_only(const graph_event& x, const graph_event& y) const {
     const auto writes = [](const graph_event& e) { return e.kind == event_kind::write || e.same_value; };
     const bool conflict = (x.non_coherent && writes(y)) || (y.non_coherent && writes(x));
@@ -95,7 +95,7 @@ struct exploration_state {
     return conflict && !ends_before(a, b) && !ends_before(b, a);
   }
 
-  /// Whether launch `first` has ended when `second` begins.
+  /// Returns whether launch `first` has ended when `second` begins.
   [[nodiscard]] bool ends_before(int first, int second) const {
     if (second >= model::count_of(checked.launches_before) || checked.dependent[static_cast<std::size_t>(second)]) {
       return false;
@@ -104,7 +104,8 @@ struct exploration_state {
     return std::any_of(before.begin(), before.end(), [&](int k) { return k == first || ends_before(first, k); });
   }
 
-  /// Whether thread `t` can continue, or may legitimately wait where it is. A replay continues without a thread that may not.
+  /// Returns whether thread `t` can continue, or may legitimately wait at its position. A replay continues without a thread
+  /// that may not.
   [[nodiscard]] bool healthy(const graph& g, int t) { return is_healthy(g, t) || (replayed != nullptr && !stopped()); }
 
   const program& checked;
@@ -114,11 +115,11 @@ struct exploration_state {
   std::vector<machine> machines;
   sync_points points;
   bool copies = checked.copies;                          ///< some threads perform asynchronous copies
-  bool begins_mbarriers = begins_mbarriers_in(checked);  ///< some fence is only for initializations
-  std::vector<int> equal{};  ///< per thread: the equal one before it, or -1; empty: none are looked for
+  bool begins_mbarriers = begins_mbarriers_in(checked);  ///< some fence applies only to initializations
+  std::vector<int> equal{};  ///< per thread: the preceding equal thread, or -1; empty: symmetry is not used
   std::uint64_t made_events = 0;
   check_result result{};
-  const replayed_schedule* replayed = nullptr;  ///< what is replayed; null: nothing
+  const replayed_schedule* replayed = nullptr;  ///< the schedule that is replayed; null if none is
 
  private:
   [[nodiscard]] bool is_healthy(const graph& g, int t) {
@@ -147,8 +148,8 @@ struct exploration_state {
       case thread_status::unknown_operand: {
         const instruction& i = model::at(machines, t).at(s);
         report_of(g, t, check_status::gave_up,
-                  "an unknown value decides what '" + i.text + "' of thread " + std::to_string(t) +
-                      " does: the results of "
+                  "an unknown value determines what '" + i.text + "' of thread " + std::to_string(t) +
+                      " does: results of "
                       "matrix instructions and the like are not followed. Compute addresses, counts and what is compared by "
                       "integers");
         return false;
@@ -196,7 +197,7 @@ struct exploration_state {
 
   [[nodiscard]] static std::string reason_of(const instruction& i) { return i.reason.empty() ? "" : ": " + i.reason; }
 
-  /// Whether an unknown value has decided which way a thread went.
+  /// Returns whether an unknown value has decided the path of a thread.
   [[nodiscard]] static bool has_choice(const graph& g) {
     return std::any_of(g.threads.begin(), g.threads.end(), [](const thread_run& run) {
       return std::any_of(run.events.begin(), run.events.end(), [](const graph_event* e) { return e->chosen; });

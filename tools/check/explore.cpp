@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Explores every execution of a program that the PTX memory model allows, each once.
+// Explores every execution of a program that the PTX memory model allows, each exactly once.
 //
-// An execution is identified by reads-from and coherence. It grows event by event: a read takes each write that it may, a write
-// takes each place in coherence that it may, and then changes what earlier reads read that do not precede it: what was added
-// after such a read and does not precede the write is dropped. This is done only from the one execution in which everything
-// dropped reads and writes the latest values, so that no execution appears twice. Source: Kokologiannakis, Marmanis, Gladstein and Vafeiadis,
-// "Truly stateless, optimal dynamic partial order reduction", POPL 2022.
+// An execution is identified by reads-from and coherence. It grows event by event. A read takes each write that it may read
+// from, and a write takes each position in coherence that it may have. A new write may then change the source of earlier reads
+// that do not precede it: all events that were added after such a read and do not precede the write are dropped. This is done
+// only from the one execution in which everything that is dropped reads and writes the latest values, so that no execution
+// appears twice. Source: Kokologiannakis, Marmanis, Gladstein and Vafeiadis, "Truly stateless, optimal dynamic partial order
+// reduction", POPL 2022.
 //
-// An execution ends at its first data race: up to there the writes of a location are totally ordered, because two of them are
-// morally strong or ordered by causality. Executions with a cycle of program order and
-// reads-from (load buffering) are ruled out on the way (buffering_check.hpp), or else explored in the end (load_buffering.hpp).
+// An execution ends at its first data race. Until then, the writes to a location are totally ordered, because two of them are
+// either morally strong or ordered by causality. Executions with a cycle of program order and reads-from (load buffering) are
+// ruled out during the exploration (buffering_check.hpp) or explored at the end (load_buffering.hpp).
 #include <check/async_copies.hpp>
 #include <check/buffering_check.hpp>
 #include <check/commuting_updates.hpp>
@@ -61,6 +62,7 @@ class explorer {
   explorer(const program& checked, const check_property& property, const check_options& options, kept_apart& apart)
       : property_(property), options_(options), state_(checked, options.readings), updates_(state_, apart) {
     state_.replayed = options.replayed;
+    reads_unused_once_ = options.read_unused_once && !has_sequential_fence(checked);
     if (merges_updates()) {
       for (machine& m : state_.machines) {
         m.merge_updates(apart);
@@ -76,14 +78,14 @@ class explorer {
     }
   }
 
-  /// The thread that starts more copies than there is to perform them, which ended the exploration, and how many start one together; -1 if there
-  /// is none.
+  /// Returns the thread that starts more copies than can be performed, which ended the exploration, and how many threads start
+  /// one together; -1 if there is none.
   [[nodiscard]] std::pair<int, int> lacking() const noexcept { return synchronization_.lacking(); }
 
-  /// Whether it ended because memory was found whose updates do not commute, and has to begin again.
+  /// Returns whether it ended because memory was found whose updates do not commute, so that it has to start over.
   [[nodiscard]] bool begins_again() const noexcept { return updates_.begins_again(); }
 
-  /// Whether some values were unknown that the order of updates decides.
+  /// Returns whether the order of updates decides some values, which are therefore unknown.
   [[nodiscard]] bool hides_values() const noexcept { return updates_.hides_values(); }
 
   [[nodiscard]] check_result run() {
@@ -94,7 +96,7 @@ class explorer {
       from_the_begin();
       if (!state_.stopped()) {
         state_.result.found.status = check_status::gave_up;
-        state_.result.found.message = "the execution of this order does not show it";
+        state_.result.found.message = "the execution with this order does not show it";
       }
       state_.result.status = state_.result.found.status;
       return std::move(state_.result);
@@ -120,9 +122,10 @@ class explorer {
     const bool begins_early = std::find(dependent.begin(), dependent.end(), true) != dependent.end();
     if (!state_.stopped() && buffering_.found() && options_.load_buffering && (state_.copies || begins_early)) {
       state_.result.status = state_.result.found.status = check_status::gave_up;
-      state_.result.found.message = std::string("load buffering is not ruled out, and it is not explored in programs with ") +
-                                    (state_.copies ? "asynchronous copies" : "dependent launches") +
-                                    ": --without-load-buffering leaves such executions out, and the result line then says so";
+      state_.result.found.message =
+          std::string("load buffering is not ruled out, and membar-check cannot explore it in programs with ") +
+          (state_.copies ? "asynchronous copies" : "dependent launches") +
+          ": --without-load-buffering leaves such executions out, and the result line then says so";
     } else if (!state_.stopped() && buffering_.found() && options_.load_buffering) {
       return explore_load_buffering(state_.checked, property_, options_, std::move(state_.result));
     }
@@ -153,15 +156,15 @@ class explorer {
     state_.arena.release(mark);
   }
 
-  // ---- at random, or replayed: a path of the exploration, with another order of the threads, and no changes of earlier reads
+  // ---- random or replayed exploration: one path, with another order of the threads and without changes to earlier reads
 
   [[nodiscard]] bool at_random() const noexcept { return options_.random_executions != 0 || replays(); }
   [[nodiscard]] bool replays() const noexcept { return options_.replayed != nullptr; }
   [[nodiscard]] bool merges_updates() const noexcept { return options_.merge_updates && !at_random() && !state_.copies; }
   [[nodiscard]] int chosen(int of) { return static_cast<int>(random_() % static_cast<std::uint64_t>(of)); }
 
-  /// Takes back the last round of a thread that waits although later values are there. Returns whether one did. In a replay that is the thread
-  /// whose turn it is.
+  /// Removes the last iteration of a thread that waits although later values exist. Returns whether there was one. In a replay,
+  /// this is the thread whose turn it is.
   [[nodiscard]] bool wake(const graph& g) {
     const int turn = replays() ? order_.turn() : -1;
     for (int t = 0; t < state_.count() && !state_.stopped(); ++t) {
@@ -189,7 +192,7 @@ class explorer {
     return false;
   }
 
-  /// Graphs are kept, so that copies allocate no memory again.
+  /// Graphs are kept, so that copies do not allocate memory again.
   [[nodiscard]] graph& take_graph() {
     if (graphs_used_ == graphs_.size()) {
       graphs_.push_back(std::make_unique<graph>());
@@ -198,7 +201,7 @@ class explorer {
   }
   void give_graph() noexcept { --graphs_used_; }
 
-  /// Whether thread `t` can continue, or may legitimately wait where it is.
+  /// Returns whether thread `t` can continue, or may legitimately wait at its position.
   [[nodiscard]] bool healthy(const graph& g, int t) {
     const bool asks = merges_updates() && state_of(g, t).status == thread_status::unknown_operand;
     return (!asks || !updates_.asks_hidden_value(g, t)) && state_.healthy(g, t);
@@ -239,8 +242,8 @@ class explorer {
                model::at(state_.checked.threads, t).copies_of < 0) {
       state_.report(g, check_status::gave_up,
                     "thread " + std::to_string(t) + " has more than " + std::to_string(options_.most_events_of_one) +
-                        " events: it has a loop that does more than wait, and whose end is not known. Reduce its iterations, "
-                        "and let it end with the value that it waits for instead of a count or a clock");
+                        " events: it has a loop that does more than wait and may not end. Reduce its iterations, "
+                        "and let the loop end when the value it waits for arrives, not after a count or a time");
     } else {
       const stack_arena::mark mark = state_.arena.here();
       const thread_state& s = state_of(g, t);
@@ -267,7 +270,7 @@ class explorer {
     }
   }
 
-  /// The bytes of stack between the beginning of the exploration and `here`.
+  /// Returns the number of bytes of stack between the beginning of the exploration and `here`.
   [[nodiscard]] std::size_t stack_used(const char& here) const noexcept {
     const auto at = reinterpret_cast<std::uintptr_t>(&here);
     return at > stack_begin_ ? at - stack_begin_ : stack_begin_ - at;
@@ -326,8 +329,14 @@ class explorer {
     --g.next_stamp;
   }
 
-  /// The places in coherence of the writes that a read may take, the newest first. At random one of them: a read-modify-write and half of the
-  /// other reads read the newest.
+  /// Returns whether `r` is explored with a single write: it is a weak read whose value its thread never uses. The thread does the same whichever
+  /// write the read takes its value from, and the read orders nothing. The oldest write that it may read rules out nothing, because all that
+  /// precedes that write in causality is already there when the read is added. A `fence.sc` may order a write before the read without causality, and
+  /// then no read is explored this way.
+  [[nodiscard]] bool reads_once(const graph_event& r) const noexcept { return reads_unused_once_ && r.discarded; }
+
+  /// Returns the positions in coherence of the writes from which a read may take its value, the newest first. In random mode it
+  /// returns one of them: read-modify-writes and half of the other reads read the newest write.
   void find_sources(const graph& g, const graph_event& r, int oldest, int newest, std::vector<int>& places) {
     if (replays()) {
       places.push_back(newest);
@@ -335,6 +344,8 @@ class explorer {
       places.push_back(r.rmw || chosen(2) == 0 ? newest : newest - chosen(newest - oldest + 1));
     } else if (r.update != 0) {
       places.push_back(newest);
+    } else if (reads_once(r)) {
+      places.push_back(oldest);
     } else if (merges_updates() && r.mbarrier == mbarrier_op::test) {
       updates_.find_sources(g, r, oldest, places);
     } else {
@@ -346,7 +357,7 @@ class explorer {
     }
   }
 
-  /// Adds a read that has its source, and explores what follows. `also` is a write that is added with it.
+  /// Adds a read that has its source, and explores what follows. `also` is a write that is added together with it.
   void take_read(graph& g, const graph_event& e, const thread_state& s, const graph_event* also = nullptr) {
     suspects found = races_.races_of(g, e);
     if (also != nullptr) {
@@ -373,7 +384,7 @@ class explorer {
     state_.arena.release(mark);
   }
 
-  /// The threads that wait with thread `t` in a loop, itself included; none if it does not wait.
+  /// Returns the threads that wait together with thread `t` in a loop, including `t`; empty if it does not wait.
   [[nodiscard]] const std::vector<int>& waiting_with(const graph& g, int t) {
     const thread_status status = state_of(g, t).status;
     if (status != thread_status::waiting && status != thread_status::repeats) {
@@ -383,22 +394,24 @@ class explorer {
     return alone_;
   }
 
-  /// Whether the last round of the threads that wait with `t` in a loop read nothing but values that were not the latest when it read them. No
-  /// write changes such a read later, so that they wait to the end. Executions in which it reads later values show all
-  /// that this one does: a race with one of its reads, too, because each is also explored with the latest value.
+  /// Returns whether the last iteration of the threads that wait with `t` in a loop read only values that were not the latest
+  /// when they were read. No write changes such a read later, so these threads wait until the end. Executions in which they
+  /// read later values show everything that this one does, including a race with one of their reads, because each read is also
+  /// explored with the latest value.
   [[nodiscard]] bool waits_for_the_past(const graph& g, int t) {
     const std::vector<int>& waiting = waiting_with(g, t);
     bool any = false;
     return std::all_of(waiting.begin(), waiting.end(), [&](int u) { return has_read_the_past(g, u, any); }) && any;
   }
 
-  /// Whether the last round of thread `t` read nothing but that; `any` becomes true if it read at all.
+  /// Returns whether the last iteration of thread `t` read only such values. `any` becomes true if it read at all.
   [[nodiscard]] bool has_read_the_past(const graph& g, int t, bool& any) {
     const auto& events = model::at(g.threads, t).events;
     for (int n = state_of(g, t).waits_from; n < model::count_of(events); ++n) {
       const graph_event& r = *model::at(events, n);
       const bool own = r.kind == event_kind::write || (r.source != nullptr && waiting_together::is_of_round(g, *r.source));
-      if (r.kind == event_kind::fence || r.kind == event_kind::barrier || (own && waiting_together::has_come_back(g, t))) {
+      if (r.kind == event_kind::fence || r.kind == event_kind::barrier || r.discarded ||
+          (own && waiting_together::has_come_back(g, t))) {
         continue;
       }
       if (r.kind != event_kind::read || r.mixed) {
@@ -412,9 +425,9 @@ class explorer {
     return true;
   }
 
-  /// Whether `e`, the last event, is a test of an mbarrier that passes after one that did not, could have passed at once, and changes
-  /// nothing else for its thread. No write changes the first one later, because it did not read the latest when it read. The execution in which it passes at
-  /// once shows all that this one does.
+  /// Returns whether `e`, the last event, is a test of an mbarrier that passes after one that did not, could have passed
+  /// immediately, and has no other effect on its thread. No write changes the first test later, because it did not read the
+  /// latest value. The execution in which it passes immediately shows everything that this one does.
   [[nodiscard]] bool looks_again(const graph& g, const graph_event& e) {
     const thread_run& run = model::at(g.threads, e.thread);
     if (!merges_updates() || !e.passes || e.number == 0) {
@@ -427,14 +440,15 @@ class explorer {
                                *run.states.back());
   }
 
-  /// Whether `e`, the last event, has read the past, and only by that a round of a loop in which threads wait together fails. No write changes
-  /// `e` later. Executions in which it reads later values show all that this one does.
+  /// Returns whether `e`, the last event, has read an outdated value, and only because of that an iteration of a loop in which
+  /// threads wait together fails. No write changes `e` later. Executions in which it reads later values show everything that
+  /// this one does.
   [[nodiscard]] bool fails_by_the_past(const graph& g, const graph_event& e) {
-    return options_.cut_decided_rounds && !e.rmw && !e.mixed && has_missed_the_latest(g, e) &&
+    return options_.cut_decided_rounds && !e.rmw && !e.mixed && !e.discarded && has_missed_the_latest(g, e) &&
            together_.is_decided_to_come_back(g, e.thread);
   }
 
-  /// Whether a later write than the one that `r` read already existed when it read.
+  /// Returns whether a later write than the source of `r` already existed when `r` read.
   [[nodiscard]] bool has_missed_the_latest(const graph& g, const graph_event& r) {
     const auto& order = model::at(g.order, r.location);
     return std::any_of(order.begin() + event_rules::place_in(order, r.source) + 1, order.end(), [&](const graph_event* w) {
@@ -496,7 +510,7 @@ class explorer {
     --g.next_stamp;
   }
 
-  /// Calls `use` with `w` at each place in its location's coherence that Coherence and Atomicity allow.
+  /// Calls `use` with `w` at each position in its location's coherence that Coherence and Atomicity allow.
   template <class Use>
   void for_each_place(graph& g, const graph_event& w, const Use& use) {
     const auto order = [&]() -> auto& { return model::at(g.order, w.location); };  // it may move while `use` runs
@@ -507,7 +521,7 @@ class explorer {
       least = most = state_.rules.place_read(g, *w.partner) + 1;
     }
     for (int at = most; at >= (at_random() ? most : least) && !state_.stopped(); --at) {
-      // no write comes between the halves of another's read-modify-write
+      // no write may come between the halves of another read-modify-write
       if (at < size && model::at(order(), at)->rmw && state_.rules.place_read(g, *model::at(order(), at)->partner) == at - 1) {
         continue;
       }
@@ -517,14 +531,15 @@ class explorer {
     }
   }
 
-  /// Lets write `w`, the last event, change what reads read that do not precede it.
+  /// Lets write `w`, the last event, become the source of reads that do not precede it.
   void change_reads(graph& g, const graph_event& w) {
     const auto& reads = model::at(g.reads, w.location);
     const stack_arena::mark mark = state_.arena.here();
     const std::uint16_t* const past = updates_.past_of(w);
     for (int k = 0; k < model::count_of(reads) && !state_.stopped(); ++k) {
       const graph_event& r = *model::at(reads, k);
-      if (r.thread == w.thread || precedes(r, past) || (w.update != 0 && r.update != 0) || updates_.is_passed_over(g, w, r)) {
+      if (r.thread == w.thread || reads_once(r) || precedes(r, past) || (w.update != 0 && r.update != 0) ||
+          updates_.is_passed_over(g, w, r)) {
         continue;
       }
       change_read(g, r, w, past);
@@ -532,7 +547,7 @@ class explorer {
     state_.arena.release(mark);
   }
 
-  /// `past`: what is there whenever a read reads from `w`.
+  /// `past` contains the events that exist whenever a read reads from `w`.
   void change_read(const graph& g, const graph_event& r, const graph_event& w, const std::uint16_t* past) {
     keep_.resize(state_.checked.threads.size());
     for (int t = 0; t < state_.count(); ++t) {
@@ -573,9 +588,9 @@ class explorer {
     give_graph();
   }
 
-  /// Whether `e`, which write `w` would drop, is what it would be in the one graph from which the change is made: among what was
-  /// there before it and what precedes `w`, a read reads the latest write, a write is the latest and was read by none, no lanes are chosen, and
-  /// what an unknown value decides is executed.
+  /// Returns whether `e`, which write `w` would drop, is as in the one graph from which the change is made: considering only
+  /// the events before it and the predecessors of `w`, a read reads the latest write, a write is the latest and has not been
+  /// read, no lanes are chosen, and instructions with an unknown predicate are executed.
   [[nodiscard]] bool reads_and_writes_the_latest(const graph& g, const graph_event& e, const graph_event& w,
                                                  const std::uint16_t* past) {
     const bool writes = e.kind == event_kind::write;
@@ -586,6 +601,9 @@ class explorer {
     if (!writes && e.kind != event_kind::read) {
       return !state_.points.has_chosen_lanes(g, e, previous);
     }
+    if (!writes && reads_once(e)) {
+      return true;
+    }
     const auto& reads = model::at(g.reads, e.location);
     const bool read = writes && std::any_of(reads.begin(), reads.end(), [&](auto* r) {
                         return (r->source == &e || (e.update != 0 && commuting_updates::has_seen(g, *r, e))) &&
@@ -594,7 +612,7 @@ class explorer {
     if (read || e.update != 0) {
       return !read;
     }
-    // a source that is dropped as well and came later was found to be read by `e`, so that its place needs no look here
+    // a source that is dropped as well and came later is read by `e`, so its position need not be checked here
     const auto& order = model::at(g.order, e.location);
     for (int i = (writes ? event_rules::place_in(order, &e) : state_.rules.place_read(g, e)) + 1; i < model::count_of(order);
          ++i) {
@@ -621,7 +639,7 @@ class explorer {
     }
   }
 
-  /// An unknown value decides whether a thread executes its next instruction: both are explored.
+  /// If an unknown value decides whether a thread executes its next instruction, both cases are explored.
   void add_choice(graph& g, int t) {
     const int first = replays() ? (replayed_choice_ != 0 ? 0 : 1) : at_random() ? chosen(2) : 0;
     for (int way = first; way < (at_random() ? first + 1 : 2) && !state_.stopped(); ++way) {
@@ -727,6 +745,7 @@ class explorer {
   std::vector<std::unique_ptr<graph>> graphs_{};
   std::size_t graphs_used_ = 0;
   std::vector<const graph_event*> scratch_{};
+  bool reads_unused_once_ = false;
   std::vector<int> keep_{};
   std::vector<int> alone_{};
   std::uintptr_t stack_begin_ = 0;
@@ -737,10 +756,11 @@ class explorer {
 
 namespace {
 
-/// Of the random executions that are tried before giving up, all together.
+/// The total number of random executions that are tried before giving up.
 constexpr std::uint64_t random_events = 300'000;
 
-/// How many asynchronous operations of each thread can be performed. They grow while an exploration finds that they are too few.
+/// The number of asynchronous operations of each thread that can be performed. It grows when an exploration finds that it is
+/// too small.
 class copy_counts {
  public:
   explicit copy_counts(const program& p) : each_(p.threads.size()) {
@@ -754,8 +774,8 @@ class copy_counts {
 
   [[nodiscard]] const std::vector<copy_counts_of_thread>& each() const noexcept { return each_; }
 
-  /// More for thread `t`, of those that `starters` start together: for it alone in programs of many threads, most of which start none. False if
-  /// there would be too many.
+  /// Increases the number for thread `t`, for operations that `starters` threads start together. In programs with many threads,
+  /// most of which start none, it is increased only for `t`. Returns false if there would be too many.
   [[nodiscard]] bool grow(int t, int starters) {
     const std::vector<copy_counts_of_thread> before = each_;
     asked_.insert(t);
@@ -792,7 +812,7 @@ class copy_counts {
 
 check_result explore_all(const program& checked, const check_property& property, const check_options& options) {
   kept_apart apart;
-  std::optional<check_result> found;  // with values unknown: what is found without is told with its values
+  std::optional<check_result> found;  // with unknown values: a finding without them is reported with its values
   while (checked.copies || !starts_copies(checked)) {
     detail::explorer exploration(checked, property, options, apart);
     check_result result = exploration.run();
@@ -819,7 +839,7 @@ check_result explore_all(const program& checked, const check_property& property,
   }
 }
 
-/// Adds to the message of a finding the readings with whose other side the program is verified.
+/// Adds to the message of a finding the readings under which the program is verified.
 void name_readings(const program& checked, const check_property& property, const check_options& options, check_result& result) {
   check_options others = options;
   others.most_events = std::min<std::uint64_t>(options.most_events, 1'000'000);
@@ -836,7 +856,7 @@ void name_readings(const program& checked, const check_property& property, const
 
 namespace {
 
-/// Runs `what` on a thread with its own stack, or here if there is none to be had.
+/// Runs `what` on a thread with its own stack, or on the current thread if none can be created.
 void run_on_stack(std::size_t bytes, const std::function<void()>& what) {
   struct task {
     const std::function<void()>* what;

@@ -1,26 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// *What an order must do.* It relates every morally strong pair of `fence.sc`, and together with base causality it has no cycle.
-// Reads-from and coherence are given, so every axiom that it can still break has the form "`b` does not follow from `a`": `never_after`.
-// A path from `a` to `b` that the order adds leads to a first fence f, along fences to a last one g, and on to `b`. So an order breaks
-// an axiom exactly if it leads, with base causality, from an f to a g of which some such `a` and `b` exist. "f is never before g" then
-// says all of the axioms, and fences are all that the search looks at. That two accesses are left unordered has the same form.
+// *Requirements of an order.* It relates every morally strong pair of `fence.sc`, and has no cycle together with base
+// causality. Reads-from and coherence are given, so every axiom that it can still break has the form "`b` does not follow from
+// `a`": `never_after`. A path from `a` to `b` that the order adds leads to a first fence f, along fences to a last fence g, and
+// then to `b`. Therefore an order breaks an axiom exactly if it leads, together with base causality, from an f to a g for which
+// such `a` and `b` exist. "f is never before g" thus expresses all of the axioms, and the search needs to consider only fences.
+// The condition that two accesses are left unordered has the same form.
 //
-// *Why edges are forced.* If f before g would lead from an x to a y that x is never before, g is before f in every order.
+// *Why edges are forced.* If ordering f before g would lead from an x to a y that x is never before, then g is before f in
+// every order.
 //
-// *Why that decides.* Let the forced edges, closed under transitivity until none is new, have no contradiction, and let every two fences
-// be morally strong. If x is never before y, x before y is not a choice, so y before x is forced. Then any total order that contains the
-// forced edges is consistent: it is closed, and x is not before y in it. So nothing needs to be tried. Fences whose scopes do not
-// include each other's threads may be related through others alone, and then two edges can break together what neither breaks alone:
-// there both ways of a pair are tried, and what each forces cuts the search short.
+// *Why this is decisive.* Assume that the forced edges, closed under transitivity until no new edge appears, have no
+// contradiction, and that every two fences are morally strong. If x is never before y, "x before y" is not possible, so "y
+// before x" is forced. Then any total order that contains the forced edges is consistent: it is closed, and x is not before y
+// in it. In this case nothing needs to be tried. Fences whose scopes do not include each other's threads may be related only
+// through other fences, and then two edges may together break an axiom that neither breaks alone. In that case both directions
+// of a pair are tried, and the forced edges of each cut the search short.
 //
-// *Why the order of addition is tried first.* A fence that is added last comes after all others, and nothing follows it yet. So only a read or a
-// write can break an axiom: the one that is added, by what leads to it. That is all that precedes it, and all that precedes
-// a fence added no later than the last one that precedes it. An order of all fences relates more than the model asks for,
-// so that axioms which it does not break hold with fewer pairs as well. Where it breaks one, another order is looked for.
+// *Why the order of addition is tried first.* A fence that is added last comes after all others, and nothing follows it yet.
+// Therefore only the read or write that is added can break an axiom, through events that lead to it. These are its
+// predecessors, and the predecessors of fences that were added no later than the last fence that precedes it. An order of all
+// fences relates more pairs than the model requires, so axioms that it does not break also hold with fewer pairs. If it breaks
+// one, another order is searched for.
 //
-// *Why two accesses are ordered in every order.* Fence g knows a write if the write, or a read that observes it, precedes g. If an access of that
-// location follows fence f and is older than the write, or is the write, g before f would break Coherence or Causality. So f is before g, and
-// what precedes f precedes what follows g. This is how a fence in each thread orders the data of a last block.
+// *Why two accesses are ordered in every order.* Fence g knows a write if the write, or a read that observes it, precedes g. If
+// an access to that location follows fence f and is older than the write, or is the write, then ordering g before f would break
+// Coherence or Causality. Therefore f is before g, and everything that precedes f precedes everything that follows g. This is
+// how a fence in each thread orders the data of a last block.
 #include <check/fence_order.hpp>
 #include <check/graph.hpp>
 #include <membar/model/array.hpp>
@@ -45,7 +50,7 @@ bool fence_pairs::exists() {
       }
     }
   }
-  // Where every two are related, what is forced decides, as the file's comment says.
+  // If every two fences are related, the forced edges are decisive, as the comment at the top says.
   if (pairs_.size() == fences_ * (fences_ - 1) / 2) {
     std::vector<pair> open = pairs_;
     return force(now, open);
@@ -150,7 +155,7 @@ bool keeps_fence_order(const graph& g, const event_rules& rules, const graph_eve
 
 namespace {
 
-/// The place in a location's order of the last write that fence `f` knows.
+/// Returns the position, in a location's order, of the last write that fence `f` knows.
 [[nodiscard]] int last_known(const graph& g, const event_rules& rules, int location, const graph_event& f) {
   const auto& order = model::at(g.order, location);
   int last = model::count_of(order) - 1;
@@ -165,7 +170,7 @@ namespace {
   return last;
 }
 
-/// Whether no order has `second` before `first`.
+/// Returns whether no order puts `second` before `first`.
 [[nodiscard]] bool is_before_in_every_order(const graph& g, const event_rules& rules, const graph_event& first,
                                             const graph_event& second) {
   for (int l = 0; l < model::count_of(g.order); ++l) {
@@ -188,8 +193,8 @@ namespace {
 }  // namespace
 
 bool are_ordered_by_fences(const graph& g, const event_rules& rules, const graph_event& x, const graph_event& y) {
-  std::vector<const graph_event*> after;   // of each thread: its first fence after `x`
-  std::vector<const graph_event*> before;  // and its last one before `y`
+  std::vector<const graph_event*> after;   // for each thread: its first fence after `x`
+  std::vector<const graph_event*> before;  // for each thread: its last fence before `y`
   const auto put = [](std::vector<const graph_event*>& fences, const graph_event* f, bool last, int own) {
     const auto mine = std::find_if(fences.begin(), fences.end(), [&](auto* o) { return o->thread == f->thread; });
     if (mine == fences.end()) {
@@ -298,7 +303,8 @@ void fence_order::keep_from(matrix& never_after, const graph_event& w, const gra
 
 void fence_order::read_axioms(std::size_t location) {
   const auto& order = graph_.order[location];
-  std::vector<std::vector<std::size_t>> from(order.size());  // per place in the order: the reads that take that write
+  // per position in the order: the reads that take their value from that write
+  std::vector<std::vector<std::size_t>> from(order.size());
   for (const graph_event* r : graph_.reads[location]) {
     if (!r->mixed) {
       from[static_cast<std::size_t>(event_rules::place_in(order, r->source))].push_back(index_of(*r));

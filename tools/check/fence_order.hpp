@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The Fence-SC order of an execution: whether some order of its `fence.sc` is consistent, and which accesses race in one.
+/// The Fence-SC order of an execution: whether a consistent order of its `fence.sc` exists, and which accesses race under such
+/// an order.
 ///
 /// The order is not part of an execution's identity. Source: PTX ISA, "Fence-SC order", "Axiom: Fence-SC".
 #pragma once
@@ -18,8 +19,8 @@ using namespace ptx;
 
 namespace detail {
 
-/// Looks for an order of fences: of each pair of `pairs` one before the other, without a cycle together with what precedes already, and so
-/// that no fence leads to one that it is never before.
+/// Looks for an order of fences: it orders each pair of `pairs`, has no cycle together with the existing order, and leads from
+/// no fence to one that it is never before.
 class fence_pairs {
  public:
   using pair = std::pair<std::size_t, std::size_t>;
@@ -27,22 +28,22 @@ class fence_pairs {
   explicit fence_pairs(std::size_t fences)
       : fences_(fences), width_((fences + 63) / 64), after_(fences * width_, 0), never_(fences * width_, 0) {}
 
-  /// `from` precedes `to`. Who calls this names all that follows from that.
+  /// `from` precedes `to`. The caller must also pass everything that follows from this.
   void set_before(std::size_t from, std::size_t to) { set(after_, from, to); }
 
-  /// No order may lead from `from` to `to`. `from` must not precede `to` already.
+  /// No order may lead from `from` to `to`. `from` must not already precede `to`.
   void set_never_before(std::size_t from, std::size_t to) { set(never_, from, to); }
 
-  /// One of the two must precede the other; if nothing speaks against it, `first`.
+  /// One of the two must precede the other: `first`, if nothing contradicts that.
   void relate(std::size_t first, std::size_t second) { pairs_.emplace_back(first, second); }
 
-  /// Whether an order that fulfils the constraints exists.
+  /// Returns whether an order that satisfies the constraints exists.
   [[nodiscard]] bool exists();
 
  private:
   using matrix = std::vector<std::uint64_t>;
 
-  /// The fences that follow each fence, and the fences that must not follow it, because of itself or of a fence before it.
+  /// The fences that follow each fence, and the fences that must not follow it, because of itself or of a preceding fence.
   struct state {
     matrix after;
     matrix never;
@@ -54,10 +55,11 @@ class fence_pairs {
 
   [[nodiscard]] bool may_precede(const state& now, std::size_t f, std::size_t g) const noexcept;
 
-  // Lets f precede g, which must not precede f.
+  // Orders f before g, which must not precede f.
   void add(state& now, std::size_t f, std::size_t g) const;
 
-  // Adds what is forced until nothing is, and leaves in `open` the pairs that may go both ways. False if a pair may go neither way.
+  // Adds forced edges until there are no more, and leaves in `open` the pairs that may be ordered either way. Returns false if
+  // a pair cannot be ordered either way.
   [[nodiscard]] bool force(state& now, std::vector<pair>& open) const;
 
   [[nodiscard]] bool orient(state& now, std::vector<pair> open);
@@ -71,15 +73,16 @@ class fence_pairs {
 
 }  // namespace detail
 
-/// Whether the order in which the `fence.sc` of a graph were added, a Fence-SC order before `e` was there, is one with `e`, which nothing in the
-/// graph follows but a read of it.
+/// Returns whether the order in which the `fence.sc` of a graph were added, which was a Fence-SC order before `e` was added,
+/// still is one with `e`, which nothing in the graph follows except reads from it.
 [[nodiscard]] bool keeps_fence_order(const graph& g, const event_rules& rules, const graph_event& e);
 
-/// Whether `x` comes before `y` in every Fence-SC order of a graph, because of one fence after `x` and one before `y`. False: not known.
+/// Returns whether `x` precedes `y` in every Fence-SC order of a graph, because of one fence after `x` and one before `y`.
+/// False means that this is not known.
 [[nodiscard]] bool are_ordered_by_fences(const graph& g, const event_rules& rules, const graph_event& x, const graph_event& y);
 
-/// Whether every Fence-SC order of a graph breaks an axiom because of `e` and one write that it comes before in its location's coherence, by
-/// one fence after that and one before `e`. False: not known.
+/// Returns whether every Fence-SC order of a graph breaks an axiom because of `e` and one write that it precedes in its
+/// location's coherence, through one fence after that write and one before `e`. False means that this is not known.
 [[nodiscard]] bool breaks_every_fence_order(const graph& g, const event_rules& rules, const graph_event& e);
 
 /// Looks for a Fence-SC order of a graph.
@@ -87,11 +90,11 @@ class fence_order {
  public:
   fence_order(const graph& g, const event_rules& rules);
 
-  /// Whether some order is consistent. `suspects` are accesses that conflict and are not morally strong: two that are not ordered in some
-  /// consistent order are a race.
+  /// Returns whether a consistent order exists. `suspects` are accesses that conflict and are not morally strong: two of them
+  /// that are not ordered in some consistent order are a race.
   [[nodiscard]] bool search(const std::vector<std::pair<const graph_event*, const graph_event*>>& suspects);
 
-  /// The accesses that race in some consistent order; null if there are none.
+  /// Returns the accesses that race in some consistent order; null if there are none.
   [[nodiscard]] const std::pair<const graph_event*, const graph_event*>* race() const noexcept { return race_; }
 
  private:
@@ -101,18 +104,18 @@ class fence_order {
   void add(matrix& m, std::size_t from, std::size_t to) const noexcept;
   [[nodiscard]] std::size_t index_of(const graph_event& e) const noexcept;
 
-  /// Calls `use` with each read of a location and each write of the location that it observes.
+  /// Calls `use` with each read of a location and each write to the location that it observes.
   template <class Use>
   void each_observation(std::size_t location, Use use) const;
 
-  /// Lets `w` not causally precede `e`, by base causality or through a read that observes it.
+  /// Requires that `w` does not causally precede `e`, by base causality or through a read that observes it.
   void keep_from(matrix& never_after, const graph_event& w, const graph_event& e) const;
 
-  /// Axioms Coherence and Causality, where the order of the location's writes is known: a write does not causally precede an earlier write,
-  /// nor a read that takes an earlier one; and a read does not precede its source.
+  /// Axioms Coherence and Causality, if the order of the location's writes is known: a write does not causally precede an
+  /// earlier write, or a read of an earlier write; and a read does not precede its source.
   void read_axioms(std::size_t location);
 
-  /// Whether there is an order in which no event follows one that it is never after.
+  /// Returns whether there is an order in which no event follows one that it is never after.
   [[nodiscard]] bool exists(const matrix& never_after) const;
 
   const graph& graph_;
@@ -122,7 +125,7 @@ class fence_order {
   std::vector<int> first_{};
   std::size_t width_ = 0;
   matrix base_{};
-  matrix never_after_{};  ///< of each event those that must not follow from it
+  matrix never_after_{};  ///< for each event, the events that must not follow it
   const std::pair<const graph_event*, const graph_event*>* race_ = nullptr;
 };
 

@@ -22,7 +22,8 @@ using membar_tools::quote;
 
 namespace {
 
-/// Reads one condition. Errors say the line and the column of the scenario, in which the condition begins at `line` and `column`.
+/// Parses one condition. Errors contain the line and the column of the scenario, in which the condition begins at `line` and
+/// `column`.
 class condition_reader {
  public:
   condition_reader(std::string_view text, int line, int column, const std::vector<named_memory>& memory)
@@ -37,7 +38,7 @@ class condition_reader {
   }
 
  private:
-  /// Of a float `real`; else the magnitude, and whether it is negative.
+  /// For a float: `real`; otherwise the magnitude and whether it is negative.
   struct number_value {
     std::uint64_t magnitude = 0;
     bool negative = false;
@@ -114,7 +115,7 @@ class condition_reader {
   }
 
   [[nodiscard]] static bool compare(int test, const number_value& a, const number_value& b) noexcept {
-    const bool floats = a.is_float || b.is_float;  // a NaN is equal to nothing, less and greater than nothing
+    const bool floats = a.is_float || b.is_float;  // a NaN is equal to nothing, and neither less nor greater than anything
     const auto below = [&](const number_value& x, const number_value& y) {
       return floats                     ? x.as_real() < y.as_real()
              : x.negative != y.negative ? x.negative

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A condition on final memory in herd's words: `count[0] == 6 /\ ~(flag[1] == 0)`.
+/// A condition on final memory, in herd's syntax: `count[0] == 6 /\ ~(flag[1] == 0)`.
 #pragma once
 
 #include <check/named_memory.hpp>
@@ -14,10 +14,11 @@ namespace membar::check {
 
 using namespace ptx;
 
-/// Whether a condition holds at the end of an execution.
+/// Returns whether a condition holds at the end of an execution.
 using final_condition = std::function<bool(const final_memory&)>;
 
-/// Reads a condition on the final values of `memory`, which begins at `line` and `column` of its file. Throws `model::error` with the place.
+/// Parses a condition on the final values of `memory`, which begins at `line` and `column` of its file. Throws `model::error`
+/// with the position.
 [[nodiscard]] final_condition read_condition(std::string_view text, int line, const std::vector<named_memory>& memory,
                                              int column = 1);
 

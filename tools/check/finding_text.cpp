@@ -22,7 +22,7 @@ namespace membar::check {
 
 namespace {
 
-/// Writes the litmus test of one finding.
+/// Writes the litmus test for a finding.
 class finding_litmus {
  public:
   finding_litmus(const program& p, const finding& f)
@@ -82,7 +82,7 @@ class finding_litmus {
   }
 
  private:
-  // ---- which events
+  // ---- the events to include
 
   void keep(std::size_t k) {
     std::vector<std::size_t> open = {k};
@@ -119,8 +119,8 @@ class finding_litmus {
     return e.event.kind == model::event_kind::read || e.event.kind == model::event_kind::write;
   }
 
-  /// Keeps what the events to blame follow from, or everything; then drops memory that only one thread has, and rounds of a loop
-  /// that read what the next round reads again.
+  /// Keeps the events from which the events to blame follow, or all events. Then it drops memory that only one thread accesses,
+  /// and loop iterations that the next iteration repeats.
   void choose() {
     bool blamed = false;
     for (std::size_t k = 0; k < events_.size(); ++k) {
@@ -166,7 +166,7 @@ class finding_litmus {
     }
   }
 
-  /// Whether a later load by the same instruction reads the same write again.
+  /// Returns whether a later load by the same instruction reads the same write again.
   [[nodiscard]] bool repeated(const trace_event& e) const {
     return e.event.kind == model::event_kind::read && !e.event.rmw &&
            std::any_of(events_.begin(), events_.end(), [&](const trace_event& o) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// An execution while it grows: events, reads-from, coherence, and causality as clocks.
+/// An execution that grows: its events, reads-from, coherence, and causality in the form of clocks.
 ///
-/// Base causality is the closure of program order and synchronizes-with. Both lead from events that are there to the one that is
-/// added, so that a clock per event says all of it: per thread, how many events precede. Fence-SC is added in fence_order.hpp.
-/// The relations are those of model/causality.hpp, restricted to the generic proxy; tests compare the two.
+/// Base causality is the closure of program order and synchronizes-with. Both lead from existing events to the event that is
+/// added, so one clock per event represents it: per thread, how many events precede. fence_order.hpp adds Fence-SC. The
+/// relations are those of model/causality.hpp, restricted to the generic proxy; tests compare the two.
 #pragma once
 
 #include <check/event.hpp>
@@ -30,21 +30,21 @@ namespace membar::check {
 
 using namespace ptx;
 
-/// Memory that is accessed as one: an address and a size.
+/// Memory that is accessed as a unit: an address and a size.
 struct location_info {
   std::uint64_t address = 0;
   int bytes = 0;
   wide_value initial{};
   bool initialised = true;
-  std::vector<int> overlapping{};  ///< others that share some of the bytes
+  std::vector<int> overlapping{};  ///< other locations that share some of its bytes
 };
 
-/// A thread's events and the states between them.
+/// The events of a thread and the states between them.
 struct thread_run {
   std::vector<const graph_event*> events;
-  std::vector<const thread_state*> states;  ///< one more than events
-  const thread_state* idle = nullptr;       ///< of what performs asynchronous operations: the state before it has one
-  const graph_event* issue = nullptr;       ///< what started its operation
+  std::vector<const thread_state*> states;  ///< one more than the number of events
+  const thread_state* idle = nullptr;       ///< for a thread that performs asynchronous operations: the state before it has one
+  const graph_event* issue = nullptr;       ///< the event that started its operation
 
   void start(const graph_event* by) {
     issue = by;
@@ -52,15 +52,15 @@ struct thread_run {
   }
 };
 
-/// An execution while it grows.
+/// An execution that grows.
 struct graph {
   std::vector<thread_run> threads;
   std::vector<std::vector<const graph_event*>>
-      order;  ///< per location: its writes in coherence order, first the initial one (null)
+      order;  ///< per location: its writes in coherence order, starting with the initial one (null)
   std::vector<std::vector<const graph_event*>> reads;  ///< per location
   std::uint32_t next_stamp = 0;
   std::vector<const graph_event*> fences{};  ///< the `fence.sc`, in the order in which they were added
-  bool fences_in_order = true;               ///< that order is a Fence-SC order
+  bool fences_in_order = true;               ///< whether that order is a Fence-SC order
 
   void reserve(std::size_t locations) {
     while (order.size() < locations) {
@@ -70,7 +70,7 @@ struct graph {
   }
 };
 
-/// Copies to `to` the first `keep[t]` events of each thread t of `from`. `never` is left out of its location's order in any case.
+/// Copies to `to` the first `keep[t]` events of each thread t of `from`. `never` is always removed from its location's order.
 inline void copy_kept(const graph& from, graph& to, const std::vector<int>& keep, const graph_event* never) {
   const auto kept = [&](const graph_event* e) { return e != never && e->number < keep[static_cast<std::size_t>(e->thread)]; };
   to.threads.resize(from.threads.size());
@@ -98,7 +98,7 @@ inline void copy_kept(const graph& from, graph& to, const std::vector<int>& keep
   }
 }
 
-/// Whether `x` precedes the event that `clock` belongs to.
+/// Returns whether `x` precedes the event to which `clock` belongs.
 [[nodiscard]] inline bool precedes(const graph_event& x, const std::uint16_t* clock) noexcept {
   return x.number < clock[x.thread];
 }
@@ -115,8 +115,8 @@ class event_rules {
     return model::morally_strong(model::every_rule{}, place_of(x), place_of(y), x, y);
   }
 
-  /// Whether write `w` causally precedes an event of base clock `base`: by base causality, or observed by a read that precedes.
-  /// Source: PTX ISA, "Causality order".
+  /// Returns whether write `w` causally precedes an event with base clock `base`, either by base causality or because a
+  /// preceding read observes it. Source: PTX ISA, "Causality order".
   [[nodiscard]] bool causes(const graph& g, const graph_event& w, const std::uint16_t* base) const noexcept {
     if (precedes(w, base)) {
       return true;
@@ -146,7 +146,7 @@ class event_rules {
     return false;
   }
 
-  /// The place in the location's order of the last write that an event of base clock `base` may not miss.
+  /// Returns the position, in the location's order, of the last write that an event with base clock `base` may not miss.
   [[nodiscard]] int oldest_source(const graph& g, int location, const std::uint16_t* base) const noexcept {
     const auto& order = model::at(g.order, location);
     int oldest = 0;
@@ -173,8 +173,8 @@ class event_rules {
     return i;
   }
 
-  /// The place in its location's order of what a read has read. If that came from writes of other sizes: of the last write that causally
-  /// precedes it, because those of other sizes do.
+  /// Returns the position, in its location's order, of the source of a read. If its bytes came from writes of other sizes,
+  /// returns the position of the last write that causally precedes the read, because those writes causally precede it.
   [[nodiscard]] int place_read(const graph& g, const graph_event& r) const noexcept {
     const auto& order = model::at(g.order, r.location);
     if (!r.mixed) {
@@ -187,7 +187,7 @@ class event_rules {
     return i;
   }
 
-  /// Lets `e`, a read that acquires or a fence that does, synchronize with what its thread has observed: joins clocks into
+  /// Makes `e`, an acquiring read or fence, synchronize with everything that its thread has observed, by joining clocks into
   /// `base`. Source: PTX ISA, "Acquire pattern", "Synchronizes-with".
   void acquire(const graph& g, graph_event& e) const noexcept {
     const auto from = [&](const graph_event& r) {
@@ -216,8 +216,9 @@ class event_rules {
     }
   }
 
-  /// The write that completed the last phase that a wait at an mbarrier has seen complete; null if it did not pass, or saw none.
-  /// Source: PTX ISA, "mbarrier.test_wait/mbarrier.try_wait": what was done before the arrivals of that phase is visible.
+  /// Returns the write that completed the last phase that a wait at an mbarrier has seen complete, or null if it did not pass
+  /// or saw none. Source: PTX ISA, "mbarrier.test_wait/mbarrier.try_wait": everything before the arrivals of that phase is
+  /// visible.
   [[nodiscard]] static const graph_event* phase_seen(const graph_event& wait) noexcept {
     const graph_event* w = wait.passes ? wait.source : nullptr;
     while (w != nullptr && !w->completes) {
@@ -226,9 +227,9 @@ class event_rules {
     return w;
   }
 
-  /// Lets `e` synchronize with `head`, the start of a release pattern or the completion of an asynchronous operation.
+  /// Makes `e` synchronize with `head`, the start of a release pattern or the completion of an asynchronous operation.
   void synchronize(const graph_event& head, graph_event& e) const noexcept {
-    if (head.kind == model::event_kind::proxy_fence) {  // of one direction: for what such a fence acquires
+    if (head.kind == model::event_kind::proxy_fence) {  // one-directional: for the events that such a fence acquires
       if (e.released != nullptr) {
         join(released(e, head.fenced), released(head, head.fenced));
       }
@@ -239,9 +240,10 @@ class event_rules {
     }
   }
 
-  /// Orders `e` after `before` and all that comes before that; after an asynchronous operation alone, if `before` is of one.
+  /// Orders `e` after `before` and everything that precedes it, or only after the asynchronous operation if `before` belongs to
+  /// one.
   void come_after(const graph_event& before, graph_event& e) const noexcept {
-    // an asynchronous store that releases passes on what its thread did before it
+    // an asynchronous store that releases passes on the earlier events of its thread
     const bool copy = before.given != nullptr && !(before.releases && before.mbarrier == mbarrier_op::none);
     const auto passed = [&](const std::uint16_t* clock) { return copy ? before.given : clock; };
     join(const_cast<std::uint16_t*>(e.base), passed(before.base));
@@ -256,13 +258,13 @@ class event_rules {
     }
     if (copy && e.released != nullptr &&
         before.mbarrier !=
-            mbarrier_op::none) {  // what has completed needs no fence before the synchronization, and one after it
+            mbarrier_op::none) {  // completed operations need no fence before the synchronization, but one after it
       join(released(e, one_way::tensor_memory), before.given);
     }
-    // a proxy fence is for the accesses that its block starts
+    // a proxy fence applies to the accesses that its block starts
     if (e.crossed != nullptr && (same_proxies(before, e) || readings_.takes(model::reading::fence_of_another_block))) {
       for (std::size_t s = 0; s < proxy_spaces; ++s) {
-        const bool of_thread = s == static_cast<std::size_t>(proxy_space::tensor_memory);  // a fence is for its own thread
+        const bool of_thread = s == static_cast<std::size_t>(proxy_space::tensor_memory);  // a fence applies to its own thread
         if (!of_thread || is_copy(e)) {
           join(crossed(e, s), passed(before.crossed + s * threads_.size()));
         }
@@ -270,7 +272,7 @@ class event_rules {
     }
   }
 
-  /// Orders `e`, the first event of an asynchronous operation, after what comes before all of `starts`.
+  /// Orders `e`, the first event of an asynchronous operation, after the predecessors of all of `starts`.
   void come_after_all(const std::vector<const graph_event*>& starts, graph_event& e) const noexcept {
     const std::size_t width = threads_.size();
     const auto meet = [&](const std::uint16_t* to, const auto& of) {
@@ -301,7 +303,7 @@ class event_rules {
     }
   }
 
-  /// Lets `e` follow another event by reads-from, a sync point or the order of launches.
+  /// Orders `e` after another event by reads-from, a sync point or the order of launches.
   void follow(graph_event& e, const graph_event& other) const noexcept {
     join(const_cast<std::uint16_t*>(e.prefix), other.prefix);
     if (e.past != e.prefix) {
@@ -309,18 +311,19 @@ class event_rules {
     }
   }
 
-  /// The clock of what comes before a proxy fence of a space and `e`.
+  /// Returns the clock of the events before a proxy fence of a space and `e`.
   [[nodiscard]] std::uint16_t* crossed(const graph_event& e, std::size_t space) const noexcept {
     return const_cast<std::uint16_t*>(e.crossed) + space * threads_.size();
   }
 
-  /// The clock of what proxy fences of one direction have released.
+  /// Returns the clock of the events that one-directional proxy fences have released.
   [[nodiscard]] std::uint16_t* released(const graph_event& e, one_way kind) const noexcept {
     return const_cast<std::uint16_t*>(e.released) + static_cast<std::size_t>(kind) * threads_.size();
   }
 
-  /// `e` is a proxy fence of one direction, which releases what was done before, or acquires what others have released. One between the generic
-  /// and the async proxy releases what the threads of its block did in its shared memory. Source: PTX ISA, "membar/fence", `.sync_restrict`.
+  /// `e` is a one-directional proxy fence, which releases earlier events or acquires events that others have released. A fence
+  /// between the generic and the async proxy releases the accesses of its block's threads to its shared memory. Source: PTX
+  /// ISA, "membar/fence", `.sync_restrict`.
   void cross_one_way(const graph_event& e, bool releases) const noexcept {
     for (std::size_t t = 0; t < threads_.size() && e.crossed != nullptr; ++t) {
       const bool own = model::same_block(threads_[t].where, place_of(e));
@@ -334,7 +337,7 @@ class event_rules {
     }
   }
 
-  /// `e` is a proxy fence for these spaces, a bit for each.
+  /// `e` is a proxy fence for these spaces, with one bit for each.
   void cross(const graph_event& e, unsigned spaces) const noexcept {
     for (std::size_t s = 0; s < proxy_spaces && e.crossed != nullptr; ++s) {
       if (((spaces >> s) & 1U) != 0) {
@@ -343,10 +346,11 @@ class event_rules {
     }
   }
 
-  /// The clock of `e` that says whether access `o` is ordered before it by causality: through the async proxy what comes before a proxy
-  /// fence, and what is through that proxy too, for the same block. Source: PTX ISA, "Proxy-preserved base causality order".
+  /// Returns the clock of `e` that determines whether access `o` is ordered before it by causality: through the async proxy,
+  /// these are the events before a proxy fence, and events that also use that proxy in the same block. Source: PTX ISA,
+  /// "Proxy-preserved base causality order".
   [[nodiscard]] const std::uint16_t* clock_for(const graph_event& o, const graph_event& e) const noexcept {
-    if (machine::is_tensor_memory(e.address)) {  // between threads there are fences of its own
+    if (machine::is_tensor_memory(e.address)) {  // between threads it has its own fences
       const bool own = model::at(threads_, o.thread).copies_of == model::at(threads_, e.thread).copies_of;
       return own ? e.base : crossed(e, static_cast<std::size_t>(proxy_space::tensor_memory));
     }
@@ -363,18 +367,19 @@ class event_rules {
                                                                          : proxy_space::other_shared));
   }
 
-  /// Whether the accesses of the threads of two events go through the same proxies: those of a block, or of a pair of blocks.
+  /// Returns whether the accesses of the threads of two events use the same proxies: the proxies of a block, or of a pair of
+  /// blocks.
   [[nodiscard]] bool same_proxies(const graph_event& x, const graph_event& y) const noexcept {
     return model::at(threads_, x.thread).is_of_pair(model::at(threads_, y.thread).block_number);
   }
 
-  /// Whether `e` belongs to an asynchronous operation.
+  /// Returns whether `e` belongs to an asynchronous operation.
   [[nodiscard]] bool is_copy(const graph_event& e) const noexcept { return model::at(threads_, e.thread).copies_of >= 0; }
 
-  /// Whether the scopes of the ends of a synchronization include each other's thread.
+  /// Returns whether the scopes of both ends of a synchronization include each other's thread.
   [[nodiscard]] bool include_each_other(const graph_event& x, const graph_event& y) const noexcept {
     if (is_copy(x) && x.mbarrier != mbarrier_op::none) {
-      return true;  // its completion is performed where the mbarrier is
+      return true;  // its completion is performed at the mbarrier
     }
     const auto at_barrier = [](const graph_event& e) {
       return e.kind == model::event_kind::proxy_fence || e.mbarrier != mbarrier_op::none ||
@@ -387,7 +392,8 @@ class event_rules {
            model::includes(model::every_rule{}, y.scope, place_of(y), place_of(x));
   }
 
-  /// Of the fences that a thread releases by, from the last one on: those that say more than the ones after them.
+  /// Considers the fences through which a thread releases, starting with the last one, and returns those that release more than
+  /// the later ones.
   class known_fences {
    public:
     [[nodiscard]] bool is_new(const graph_event& f) {
@@ -405,7 +411,7 @@ class event_rules {
     bool known_[2 + one_ways][4] = {};
   };
 
-  /// The starts of the release patterns that end in arrival `e` at a barrier: itself, and the fences before it.
+  /// Returns the starts of the release patterns that end in arrival `e` at a barrier: itself and the fences before it.
   void release_by_arrival(const graph& g, const graph_event& e, std::vector<const graph_event*>& heads) const {
     if (e.releases) {
       heads.push_back(&e);
@@ -419,7 +425,7 @@ class event_rules {
     }
   }
 
-  /// The starts of the release patterns that end in write `w`, appended to `heads`. Source: PTX ISA, "Release pattern".
+  /// Appends the starts of the release patterns that end in write `w` to `heads`. Source: PTX ISA, "Release pattern".
   void release(const graph& g, const graph_event& w, std::vector<const graph_event*>& heads) const {
     if (!w.strong) {
       return;
@@ -431,7 +437,8 @@ class event_rules {
         release_by_arrival(g, w, heads);
       }
       const graph_event* const before = w.partner->source;
-      // the chain goes on through later phases; a head that precedes an arrival which releases at least as far is part of that arrival
+      // the chain continues through later phases; a head that precedes an arrival that releases at least as far is part of that
+      // arrival
       for (std::size_t k = 0; before != nullptr && k < before->heads.size(); ++k) {
         const graph_event* const head = before->heads[k];
         const bool covered = w.arrives && w.releases && precedes(*head, w.base) && w.scope >= head->scope && !is_copy(*head) &&
@@ -453,7 +460,7 @@ class event_rules {
     if (w.releases) {
       add(&w);
     }
-    // of several heads of one kind and scope the last says all: its clock is the latest
+    // of several heads with the same kind and scope, only the last one is needed: its clock is the latest
     known_fences fences;
     bool writes[4] = {};
     const auto& events = model::at(g.threads, w.thread).events;
@@ -478,7 +485,7 @@ class event_rules {
   }
 
   void join(std::uint16_t* clock, const std::uint16_t* other) const noexcept {
-    const std::size_t width = threads_.size();  // a loop that compilers make of vector instructions
+    const std::size_t width = threads_.size();  // a loop that compilers vectorize
     for (std::size_t t = 0; t < width; ++t) {
       clock[t] = other[t] > clock[t] ? other[t] : clock[t];
     }
@@ -493,12 +500,12 @@ class event_rules {
   model::other_readings readings_;
 };
 
-/// The locations that a program has accessed so far. Their numbers stay.
+/// The locations that a program has accessed so far. Their numbers do not change.
 class location_table {
  public:
   explicit location_table(std::span<const memory_object> objects) : objects_(objects) {}
 
-  /// The object in which an access of `bytes` bytes lies as a whole; null if there is none.
+  /// Returns the object that contains an access of `bytes` bytes as a whole, or null if there is none.
   [[nodiscard]] const memory_object* object_of(std::uint64_t address, int bytes) const noexcept {
     for (const memory_object& o : objects_) {
       if (address >= o.address && address - o.address < o.bytes &&
@@ -509,7 +516,7 @@ class location_table {
     return nullptr;
   }
 
-  /// The number of a location within one object.
+  /// Returns the number of a location within one object.
   [[nodiscard]] int number_of(std::uint64_t address, int bytes) {
     const std::uint64_t key = address * 32 + static_cast<std::uint64_t>(bytes);
     const auto it = numbers_.find(key);

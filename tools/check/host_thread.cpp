@@ -30,7 +30,7 @@ using membar_tools::quote;
 
 namespace {
 
-/// A comparison and the opposite one, of integers and of floats: with that a wait goes around again.
+/// A comparison and its negation, for integers and for floats: with the negation, a wait iterates again.
 struct comparison_row {
   std::string_view word;
   ptx_comparison opposite;
@@ -55,7 +55,7 @@ constexpr meaning<host_order> orders[] = {{"weak", {}},
                                           {"acq_rel", memory_order::acq_rel},
                                           {"seq_cst", memory_order::seq_cst}};
 
-/// Writes the code of one host thread, statement by statement.
+/// Generates the code of one host thread, statement by statement.
 class host_writer {
  public:
   host_writer(const std::string& name, const std::vector<named_memory>& memory) : memory_(memory), kernel_(name, 1) {}
@@ -91,7 +91,7 @@ class host_writer {
 
   [[nodiscard]] const ptx_function& function() const noexcept { return kernel_.function(); }
 
-  /// The statement of a line of the code; null if it is of none.
+  /// Returns the statement on a line of the code, or null if there is none.
   [[nodiscard]] const host_statement* statement_of(int line) const {
     const auto at = static_cast<std::size_t>(line);
     return at < lines_.size() ? lines_[at] : nullptr;
@@ -113,7 +113,7 @@ class host_writer {
     return statement_->words[at_++];
   }
 
-  /// The order at the end of a statement: one of `known`, of which the first is that of a statement without one.
+  /// Parses the order at the end of a statement: one of `known`, the first of which is the default.
   host_order order(std::initializer_list<host_order> known) {
     if (at_ == statement_->words.size()) {
       return *known.begin();
@@ -132,7 +132,7 @@ class host_writer {
     return found->value;
   }
 
-  /// The memory that a statement names, or an element of it.
+  /// Parses the memory, or the element of memory, that a statement names.
   void find_place() {
     const word& given = next("memory");
     const std::size_t bracket = given.text.find('[');
@@ -151,9 +151,10 @@ class host_writer {
                         nearest_memory(memory_, name));
     }
     if (place_->per_device) {
-      refuse(given, quote(name) +
-                        " is a variable that each device has a copy of, and the host cannot access it: make it __managed__, or "
-                        "copy it to memory of the scenario");
+      refuse(given,
+             quote(name) +
+                 " is a variable of which each device has its own copy, and the host cannot access it: make it __managed__, or "
+                 "copy it to memory of the scenario");
     }
     if (index >= place_->count) {
       refuse(given, outside_of(*place_, index));
@@ -167,7 +168,7 @@ class host_writer {
     address_ = place_->address + index * static_cast<std::uint64_t>(bytes_of(place_->type));
   }
 
-  /// A value of the type of the memory.
+  /// Parses a value of the memory's type.
   [[nodiscard]] ptx_operand value() {
     const word& given = next("a value");
     const auto bytes = static_cast<std::uint64_t>(bytes_of(place_->type));
@@ -182,12 +183,12 @@ class host_writer {
     return number(static_cast<std::int64_t>(extended(v, place_->type)));
   }
 
-  /// The opcode of an access of the memory.
+  /// Returns the opcode of an access to the memory.
   [[nodiscard]] std::string access(std::string_view name, memory_order how, ptx_type type) const {
     return opcode_text(name, how, thread_scope::system, state_space_, type);
   }
 
-  /// At seq_cst a fence comes first, and the access has `then`.
+  /// At seq_cst a fence comes first, and the access has the order `then`.
   memory_order after_fence(memory_order how, memory_order then) {
     if (how != memory_order::seq_cst) {
       return how;
@@ -240,7 +241,7 @@ class host_writer {
                 {unread_, memory_at(address_), by});
   }
 
-  /// `wait` goes around until the comparison holds; `expect` traps where it does not.
+  /// `wait` iterates until the comparison holds; `expect` traps if it does not hold.
   void compare(bool waits) {
     find_place();
     const word& sign = next("a comparison");
@@ -273,12 +274,13 @@ class host_writer {
   const std::vector<named_memory>& memory_;
   kernel_writer kernel_;
   ptx_operand register_ = kernel_.declare_registers("%v", ptx_type::b64, 1)[0];
-  ptx_operand unread_ = kernel_.declare_registers("%u", ptx_type::b64, 1)[0];  ///< what is loaded for its effect alone
+  /// the destination of loads whose value is not used
+  ptx_operand unread_ = kernel_.declare_registers("%u", ptx_type::b64, 1)[0];
   ptx_operand predicate_ = kernel_.declare_registers("%p", ptx_type::pred, 1)[0];
   const host_statement* statement_ = nullptr;
-  std::size_t at_ = 0;  ///< the next word of the statement
+  std::size_t at_ = 0;  ///< the index of the next word of the statement
   const named_memory* place_ = nullptr;
-  named_memory field_{};  ///< what `place_` names by an offset
+  named_memory field_{};  ///< the memory that `place_` selects by an offset
   std::uint64_t address_ = 0;
   int labels_ = 0;
   std::vector<const host_statement*> lines_{};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Host threads of a scenario: their statements, and the code that performs them. Every access and fence of a host thread has system scope.
+/// Host threads of a scenario: their statements, and the code that executes them. Every access and fence of a host thread has
+/// system scope.
 #pragma once
 
 #include <check/named_memory.hpp>
@@ -14,7 +15,7 @@
 
 namespace membar::check {
 
-/// A statement of a host thread, as it is written.
+/// A statement of a host thread as written.
 struct host_statement {
   struct word {
     std::string text;
@@ -25,15 +26,17 @@ struct host_statement {
   int line = 0;
 };
 
-/// Reads the statements of line `number` from `begin` on. Returns where the text behind the '}' begins, or `npos` if there is none.
+/// Parses the statements of line `number` starting at `begin`. Returns the position of the text after the '}', or `npos` if
+/// there is none.
 std::size_t read_host_statements(std::string_view line, std::size_t begin, int number, std::vector<host_statement>& body);
 
-/// The statements of a host thread as a kernel of one thread, whose instructions are in `path`, at the lines of the statements. Throws
-/// `model::error`, with line and column, for a statement that is not known, memory that is not there, and an order that the statement does not have.
+/// Returns the statements of a host thread as a kernel with one thread, whose instructions are in `path`, at the lines of the
+/// statements. Throws `model::error`, with line and column, for an unknown statement, unknown memory, or an order that the
+/// statement does not support.
 [[nodiscard]] kernel_code host_kernel(const std::string& name, const std::vector<host_statement>& body,
                                       const std::vector<named_memory>& memory, const std::string& path);
 
-/// An order as statements of host threads have it.
+/// Returns the name of an order in statements of host threads.
 [[nodiscard]] std::string_view host_order_word(memory_order order) noexcept;
 
 }  // namespace membar::check

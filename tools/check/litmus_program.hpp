@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A litmus test of the generic proxy as a program that can be explored, so that the explorer and the model can be compared.
+/// Converts a litmus test to a program that can be explored, so that the explorer and the model can be compared.
 #pragma once
 
 #include <check/graph.hpp>
@@ -35,10 +35,11 @@ using namespace ptx;
 
 namespace detail {
 
-/// One thread of a litmus test as a PTX kernel. Register k of the test is register k of the kernel.
+/// Converts one thread of a litmus test to a PTX kernel. Register k of the test is register k of the kernel.
 class litmus_thread {
  public:
-  /// `place` gives the address of a location; `here` is where the thread runs; `line` is that of the kernel's head.
+  /// `place` returns the address of a location; `here` is the place where the thread runs; `line` is the line of the kernel's
+  /// head.
   litmus_thread(const model::litmus_test& test, const model::litmus_test::thread& thread, const thread_context& here,
                 const std::function<std::uint64_t(int)>& place, int line)
       : test_(test), thread_(thread), here_(here), place_(place), kernel_("P" + std::to_string(thread.number), line) {
@@ -61,7 +62,7 @@ class litmus_thread {
         add(model::at(thread_.code, k));
       }
     }
-    for (std::size_t k = 0; k < registers; ++k) {  // the final values matter
+    for (std::size_t k = 0; k < registers; ++k) {  // the final values are needed
       kernel_.add("st.local.b64", {memory_at("final", 8 * k), registers_[k]});
     }
     kernel_.add("ret", {});
@@ -70,7 +71,7 @@ class litmus_thread {
   [[nodiscard]] const kernel_writer& kernel() const noexcept { return kernel_; }
 
  private:
-  /// A value that a register begins with: if it is the address of a location, where that lies.
+  /// Returns the initial value of a register; if it is the address of a location, its address in memory.
   [[nodiscard]] std::int64_t initial_of(std::int64_t value) const {
     for (int l = 0; l < model::count_of(test_.locations); ++l) {
       if (value == model::address_value(l)) {
@@ -95,8 +96,8 @@ class litmus_thread {
   [[nodiscard]] ptx_operand address(const model::instruction& i) const {
     return i.indirect ? memory_at(reg(i.target)) : memory_at(place_of(i.target));
   }
-  /// The address of a location in its state space: of shared memory as this thread's block has it. One in a register is put into
-  /// `temporaries_[n]` first.
+  /// Returns the address of a location in its state space; for shared memory, the one of this thread's block. An address in a
+  /// register is first moved to `temporaries_[n]`.
   [[nodiscard]] ptx_operand address_in_space(int location, bool indirect, bool shared, int n) {
     if (indirect) {
       const ptx_operand& in_space = model::at(temporaries_, n);
@@ -205,7 +206,7 @@ class litmus_thread {
     if (i.barrier != model::barrier_kind::block || !i.arrives || i.has_quorum || i.b.is_register || i.b.value >= 0) {
       refuse(i, "a barrier other than bar.cta.sync and bar.cta.arrive of a whole block");
     }
-    // bar.arrive names how many threads its barrier is of, and then all others at that barrier do
+    // bar.arrive names the number of threads of its barrier, so all others at that barrier must do the same
     if (some_only_arrive_) {
       kernel_.add(i.waits ? "bar.sync" : "bar.arrive", {value(i.a), named("%ntid.x")});
     } else {
@@ -261,8 +262,8 @@ class litmus_thread {
                 {sink(), address(i), number(bytes ? i.expected_bytes : i.arrivals)});
   }
 
-  /// A wait in a loop. One for a phase by its number has the state of that phase; a thread that waits for a later phase has waited for those
-  /// before.
+  /// A wait in a loop. A wait that names the number of its phase has the state of that phase; a thread that waits for a later
+  /// phase has waited for the earlier ones.
   void add_wait(const model::instruction& i) {
     if (i.destination >= 0 || i.a.is_register || i.guard >= 0) {
       refuse(i, "a test of an mbarrier that does not wait");
@@ -275,7 +276,7 @@ class litmus_thread {
       waited += o.code == model::opcode::mbarrier_wait && !o.parity && o.target == i.target ? 1 : 0;
     }
     if (!i.parity && i.a.value != waited) {
-      refuse(i, "a wait for a phase by a thread that has not waited for the phases before it");
+      refuse(i, "a wait for a phase by a thread that has not waited for the earlier phases");
     }
     const std::string label = "W" + std::to_string(&i - thread_.code.data());
     const std::uint64_t phase = mbarrier_state{1, 1, 0, static_cast<std::uint64_t>(i.a.value) % 8}.word();
@@ -334,7 +335,7 @@ class litmus_thread {
   void add_copy(const model::instruction& i) {
     const bool completes = i.completes == model::completion::mbarrier;
     if (i.tensor_map >= 0 || i.guard >= 0 || i.element != 0 || (completes && i.barrier_at < 0)) {
-      refuse(i, "a tensor copy, one under a predicate, or one of more than 16 bytes");
+      refuse(i, "a tensor copy, or a copy that has a predicate or more than 16 bytes");
     }
     if (i.reduces && i.what != model::operation::add) {
       refuse(i, "this reduction");
@@ -373,7 +374,7 @@ class litmus_thread {
   const model::litmus_test::thread& thread_;
   const thread_context& here_;
   const std::function<std::uint64_t(int)>& place_;
-  /// Whether a thread of the test arrives at a barrier of its block and does not wait.
+  /// Returns whether a thread of the test arrives at a barrier of its block without waiting.
   bool some_only_arrive_ = std::any_of(test_.threads.begin(), test_.threads.end(), [](const model::litmus_test::thread& t) {
     return std::any_of(t.code.begin(), t.code.end(), [](const model::instruction& i) {
       return i.code == model::opcode::barrier && i.barrier == model::barrier_kind::block && !i.waits;
@@ -385,7 +386,7 @@ class litmus_thread {
   std::vector<ptx_operand> predicates_ = kernel_.declare_registers("%p", ptx_type::pred, 2);
 };
 
-/// Where the locations of a test lie, and the blocks that its threads are in.
+/// The addresses of a test's locations, and the blocks of its threads.
 class litmus_places {
  public:
   explicit litmus_places(const model::litmus_test& test) : test_(test) {
@@ -393,7 +394,7 @@ class litmus_places {
     for (const model::litmus_test::thread& t : test.threads) {
       blocks.push_back(block_of(t.where));
     }
-    std::sort(blocks.begin(), blocks.end());  // those of a cluster come one after the other
+    std::sort(blocks.begin(), blocks.end());  // the blocks of a cluster are consecutive
     blocks.erase(std::unique(blocks.begin(), blocks.end()), blocks.end());
     blocks_ = std::move(blocks);
   }
@@ -402,7 +403,7 @@ class litmus_places {
     return static_cast<int>(std::lower_bound(blocks_.begin(), blocks_.end(), block_of(where)) - blocks_.begin());
   }
 
-  /// Fills in a thread's block, and the place of that in its cluster.
+  /// Fills in a thread's block and the block's position in its cluster.
   void place(thread_context& c) const {
     c.block_number = number_of(c.where);
     int first = c.block_number;
@@ -423,14 +424,15 @@ class litmus_places {
     if (owner < 0 && arrivals == 0) {
       return static_cast<std::uint64_t>(model::address_value(location));
     }
-    // an mbarrier is in shared memory: of no thread that is named, in that of the first block
+    // an mbarrier is in shared memory: if no thread is named, in that of the first block
     const int number = owner < 0 ? home_of_mbarriers_ : number_of(model::at(test_.threads, owner).where);
     return shared_window + (static_cast<std::uint64_t>(number) << 32U) + first_offset +
            16 * static_cast<std::uint64_t>(location);
   }
 
  private:
-  using block = std::tuple<bool, int, int, int>;  ///< of a host; device; cluster, or less than 0; number
+  /// whether it belongs to a host thread; device; cluster, or a negative number; number
+  using block = std::tuple<bool, int, int, int>;
   [[nodiscard]] static block block_of(const model::place& p) {
     return {p.host, p.host ? 0 : p.gpu, p.host ? 0 : p.cluster < 0 ? -1 - p.block : p.cluster, p.host ? -1 : p.block};
   }
@@ -447,7 +449,7 @@ class litmus_places {
 
 }  // namespace detail
 
-/// The program of a litmus test. Throws `model::error` for one with other proxies than the generic and the async one.
+/// Returns the program of a litmus test. Throws `model::error` if it uses proxies other than the generic and the async proxy.
 [[nodiscard]] inline program program_of(const model::litmus_test& test) {
   program result;
   result.fragment = true;
@@ -505,7 +507,7 @@ class litmus_places {
     for (const model::api_edge& edge : test.launches) {
       if (edge.after == t) {
         if (!result.launches_before.back().empty() && !result.dependent[static_cast<std::size_t>(t)]) {
-          throw model::error("a thread that is dependent on one launch and comes after another is not supported");
+          throw model::error("a thread that depends on one launch and comes after another launch is not supported");
         }
         result.launches_before.back().push_back(edge.before);
         result.dependent[static_cast<std::size_t>(t)] = true;
@@ -516,12 +518,12 @@ class litmus_places {
   return result;
 }
 
-/// The final value of a register of the test in a complete execution.
+/// Returns the final value of a register of the test in a complete execution.
 [[nodiscard]] inline std::int64_t register_value(const final_memory& end, int thread, int reg) {
   return static_cast<std::int64_t>(model::at(end.execution().threads, thread).states.back()->words()[reg]);
 }
 
-/// The final value of a location of the test in a complete execution.
+/// Returns the final value of a location of the test in a complete execution.
 [[nodiscard]] inline std::int64_t memory_value(const model::litmus_test& test, const final_memory& end, int location) {
   const int home = model::at(test.locations, location).physical;
   return static_cast<std::int64_t>(extended(end.value(detail::litmus_places(test).address(home), 4), ptx_type::s32));

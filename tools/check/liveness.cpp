@@ -17,14 +17,14 @@ namespace membar::check {
 
 namespace {
 
-/// The values that a register may hold: none yet, up to four, or any.
+/// The possible values of a register: none yet, up to four, or any.
 struct value_set {
   static constexpr int most = 4;
   std::array<std::uint64_t, most> values{};
-  int count = 0;  ///< most + 1: any
+  int count = 0;  ///< most + 1 means any value
 
   [[nodiscard]] bool any() const noexcept { return count > most; }
-  /// True if the set has grown.
+  /// Returns whether the set has grown.
   bool add(std::uint64_t v) noexcept {
     if (any() || std::find(values.begin(), values.begin() + count, v) != values.begin() + count) {
       return false;
@@ -82,7 +82,7 @@ class liveness {
   }
 
  private:
-  /// The live registers where a loop begins again, and at events.
+  /// Returns the live registers at loop heads and at events.
   [[nodiscard]] std::vector<register_use::set> at_heads() const {
     std::vector<register_use::set> result(code_.size());
     for (int i = 0; i < size_; ++i) {
@@ -93,7 +93,7 @@ class liveness {
     return result;
   }
 
-  /// The read-modify-writes whose result can matter to nothing, of those that `among` has; empty: of all.
+  /// Returns the read-modify-writes in `among`, or all of them if it is empty, whose result is never needed.
   [[nodiscard]] std::vector<bool> unused_results(const std::vector<bool>& among) const {
     std::vector<bool> result(code_.size(), false);
     for (int n = 0; n < size_; ++n) {
@@ -107,7 +107,7 @@ class liveness {
       if (asked && !reached_.empty() && reached_[at]) {
         for_each_successor(n, look);
       } else if (asked) {
-        look(std::min(n + 1, size_ - 1));  // larger kernels: every register is live
+        look(std::min(n + 1, size_ - 1));  // in larger kernels, every register counts as live
       }
       result[at] = asked && !used;
     }
@@ -130,7 +130,8 @@ class liveness {
     return result;
   }
 
-  /// Whether some instruction names a destination of `load` as its source. What no instruction names was written by hand, to be checked.
+  /// Returns whether some instruction names a destination of `load` as its source. A destination that no instruction names was
+  /// written by hand so that the load is checked.
   [[nodiscard]] bool is_read_by_name(const instruction& load) const {
     return std::any_of(code_.begin(), code_.end(), [&](const instruction& other) {
       bool reads = false;
@@ -140,7 +141,7 @@ class liveness {
     });
   }
 
-  /// For larger kernels every register counts as live: the sets would take too much memory.
+  /// In larger kernels, every register counts as live, because the sets would take too much memory.
   static constexpr int most_instructions = 4096;
   static constexpr std::int64_t most_sets = 4'000'000;
 
@@ -152,7 +153,7 @@ class liveness {
     s[static_cast<std::size_t>(n / 64)] |= std::uint64_t{1} << static_cast<unsigned>(n % 64);
   }
 
-  // ---- what an instruction reads and writes
+  // ---- the registers that an instruction reads and writes
 
   template <class Use>
   void for_each_source(const instruction& i, const Use& use) const {
@@ -212,7 +213,7 @@ class liveness {
     return result;
   }
 
-  /// Whether a predicate may have this value before instruction `n`.
+  /// Returns whether a predicate may have this value before instruction `n`.
   [[nodiscard]] bool may_be(int n, int word, bool value) const {
     const value_set& v = model::at(model::at(values_, n), word);
     bool result = v.any();
@@ -222,7 +223,7 @@ class liveness {
     return result;
   }
 
-  /// Calls `go` for every instruction that may follow instruction `n`, by the values found so far.
+  /// Calls `go` for every instruction that may follow instruction `n`, according to the values found so far.
   template <class Go>
   void for_each_successor(int n, const Go& go) const {
     const instruction& i = model::at(code_, n);
@@ -240,7 +241,7 @@ class liveness {
       if (context_.copies_of >= 0) {
         v.add_any();
       } else {
-        v.add(0);  // the machine's registers begin as 0
+        v.add(0);  // the machine's registers are initially 0
       }
     }
     std::vector<int> waiting = {0};
@@ -274,7 +275,7 @@ class liveness {
     }
   }
 
-  /// Puts what the instruction may compute into `after`, which holds the registers before it.
+  /// Adds the possible results of the instruction to `after`, which contains the registers before it.
   void transfer(int n, const instruction& i, std::vector<value_set>& after) const {
     if (i.destinations == 0) {
       return;
@@ -295,7 +296,7 @@ class liveness {
     });
   }
 
-  /// The values that an instruction may compute. False if they are not known.
+  /// Computes the possible results of an instruction. Returns false if they are not known.
   template <class Width>
   [[nodiscard]] bool computed(int n, const instruction& i, const Width& width, value_set& result) const {
     if (i.code == op::load_param && i.by[0].kind == source_operand::kind_t::constant) {
@@ -337,7 +338,7 @@ class liveness {
 
   // ---- control dependence
 
-  /// Whether the path may divide at instruction `n`.
+  /// Returns whether the path may fork at instruction `n`.
   [[nodiscard]] bool divides(int n) const {
     int count = 0;
     int first = -1;
@@ -348,7 +349,8 @@ class liveness {
     return count > 1;
   }
 
-  /// Post-dominators of every instruction that is reached, itself included, as sets; those of a path without an end are all.
+  /// Computes the post-dominators of every reachable instruction, including itself, as sets; for paths without an end, these
+  /// are all instructions.
   void find_control() {
     const set none(static_cast<std::size_t>(size_) / 64 + 1, 0);
     const set all(none.size(), ~std::uint64_t{0});
@@ -383,7 +385,7 @@ class liveness {
       if (!reached_[static_cast<std::size_t>(n)] || !divides(n)) {
         continue;
       }
-      // an instruction depends on the branch if it is after one way on every path, and not after the branch on every path
+      // an instruction depends on the branch if every path of one side, but not every path from the branch, contains it
       set one(none);
       bool endless = false;
       for_each_successor(n, [&](int next) {
@@ -405,7 +407,7 @@ class liveness {
 
   // ---- liveness
 
-  /// Whether some path leads from the head of a loop back to it without an event.
+  /// Returns whether some path leads from the head of a loop back to it without an event.
   [[nodiscard]] bool has_loop_without_event() const {
     for (int head = 0; head < size_; ++head) {
       std::vector<bool> seen(code_.size(), false);
@@ -432,7 +434,7 @@ class liveness {
     return false;
   }
 
-  /// Finds the live registers; with every branch needed, or with those that events depend on.
+  /// Computes the live registers, with either every branch needed or only the branches on which events depend.
   void find_live(bool every_branch) {
     const set none(static_cast<std::size_t>(words_) / 64 + 1, 0);
     std::vector<bool> needed(code_.size(), false);
@@ -497,7 +499,7 @@ class liveness {
     }
   }
 
-  /// Calls `use` with the words of the sources that can matter: of `selp` with a predicate that is known, the one it takes.
+  /// Calls `use` with the words of the sources that can matter; for `selp` with a known predicate, only the selected one.
   template <class Use>
   void for_each_used_source(int n, const instruction& i, const Use& use) const {
     const value_set by = i.code == op::select ? of(n, i.by[2]) : value_set{};
@@ -509,7 +511,7 @@ class liveness {
     }
   }
 
-  /// Whether the guard's value matters, because it can be true and can be false.
+  /// Returns whether the guard's value matters, because it can be true and can be false.
   [[nodiscard]] bool divides_or_guards(int n) const {
     const instruction& i = model::at(code_, n);
     return may_be(n, i.guard, true) && may_be(n, i.guard, false);

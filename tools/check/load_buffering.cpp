@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Explores the executions with load buffering: those in which program order and reads-from have a cycle, and dependencies and
+// Explores the executions with load buffering, in which program order and reads-from have a cycle, but dependencies and
 // reads-from have none.
 //
-// A thread runs on past a read whose source is not chosen yet. What is computed from such a read is unknown: an access with an
-// unknown address or value is left out until it is known, and an unknown branch stops the thread. A read takes a write that is there,
-// or stays open for one that comes later; a write is taken by any of the open reads of its location. For each execution there is
-// one way to choose, so that none is found twice. Executions without a cycle are left to explore.cpp. Axioms are checked on the
-// part that is there: more events, causality or coherence never repair a broken one.
+// A thread continues past a read whose source has not been chosen yet. Values that are computed from such a read are unknown:
+// an access with an unknown address or value is omitted until it is known, and an unknown branch stops the thread. A read takes
+// an existing write, or stays open for a later one; a new write may become the source of any of the open reads of its location.
+// There is exactly one way to choose each execution, so none is found twice. Executions without a cycle are left to
+// explore.cpp. Axioms are checked on the events that exist, because more events, causality or coherence never repair a broken
+// axiom.
 //
-// This costs far more than explore.cpp, and is limited to 64 events. It is used only where a cycle was not ruled out.
+// This is much more expensive than explore.cpp and is limited to 64 events. It is used only if a cycle was not ruled out.
 //
-// The axioms are those of model/causality.hpp and model/axioms.hpp, restricted to the generic proxy and to coherence that is total; tests
-// compare the two.
+// The axioms are those of model/causality.hpp and model/axioms.hpp, restricted to the generic proxy and to total coherence;
+// tests compare the two.
 #include <check/data_flow.hpp>
 #include <check/event_builder.hpp>
 #include <check/execution_end.hpp>
@@ -39,12 +40,12 @@ namespace {
 constexpr int open_source = -2;
 constexpr int initial_source = -1;
 
-/// One event that a thread has come to.
+/// One event that a thread has reached.
 struct pending_event {
-  std::uint64_t slot = 0;  ///< which instruction of the thread's run, and which of its events
-  int number = -1;         ///< in the execution; -1: it is not part of it yet
-  bool known = false;      ///< address and value are known
-  bool open = false;       ///< a read whose source is not chosen yet
+  std::uint64_t slot = 0;  ///< the instruction in the thread's run, and the number of the event in that instruction
+  int number = -1;         ///< its number in the execution; -1: it is not part of it yet
+  bool known = false;      ///< whether address and value are known
+  bool open = false;       ///< whether it is a read whose source has not been chosen yet
   graph_event event{};
 };
 
@@ -52,30 +53,30 @@ struct pending_event {
 struct placed_event {
   graph_event event{};
   std::uint64_t slot = 0;
-  int source = open_source;  ///< a read's: the number of a write, or one of the above
-  int partner = -1;          ///< of a read-modify-write's write
+  int source = open_source;  ///< for a read: the number of a write, or one of the above
+  int partner = -1;          ///< for the write of a read-modify-write
 };
 
-/// Whether lanes of a warp exchange values at an instruction. That orders no memory, and is no event of the execution: results are computed from what
-/// reads have brought.
+/// Returns whether lanes of a warp exchange values at an instruction. The exchange does not order memory and is not an event of
+/// the execution: results are computed from the values that reads have returned.
 [[nodiscard]] bool exchanges_values(op code) noexcept { return code >= op::shuffle && code <= op::elect; }
 
-/// The arrival of a lane where values are exchanged, or that it goes on from there.
+/// The arrival of a lane at an exchange of values, or its continuation after it.
 struct exchange_event {
   std::uint64_t slot = 0;
-  graph_event event{};  ///< of an arrival, the value is unknown as long as open reads decide it
+  graph_event event{};  ///< for an arrival, the value is unknown as long as open reads decide it
 };
 
-/// A thread as far as the sources that are chosen decide it.
+/// A thread, as far as the chosen sources determine it.
 struct buffered_run {
   std::vector<pending_event> pending;
   std::vector<exchange_event> exchanges;
   const thread_state* end = nullptr;
   bool unsupported = false;
-  bool unmet = false;  ///< it has gone on from where lanes exchange values without what some lane brings
+  bool unmet = false;  ///< whether it has continued after an exchange of values without the value of some lane
 };
 
-/// An execution of at most 64 events, some of which may be missing still.
+/// An execution of at most 64 events, some of which may still be missing.
 struct buffered_execution {
   explicit buffered_execution(const program& checked) : state(checked), runs(checked.threads.size()) {}
 
@@ -102,7 +103,7 @@ struct buffered_execution {
                      model::at(state.checked.threads, t).launch) != model::at(before, mine).end();
   }
 
-  /// The arrivals of a thread at a sync point, before event `n` of it.
+  /// Returns the arrivals of a thread at a sync point before its event `n`.
   [[nodiscard]] int turn_of(int n) const noexcept {
     int count = 0;
     for (int k = 0; k < model::count_of(events); ++k) {
@@ -115,7 +116,7 @@ struct buffered_execution {
     return count;
   }
 
-  /// Whether event `x`, an arrival, is waited for at `y`.
+  /// Returns whether `y` waits for event `x`, an arrival.
   [[nodiscard]] bool meets(int x, int y) const {
     const graph_event& a = model::at(events, x).event;
     const graph_event& b = model::at(events, y).event;
@@ -148,8 +149,8 @@ struct buffered_execution {
     return r;
   }
 
-  /// That, and what comes before lanes exchange values before what they do afterwards. No memory is ordered by this, but executions are explored
-  /// along it (explore.cpp).
+  /// The same, plus the order of events before an exchange of values before events after it. It does not order memory, but
+  /// executions are explored along it (explore.cpp).
   [[nodiscard]] model::relation order_of_steps() const {
     model::relation r = fixed_order();
     const std::vector<meeting> meetings = meetings_of_lanes();
@@ -191,7 +192,7 @@ struct buffered_execution {
     return result;
   }
 
-  /// Per thread: what is after that slot comes after slot `slot` of thread `t`.
+  /// Per thread: the events after that slot follow slot `slot` of thread `t`.
   [[nodiscard]] std::vector<std::uint64_t> last_not_after(int t, std::uint64_t slot,
                                                           const std::vector<meeting>& meetings) const {
     std::vector<std::uint64_t> last(runs.size(), ~std::uint64_t{0});
@@ -216,7 +217,7 @@ struct buffered_execution {
     return state.rules.morally_strong(model::at(events, x).event, model::at(events, y).event);
   }
 
-  /// Whether no source is open and no event is unknown, so that the events form an execution up to some point.
+  /// Returns whether no source is open and no event is unknown, so that the events form a prefix of an execution.
   [[nodiscard]] bool is_whole() const noexcept {
     for (const placed_event& e : events) {
       if (e.event.kind == event_kind::read && e.source == open_source) {
@@ -235,7 +236,7 @@ struct buffered_execution {
     return true;
   }
 
-  /// The number of an event in its thread.
+  /// Returns the number of an event in its thread.
   [[nodiscard]] int in_graph(int n) const noexcept {
     return number_at(model::at(events, n).event.thread, model::at(events, n).slot);
   }
@@ -247,7 +248,7 @@ struct buffered_execution {
         std::count_if(exchanges.begin(), exchanges.end(), [&](const exchange_event& e) { return e.slot < slot; }));
   }
 
-  /// The execution as other parts of the checker know one. Its events are in the arena.
+  /// Returns the execution in the form that other parts of the checker use. Its events are in the arena.
   [[nodiscard]] graph as_graph() {
     graph g;
     g.threads.resize(state.checked.threads.size());
@@ -263,7 +264,8 @@ struct buffered_execution {
       e->base = e->prefix = clock;
     }
     std::sort(sorted.begin(), sorted.end());
-    for (std::size_t k = 0; k < sorted.size(); ++k) {  // a trace is sorted by these: the order in which things were decided
+    // a trace is sorted by these numbers: the order in which the events were decided
+    for (std::size_t k = 0; k < sorted.size(); ++k) {
       const_cast<std::uint16_t*>(model::at(made, sorted[k].second)->prefix)[0] = static_cast<std::uint16_t>(k);
     }
     for (int n = 0; n < model::count_of(events); ++n) {
@@ -287,7 +289,7 @@ struct buffered_execution {
     return g;
   }
 
-  /// Adds to a graph what thread `t` does where lanes exchange values.
+  /// Adds the exchanges of values of thread `t` to a graph.
   void add_exchanges(graph& g, int t) {
     for (const exchange_event& x : model::at(runs, t).exchanges) {
       auto* const e = new (state.arena.take(sizeof(graph_event))) graph_event(x.event);
@@ -308,7 +310,7 @@ struct buffered_execution {
   std::vector<std::vector<int>> order{};  ///< per location: its writes in coherence order, without the initial one
 };
 
-/// One run of a thread from its begin, with the sources that are chosen, as far as it is decided.
+/// One run of a thread from its start, with the chosen sources, as far as it is determined.
 class thread_runner {
  public:
   thread_runner(buffered_execution& x, int thread)
@@ -369,7 +371,7 @@ class thread_runner {
   [[nodiscard]] static bool unknown(const data_flow::set& s) noexcept { return s[0] != 0; }
   void reject_if(bool unsupported) noexcept { run_.unsupported = run_.unsupported || unsupported; }
 
-  /// What becomes of an instruction that the thread comes to.
+  /// Decides how to handle an instruction that the thread reaches.
   [[nodiscard]] watched at_instruction(const thread_state& s, const instruction& i, bool runs) {
     ++steps_;
     data_flow::set guard = flow_.none();
@@ -406,7 +408,7 @@ class thread_runner {
     return !unknown(address);
   }
 
-  /// Fills in what a read is, and returns the value that it has read, if its source is chosen.
+  /// Fills in the properties of a read, and returns its value if its source is chosen.
   [[nodiscard]] wide_value read(pending_event& p, const thread_state& s, const instruction& i) {
     p.event.kind = event_kind::read;
     p.known = address_is_known(i) && describe(s, p.event);
@@ -421,7 +423,7 @@ class thread_runner {
     return machine_.step(s, seen, watch_);
   }
 
-  /// The operands with which a read-modify-write computes.
+  /// Returns the operands with which a read-modify-write computes.
   [[nodiscard]] data_flow::set operands_of_rmw(const instruction& i) const {
     data_flow::set operands = flow_.none();
     for (unsigned k = 1; k < i.sources; ++k) {
@@ -432,18 +434,18 @@ class thread_runner {
 
   [[nodiscard]] const thread_state* read_of_rmw(pending_event& p, const thread_state& s, const instruction& i) {
     const wide_value old = read(p, s, i);
-    const bool open = p.open;  // what is pending may move below
+    const bool open = p.open;  // the pending event may move below
     const bool undecided = i.what == model::operation::compare_exchange && (open || unknown(operands_of_rmw(i)));
     if (!undecided && machine_.writes(s, old)) {
       return machine_.step(s, old, watch_);  // the write is next
     }
-    if (undecided) {  // whether it writes is not known: continue as if it did not
+    if (undecided) {  // it is not known whether it writes: continue as if it did not
       run_.pending.emplace_back().slot = steps_ * slots_of_a_step + 1;
     }
     if (i.code == op::atomic) {
       flow_.put_result(i, i.to[0], open ? open_ : flow_.none());
     }
-    // what it read may be known although what it was compared with is not
+    // the value that it read may be known even if the value with which it was compared is not
     bool puts_result = undecided && i.code == op::atomic && i.to[0].word >= 0;
     const wide_value seen = undecided ? wide_value{machine_.operand(s, 1) + 1, 0} : old;
     return machine_.step(s, seen, [&](const thread_state& now, const instruction& next, bool runs) {
@@ -464,7 +466,7 @@ class thread_runner {
     data_flow::set operands = flow_.none();
     if (is_rmw(i.code)) {
       operands = operands_of_rmw(i);
-      for (std::size_t read = 0; read <= s.part; read += 2) {  // of this element and those before
+      for (std::size_t read = 0; read <= s.part; read += 2) {  // for this element and the preceding ones
         read_open = read_open || run_.pending[run_.pending.size() - 2 - read].open;
       }
     } else {
@@ -479,7 +481,7 @@ class thread_runner {
     return machine_.step(s, {}, watch_);
   }
 
-  /// Where lanes of a warp exchange values: an arrival with what the lane brings, or what it is given for that.
+  /// For an exchange of values: the lane's arrival with its value, or the value that it receives.
   [[nodiscard]] const thread_state* exchange(const thread_state& s, const instruction& i) {
     const sync_points& points = x_.state.points;
     std::string wrong;
@@ -521,22 +523,23 @@ class thread_runner {
       }
     }
     run_.unmet = run_.unmet || !all;
-    const wide_value seen = all ? points.result(thread_, s, arrivals, wrong) : wide_value{0, 0, true};
-    reject_if(!wrong.empty());
+    const wide_value seen = all ? points.result(thread_, s, arrivals) : wide_value{0, 0, true};
+    const bool open = std::any_of(arrivals.begin(), arrivals.end(), [](const graph_event* a) { return a->value.unknown; });
+    reject_if(!wrong.empty() || (all && seen.unknown && !open));  // unknown for good: what it decides is not explored here
     for (unsigned k = 0; k < i.destinations; ++k) {
       flow_.put_result(i, i.to[k], seen.unknown ? open_ : flow_.none());
     }
     return machine_.step(s, {seen.low, seen.high}, watch_);
   }
 
-  /// The turn of the last arrival at a sync point.
+  /// Returns the turn of the last arrival at a sync point.
   [[nodiscard]] int turn_at(std::uint64_t sync_point) const {
     return static_cast<int>(std::count_if(run_.exchanges.begin(), run_.exchanges.end(), [&](const exchange_event& x) {
       return x.event.arrives && x.event.sync_point == sync_point;
     }));
   }
 
-  /// Fills in what a fence or a barrier is. False if the thread stops there.
+  /// Fills in the properties of a fence or a barrier. Returns false if the thread stops there.
   [[nodiscard]] bool orders(pending_event& p, const thread_state& s, const instruction& i) {
     p.known = true;
     p.number = x_.placed_at(thread_, p.slot);
@@ -554,7 +557,7 @@ class thread_runner {
       flow_.join(operands, o, false);
     }
     if (i.destinations > 0 || !sync_points::orders(i.code) || unknown(operands)) {
-      run_.unsupported = true;  // threads that exchange values pass dependencies on
+      run_.unsupported = true;  // threads that exchange values pass on dependencies
       return false;
     }
     std::string wrong;
@@ -564,7 +567,7 @@ class thread_runner {
     return true;
   }
 
-  /// Fills in what an access of memory is. False if it is to no memory, which makes the run unsupported.
+  /// Fills in the properties of a memory access. Returns false if it does not access memory, which makes the run unsupported.
   [[nodiscard]] bool describe(const thread_state& s, graph_event& e) {
     const instruction& i = machine_.at(s);
     describe_access(e, machine_, s, {});
@@ -592,7 +595,7 @@ class thread_runner {
   const machine& machine_;
   buffered_run& run_;
   data_flow flow_;
-  data_flow::set open_ = flow_.none();  ///< the origin of what an open read gives
+  data_flow::set open_ = flow_.none();  ///< the origin of the value of an open read
   std::uint64_t steps_ = 0;
   watcher watch_{this};
 };
@@ -602,7 +605,8 @@ class axiom_check {
  public:
   explicit axiom_check(buffered_execution& x) : x_(x) {}
 
-  /// Whether some order of the `fence.sc` makes the execution consistent. Reports a race of one that is whole so far.
+  /// Returns whether some order of the `fence.sc` makes the execution consistent. Reports a race in one that is a complete
+  /// prefix.
   [[nodiscard]] bool consistent_here() {
     const int size = model::count_of(x_.events);
     observed_.assign(static_cast<std::size_t>(size), 0);
@@ -612,7 +616,7 @@ class axiom_check {
       if (model::at(x_.events, reader).event.kind != event_kind::read) {
         continue;
       }
-      // its source, and through the halves of read-modify-writes what that follows from
+      // its source and, through the halves of read-modify-writes, the events from which that follows
       for (int r = reader; r >= 0;) {
         const int w = model::at(x_.events, r).source;
         if (w < 0 || !x_.strong_pair(w, r) || model::contains(model::at(observed_, w), reader)) {
@@ -829,18 +833,18 @@ class load_buffering_explorer {
     graph empty;
     empty.threads.resize(x_.state.checked.threads.size());
     x_.state.report(empty, check_status::gave_up,
-                    "nothing is found without load buffering. Executions in which a read reads from a write that follows from "
-                    "it are not ruled out, and " +
+                    "without load buffering, nothing is found. Executions in which a read takes its value from a write that "
+                    "depends on that read are not ruled out, and " +
                         why + ": --without-load-buffering leaves such executions out, and the result line then says so");
   }
 
-  /// Whether a read without a source write would read memory that has no value.
+  /// Returns whether a read without a source write would read memory that has no value.
   [[nodiscard]] bool reads_nothing(const graph_event& e) const {
     return e.kind == event_kind::read && !e.discarded && !x_.state.locations[e.location].initialised;
   }
 
-  /// The next event that is not part of the execution: writes, fences and barriers before reads, and last the reads of memory that nothing
-  /// may have been written to, so that the writes which are ordered before them are there.
+  /// Returns the next event that is not part of the execution: writes, fences and barriers come before reads, and reads of
+  /// memory that may not have been written come last, so that the writes which are ordered before them exist.
   [[nodiscard]] pending_event* next_event() {
     pending_event* first = nullptr;
     for (buffered_run& run : x_.runs) {
@@ -856,7 +860,7 @@ class load_buffering_explorer {
     return first;
   }
 
-  /// Whether another write of a location may follow, although all its known writes are part of the execution.
+  /// Returns whether another write to a location may follow, even though all its known writes are part of the execution.
   [[nodiscard]] bool may_be_written(int location) const {
     return std::any_of(x_.runs.begin(), x_.runs.end(), [&](const buffered_run& run) {
       return run.end->status == thread_status::undecided ||
@@ -866,7 +870,7 @@ class load_buffering_explorer {
     });
   }
 
-  /// Whether some choice of the sources that are not chosen yet may make a cycle. Without one the execution is left to explore.hpp.
+  /// Returns whether some choice of the open sources may create a cycle. Without one, the execution is left to explore.hpp.
   [[nodiscard]] bool may_have_cycle() const {
     model::relation r = x_.order_of_steps();
     const std::vector<buffered_execution::meeting> meetings = x_.meetings_of_lanes();
@@ -896,7 +900,7 @@ class load_buffering_explorer {
           return true;
         }
         const std::vector<std::uint64_t> last = x_.last_not_after(p.event.thread, p.slot, meetings);
-        for (int n = 0; n < size; ++n) {  // what comes after it comes after its source
+        for (int n = 0; n < size; ++n) {  // events after it follow its source
           if (model::at(x_.events, n).slot > model::at(last, model::at(x_.events, n).event.thread)) {
             add(model::at(x_.order, p.event.location), n);
           }
@@ -906,7 +910,7 @@ class load_buffering_explorer {
     return !r.acyclic(size == 64 ? ~model::event_set{0} : model::only(size) - 1);
   }
 
-  /// Runs thread `t` again while `use` runs, and then puts back what it was.
+  /// Runs thread `t` again while `use` runs, and then restores its state.
   template <class Use>
   void with_new_run(int t, const Use& use) {
     const std::vector<int>& together = model::at(together_, t);
@@ -931,7 +935,7 @@ class load_buffering_explorer {
     }
   }
 
-  /// Runs the lanes that exchange values with thread `t` until what they give each other changes no more.
+  /// Runs the lanes that exchange values with thread `t` until the exchanged values no longer change.
   void run_together(int t) {
     const std::vector<int>& together = model::at(together_, t);
     for (bool changed = together.size() > 1; changed;) {
@@ -959,15 +963,15 @@ class load_buffering_explorer {
       options_.progress(x_.state.result.counts);
     }
     if (++steps_ > options_.most_buffered_steps) {
-      give_up("exploring them takes more than " + std::to_string(options_.most_buffered_steps) + " steps");
+      give_up("exploring those executions takes more than " + std::to_string(options_.most_buffered_steps) + " steps");
       return;
     }
     for (const buffered_run& run : x_.runs) {
       if (run.unsupported) {
         give_up(
-            "one of them does something that is not supported: a barrier with a vote, an address or a predicate of an access "
-            "to local "
-            "memory or of a sync point that is unknown, a thread has more than 64 events, or an access is outside of memory");
+            "one of those executions does something that is not supported: it has a barrier with a vote, an unknown address or "
+            "predicate of a local memory access or a sync point, a thread with more than 64 events, or an access outside of "
+            "memory");
         return;
       }
     }
@@ -980,7 +984,7 @@ class load_buffering_explorer {
       return;
     }
     if (x_.events.size() == model::max_events) {
-      give_up("one of them has more than " + std::to_string(model::max_events) + " events");
+      give_up("one of those executions has more than " + std::to_string(model::max_events) + " events");
       return;
     }
     const stack_arena::mark mark = x_.state.arena.here();
@@ -999,7 +1003,7 @@ class load_buffering_explorer {
   void add_read(const placed_event& e) {
     for (const int other : x_.state.locations[e.event.location].overlapping) {
       if (other < model::count_of(x_.order) && !model::at(x_.order, other).empty()) {
-        give_up("one of them has accesses of different sizes");
+        give_up("one of those executions has accesses of different sizes");
         return;
       }
     }
@@ -1021,7 +1025,7 @@ class load_buffering_explorer {
     }
     for (const int other : e.event.location < 0 ? std::vector<int>{} : x_.state.locations[e.event.location].overlapping) {
       if (std::any_of(x_.events.begin(), x_.events.end(), [&](const placed_event& o) { return o.event.location == other; })) {
-        give_up("one of them has accesses of different sizes");
+        give_up("one of those executions has accesses of different sizes");
         return;
       }
     }
@@ -1043,7 +1047,7 @@ class load_buffering_explorer {
     x_.events.pop_back();
   }
 
-  /// Lets the open reads from number `first` on take write `w` or not.
+  /// Lets the open reads, starting with number `first`, take write `w` as their source or not.
   void offer(int w, int first) {
     int r = first;
     const graph_event& write = model::at(x_.events, w).event;
@@ -1061,7 +1065,7 @@ class load_buffering_explorer {
     }
   }
 
-  /// Read `r` reads from `w` while `use` runs.
+  /// Makes `r` read from `w` while `use` runs.
   template <class Use>
   void choose(int r, int w, const Use& use) {
     placed_event& read = model::at(x_.events, r);
@@ -1088,7 +1092,7 @@ class load_buffering_explorer {
 
   // ---- the end
 
-  /// Whether program order, barriers, exchanges of lanes and reads-from have a cycle.
+  /// Returns whether program order, barriers, exchanges between lanes and reads-from have a cycle.
   [[nodiscard]] bool has_cycle() const {
     model::relation r = x_.order_of_steps();
     const int size = model::count_of(x_.events);
@@ -1100,7 +1104,7 @@ class load_buffering_explorer {
     return !r.acyclic(size == 64 ? ~model::event_set{0} : model::only(size) - 1);
   }
 
-  /// Whether every thread that continued after a barrier has met all threads for which it waits.
+  /// Returns whether every thread that continued after a barrier has met all threads that it waits for.
   [[nodiscard]] bool all_met() const {
     for (int y = 0; y < model::count_of(x_.events); ++y) {
       if (model::at(x_.events, y).event.kind != event_kind::barrier || model::at(x_.events, y).event.releases) {
@@ -1160,10 +1164,10 @@ class load_buffering_explorer {
   buffered_execution x_;
   axiom_check axioms_{x_};
   execution_end end_;
-  std::vector<buffered_run> spare_{};         ///< their memory is used again
+  std::vector<buffered_run> spare_{};         ///< their memory is reused
   std::vector<std::vector<int>> together_{};  ///< per thread: itself and, if it exchanges values, the other lanes of its warp
   std::uint32_t stamp_ = 0;
-  std::uint64_t steps_ = 0;  ///< with the runs of other lanes
+  std::uint64_t steps_ = 0;  ///< including the runs of other lanes
   std::uint64_t visits_ = 0;
 };
 

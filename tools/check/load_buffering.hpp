@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Explores the executions with load buffering: those in which program order and reads-from have a cycle, and dependencies and
+/// Explores the executions with load buffering, in which program order and reads-from have a cycle, but dependencies and
 /// reads-from have none.
 #pragma once
 
@@ -8,7 +8,8 @@
 
 namespace membar::check::detail {
 
-/// Explores the executions with a cycle. `so_far` is the result of the exploration without load buffering. Limited to 64 events.
+/// Explores the executions with a cycle. `so_far` is the result of the exploration without load buffering. It is limited to 64
+/// events.
 [[nodiscard]] check_result explore_load_buffering(const program& checked, const check_property& property,
                                                   const check_options& options, check_result so_far);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Executes a thread of a kernel from one event to the next. What an event reads is decided elsewhere.
+/// Executes a thread of a kernel from one event to the next. The value that an event reads is determined elsewhere.
 #pragma once
 
 #include <check/compute.hpp>
@@ -28,30 +28,31 @@ namespace membar::check {
 
 using namespace ptx;
 
-/// The status of a thread: what it does next, or why it has stopped.
+/// The status of a thread: its next action, or the reason why it has stopped.
 enum class thread_status : std::uint8_t {
-  at_event,         ///< its next instruction is an event
-  waiting,          ///< it went once around a loop that only reads, and nothing has changed for it
-  repeats,          ///< it did, and is where one read before the loop's last round would have brought it with a later value
+  at_event,  ///< its next instruction is an event
+  waiting,   ///< it completed an iteration of a loop that only reads, and nothing has changed for it
+  /// it did so, and is where a read before the loop's last iteration would have brought it with a later value
+  repeats,
   ended,            ///< it has left its kernel
-  trapped,          ///< it has executed `trap`, or an assertion failed
+  trapped,          ///< it has exited its kernel
   endless,          ///< it is in a loop without an event that never ends
   waits_for_time,   ///< it is in such a loop and reads a clock, which stands still
-  too_long,         ///< it takes more steps between two events than the limit
+  too_long,         ///< it is in such a loop and reads a clock, which stands still
   uninitialised,    ///< it has read local memory that it never wrote
   out_of_bounds,    ///< it has accessed local memory that it does not have
   others_memory,    ///< it has accessed another thread's local memory
-  unsupported,      ///< it is at an instruction that is read and not executed
-  unknown_operand,  ///< an unknown value decides which memory it accesses, or what the access does
-  held,             ///< it uses a register that an asynchronous operation holds, for which it has not waited
-  unfenced,         ///< it starts a matrix operation on a register that it used, without wgmma.fence after that
-  undecided         ///< it was stopped by who watches it
+  unsupported,      ///< it is at an instruction that can be read but not executed
+  unknown_operand,  ///< an unknown value determines which memory it accesses, or what the access does
+  held,             ///< it uses a register that an asynchronous operation uses and for which it has not waited
+  unfenced,         ///< it starts a matrix operation on a register that it used without a later wgmma.fence
+  undecided         ///< its observer stopped it
 };
 
-/// What a thread does with an instruction that it comes to, by who watches it.
+/// The observer's decision about an instruction that a thread reaches.
 enum class watched : std::uint8_t { goes_on, skips, stops };
 
-/// Watches nothing.
+/// Observes nothing.
 struct nobody {
   template <class State, class Instruction>
   [[nodiscard]] constexpr watched operator()(const State&, const Instruction&, bool) const noexcept {
@@ -59,9 +60,9 @@ struct nobody {
   }
 };
 
-/// A thread between two events. It is followed in memory by its registers and its local memory.
+/// A thread between two events. Its registers and its local memory follow it in memory.
 struct thread_state {
-  /// When a thread came to a place that jumps lead back to.
+  /// The state in which a thread reached a target of backward jumps.
   struct arrival {
     std::int32_t pc = -1;
     std::uint32_t effects = 0;
@@ -69,29 +70,30 @@ struct thread_state {
     std::int32_t events = 0;
     std::uint32_t choices = 0;
     const thread_state* then = nullptr;
-    const thread_state* before = nullptr;  ///< its last event before; null if there is none
+    const thread_state* before = nullptr;  ///< its previous event; null if there is none
   };
 
   std::int32_t pc = 0;
-  std::int32_t events = 0;      ///< how many it has had
-  std::int32_t waits_from = 0;  ///< `waiting`, `repeats`, `comes_back`: the first event of the loop's last round
-  std::uint32_t effects = 0;    ///< how many events changed something
-  std::uint32_t lasting = 0;    ///< of those: how many are neither a sync point nor a write to shared memory
-  std::uint8_t part = 0;  ///< of an instruction of several events: which is next. A read-modify-write: two for each element
+  std::int32_t events = 0;      ///< the number of its events
+  std::int32_t waits_from = 0;  ///< `waiting`, `repeats`, `comes_back`: the first event of the loop's last iteration
+  std::uint32_t effects = 0;    ///< the number of events that changed something
+  std::uint32_t lasting = 0;    ///< the number of those that are neither a sync point nor a write to shared memory
+  /// for an instruction with several events: the next one. A read-modify-write has two for each element
+  std::uint8_t part = 0;
   thread_status status = thread_status::at_event;
   bool clock_read = false;   ///< since the last event
-  bool choosing = false;     ///< its next event is the choice whether it executes an instruction whose predicate is unknown
-  bool old_unknown = false;  ///< of `old_low` and `old_high`
+  bool choosing = false;     ///< its next event is the choice whether to execute an instruction whose predicate is unknown
+  bool old_unknown = false;  ///< for `old_low` and `old_high`
   bool fenced = false;       ///< it has executed wgmma.fence
   bool comes_back =
-      false;  ///< since the last event: to where a loop begins, as it was there before but for events that do not last
-  std::uint32_t choices = 0;  ///< how many it has had
-  std::int32_t columns = 0;   ///< of tensor memory: that it has allocated and not freed
-  std::uint64_t old_low = 0;  ///< what the element of a read-modify-write that is amid it held
+      false;  ///< since the last event: at the head of a loop, in the same state except for events that do not last
+  std::uint32_t choices = 0;  ///< the number of its choices
+  std::int32_t columns = 0;   ///< the columns of tensor memory that it has allocated and not freed
+  std::uint64_t old_low = 0;  ///< the old value of the current element of an unfinished read-modify-write
   std::uint64_t old_high = 0;
-  wide_value returned{};                   ///< what the elements before held
+  wide_value returned{};                   ///< the old values of the preceding elements
   const thread_state* previous = nullptr;  ///< the state before the last event
-  wide_value seen{};                       ///< what that event read
+  wide_value seen{};                       ///< the value that this event read
   std::array<arrival, 4> arrivals{};
   std::uint32_t next_arrival = 0;
 
@@ -111,9 +113,9 @@ class machine {
   [[nodiscard]] const thread_context& context() const noexcept { return *context_; }
   [[nodiscard]] const instruction& at(const thread_state& s) const noexcept { return model::at(kernel().code, s.pc); }
 
-  /// The state before the first event. `watch` is called for each instruction that is not an event, and for each that is one when
-  /// the thread reaches it, with the state before it and whether its predicate lets it run; it returns a `watched`. `words` are the
-  /// first registers, which otherwise begin as 0.
+  /// Returns the state before the first event. `watch` is called for each instruction that is not an event, and for each event
+  /// when the thread reaches it, with the state before it and whether its predicate lets it run; it returns a `watched`.
+  /// `words` are the first registers, which are otherwise 0 initially.
   template <class Watch = nobody>
   [[nodiscard]] const thread_state* begin(Watch&& watch = Watch{}, std::span<const std::uint64_t> words = {}) const {
     auto* const s = new (arena_->take(bytes())) thread_state;
@@ -123,7 +125,7 @@ class machine {
     return s;
   }
 
-  /// The state of a thread that does nothing.
+  /// Returns the state of a thread that does nothing.
   [[nodiscard]] const thread_state* idle() const {
     auto* const s = new (arena_->take(bytes())) thread_state;
     std::memset(s->words(), 0, bytes() - sizeof(thread_state));
@@ -131,14 +133,14 @@ class machine {
     return s;
   }
 
-  /// The address that the next event, an access of memory, is to.
+  /// Returns the address of the next event, which is a memory access.
   [[nodiscard]] std::uint64_t address(const thread_state& s) const noexcept {
     const instruction& i = at(s);
     const bool access = i.code == op::load || i.code == op::store;
     return base_address(s, i) + (access ? std::uint64_t{s.part} * i.bytes : element_of(s) * i.bytes);
   }
 
-  /// What the next event, a write, stores.
+  /// Returns the value that the next event, a write, stores.
   [[nodiscard]] wide_value stored(const thread_state& s) const {
     const instruction& i = at(s);
     if (i.mbarrier == mbarrier_op::init || i.mbarrier == mbarrier_op::invalidate) {
@@ -154,23 +156,23 @@ class machine {
     return rmw_result(s, i, old_of(s));
   }
 
-  /// Whether the next event is the write of a read-modify-write that it has read for.
+  /// Returns whether the next event is the write of a read-modify-write whose read is done.
   [[nodiscard]] bool is_amid_rmw(const thread_state& s) const noexcept {
     const op code = at(s).code;
     return (code == op::atomic || code == op::reduction) && s.part % 2 == 1;
   }
 
-  /// Whether the next event is a load whose value the thread never uses.
+  /// Returns whether the next event is a load whose value the thread never uses.
   [[nodiscard]] bool is_discarded(const thread_state& s) const noexcept {
     const std::vector<bool>& loads = context_->registers->discarded;
     return !loads.empty() && loads[static_cast<std::size_t>(s.pc)];
   }
 
-  /// The value of source `n` of the next event.
+  /// Returns the value of source `n` of the next event.
   [[nodiscard]] std::uint64_t operand(const thread_state& s, int n) const noexcept { return value(s, model::at(at(s).by, n)); }
 
-  /// The state after the next event, which is a read that returned `seen`, a write (which ignores it), a fence, or a sync point of
-  /// threads whose result is `seen`.
+  /// Returns the state after the next event, which is a read that returned `seen`, a write (which ignores it), a fence, or a
+  /// sync point of threads whose result is `seen`.
   template <class Watch = nobody>
   [[nodiscard]] const thread_state* step(const thread_state& before, wide_value seen, Watch&& watch = Watch{}) const {
     auto* const s = static_cast<thread_state*>(arena_->take(bytes()));
@@ -180,8 +182,8 @@ class machine {
     return s;
   }
 
-  /// The same of a state that changes in place: no state before it is kept. `watch` says whether a thread that reaches where a loop begins stands
-  /// there (`comes_to_head`), and may execute instructions itself (`hurries`).
+  /// Does the same for a state that is changed in place, without keeping earlier states. `watch` says whether a thread that
+  /// reaches the head of a loop stops there (`comes_to_head`), and may execute instructions itself (`hurries`).
   template <class Watch>
   void step_in_place(thread_state& s, wide_value seen, Watch&& watch) const {
     perform(s, s, seen, watch);
@@ -195,40 +197,41 @@ class machine {
     advance(*s, watch);
     return *s;
   }
-  /// Goes on from where `watch` has stopped a thread.
+  /// Continues after `watch` has stopped a thread.
   template <class Watch>
   void go_on(thread_state& s, Watch&& watch) const {
     advance(s, watch);
   }
 
-  /// The bytes of a state, with its registers and local memory.
+  /// Returns the size of a state in bytes, with its registers and local memory.
   [[nodiscard]] std::size_t bytes() const noexcept { return sizeof(thread_state) + local_begin() + 2 * local_bytes(); }
 
-  /// Whether two states are equal in all that can still matter: to events, and to where the thread goes if it had none in between.
+  /// Returns whether two states are equal in everything that can still matter: for events, and for the path of the thread if
+  /// there were no events in between.
   [[nodiscard]] bool are_equal(const thread_state& s, const thread_state& then) const noexcept {
     return same(const_cast<thread_state&>(s), then);
   }
 
-  /// The generic address at which a load or store begins.
+  /// Returns the generic address at which a load or store begins.
   [[nodiscard]] std::uint64_t base_address(const thread_state& s, const instruction& i) const noexcept {
     return generic(i.space, value(s, i.by[0]) + static_cast<std::uint64_t>(i.offset));
   }
 
-  /// The generic address of an address in a state space.
+  /// Returns the generic address of an address in a state space.
   [[nodiscard]] std::uint64_t generic(state_space space, std::uint64_t address) const noexcept {
     return space == state_space::shared  ? context_->from_shared(address)
            : space == state_space::local ? context_->local_base() + truncated(address, 32)
                                          : address;
   }
 
-  /// Whether a test of an mbarrier in state `seen` finds that the phase it asks for is complete.
+  /// Returns whether a test of an mbarrier in state `seen` finds that its phase is complete.
   [[nodiscard]] bool passes(const thread_state& s, wide_value seen) const noexcept {
     return at(s).mbarrier == mbarrier_op::test && phase_is_complete(at(s), seen.low, value(s, at(s).by[1]));
   }
 
-  /// Whether a thread could do without the test of an mbarrier that is the next event of `first` and saw `seen_first`: that of `second`, which saw
-  /// `seen_second` and led to `now`, asks for the same, what it saw would have brought the thread there at once, and had it failed as well, the
-  /// thread would be where it was before it.
+  /// Returns whether a thread could omit the test of an mbarrier that is the next event of `first` and saw `seen_first`: the
+  /// test of `second`, which saw `seen_second` and led to `now`, asks for the same phase; the value that it saw would have
+  /// brought the thread there immediately; and if it had failed as well, the thread would be where it was before it.
   [[nodiscard]] bool needs_one_test(const thread_state& first, const thread_state& second, wide_value seen_first,
                                     wide_value seen_second, const thread_state& now) const {
     const instruction& early = at(first);
@@ -247,7 +250,8 @@ class machine {
     return result;
   }
 
-  /// Whether a thread is at the same place, with the same in all that matters, whichever of two values the read that is next gives it.
+  /// Returns whether a thread is at the same position, with the same state in everything that matters, whichever of two values
+  /// the next read returns.
   [[nodiscard]] bool leads_to_the_same(const thread_state& s, wide_value one, wide_value other) const {
     const stack_arena::mark mark = arena_->here();
     auto* const first = const_cast<thread_state*>(step(s, one));
@@ -259,45 +263,45 @@ class machine {
     return result;
   }
 
-  /// What the next event, a read-modify-write of an mbarrier whose read is done, does to it.
+  /// Returns the effect of the next event, a read-modify-write of an mbarrier whose read is done.
   [[nodiscard]] mbarrier_outcome updated_mbarrier_at(const thread_state& s) const noexcept {
     return updated_mbarrier(at(s), s.old_low, value(s, at(s).by[1]));
   }
 
-  /// Whether an address is in local memory, where accesses are not events.
+  /// Returns whether an address is in local memory, where accesses are not events.
   [[nodiscard]] static bool is_local(std::uint64_t address) noexcept { return (address >> 47U) == (local_window >> 47U); }
 
-  /// Whether an address is in the shared memory of a block.
+  /// Returns whether an address is in the shared memory of a block.
   [[nodiscard]] static bool is_shared(std::uint64_t address) noexcept {
     return address >= shared_window && address < local_window;
   }
 
-  /// Whether an address is in tensor memory.
+  /// Returns whether an address is in tensor memory.
   [[nodiscard]] static bool is_tensor_memory(std::uint64_t address) noexcept { return address >= tensor_window; }
 
-  /// The place of an address in the thread's own local memory.
+  /// Returns the offset of an address in the thread's own local memory.
   [[nodiscard]] std::uint64_t local_offset(std::uint64_t address) const noexcept { return address - context_->local_base(); }
 
-  /// Whether a read-modify-write that reads `seen` writes.
+  /// Returns whether a read-modify-write that reads `seen` writes.
   [[nodiscard]] bool writes(const thread_state& s, wide_value seen) const noexcept {
     return !is_neutral(s) && (at(s).what != model::operation::compare_exchange || compares_equal(s, at(s), seen));
   }
 
-  /// The same machine, whose states are elsewhere.
+  /// Returns the same machine with its states stored elsewhere.
   [[nodiscard]] machine in(stack_arena& arena) const noexcept {
     machine other = *this;
     other.arena_ = &arena;
     return other;
   }
 
-  /// From now on updates that no order of them changes are marked, unless they are of memory in `apart`, and those that change nothing only read
-  /// (commuting_updates.hpp).
+  /// From now on, updates that have the same effect in every order are marked, unless they are in memory of `apart`, and
+  /// updates that change nothing only read (commuting_updates.hpp).
   void merge_updates(const kept_apart& apart) noexcept {
     merges_ = true;
     apart_ = &apart;
   }
 
-  /// Whether the next read-modify-write leaves every possible value unchanged.
+  /// Returns whether the next read-modify-write leaves every possible value unchanged.
   [[nodiscard]] bool is_neutral(const thread_state& s) const noexcept {
     const instruction& i = at(s);
     if (!merges_ || i.mbarrier != mbarrier_op::none || i.packed > 1 || i.elements > 1 || i.bytes > 8 || is_float(i.type) ||
@@ -326,7 +330,8 @@ class machine {
     }
   }
 
-  /// The number of the class of updates in which the next event, half of a read-modify-write, commutes with others; 0: in none.
+  /// Returns the number of the class of updates in which the next event, half of a read-modify-write, commutes with others; 0
+  /// if there is none.
   [[nodiscard]] std::uint8_t class_of_update(const thread_state& s) const {
     const instruction& i = at(s);
     if (!merges_ || i.packed > 1 || i.elements > 1 || i.bytes > 8 || apart_->has(address(s))) {
@@ -348,36 +353,38 @@ class machine {
                : std::uint8_t{0};
   }
 
-  /// Whether the thread uses the old value of the read-modify-write that is next, which is unknown where updates are merged: their order decides it.
+  /// Returns whether the thread uses the old value of the next read-modify-write. Where updates are merged, that value is
+  /// unknown, because their order determines it.
   [[nodiscard]] bool uses_old_value(const thread_state& s) const noexcept {
     return at(s).mbarrier == mbarrier_op::none && !context_->registers->unused[static_cast<std::size_t>(s.pc)];
   }
-  /// Whether the order of updates decides what the one that is next leaves, unless none of them rounds.
+  /// Returns whether the order of updates determines the result of the next one, unless none of them is rounded.
   [[nodiscard]] bool may_round(const thread_state& s) const noexcept { return is_float(at(s).type); }
 
-  /// What the next event, the write of a read-modify-write, stores where `old` was before; and whether it completes a phase.
+  /// Returns the value that the next event, the write of a read-modify-write, stores over `old`, and whether it completes a
+  /// phase.
   [[nodiscard]] std::pair<wide_value, bool> updated(const thread_state& s, wide_value old) const {
     const instruction& i = at(s);
     return {rmw_result(s, i, old),
             i.mbarrier != mbarrier_op::none && updated_mbarrier(i, old.low, value(s, i.by[1])).completes};
   }
 
-  /// Whether a read-modify-write whose read is done leaves the value as it was.
+  /// Returns whether a read-modify-write whose read is done leaves the value unchanged.
   [[nodiscard]] bool keeps_value(const thread_state& s) const {
     const wide_value result = rmw_result(s, at(s), old_of(s));
     return !result.unknown && result == old_of(s);
   }
 
-  /// Whether source `n` of the next event is unknown.
+  /// Returns whether source `n` of the next event is unknown.
   [[nodiscard]] bool is_unknown(const thread_state& s, int n) const noexcept { return is_unknown(s, model::at(at(s).by, n)); }
 
-  /// Whether some register of a thread holds an unknown value.
+  /// Returns whether some register of a thread holds an unknown value.
   [[nodiscard]] bool has_unknown_values(const thread_state& s) const noexcept {
     const std::uint64_t* const bits = s.words() + kernel().words;
     return std::any_of(bits, bits + unknown_words(), [](std::uint64_t b) { return b != 0; });
   }
 
-  /// What a sync point has given a thread, by the state after it.
+  /// Returns the value that a sync point gave to a thread, from the state after it.
   [[nodiscard]] wide_value given(const thread_state& after, const instruction& i) const noexcept {
     const auto word = [&](unsigned k) { return i.to[k].word < 0 ? 0 : after.words()[i.to[k].word]; };
     const bool unknown = i.destinations > 0 && i.to[0].word >= 0 && has_unknown(after, i.to[0].word);
@@ -385,9 +392,9 @@ class machine {
   }
 
  private:
-  /// After the registers a bit for each says whether it is unknown.
+  /// After the registers, one bit for each of them says whether it is unknown.
   [[nodiscard]] std::size_t unknown_words() const noexcept { return (static_cast<std::size_t>(kernel().words) + 63) / 64; }
-  /// Then, if asynchronous operations hold registers, a byte for each register says which operation.
+  /// Then, if asynchronous operations use registers, one byte for each register says which operation.
   [[nodiscard]] std::size_t holds_begin() const noexcept {
     return (static_cast<std::size_t>(kernel().words) + unknown_words()) * 8;
   }
@@ -421,7 +428,8 @@ class machine {
                                                  : o.kind == source_operand::kind_t::special && o.machine == special::unknown;
   }
 
-  /// Whether an unknown value decides what an event is: where it accesses memory, or whom it meets. What it moves may be unknown.
+  /// Returns whether an unknown value determines what an event is: the memory that it accesses, or the threads that it meets.
+  /// The values that it transfers may be unknown.
   [[nodiscard]] bool is_undecided(const thread_state& s, const instruction& i) const noexcept {
     const bool moves = i.mbarrier == mbarrier_op::none && i.code >= op::load && i.code <= op::reduction;
     unsigned first = moves ? 1 : 0;
@@ -449,7 +457,7 @@ class machine {
 
   [[nodiscard]] static wide_value old_of(const thread_state& s) noexcept { return {s.old_low, s.old_high, s.old_unknown}; }
 
-  /// Whether a compare-and-swap compares an unknown value, or compares with an unknown value.
+  /// Returns whether a compare-and-swap compares an unknown value, or compares with an unknown value.
   [[nodiscard]] bool compares_unknown(const thread_state& s, const instruction& i, wide_value seen) const noexcept {
     return i.what == model::operation::compare_exchange && i.mbarrier == mbarrier_op::none &&
            (seen.unknown || is_unknown(s, i.by[1]));
@@ -478,16 +486,16 @@ class machine {
     return is_unknown(s, o) ? wide_value{0, 0, true} : wide_value{value(s, o), two ? s.words()[o.word + 1] : 0};
   }
 
-  // ---- registers that asynchronous operations hold
+  // ---- registers that asynchronous operations use
 
-  /// The byte of a register: `changed_bit` if it was computed since the last wgmma.fence; and 0 if nothing holds it, 1 if an operation does
-  /// that is in no group yet, and one more for each group that was committed since; the
-  /// last number is that of loads of tensor memory.
+  /// The byte of a register. It has `changed_bit` if the register was computed since the last wgmma.fence. The rest is 0 if no
+  /// operation uses the register, 1 if an operation that is not in a group yet uses it, and one more for each group that was
+  /// committed since then. The last number is for loads of tensor memory.
   static constexpr std::uint8_t changed_bit = 128;
   static constexpr std::uint8_t newest_hold = 1;
   static constexpr std::uint8_t oldest_hold = 127;
 
-  /// An operation was started: it holds its registers, and those that it writes are unknown.
+  /// An operation was started: it uses its registers, and the registers that it writes are unknown.
   void hold(thread_state& s, const instruction& i) const noexcept {
     for (std::size_t k = 0; k < i.held.size(); ++k) {
       hold_of(s, i.held[k]) = i.copies == copy_kind::product ? newest_hold : oldest_hold;
@@ -498,7 +506,7 @@ class machine {
     }
   }
 
-  /// A group was committed, or waited for.
+  /// A group was committed, or was waited for.
   void count_groups(thread_state& s, const instruction& i) const noexcept {
     const bool loads = i.group == async_group::tensor_loads;
     if (!kernel().holds_registers || (i.group != async_group::products && !loads)) {
@@ -517,7 +525,8 @@ class machine {
     }
   }
 
-  /// Whether an instruction may use its registers; if not, the status says why. A move takes with it what holds its source.
+  /// Returns whether an instruction may use its registers; if not, the status gives the reason. A move copies the use of its
+  /// source.
   [[nodiscard]] bool may_use_registers(thread_state& s, const instruction& i) const noexcept {
     const auto is_held = [&](std::int32_t word) { return word >= 0 && (hold_of(s, word) & oldest_hold) != 0; };
     const bool moves = i.code == op::move && i.by[0].kind == source_operand::kind_t::reg;
@@ -541,7 +550,8 @@ class machine {
     return !uses && s.status != thread_status::unfenced;
   }
 
-  /// An instruction uses its registers and gives its results; those of an event are not used before it. False if it may not: the status says why.
+  /// Records that an instruction uses its registers and produces its results; the results of an event are not used before it.
+  /// Returns false if it may not use a register; the status gives the reason.
   bool use_registers(thread_state& s, const instruction& i) const noexcept {
     s.status = thread_status::at_event;
     if (may_use_registers(s, i)) {
@@ -551,7 +561,7 @@ class machine {
     return false;
   }
 
-  /// An instruction has given its results.
+  /// Records that an instruction has produced its results.
   void mark_results(thread_state& s, const instruction& i) const noexcept {
     const bool moves = i.code == op::move && i.by[0].kind == source_operand::kind_t::reg;
     const bool constant = i.code == op::move && i.by[0].kind == source_operand::kind_t::constant;
@@ -587,7 +597,7 @@ class machine {
     return truncated(expected.low, bits) == truncated(old.low, bits) && (i.bytes < 16 || expected.high == old.high);
   }
 
-  /// The next event of `before`, which `s` is a copy of or is itself.
+  /// Executes the next event of `before`, of which `s` is a copy or which `s` is.
   template <class Watch>
   void perform(thread_state& s, const thread_state& before, wide_value seen, Watch& watch) const {
     const instruction& i = at(s);
@@ -645,7 +655,7 @@ class machine {
         count_groups(s, i);
         ++s.pc;
         break;
-      default:  // a sync point: an arrival, then what came of it
+      default:  // a sync point: an arrival, followed by its result
         ++s.effects;
         s.lasting += i.code == op::active_mask ? 1 : 0;
         if (s.part == 0) {
@@ -665,7 +675,7 @@ class machine {
     advance(s, watch);
   }
 
-  /// Executes the half of a read-modify-write that is next. False if another half is next, or it cannot continue.
+  /// Executes the next half of a read-modify-write. Returns false if another half follows, or if it cannot continue.
   bool ends_read_modify_write(thread_state& s, const thread_state& before, const instruction& i, wide_value seen) const {
     if (s.part % 2 == 0) {
       s.old_low = seen.low;
@@ -694,10 +704,11 @@ class machine {
     return true;
   }
 
-  /// The element that a read-modify-write is at.
+  /// Returns the current element of a read-modify-write.
   [[nodiscard]] static unsigned element_of(const thread_state& s) noexcept { return s.part / 2U; }
 
-  /// Keeps what the element of a read-modify-write held, and goes on to the next one. False if there is none.
+  /// Stores the old value of the current element of a read-modify-write and advances to the next one. Returns false if there is
+  /// none.
   static bool goes_to_next_element(thread_state& s, const instruction& i) noexcept {
     const unsigned bit = 8U * i.bytes * element_of(s);
     s.returned = bit == 0 ? wide_value{} : s.returned;
@@ -707,7 +718,7 @@ class machine {
     return s.part < 2 * i.elements;
   }
 
-  /// Gives the registers of an atomic what the memory held.
+  /// Writes the old value of the memory to the registers of an atomic.
   void return_old(thread_state& s, const instruction& i) const noexcept {
     if (i.elements == 1) {
       wide_value old = old_of(s);
@@ -754,7 +765,7 @@ class machine {
     return {truncated(static_cast<std::uint64_t>(model::apply(i.what, wide(old.low), wide(by.low))), bits), 0};
   }
 
-  /// Of a copy to several blocks: the number of the next one; 0 after the last.
+  /// For a copy to several blocks: returns the number of the next one, or 0 after the last.
   [[nodiscard]] std::uint8_t part_of_multicast(const thread_state& s, const instruction& i) const noexcept {
     const auto mask = static_cast<std::size_t>(i.copies == copy_kind::tensor          ? tensor_mask_operand
                                                : i.copies == copy_kind::tensor_commit ? 1
@@ -777,8 +788,8 @@ class machine {
     }
   }
 
-  /// Whether the state came back to what it was at `then`, in all that can still matter: to events, and to where the thread goes if it had
-  /// none in between.
+  /// Returns whether the state returned to the state at `then`, in everything that can still matter: for events, and for the
+  /// path of the thread if there were no events in between.
   [[nodiscard]] bool same(thread_state& s, const thread_state& then) const noexcept {
     const register_use& use = *context_->registers;
     const register_use::set& live = model::at(s.events == then.events && !use.deciding.empty() ? use.deciding : use.live, s.pc);
@@ -791,11 +802,12 @@ class machine {
     return std::memcmp(local(s), local(then), 2 * local_bytes()) == 0;
   }
 
+  /// Whether two states are alike in all that can still matter. Before a choice, which need not be at an event, that is not known.
   [[nodiscard]] bool is_same(thread_state& s, const thread_state& as) const noexcept {
-    return s.status == as.status && s.pc == as.pc && s.part == as.part && same(s, as);
+    return s.status == as.status && s.pc == as.pc && s.part == as.part && !s.choosing && !as.choosing && same(s, as);
   }
 
-  /// Stops where a loop begins.
+  /// Stops at the head of a loop.
   struct until {
     std::int32_t pc;
     [[nodiscard]] watched operator()(const thread_state& s, const instruction&, bool) const noexcept {
@@ -803,8 +815,9 @@ class machine {
     }
   };
 
-  /// Whether the read before the round that ends in `s` would have brought the thread here at once, had it seen what a read of
-  /// the round has seen of the same memory; and would have ordered no more than that one did.
+  /// Returns whether the read before the iteration that ends in `s` would have brought the thread here immediately, if it had
+  /// seen the value that a read of the iteration has seen in the same memory, and whether it would have ordered no more than
+  /// that read did.
   [[nodiscard]] bool could_have_come_at_once(thread_state& s, const thread_state::arrival& mine) const {
     const auto reads = [&](const thread_state& o) {
       const instruction& i = at(o);
@@ -836,8 +849,9 @@ class machine {
     return false;
   }
 
-  /// The thread is where a jump leads back to. True if it has only waited since it was here. If it has also met others or written to shared
-  /// memory, it goes on and is marked: all who met may wait together (waiting_together.hpp).
+  /// The thread is at the target of a backward jump. Returns true if it has only waited since it was here. If it has also met
+  /// other threads or written to shared memory, it continues and is marked: all threads that met may wait together
+  /// (waiting_together.hpp).
   template <bool MayRepeat>
   [[nodiscard]] bool only_waited(thread_state& s) const {
     thread_state::arrival* mine = nullptr;
@@ -846,7 +860,7 @@ class machine {
     }
     if (mine != nullptr && mine->effects == s.effects && same(s, *mine->then)) {
       s.waits_from = mine->events;
-      s.status = mine->choices != s.choices ? thread_status::repeats  // another choice shows what comes
+      s.status = mine->choices != s.choices ? thread_status::repeats  // another choice shows how it continues
                  : mine->events != s.events ? thread_status::waiting
                  : s.clock_read             ? thread_status::waits_for_time
                                             : thread_status::endless;
@@ -871,10 +885,11 @@ class machine {
     return false;
   }
 
-  /// Whether the first instruction is executed, if its predicate is unknown.
+  /// Returns whether the first instruction is executed if its predicate is unknown.
   enum class decision : std::uint8_t { none, runs, is_skipped };
 
-  /// What an instruction with an unknown predicate does without a choice: the results of one that is not an event are unknown.
+  /// The effect of an instruction with an unknown predicate without a choice: the results of an instruction that is not an
+  /// event are unknown.
   bool needs_choice(thread_state& s, const instruction& i) const noexcept {
     const bool of_registers = !is_event(i.code) && !leaves(i.code) && i.code != op::unsupported;
     if (of_registers) {
@@ -883,7 +898,7 @@ class machine {
     return !of_registers;
   }
 
-  /// Goes to the target that `brx.idx` names. False if that is not known, or there is none.
+  /// Jumps to the target that `brx.idx` selects. Returns false if it is not known or does not exist.
   bool jump_by_index(thread_state& s, const instruction& i) const noexcept {
     const std::uint64_t n = value(s, i.by[0]);
     if (is_unknown(s, i.by[0]) || n >= i.targets.size()) {
@@ -894,7 +909,7 @@ class machine {
     return true;
   }
 
-  /// Whether a known value or a choice decides if an instruction is executed. If not, the thread stops at this choice.
+  /// Returns whether a known value or a choice decides if an instruction is executed. If not, the thread stops at this choice.
   bool is_decided(thread_state& s, const instruction& i, decision chosen, bool& runs) const noexcept {
     runs = i.guard < 0 || ((s.words()[i.guard] & 1U) != 0) != i.guard_negated;
     if (i.guard < 0 || !has_unknown(s, i.guard)) {
@@ -913,7 +928,7 @@ class machine {
     return true;
   }
 
-  /// Goes on to the next access of an asynchronous operation.
+  /// Advances to the next access of an asynchronous operation.
   void perform_next(thread_state& s) const {
     std::uint64_t* const words = s.words();
     const auto* const steps = reinterpret_cast<const copy_step*>(words[copy_registers::steps]);
@@ -939,7 +954,7 @@ class machine {
     set_unknown(s, copy_registers::value + 1, value.unknown);
   }
 
-  /// What all events so far have seen, of an operation whose events are reads until now.
+  /// Returns the values that all events of an operation have read, if all of them so far are reads.
   [[nodiscard]] const wide_value* values_read(const thread_state& s) const {
     const auto count = static_cast<std::size_t>(s.events);
     auto* const values = static_cast<wide_value*>(arena_->take(count * sizeof(wide_value)));
@@ -951,10 +966,10 @@ class machine {
     return values;
   }
 
-  /// The bytes that a step writes of what was read.
+  /// Returns the bytes that a step writes of the data that was read.
   [[nodiscard]] static wide_value taken(const copy_step* steps, const copy_step& by, const wide_value* values) noexcept {
     std::uint8_t bytes[48] = {};
-    int at = by.shift < 0 ? 16 - by.shift : 16;  // what is left out is before 16
+    int at = by.shift < 0 ? 16 - by.shift : 16;  // the omitted bytes are before 16
     bool unknown = by.value.unknown;
     for (int k = by.first; k < by.first + by.reads; ++k) {
       const std::uint64_t both[] = {values[k].low, values[k].high};
@@ -968,7 +983,7 @@ class machine {
     return unknown ? wide_value{0, 0, true} : wide_value{both[0], both[1]};
   }
 
-  /// Lets `watch` execute what it can. False if the thread is where it has come to.
+  /// Lets `watch` execute instructions that it can execute. Returns false if the thread stops at its position.
   template <class Watch>
   [[nodiscard]] static bool hurries(thread_state& s, Watch& watch) {
     if constexpr (requires { watch.hurries(s); }) {
@@ -1062,7 +1077,7 @@ class machine {
     s.status = thread_status::too_long;
   }
 
-  /// Executes an instruction of the thread's own registers.
+  /// Executes an instruction that uses only the thread's own registers.
   void execute_here(thread_state& s, const instruction& i) const noexcept {
     if (i.code == op::register_fence) {
       fence_registers(s);
@@ -1075,14 +1090,14 @@ class machine {
     }
   }
 
-  /// Columns of tensor memory, which the first lane counts.
+  /// Counts columns of tensor memory for the first lane.
   void free_columns(thread_state& s, const instruction& i) const noexcept {
     if (special_value(special::lane, *context_) == 0) {
       s.columns -= static_cast<std::int32_t>(truncated(value(s, i.by[1]), 16));
     }
   }
 
-  /// Whether a load or store was performed because it accesses local memory. If not, the thread stops at it.
+  /// Returns whether a load or store was performed because it accesses local memory. If not, the thread stops at it.
   bool is_done_here(thread_state& s, const instruction& i) const noexcept {
     s.status = is_unknown(s, i.by[0]) ? thread_status::unknown_operand : thread_status::at_event;
     return s.status == thread_status::at_event && is_local(base_address(s, i)) && access_local(s, i);
@@ -1123,7 +1138,7 @@ class machine {
     return true;
   }
 
-  /// The state of a byte of local memory that was written; 0 if it was not written.
+  /// Returns the state of a byte of local memory that was written, or 0 if it was not written.
   static constexpr std::uint8_t known_byte = 1;
   static constexpr std::uint8_t unknown_byte = 2;
 
@@ -1133,7 +1148,7 @@ class machine {
     return {both[0], both[1]};
   }
 
-  /// Whether the results of an instruction that accesses only registers are unknown.
+  /// Returns whether the results of an instruction that accesses only registers are unknown.
   [[nodiscard]] bool results_are_unknown(const thread_state& s, const instruction& i) const noexcept {
     if (i.code == op::unknown_result) {
       return true;
@@ -1144,7 +1159,7 @@ class machine {
     return std::any_of(i.by.begin(), i.by.begin() + i.sources, [&](const source_operand& o) { return is_unknown(s, o); });
   }
 
-  /// The results of an instruction become unknown.
+  /// Makes the results of an instruction unknown.
   void forget(thread_state& s, const instruction& i) const noexcept {
     for (unsigned k = 0; k < i.destinations; ++k) {
       put(s, i.to[k], ptx_type::b64, {0, 0, true});
@@ -1247,7 +1262,8 @@ class machine {
     }
   }
 
-  /// Whether what an arrival at an mbarrier returns is asked for its phase alone: the kernel asks no token how many arrivals are pending.
+  /// Whether the token of an arrival at an mbarrier is used only for its phase: the kernel never queries how many arrivals are
+  /// pending.
   [[nodiscard]] bool has_plain_tokens() const noexcept { return merges_ && !context_->registers->asks_pending; }
 
   const thread_context* context_;

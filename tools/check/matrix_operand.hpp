@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Which bytes of shared memory the descriptor of a matrix names.
+/// Determines which bytes of shared memory a matrix descriptor refers to.
 #pragma once
 
 #include <ptx/tensor_map.hpp>
@@ -13,9 +13,9 @@ using namespace ptx;
 
 /// The descriptor of a matrix in shared memory. Source: PTX ISA, "Matrix Descriptor Format" of `wgmma`, "Shared memory descriptor" of `tcgen05`.
 struct matrix_descriptor {
-  std::uint64_t start = 0;    ///< the last 18 bits of an address
+  std::uint64_t start = 0;    ///< the low 18 bits of an address
   std::uint64_t leading = 0;  ///< the leading dimension's byte offset
-  std::uint64_t stride = 0;   ///< the other dimension's
+  std::uint64_t stride = 0;   ///< the byte offset of the other dimension
   swizzle_mode swizzle = swizzle_mode::none;
   bool supported = true;
 
@@ -40,8 +40,9 @@ struct matrix_descriptor {
     return d;
   }
 
-  /// Of a matrix of pieces of 16 bytes: calls `use` with the address of each. `rows` are those of the result, and `pieces` those along the sum.
-  /// `transposed`: pieces are along the rows, of 8 numbers of 16 bits. Source: CUTLASS, the canonical layouts in `mma_sm90_desc.hpp`.
+  /// For a matrix of 16-byte pieces: calls `use` with the address of each piece. `rows` are those of the result, and `pieces`
+  /// are those along the sum. If `transposed`, pieces are along the rows and have 8 numbers of 16 bits each. Source: CUTLASS,
+  /// the canonical layouts in `mma_sm90_desc.hpp`.
   template <class Use>
   constexpr void for_each_piece(unsigned rows, unsigned pieces, bool transposed, const Use& use) const {
     const std::uint64_t width = swizzle == swizzle_mode::none ? 1 : row_of(swizzle) / 16;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The state of an mbarrier as the checker keeps it in its 64 bits, and what operations make of it. PTX leaves the bits opaque.
+/// The state of an mbarrier as the checker stores it in its 64 bits, and the effects of operations on it. PTX leaves the bits
+/// opaque.
 #pragma once
 
 #include <ptx/instruction.hpp>
@@ -18,9 +19,9 @@ struct mbarrier_state {
   static constexpr std::int64_t most_arrivals = (1 << count_bits) - 1;
   static constexpr std::int64_t most_bytes = (1 << (transaction_bits - 1)) - 1;
 
-  std::int64_t expected = 0;  ///< arrivals of a phase; 0: it is not initialized
-  std::int64_t pending = 0;   ///< arrivals of this one
-  std::int64_t bytes = 0;     ///< of transactions that are pending
+  std::int64_t expected = 0;  ///< the arrivals of a phase; 0: it is not initialized
+  std::int64_t pending = 0;   ///< the pending arrivals of the current phase
+  std::int64_t bytes = 0;     ///< the bytes of pending transactions
   std::uint64_t phase = 0;    ///< modulo 8
 
   [[nodiscard]] static constexpr mbarrier_state of(std::uint64_t word) noexcept {
@@ -37,14 +38,14 @@ struct mbarrier_state {
   }
 };
 
-/// An mbarrier after an operation, or why the operation is undefined.
+/// The state of an mbarrier after an operation, or the reason why the operation is undefined.
 struct mbarrier_outcome {
   std::uint64_t word = 0;
   const char* wrong = nullptr;
-  bool completes = false;  ///< the phase
+  bool completes = false;  ///< whether it completes the phase
 };
 
-/// What `i`, an update of an mbarrier, makes of it; `operand` is its count or its bytes.
+/// Returns the effect of `i`, an update of an mbarrier; `operand` is its count or its bytes.
 [[nodiscard]] constexpr mbarrier_outcome updated_mbarrier(const instruction& i, std::uint64_t before,
                                                           std::uint64_t operand) noexcept {
   mbarrier_state s = mbarrier_state::of(before);
@@ -83,19 +84,19 @@ struct mbarrier_outcome {
   return {s.word(), nullptr, completes};
 }
 
-/// The state of which only the phase is left.
+/// Returns the state reduced to its phase.
 [[nodiscard]] constexpr std::uint64_t phase_of(std::uint64_t word) noexcept {
   return mbarrier_state{0, 0, 0, mbarrier_state::of(word).phase}.word();
 }
 
-/// An mbarrier that was just initialized.
+/// Returns an mbarrier that was just initialized.
 [[nodiscard]] constexpr std::uint64_t initial_mbarrier(std::uint64_t expected) noexcept {
   const auto count = static_cast<std::int64_t>(truncated(expected, mbarrier_state::count_bits));
   return mbarrier_state{count, count}.word();
 }
 
-/// Whether the phase that `i`, a test, asks for is complete in state `word`; `operand` is a parity, or what an arrival returned.
-/// Source: PTX ISA, "mbarrier.test_wait/mbarrier.try_wait".
+/// Returns whether the phase that `i`, a test, asks for is complete in state `word`; `operand` is a parity or the result of an
+/// arrival. Source: PTX ISA, "mbarrier.test_wait/mbarrier.try_wait".
 [[nodiscard]] constexpr bool phase_is_complete(const instruction& i, std::uint64_t word, std::uint64_t operand) noexcept {
   const std::uint64_t phase = mbarrier_state::of(word).phase;
   return i.parity ? (phase & 1U) != (operand & 1U) : phase != mbarrier_state::of(operand).phase;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The bytes of memory in an execution whose accesses have several sizes: what a read takes, and what is there in the end.
+/// The bytes of memory in an execution whose accesses have different sizes: the bytes that a read returns, and the final bytes.
 #pragma once
 
 #include <check/exploration_state.hpp>
 #include <check/graph.hpp>
 #include <check/program.hpp>
+#include <check/trace.hpp>
 #include <membar/model/array.hpp>
 
 #include <cstddef>
@@ -14,7 +15,7 @@
 
 namespace membar::check::detail {
 
-/// Finds the write that each byte comes from.
+/// Finds the write from which each byte comes.
 class memory_bytes {
  public:
   explicit memory_bytes(exploration_state& state) : state_(state) {}
@@ -28,7 +29,8 @@ class memory_bytes {
     return false;
   }
 
-  /// The place in its location's order of the last write that one of another size, which is ordered before `e`, has changed bytes of.
+  /// Returns the position, in its location's order, of the last write whose bytes a write of another size, which is ordered
+  /// before `e`, has changed.
   [[nodiscard]] int changed_by_other_sizes(const graph& g, const graph_event& e) const {
     const auto& order = model::at(g.order, e.location);
     int i = model::count_of(order) - 1;
@@ -41,8 +43,8 @@ class memory_bytes {
     return i;
   }
 
-  /// The bytes that a read takes from writes of other sizes, and of its own location from those up to place `newest`. False if they are not
-  /// decided.
+  /// Determines the bytes that a read takes from writes of other sizes and, in its own location, from those up to position
+  /// `newest`. Returns false if they are not determined.
   [[nodiscard]] bool mixed_value(const graph& g, graph_event& e, int newest) {
     const location_info& here = state_.locations[e.location];
     e.mixed = true;
@@ -72,7 +74,8 @@ class memory_bytes {
         state_.rules.follow(e, *latest);
       } else if (!here.initialised) {
         state_.report_of(g, e.thread, check_status::uninitialised,
-                         "thread " + std::to_string(e.thread) + " reads memory that was never written");
+                         "thread " + std::to_string(e.thread) + " may read " + place_text(state_.checked, at) +
+                             " before anything is written to it");
         return false;
       } else {
         const memory_object& o = *state_.locations.object_of(at, 1);
@@ -84,7 +87,7 @@ class memory_bytes {
     return true;
   }
 
-  /// The bytes of memory at the end of an execution.
+  /// Returns the bytes of memory at the end of an execution.
   [[nodiscard]] wide_value final_value(const graph& g, std::uint64_t address, int bytes) const {
     wide_value result{};
     for (int b = 0; b < bytes; ++b) {
@@ -111,7 +114,7 @@ class memory_bytes {
   }
 
  private:
-  /// Whether the newest write of a location's bytes has another size, in the order of a replayed schedule.
+  /// Returns whether, in a replayed schedule, the newest write to a location's bytes has another size.
   [[nodiscard]] bool is_newer_in_other_sizes(const graph& g, int location) const {
     const auto newest = [&](int l) {
       const graph_event* const w = l < model::count_of(g.order) ? model::at(g.order, l).back() : nullptr;
@@ -125,7 +128,7 @@ class memory_bytes {
     return ((n < 8 ? v.low : v.high) >> (8 * static_cast<unsigned>(n % 8))) & 0xffU;
   }
 
-  /// Whether a write of another size comes after `w`.
+  /// Returns whether a write of another size follows `w`.
   [[nodiscard]] bool has_changed(const graph& g, const graph_event& w) const {
     for (const int other : state_.locations[w.location].overlapping) {
       for (int k = 1; other < model::count_of(g.order) && k < model::count_of(model::at(g.order, other)); ++k) {
@@ -137,7 +140,8 @@ class memory_bytes {
     return false;
   }
 
-  /// The last write that covers a byte of a location and that `counts`, in the order that coherence and causality give; null: none.
+  /// Returns the last write that covers a byte of a location and for which `counts` is true, in the order of coherence and
+  /// causality; null if there is none.
   template <class Counts>
   [[nodiscard]] const graph_event* latest_of_byte(const graph& g, std::uint64_t address, int location,
                                                   const Counts& counts) const {
@@ -151,7 +155,8 @@ class memory_bytes {
             !counts(*w)) {
           continue;
         }
-        // of one location they come in coherence order; of two, causality or a replayed schedule has ordered them
+        // writes to one location are in coherence order; writes to different locations are ordered by causality or a replayed
+        // schedule
         const bool later = state_.replayed != nullptr ? latest != nullptr && latest->serial < w->serial
                                                       : latest != nullptr && state_.rules.causes(g, *latest, w->base);
         if (latest == nullptr || latest->location == w->location || later) {

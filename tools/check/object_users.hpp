@@ -20,7 +20,7 @@ namespace membar::check {
 /// Collects the users of a program's objects.
 class object_users {
  public:
-  /// The program outlives this object.
+  /// The program must outlive this object.
   explicit object_users(const program& p) : program_(p), users_(p.memory.size()) {
     for (std::size_t o = 0; o < p.memory.size(); ++o) {
       order_.push_back(static_cast<int>(o));
@@ -28,7 +28,7 @@ class object_users {
     std::sort(order_.begin(), order_.end(), [&](int x, int y) { return object(x).address < object(y).address; });
   }
 
-  /// Whether the host or several devices may access an object.
+  /// Returns whether the host or several devices may access an object.
   [[nodiscard]] bool may_be_system_wide() const {
     const auto& threads = program_.threads;
     return has_host_memory() || std::any_of(threads.begin(), threads.end(), [&](const thread_context& c) {
@@ -40,7 +40,7 @@ class object_users {
     return std::any_of(program_.memory.begin(), program_.memory.end(), [](const memory_object& o) { return o.host; });
   }
 
-  /// Takes in the accesses of an execution.
+  /// Records the accesses of an execution.
   void add(const graph& g) {
     for (int t = 0; t < model::count_of(g.threads); ++t) {
       const graph_event* const issue = model::at(g.threads, t).issue;
@@ -52,7 +52,7 @@ class object_users {
     }
   }
 
-  /// The number of the object at an address; -1 if there is none.
+  /// Returns the number of the object at an address, or -1 if there is none.
   [[nodiscard]] int object_at(std::uint64_t address) const {
     const auto after =
         std::upper_bound(order_.begin(), order_.end(), address, [&](std::uint64_t a, int o) { return a < object(o).address; });
@@ -63,20 +63,20 @@ class object_users {
     return address - object(o).address < object(o).bytes ? o : -1;
   }
 
-  /// Whether the host or another device reaches an object: the scenario says that it is in host memory, or the host or several devices have accessed
-  /// it.
+  /// Returns whether the host or another device uses an object: the scenario says that it is in host memory, or the host or
+  /// several devices have accessed it.
   [[nodiscard]] bool is_system_wide(int o) const {
     const use& u = model::at(users_, o);
     return object(o).host || u.host_reads || u.host_writes || (u.devices & (u.devices - 1)) != 0;
   }
 
-  /// Whether an object is in host memory and no host thread has accessed it.
+  /// Returns whether an object is in host memory and no host thread has accessed it.
   [[nodiscard]] bool is_left_to_the_host(int o) const {
     const use& u = model::at(users_, o);
     return object(o).host && !u.host_reads && !u.host_writes;
   }
 
-  /// A sentence on each object in host memory that a kernel writes and no host thread reads.
+  /// Returns a sentence for each object in host memory that a kernel writes and no host thread reads.
   [[nodiscard]] std::vector<std::string> warnings() const {
     std::vector<std::string> result;
     for (int o = 0; o < model::count_of(users_); ++o) {
@@ -90,7 +90,7 @@ class object_users {
 
  private:
   struct use {
-    std::uint32_t devices = 0;  ///< a bit for each
+    std::uint32_t devices = 0;  ///< one bit for each device
     bool device_writes = false;
     bool host_reads = false;
     bool host_writes = false;
@@ -116,7 +116,7 @@ class object_users {
 
   const program& program_;
   std::vector<use> users_;
-  std::vector<int> order_{};  ///< the objects by address
+  std::vector<int> order_{};  ///< the objects, sorted by address
 };
 
 }  // namespace membar::check

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What orders cost on a device: a table in text, which bench/check/order_costs.py writes of measurements.
+/// The costs of orders on a device: a table in text form, which bench/check/order_costs.py generates from measurements.
 #pragma once
 
 #include <membar/memory_order.hpp>
@@ -40,26 +40,26 @@ inline constexpr std::string_view h200_order_costs =
     "proxy global 23.9\n"
     "proxy shared 15.3\n";
 
-/// Nanoseconds that an order adds to its instruction.
+/// The nanoseconds that an order adds to its instruction.
 class order_costs {
  public:
-  /// Reads a table: lines of "fence ORDER SCOPE NS", "atomic ORDER SCOPE NS", "proxy any NS", "proxy global NS", "proxy shared NS" and
-  /// "device NAME", with comments after '#'. A proxy fence that is not in it costs as much as a fence of device scope. Throws
-  /// `model::error` with the line. A stronger order or a wider scope never costs less than a weaker one: measured differences
-  /// below that are noise.
+  /// Parses a table: lines of "fence ORDER SCOPE NS", "atomic ORDER SCOPE NS", "proxy any NS", "proxy global NS", "proxy shared
+  /// NS" and "device NAME", with comments after '#'. A proxy fence that is not in the table costs as much as a fence of device
+  /// scope. Throws `model::error` with the line. A stronger order or a wider scope never costs less than a weaker one: smaller
+  /// measured differences are noise.
   [[nodiscard]] static order_costs read(std::string_view text);
 
-  /// Of a fence.
+  /// Returns the cost of a fence.
   [[nodiscard]] double fence(memory_order order, thread_scope scope) const { return at(fences_, order, scope); }
-  /// Of the order of a load or a store, which is at most that of a fence.
+  /// Returns the cost of a load's or store's order, which is at most that of a fence.
   [[nodiscard]] double access(memory_order order, thread_scope scope) const {
     return order == memory_order::relaxed ? 0 : at(fences_, order, scope);
   }
-  /// Of the order of a read-modify-write.
+  /// Returns the cost of a read-modify-write's order.
   [[nodiscard]] double atomic(memory_order order, thread_scope scope) const {
     return order == memory_order::relaxed ? 0 : at(atomics_, order, scope);
   }
-  /// Of a proxy fence for these spaces, as `instruction::proxy_spaces` has them.
+  /// Returns the cost of a proxy fence for these spaces, encoded as in `instruction::proxy_spaces`.
   [[nodiscard]] double proxy_fence(unsigned spaces) const noexcept {
     return proxy_[spaces == bit_of(proxy_space::global) ? 1 : spaces == bit_of(proxy_space::own_shared) ? 2 : 0];
   }
@@ -87,7 +87,7 @@ class order_costs {
 
   table fences_{};
   table atomics_{};
-  std::array<double, 3> proxy_{-1, -1, -1};  ///< as proxy_names
+  std::array<double, 3> proxy_{-1, -1, -1};  ///< in the order of proxy_names
   std::string device_ = "an unnamed device";
 };
 

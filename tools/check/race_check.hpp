@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The data races of an execution, and whether its `fence.sc` have an order.
+/// Detects the data races of an execution, and checks whether its `fence.sc` have an order.
 #pragma once
 
 #include <check/exploration_state.hpp>
@@ -19,10 +19,11 @@ namespace membar::check::detail {
 /// Looks for races of the event that is added.
 class race_check {
  public:
-  /// `merges_updates`: some reads are of read-modify-writes that cannot change the value, and count as writes.
+  /// `merges_updates`: some reads belong to read-modify-writes that cannot change the value, and count as writes.
   race_check(exploration_state& state, bool merges_updates) : state_(state), merges_updates_(merges_updates) {}
 
-  /// The accesses that conflict with `e` and are neither morally strong with it nor, as far as clocks say, ordered before it.
+  /// Returns the accesses that conflict with `e` and are neither morally strong with it nor, according to the clocks, ordered
+  /// before it.
   [[nodiscard]] suspects races_of(const graph& g, const graph_event& e) const {
     suspects result;
     const bool writes = e.kind == event_kind::write || e.same_value;
@@ -64,7 +65,8 @@ class race_check {
     return result;
   }
 
-  /// Whether the graph, to which `added` were added last and brought these suspects, is consistent and free of races. Reports a race.
+  /// Returns whether the graph, to which `added` were added last and led to these suspects, is consistent and free of races.
+  /// Reports a race.
   [[nodiscard]] bool consistent(graph& g, const suspects& found, const std::array<const graph_event*, 2>& added) {
     if (g.fences.size() < 2) {
       if (!found.empty()) {
@@ -102,13 +104,15 @@ class race_check {
   }
 
  private:
-  /// Whether one of two accesses writes the value that the other one writes or has read, and that is assumed to be no race.
+  /// Returns whether one of two accesses writes the same value that the other one writes or has read, which is assumed not to
+  /// be a race.
   [[nodiscard]] bool is_of_same_value(const graph_event& x, const graph_event& y) const noexcept {
     return state_.checked.assumed.same_value_writes && x.address == y.address && x.bytes == y.bytes && !x.value.unknown &&
            x.value == y.value;
   }
 
-  /// Whether two operations on an mbarrier do not race: none of them initializes it or ends it, or that comes before.
+  /// Returns whether two operations on an mbarrier do not race: neither initializes or invalidates it, or that operation comes
+  /// first.
   [[nodiscard]] static bool at_one_mbarrier(const graph_event& x, const graph_event& y) noexcept {
     return x.mbarrier != mbarrier_op::none && y.mbarrier != mbarrier_op::none &&
            ((x.strong && y.strong) || (x.mbarrier == mbarrier_op::init && (precedes(x, y.begun) || precedes(x, y.base))));

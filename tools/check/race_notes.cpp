@@ -21,7 +21,7 @@ namespace {
 
 using model::event_kind;
 
-/// Looks at one race.
+/// Examines one race.
 class synchronization {
  public:
   synchronization(const program& p, const finding& f) : program_(p), finding_(f) {
@@ -56,7 +56,8 @@ class synchronization {
   [[nodiscard]] int block_of(int thread) const { return model::at(program_.threads, thread).block_number; }
   [[nodiscard]] std::string place(const trace_event& e) const { return place_of(program_, e.thread, *e.at); }
 
-  /// The last read by the second access's thread, or else by its block, of what the first one's thread or block has written.
+  /// Returns the last read, by the second access's thread or otherwise by its block, of a value that the first one's thread or
+  /// block has written. A flag, which both access strongly, is preferred to other locations.
   void find_flag() {
     const bool one_block = block_of(first_->thread) == block_of(second_->thread);
     int best = 0;
@@ -70,7 +71,8 @@ class synchronization {
       const bool by_reader = r.thread == second_->thread && r.number < second_->number;
       const bool for_writer = !one_block && w.thread != first_->thread && block_of(w.thread) == block_of(first_->thread);
       const bool for_reader = !one_block && r.thread != second_->thread && block_of(r.thread) == block_of(second_->thread);
-      const int rank = (by_writer ? 2 : for_writer ? 1 : -9) + (by_reader ? 2 : for_reader ? 1 : -9);
+      const int strong = w.event.strong && r.event.strong ? 4 : 0;
+      const int rank = strong + (by_writer ? 2 : for_writer ? 1 : -9) + (by_reader ? 2 : for_reader ? 1 : -9);
       if (rank >= best && rank > 0 && w.event.address != first_->event.address) {
         best = rank;
         write_ = &w;
@@ -79,7 +81,7 @@ class synchronization {
     }
   }
 
-  /// The last barrier that a thread passes before its event `to`, or the first one after `from`; null if there is none.
+  /// Returns the last barrier that a thread passes before its event `to`, or the first one after `from`; null if there is none.
   [[nodiscard]] const trace_event* barrier(int thread, int from, int to, bool last) const {
     const trace_event* result = nullptr;
     for (const trace_event& e : finding_.events) {
@@ -125,7 +127,7 @@ class synchronization {
     look_for_fence(*read_, *to, read_->event.acquires, false, *read_, *second_);
   }
 
-  /// Whether the flag's access is strong and its scope includes the other thread.
+  /// Returns whether the flag's access is strong and its scope includes the other thread.
   [[nodiscard]] bool has_scope(const std::string& what, const trace_event& e, const trace_event& other) {
     const std::string flag = place_text(program_, e.event.address) + " is " + what + " at " + place(e);
     const std::string gap = e.event.strong ? scope_gap(program_, e.thread, e.event.scope, other.thread) : "";
@@ -137,7 +139,8 @@ class synchronization {
     return e.event.strong && gap.empty();
   }
 
-  /// Whether a fence is between two events of a thread, or `flag` orders by itself. If not, says so, and where the nearest fence is.
+  /// Returns whether a fence is between two events of a thread, or `flag` orders on its own. If not, adds a note, which says
+  /// where the nearest fence is.
   void look_for_fence(const trace_event& from, const trace_event& to, bool ordered, bool releases, const trace_event& flag,
                       const trace_event& data) {
     const int other = (releases ? read_ : write_)->thread;
@@ -160,7 +163,7 @@ class synchronization {
                           : narrow));
   }
 
-  /// Where the thread has executed, or may still reach, a fence that is not between the two events.
+  /// Describes where the thread has executed, or may still reach, a fence that is not between the two events.
   [[nodiscard]] std::string misplaced_fence(const trace_event& from, const trace_event& to, bool releases) const {
     const kernel_code& kernel = *model::at(program_.threads, from.thread).kernel;
     const std::vector<bool> reached = reached_from(kernel, static_cast<std::int32_t>(to.event.pc));
@@ -194,7 +197,7 @@ class synchronization {
   int blamed_ = 0;
   const trace_event* first_ = nullptr;
   const trace_event* second_ = nullptr;
-  const trace_event* write_ = nullptr;  ///< of the flag
+  const trace_event* write_ = nullptr;  ///< the write of the flag
   const trace_event* read_ = nullptr;
   std::vector<std::string> notes_{};
 };

@@ -28,7 +28,7 @@ namespace membar::check {
 
 namespace {
 
-/// Looks for changes of one program.
+/// Looks for changes to one program.
 class repairer {
  public:
   repairer(const program& p, const check_property& property, const order_costs& costs, const repair_options& options)
@@ -52,7 +52,8 @@ class repairer {
 
   [[nodiscard]] repair_result repairs() {
     repair_result result;
-    // Load buffering takes most of the time where it is possible. So it is left out first, and what verifies without it is then explored with it.
+    // If load buffering is possible, it takes most of the time. Therefore it is omitted first, and sets that verify without it
+    // are then explored with it.
     for (const bool buffering : {false, true}) {
       buffering_ = buffering;
       search(result);
@@ -70,7 +71,7 @@ class repairer {
     excess_result result;
     std::vector<code_edit> together;
     if (system_wide_) {
-      static_cast<void>(explored({}));  // shows what the sites access
+      static_cast<void>(explored({}));  // determines which objects the sites access
     }
     for (int s = 0; s < model::count_of(sites_); ++s) {
       const code_site& site = model::at(sites_, s);
@@ -101,16 +102,16 @@ class repairer {
   [[nodiscard]] const std::vector<code_site>& sites() const noexcept { return sites_; }
 
  private:
-  /// An execution that breaks a rule under some changes, by the sites it comes to.
+  /// An execution that breaks a rule under some changes, given by the sites that it reaches.
   struct counterexample {
     std::vector<code_edit> under{};
     std::vector<int> sites{};
-    std::vector<int> gaps{};  ///< in which a barrier may order what is to blame
+    std::vector<int> gaps{};  ///< in which a barrier may order the events to blame
   };
 
-  /// Looks for the smallest sets that verify, and makes repairs of them, the cheapest first.
+  /// Looks for the smallest sets that verify, and turns them into repairs, the cheapest first.
   void search(repair_result& result) {
-    // Most repairs verify within few events. If none is found, the explorations that were cut short get a higher limit.
+    // Most repairs verify within a few events. If none is found, the explorations that were cut short get a higher limit.
     constexpr std::uint64_t first_cap = 30'000;
     constexpr std::uint64_t growth = 30;
     for (cap_ = first_cap; solutions_.empty() && !spent(); cap_ *= growth) {
@@ -125,6 +126,7 @@ class repairer {
     std::vector<repair> found;
     for (const std::vector<code_edit>& strongest : solutions_) {
       std::vector<code_edit> edits = strongest;
+      drop_needless(edits);
       for (std::size_t k = 0; k < edits.size(); ++k) {
         static_cast<void>(weaken(edits, k, true));
       }
@@ -152,7 +154,21 @@ class repairer {
     left_out_ = left_out_ || spent();
   }
 
-  /// Changes with what they cost.
+  /// Removes changes without which the program also verifies. A set with a barrier may contain such changes, because the search tries a barrier
+  /// only for findings that it may prevent, and other changes may lead from the first finding to one of these.
+  void drop_needless(std::vector<code_edit>& edits) {
+    const bool has_barrier =
+        std::any_of(edits.begin(), edits.end(), [&](const code_edit& e) { return model::at(sites_, e.site).gap; });
+    for (std::size_t k = edits.size(); has_barrier && edits.size() > 1 && k > 0 && !spent(); --k) {
+      std::vector<code_edit> fewer = edits;
+      fewer.erase(fewer.begin() + static_cast<std::ptrdiff_t>(k) - 1);
+      if (explored(fewer).status == check_status::verified) {
+        edits = std::move(fewer);
+      }
+    }
+  }
+
+  /// Changes with their costs.
   [[nodiscard]] repair repair_of(const std::vector<code_edit>& edits) const {
     repair r;
     r.edits = edits;
@@ -167,7 +183,8 @@ class repairer {
     return r;
   }
 
-  /// Sets of one change, then of two, up to those that verify. Returns of how many changes all sets were tried, if that is more than `tried`.
+  /// Tries sets of one change, then of two, up to the size that verifies. Returns the largest size of which all sets were
+  /// tried, if it is larger than `tried`.
   [[nodiscard]] int look_for_solutions(int tried) {
     for (int size = 1; size <= options_.most_edits && solutions_.empty() && !spent(); ++size) {
       for (const bool weak_too : {false, true}) {
@@ -183,7 +200,7 @@ class repairer {
     return tried;
   }
 
-  /// The processor time of all explorations so far, in seconds.
+  /// Returns the processor time of all explorations so far, in seconds.
   [[nodiscard]] double seconds() const noexcept {
     return static_cast<double>(std::clock() - begin_) / static_cast<double>(CLOCKS_PER_SEC);
   }
@@ -192,7 +209,7 @@ class repairer {
     return explorations_ >= options_.most_explorations || events_ >= options_.most_events || seconds() >= options_.most_seconds;
   }
 
-  /// Ends an exploration from within.
+  /// Ends an exploration from inside of it.
   struct out_of_time {};
 
   check_result explored(const std::vector<code_edit>& edits) {
@@ -237,11 +254,11 @@ class repairer {
     return r;
   }
 
-  /// An access of an object by a site, or a fence, of which the object is -1.
+  /// An access to an object by a site, or a fence, whose object is -1.
   using step = std::pair<int, int>;
 
-  /// Notes which objects the sites access in an execution, and which accesses a fence at a site orders: writes that come after it, and reads
-  /// before it. A fence at the place of an access counts as before and after it.
+  /// Records which objects the sites access in an execution, and which accesses a fence at a site would order: later writes and
+  /// earlier reads. A fence at the position of an access counts as both before and after it.
   void watch(const graph& g) {
     users_.add(g);
     for (int t = 0; t < model::count_of(program_->threads); ++t) {
@@ -274,7 +291,8 @@ class repairer {
     }
   }
 
-  /// Whether the access that is changed is of an object that is `wanted`, or the fence orders an access of one that is strong under these changes.
+  /// Returns whether the changed access is to an object in `wanted`, or the fence orders an access to one that is strong under
+  /// these changes.
   template <class Wanted>
   [[nodiscard]] bool accesses_any(const code_edit& e, const std::vector<code_edit>& edits, const Wanted& wanted) const {
     const bool fence = e.kind != code_edit::kind_t::own || model::at(sites_, e.site).first->code == op::fence;
@@ -289,12 +307,13 @@ class repairer {
            });
   }
 
-  /// Whether a change must keep system scope, because it affects a host thread, or memory that the host or another device reaches.
+  /// Returns whether a change must keep system scope, because it affects a host thread, or memory that the host or another
+  /// device uses.
   [[nodiscard]] bool keeps_system_scope(const code_edit& e, const std::vector<code_edit>& edits) const {
     return model::at(sites_, e.site).host || accesses_any(e, edits, [&](int o) { return users_.is_system_wide(o); });
   }
 
-  /// The known execution that still breaks a rule under these changes; null if none is known to.
+  /// Returns a known execution that still breaks a rule under these changes, or null if none is known.
   [[nodiscard]] const counterexample* known(const std::vector<code_edit>& edits) const {
     for (auto c = examples_.rbegin(); c != examples_.rend(); ++c) {
       std::vector<code_edit> other;
@@ -329,7 +348,7 @@ class repairer {
       counterexample fresh{edits, {}, gaps_between(r.found)};
       for (const trace_event& e : r.found.events) {
         if (e.thread >= model::count_of(program_->threads)) {
-          continue;  // of a copy, which the instruction that starts it stands for
+          continue;  // it belongs to a copy, which is represented by the instruction that starts it
         }
         const auto it = site_at_.find(edited_.origin(e.thread, e.event.pc));
         if (it != site_at_.end()) {
@@ -358,7 +377,8 @@ class repairer {
     }
   }
 
-  /// Whether a barrier makes the program undefined or makes it hang, which it did not before. If the barrier is the only change, it is not tried again.
+  /// Returns whether a barrier makes the program undefined or makes it hang, which it did not do before. If the barrier is the
+  /// only change, it is not tried again.
   [[nodiscard]] bool breaks_barriers(const std::vector<code_edit>& edits, check_status now) {
     const bool has_barrier =
         std::any_of(edits.begin(), edits.end(), [&](const code_edit& e) { return model::at(sites_, e.site).gap; });
@@ -372,15 +392,17 @@ class repairer {
     return breaks;
   }
 
-  /// Two places of a kernel between which a barrier may order accesses of the same block.
+  /// Two positions in a kernel between which a barrier may order accesses of the same block. If one is missing, the barrier may be anywhere after or
+  /// before the other.
   struct stretch {
     int kernel = 0;
-    int from = 0;
-    int to = 0;
+    int from = -1;
+    int to = -1;
   };
 
-  /// The gaps in which a barrier may order what is to blame: of a race between the accesses, or between an access and a write or a read by which
-  /// another thread of its block hands on that it was done; of other findings all.
+  /// Returns the gaps in which a barrier may order the events to blame. For a race, these are between the accesses, or between
+  /// an access and a write or read by which another thread of its block signals its completion, or, if that event is not known, after the
+  /// first access and before the second; for other findings, all gaps.
   [[nodiscard]] std::vector<int> gaps_between(const finding& f) {
     std::vector<stretch> stretches;
     const auto add = [&](const trace_event& x, const trace_event& y, bool either_way) {
@@ -402,6 +424,11 @@ class repairer {
       } else if (h.read != nullptr) {
         add(*h.first, *h.write, false);
         add(*h.read, *h.second, false);
+      } else if (h.first != nullptr) {
+        const auto [k, from] = edited_.origin(h.first->thread, h.first->event.pc);
+        const auto [other, to] = edited_.origin(h.second->thread, h.second->event.pc);
+        stretches.push_back({k, from, -1});
+        stretches.push_back({other, -1, to});
       }
     }
     std::vector<int> result;
@@ -409,8 +436,9 @@ class repairer {
       const code_site& site = model::at(sites_, s);
       const bool between = site.gap && std::any_of(stretches.begin(), stretches.end(), [&](const stretch& way) {
                              return std::any_of(site.places.begin(), site.places.end(), [&](const auto& place) {
-                               return place.first == way.kernel && reaches(way.kernel, way.from + 1, place.second) &&
-                                      reaches(way.kernel, place.second, way.to);
+                               return place.first == way.kernel &&
+                                      (way.from < 0 || reaches(way.kernel, way.from + 1, place.second)) &&
+                                      (way.to < 0 || reaches(way.kernel, place.second, way.to));
                              });
                            });
       if (between || (site.gap && all && result.size() < most_gaps)) {
@@ -421,7 +449,7 @@ class repairer {
   }
   [[nodiscard]] int block_of(const trace_event& e) const { return model::at(program_->threads, e.thread).block_number; }
 
-  /// Whether a path in a kernel's code leads from one place to another, or the two places are the same.
+  /// Returns whether a path in a kernel's code leads from one position to another, or the two positions are equal.
   [[nodiscard]] bool reaches(int k, int from, int to) {
     const auto& code = model::at(program_->kernels, k)->code;
     const auto [it, fresh] = reached_.try_emplace({k, from});
@@ -439,13 +467,13 @@ class repairer {
     return seen.count(to) != 0;
   }
 
-  /// Whether some block has more threads than a warp.
+  /// Returns whether some block has more threads than a warp.
   [[nodiscard]] bool has_warps() const {
     return std::any_of(program_->threads.begin(), program_->threads.end(),
                        [](const thread_context& t) { return t.block_size() > 32; });
   }
 
-  /// The strongest that a site can be, and the strongest fences beside it; in a gap barriers.
+  /// Returns the greatest strength that a site can have, and the strongest fences next to it; for a gap, barriers.
   [[nodiscard]] std::vector<code_edit> strongest(int s) const {
     std::vector<code_edit> result;
     const code_site& site = model::at(sites_, s);
@@ -490,7 +518,8 @@ class repairer {
             thread_scope::system};
   }
 
-  /// Whether a fence after a site is another one than that before the next: a jump leads away or to between them.
+  /// Returns whether a fence after a site differs from a fence before the next site, because a jump leads away from or to the
+  /// code between them.
   [[nodiscard]] bool has_place_after(const code_site& site) const {
     const auto& [k, first] = site.places.front();
     const auto& code = model::at(program_->kernels, k)->code;
@@ -506,8 +535,8 @@ class repairer {
     return false;
   }
 
-  /// Makes change `k` the cheapest, and of those the weakest, under which the program verifies: of a repair, with no order weaker
-  /// than the program's own. False if that is what it is.
+  /// Makes change `k` the cheapest, and among those the weakest, with which the program verifies. In a repair, no order becomes
+  /// weaker than the program's own. Returns false if the result is the program's own order.
   [[nodiscard]] bool weaken(std::vector<code_edit>& edits, std::size_t k, bool of_repair) {
     const code_edit strong = edits[k];
     const code_site& site = model::at(sites_, strong.site);
@@ -564,7 +593,7 @@ class repairer {
     return false;
   }
 
-  /// Makes a proxy fence one of a single state space, if the program verifies with that.
+  /// Narrows a proxy fence to a single state space, if the program still verifies.
   [[nodiscard]] bool narrow(std::vector<code_edit>& edits, std::size_t k) {
     for (const proxy_space space : {proxy_space::own_shared, proxy_space::global}) {
       edits[k].proxy_spaces = bit_of(space);
@@ -583,31 +612,31 @@ class repairer {
   const program* program_ = nullptr;
   std::vector<code_site> sites_;
   std::map<std::pair<int, int>, int> site_at_{};
-  std::vector<std::set<int>> targets_{};  ///< per kernel: where jumps lead
+  std::vector<std::set<int>> targets_{};  ///< per kernel: the targets of jumps
   edited_program edited_;
   bool clusters_ = false;
-  bool copies_ = false;  ///< some kernel starts asynchronous copies
+  bool copies_ = false;  ///< whether some kernel starts asynchronous copies
   bool weak_too_ = false;
   bool left_out_ = false;
   object_users users_;
   bool system_wide_ = users_.may_be_system_wide();
   std::map<int, std::set<step>> accesses_{};    ///< by site
-  std::map<int, std::set<step>> ordered_by_{};  ///< by site: accesses that a fence there orders
+  std::map<int, std::set<step>> ordered_by_{};  ///< by site: the accesses that a fence there orders
   std::set<std::vector<std::pair<step, bool>>> watched_{};
   std::uint64_t explorations_ = 0;
   std::uint64_t events_ = 0;
   check_statistics last_{};
   std::vector<counterexample> examples_{};
-  static constexpr std::size_t most_gaps = 40;              ///< of a finding that may be of any of them
-  std::set<code_edit> useless_{};                           ///< barriers that not all threads come to
-  std::map<std::pair<int, int>, std::set<int>> reached_{};  ///< by kernel and place
-  check_status at_first_ = check_status::verified;          ///< without changes
+  static constexpr std::size_t most_gaps = 40;              ///< for a finding that may concern any of them
+  std::set<code_edit> useless_{};                           ///< barriers that not all threads reach
+  std::map<std::pair<int, int>, std::set<int>> reached_{};  ///< by kernel and position
+  check_status at_first_ = check_status::verified;          ///< the result without changes
   std::set<std::vector<code_edit>> seen_{};
   std::vector<std::vector<code_edit>> solutions_{};
-  bool buffering_ = true;  ///< load buffering is explored where it is not ruled out
+  bool buffering_ = true;  ///< whether load buffering is explored if it is not ruled out
   std::clock_t begin_ = std::clock();
-  std::uint64_t cap_ = std::numeric_limits<std::uint64_t>::max();  ///< events of one exploration
-  bool capped_ = false;                                            ///< some exploration was cut for that
+  std::uint64_t cap_ = std::numeric_limits<std::uint64_t>::max();  ///< the maximum number of events of one exploration
+  bool capped_ = false;                                            ///< whether some exploration was cut short by that
 };
 
 }  // namespace

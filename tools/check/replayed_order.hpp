@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Which thread of a replayed execution goes on.
+/// Determines which thread of a replayed execution continues.
 #pragma once
 
 #include <check/exploration_state.hpp>
@@ -13,14 +13,15 @@
 
 namespace membar::check::detail {
 
-/// Follows a schedule. A step that its thread cannot have here is passed over: what the rest shows is an execution all the same.
+/// Follows a schedule. A step that its thread cannot execute here is skipped: the result is still an execution.
 class replayed_order {
  public:
-  static constexpr int over = -2;  ///< no thread: what is looked for has not come, and will not
+  static constexpr int over = -2;  ///< no thread: the finding that is looked for has not happened and will not happen
 
   replayed_order(const exploration_state& state, next_thread& next) : state_(state), next_(next) {}
 
-  /// The thread whose event is added next; -1 if there is none. After the schedule all threads continue, as some things show at the end only. `chosen` becomes what the schedule says of an unknown value.
+  /// Returns the thread whose event is added next, or -1 if there is none. After the schedule, all threads continue, because
+  /// some findings appear only at the end. `chosen` receives the schedule's choice for an unknown value.
   [[nodiscard]] int of(const graph& g, std::uint64_t& chosen) {
     if (const int t = next_.amid_rmw(g); t >= 0) {
       return t;
@@ -38,13 +39,14 @@ class replayed_order {
     return state_.replayed->status == check_status::race ? over : next_.of(g);
   }
 
-  /// The thread whose turn it is; -1 after the schedule.
+  /// Returns the thread whose turn it is, or -1 after the schedule.
   [[nodiscard]] int turn() const noexcept {
     return at_ < state_.replayed->steps.size() ? state_.replayed->steps[at_].thread : -1;
   }
 
  private:
-  /// What performs the operation of a thread, which it has started after this many others; -1 if it has not.
+  /// Returns the thread that performs the operation that a thread has started after this many others, or -1 if the thread has
+  /// not started it.
   [[nodiscard]] static int performer_of(const graph& g, int t, int number) {
     for (const graph_event* e : model::at(g.threads, t).events) {
       if (e->starts >= 0 && number-- == 0) {

@@ -32,7 +32,7 @@ using membar_tools::quote;
 
 namespace {
 
-/// Words between blanks; commas are blanks, and blanks within <> and {} are none.
+/// Splits a line into words. Commas count as spaces, and spaces within <> and {} do not separate words.
 [[nodiscard]] std::vector<std::string> words_of(std::string_view text) {
   std::vector<std::string> words;
   std::string word;
@@ -54,7 +54,7 @@ namespace {
   return words;
 }
 
-/// Reads a scenario, line by line.
+/// Parses a scenario line by line.
 class scenario_reader {
  public:
   scenario_reader(std::string_view text, const file_reader& files) : text_(text), files_(files) {}
@@ -340,7 +340,7 @@ class scenario_reader {
     result_.tensors.push_back(std::move(t));
   }
 
-  /// The numbers that follow, at most as many as there are dimensions.
+  /// Parses the following numbers, at most as many as there are dimensions.
   template <class To>
   std::size_t numbers(To to, const char* what, std::uint64_t most) {
     std::size_t count = 0;
@@ -450,7 +450,7 @@ class scenario_reader {
         read_unknown(m);
       } else if (accept("constant")) {
         m.constant = true;
-      } else if (accept("device")) {  // where memory is makes no difference to the model
+      } else if (accept("device")) {  // the location of memory makes no difference to the model
         m.device = static_cast<int>(small("a device", 15));
       } else if (accept("host")) {
         m.host = true;
@@ -601,15 +601,15 @@ class scenario_reader {
   std::vector<std::string> words_{};
   std::size_t at_ = 0;
   int line_ = 0;
-  bool begun_ = false;  ///< a line was read
+  bool begun_ = false;  ///< whether a line was read
   bool in_host_thread_ = false;
-  int uses_ = 0;     ///< how many files deep
-  int repeats_ = 0;  ///< how many turns; 0: not within `repeat`
+  int uses_ = 0;     ///< the nesting depth of files
+  int repeats_ = 0;  ///< the number of repetitions; 0: not inside of `repeat`
   int repeat_line_ = 0;
-  std::size_t repeat_begin_ = 0;  ///< the first launch of a turn
+  std::size_t repeat_begin_ = 0;  ///< the first launch of a repetition
 };
 
-/// Whether each device has its own of a variable of the module.
+/// Returns whether each device has its own copy of a variable of the module.
 [[nodiscard]] bool is_per_device(const ptx_variable& v) noexcept {
   return v.space != state_space::shared && v.bytes != 0 && !v.managed;
 }
@@ -617,7 +617,7 @@ class scenario_reader {
 /// The tensor maps of a scenario.
 using tensor_maps = std::map<std::string, tensor_map>;
 
-/// The words of a struct, in which a tensor map is its 128 bytes.
+/// Parses the words of a struct. A tensor map stands for its 128 bytes.
 [[nodiscard]] std::vector<std::string> with_maps(const std::vector<std::string>& words, const tensor_maps& maps) {
   std::vector<std::string> result;
   for (const std::string& word : words) {
@@ -633,7 +633,7 @@ using tensor_maps = std::map<std::string, tensor_map>;
   return result;
 }
 
-/// Puts an argument into the bytes of parameter `k`.
+/// Writes an argument to the bytes of parameter `k`.
 void put_argument(const kernel_code& kernel, std::size_t k, const std::string& text, const std::vector<named_memory>& memory,
                   const tensor_maps& maps, int line, int device, std::vector<std::uint8_t>& into) {
   const std::uint64_t bytes = kernel.parameters[k].bytes;
@@ -693,7 +693,8 @@ void put_argument(const kernel_code& kernel, std::size_t k, const std::string& t
   }
 }
 
-/// What `read` returns of a scenario's source. Its errors are at lines of the PTX, which the source is or is compiled to, and name the source first.
+/// Returns the result of `read` for a scenario's source. Errors refer to lines of the PTX, which is the source or compiled from
+/// it, and name the source first.
 template <class Read>
 [[nodiscard]] auto in_source(const scenario& s, const Read& read) {
   try {
@@ -704,7 +705,7 @@ template <class Read>
   }
 }
 
-/// Puts a scenario and a module together: memory first, then launches, which name it, and conditions.
+/// Combines a scenario and a module: first memory, then launches, which name memory, and conditions.
 class preparation {
  public:
   preparation(const scenario& s, std::string_view ptx, std::vector<planned_launch>* planned = nullptr)
@@ -777,7 +778,7 @@ class preparation {
 
   [[nodiscard]] static std::string device_suffix(int device) { return "@" + std::to_string(device); }
 
-  /// Which of `layouts_` a device has.
+  /// Returns which of `layouts_` a device has.
   [[nodiscard]] std::size_t layout_number(int device) const {
     const auto at = std::find(devices_.begin(), devices_.end(), device) - devices_.begin();
     return layouts_.size() == 1 ? 0 : static_cast<std::size_t>(at);
@@ -789,8 +790,8 @@ class preparation {
     return v == module_.variables.end() || layouts_[0].globals.count(name) == 0 ? nullptr : &*v;
   }
 
-  /// The devices whose own variable a line of memory is about: the one that it names, or all that no other line names. One of a variable that
-  /// all devices share.
+  /// Returns the devices whose own copy of a variable a line of memory concerns: the device that it names, or all that no other
+  /// line names. Returns one device for a variable that all devices share.
   [[nodiscard]] std::vector<int> devices_of(const scenario::memory_line& m, bool per_device) const {
     if (!per_device) {
       return {devices_[0]};
@@ -812,7 +813,8 @@ class preparation {
     return result;
   }
 
-  /// Lets conditions and arguments name memory. Of a variable that each device has its own of, the first device's has its plain name.
+  /// Makes memory available to conditions and arguments. For a variable of which each device has its own copy, the first
+  /// device's copy has the plain name.
   void name(named_memory m, bool per_device, int device) {
     const std::string plain = m.name;
     m.per_device = per_device;
@@ -863,7 +865,7 @@ class preparation {
     }
   }
 
-  /// A tensor map, as an argument and as memory that a pointer may lead to.
+  /// Adds a tensor map, as an argument and as memory to which a pointer may point.
   void add(const scenario::tensor_line& t) {
     if (find_memory(memory_, t.name) != nullptr) {
       throw model::error(t.line, 1,
@@ -899,7 +901,7 @@ class preparation {
     maps_[t.name] = map;
   }
 
-  /// Lets a variable of the module begin as its line in the scenario says.
+  /// Initializes a variable of the module according to its line in the scenario.
   void begin_variable(const scenario::memory_line& m, const ptx_variable& v, std::uint64_t bytes,
                       const std::vector<std::uint8_t>& initial, std::uint64_t address) {
     if (v.bytes != bytes) {
@@ -929,7 +931,7 @@ class preparation {
                          [&](const memory_object& o) { return o.address == address; });
   }
 
-  /// The values of memory that are addresses of other memory.
+  /// Fills in values of memory that are addresses of other memory.
   void put_addresses() {
     for (const scenario::memory_line& m : scenario_.memory) {
       const ptx_variable* const v = variable_of(m.memory.name);
@@ -953,7 +955,7 @@ class preparation {
     }
   }
 
-  /// Variables of the module may be named where no line of memory is about them.
+  /// Makes variables of the module available that have no line of memory.
   void name_variables() {
     for (const ptx_variable& v : module_.variables) {
       if (v.space != state_space::global || layouts_[0].globals.count(v.name) == 0 || v.bytes == 0) {
@@ -969,7 +971,7 @@ class preparation {
     }
   }
 
-  /// The name of a kernel without its namespaces and the arguments of its template.
+  /// Returns the name of a kernel without its namespaces and template arguments.
   [[nodiscard]] static std::string short_name(const std::string& plain) {
     const std::string name = plain.substr(0, plain.find('<'));
     const std::size_t last = name.rfind("::");
@@ -1029,7 +1031,7 @@ class preparation {
     return code;
   }
 
-  /// The launches that a launch comes after: by name, and in its stream.
+  /// Returns the launches that precede a launch: by name, and in its stream.
   void add_order(const scenario::launch_line& l, launch_request& request) {
     for (const std::string& before : l.after) {
       const auto it = named_.find(before);
@@ -1047,7 +1049,7 @@ class preparation {
     }
   }
 
-  /// A host thread has its own name.
+  /// Checks that a host thread has its own name.
   void check_names(const scenario::launch_line& l) {
     for (const std::string& name : {l.kernel, l.stream}) {
       if (hosts_.count(name) != 0 || (l.request.host && named_.count(name) != 0)) {
@@ -1114,8 +1116,8 @@ class preparation {
   const scenario& scenario_;
   ptx_module module_;
   std::vector<planned_launch>* planned_ = nullptr;  ///< launches without their threads; null: with them
-  std::vector<int> devices_{};                      ///< that have launches, or the first of all
-  std::vector<module_layout> layouts_{};            ///< of each of `devices_`, or one if they share all variables
+  std::vector<int> devices_{};                      ///< the devices that have launches, or the first device
+  std::vector<module_layout> layouts_{};            ///< for each of `devices_`, or a single one if they share all variables
   prepared_scenario result_{};
   std::vector<named_memory> memory_{};
   tensor_maps maps_{};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Scenario files: which kernels and host threads run, on which memory, and what must hold at the end.
+/// Scenario files, which describe which kernels and host threads run, on which memory, and what must hold at the end.
 ///
 /// ```
 /// scenario 1                              # the version of the format; this line may be left out
@@ -36,15 +36,15 @@ namespace membar::check {
 /// The version of the format of scenario files.
 inline constexpr int scenario_format_version = 1;
 
-/// A scenario as it is in its file.
+/// A scenario as written in its file.
 struct scenario {
   struct memory_line {
     named_memory memory;
     std::vector<std::uint64_t> values{};
-    std::string file{};                              ///< with the initial values as bytes; empty: `values` has them
-    std::uint64_t address = 0;                       ///< where it is; 0: after what is there
-    std::map<std::size_t, std::string> addresses{};  ///< of values: the memory, and bytes in it, that they are the address of
-    /// Elements whose values are unknown, from one on.
+    std::string file{};                              ///< the file with the initial values as bytes; empty: `values` has them
+    std::uint64_t address = 0;                       ///< its address; 0: after the preceding memory
+    std::map<std::size_t, std::string> addresses{};  ///< for values that are addresses: the memory and the offset in bytes
+    /// Elements with unknown values, starting at one index.
     struct range {
       std::uint64_t first = 0;
       std::uint64_t count = 0;
@@ -56,63 +56,63 @@ struct scenario {
     int device = -1;  ///< -1: none is named
     int line = 0;
   };
-  /// A launch or, if `request.host`, a host thread, whose name `kernel` is then.
+  /// A launch or, if `request.host` is set, a host thread, whose name is then in `kernel`.
   struct launch_line {
     std::string kernel;
     launch_request request{};              ///< without the kernel and its arguments
-    std::vector<std::string> arguments{};  ///< a number, memory, or several in braces: the words of a struct
+    std::vector<std::string> arguments{};  ///< a number, memory, or several of these in braces: the words of a struct
     std::string stream{};
     std::vector<std::string> after{};
     std::vector<host_statement> host{};
     int line = 0;
   };
-  /// A tensor map of memory, which launches have as an argument.
+  /// A tensor map of memory, which can be an argument of launches.
   struct tensor_line {
     std::string name;
-    std::string of;  ///< the memory, and bytes in it
+    std::string of;  ///< the memory and the offset in bytes
     tensor_map map{};
     int line = 0;
   };
   struct final_line {
     std::string text;
     int line = 0;
-    int column = 1;  ///< where it begins
+    int column = 1;  ///< the column where it begins
   };
 
-  std::string path = "scenario";     ///< of its file, for the places of what host threads do
+  std::string path = "scenario";     ///< the path of its file, for the positions of host-thread statements
   std::string source;                ///< relative to the scenario's folder
-  std::vector<std::string> options;  ///< of the compiler
+  std::vector<std::string> options;  ///< for the compiler
   std::vector<memory_line> memory;
   std::vector<tensor_line> tensors{};
   std::vector<launch_line> launches;
   std::vector<final_line> finals;
-  /// A line `assume` or `accept`, as it was written, and what it says.
+  /// A line `assume` or `accept`: its text and its meaning.
   std::vector<std::string> stated{};
   assumptions assumed{};
-  int atomic_vector = 0;                                ///< bytes of a vector that is accessed at once; 0: none is
-  std::vector<std::pair<std::string, int>> accepted{};  ///< locations whose races are accepted, and the lines
+  int atomic_vector = 0;                                ///< the size in bytes of a vector that is accessed at once; 0: none is
+  std::vector<std::pair<std::string, int>> accepted{};  ///< the locations whose races are accepted, and the lines
 };
 
-/// The text of a file that a scenario names, relative to its folder. Throws where there is none.
+/// Returns the text of a file that a scenario names, relative to its folder. Throws if there is none.
 using file_reader = std::function<std::string(const std::string&)>;
 
-/// Reads a scenario, with the files that it names by `use` and `from`. Throws `model::error` with the line.
+/// Parses a scenario, including the files that it names with `use` and `from`. Throws `model::error` with the line.
 [[nodiscard]] scenario read_scenario(std::string_view text, const file_reader& read_file = {});
 
 /// A scenario that is ready to be explored.
 struct prepared_scenario {
   program checked;
-  std::vector<std::pair<std::string, final_condition>> finals;  ///< each as it was written
+  std::vector<std::pair<std::string, final_condition>> finals;  ///< each as written
   std::vector<std::string> stated{};                            ///< its assumptions, which a verdict repeats
 
-  /// What must hold at the end of every execution.
+  /// Returns the property that must hold at the end of every execution.
   [[nodiscard]] check_property property() const;
 };
 
-/// Puts a scenario and the PTX of its source together. Throws `model::error`.
+/// Combines a scenario and the PTX of its source. Throws `model::error`.
 [[nodiscard]] prepared_scenario prepare(const scenario& s, std::string_view ptx);
 
-/// The same without threads: `launches` become what is launched, in order.
+/// Does the same without threads, and sets `launches` to the launches in order.
 [[nodiscard]] prepared_scenario prepare(const scenario& s, std::string_view ptx, std::vector<planned_launch>& launches);
 
 }  // namespace membar::check

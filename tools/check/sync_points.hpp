@@ -2,16 +2,17 @@
 /// @file
 /// Instructions at which threads of a block or lanes of a warp meet: barriers, shuffles, votes, matches, reductions, elections.
 ///
-/// A sync point is two events of each thread: it arrives, and it goes on once all have arrived that take part and have not left the
-/// kernel. The n-th arrivals of the threads at one barrier belong together. Barriers order memory; the others do not.
+/// A sync point consists of two events of each thread: it arrives, and it continues once all participants that have not exited
+/// the kernel have arrived. The n-th arrivals of the threads at one barrier belong together. Barriers order memory; the others
+/// do not.
 ///
-/// Whoever arrives at a barrier of some warps takes part in it. That the n-th arrivals belong together is right where no more warps come to
-/// it than it is of, and where nobody arrives at its next turn before this one is over. Anything else is reported: which arrivals complete the
-/// barrier would be a matter of time.
+/// Every thread that arrives at a barrier of some warps takes part in it. The n-th arrivals belong together if no more warps
+/// reach the barrier than it expects, and if no thread arrives for the next phase before the current one is complete. Any other
+/// case is reported, because timing would determine which arrivals complete the barrier.
 ///
-/// Which lanes are at an `activemask` together is not said: any of those that reach it may be. A thread that arrives there chooses, if no
-/// lane that arrived before has chosen it: one choice after the other is explored. Where a lane that was chosen does not come, there is no such
-/// execution. Each lane alone is always one.
+/// It is not specified which lanes execute an `activemask` together: any of the lanes that reach it may do so. A thread that
+/// arrives there makes a choice, unless a lane that arrived earlier has chosen it; the choices are explored one after the
+/// other. If a chosen lane does not arrive, that choice gives no execution. Each lane alone is always a valid choice.
 #pragma once
 
 #include <check/graph.hpp>
@@ -36,10 +37,10 @@ namespace membar::check {
 
 using namespace ptx;
 
-/// Whether a barrier of a block says how many threads it is of. Source: PTX ISA, "bar, barrier".
+/// Returns whether a barrier of a block names its number of threads. Source: PTX ISA, "bar, barrier".
 [[nodiscard]] constexpr bool names_threads(const instruction& i) noexcept { return i.sources > (i.destinations > 0 ? 2 : 1); }
 
-/// The threads that meet at each sync point of a graph.
+/// Determines the threads that meet at each sync point of a graph.
 class sync_points {
  public:
   sync_points(std::span<const thread_context> threads, std::span<const machine> machines)
@@ -55,7 +56,8 @@ class sync_points {
 
   [[nodiscard]] const machine& machine_of(int thread) const { return model::at(machines_, thread); }
 
-  /// The number of the sync point at which `thread` is about to arrive. `wrong` becomes a sentence for what is not supported.
+  /// Returns the number of the sync point at which `thread` is about to arrive. `wrong` receives a sentence if it is not
+  /// supported.
   [[nodiscard]] std::uint64_t at(int thread, const thread_state& s, std::string& wrong) const {
     const machine& m = model::at(machines_, thread);
     const instruction& i = m.at(s);
@@ -81,8 +83,8 @@ class sync_points {
     return warp_sync_point | (static_cast<std::uint64_t>(i.code) << 33U) | mask;
   }
 
-  /// Whether the mask of what `thread` is about to execute, if it has one, names its own lane. Source: PTX ISA, "shfl.sync": otherwise the
-  /// behaviour is undefined.
+  /// Returns whether the mask of the next instruction of `thread`, if it has one, contains the thread's own lane. Source: PTX
+  /// ISA, "shfl.sync": otherwise the behaviour is undefined.
   [[nodiscard]] bool names_caller(int thread, const thread_state& s) const {
     const machine& m = model::at(machines_, thread);
     const instruction& i = m.at(s);
@@ -90,8 +92,9 @@ class sync_points {
            (m.operand(s, i.sources - 1) & lane_bit(thread)) != 0;
   }
 
-  /// The sync points at which `thread` may arrive by the `activemask` that it has come to, the first of which is always possible. `now`: that one
-  /// and, if no lane that came before has chosen it, that with all lanes that have come. Empty: too many may come, which `wrong` says.
+  /// Returns the sync points at which `thread` may arrive for the `activemask` that it has reached; the first one is always
+  /// possible. With `now`, these are that one and, if no earlier lane has chosen it, the one with all lanes that have arrived.
+  /// Empty if too many lanes may arrive, in which case `wrong` receives a sentence.
   [[nodiscard]] std::vector<std::uint64_t> at_active_mask(const graph& g, int thread, bool now, std::string& wrong) const {
     constexpr int most_others = 5;
     const thread_run& run = model::at(g.threads, thread);
@@ -115,7 +118,7 @@ class sync_points {
     if (now) {
       sets.push_back(std::accumulate(others.begin(), others.end(), sets.front(), std::bit_or<>()));
     } else if (others.size() > most_others) {
-      wrong = std::to_string(others.size()) + " other lanes of the warp may execute 'activemask' together with it; up to " +
+      wrong = std::to_string(others.size()) + " other lanes of the warp may execute 'activemask' at the same time; up to " +
               std::to_string(most_others) + " are supported: launch fewer threads, or use --random=N";
       return {};
     }
@@ -129,7 +132,8 @@ class sync_points {
     return result;
   }
 
-  /// Whether an arrival is that of a thread which chose lanes that nothing made it choose, among what `counts` says is there.
+  /// Returns whether an arrival belongs to a thread that chose lanes without need, considering only the events for which
+  /// `counts` is true.
   template <class Counts>
   [[nodiscard]] bool has_chosen_lanes(const graph& g, const graph_event& e, const Counts& counts) const {
     if (!e.arrives || instruction_at(e).code != op::active_mask) {
@@ -139,12 +143,13 @@ class sync_points {
     return e.sync_point != (chosen.empty() ? active_lanes(e.pc, lane_bit(e.thread)) : chosen.front());
   }
 
-  /// Whether `thread` waits at an `activemask` for lanes that it chose.
+  /// Returns whether `thread` waits at an `activemask` for lanes that it chose.
   [[nodiscard]] bool waits_for_chosen_lanes(int thread, const thread_state& s) const {
     return s.status == thread_status::at_event && s.part == 1 && model::at(machines_, thread).at(s).code == op::active_mask;
   }
 
-  /// Why what `thread` does next at the barrier of its cluster is undefined; null if it is not. Source: PTX ISA, "barrier.cluster".
+  /// Returns the reason why the next operation of `thread` at its cluster's barrier is undefined, or null if it is defined.
+  /// Source: PTX ISA, "barrier.cluster".
   [[nodiscard]] const char* misuse_of_cluster_barrier(const graph& g, int thread, const instruction& i) const {
     const bool has_arrived = arrivals(g, thread, cluster_sync_point) != waits(g, thread);
     return i.code == op::cluster_arrive && has_arrived  ? "arrives at the cluster's barrier twice without a wait"
@@ -152,7 +157,8 @@ class sync_points {
                                                         : nullptr;
   }
 
-  /// Why it would be a matter of time what the arrival `e`, which is not in the graph yet, completes; empty if it is not.
+  /// Returns the reason why timing would determine which barrier phase the arrival `e`, which is not in the graph yet,
+  /// completes; empty if it does not.
   [[nodiscard]] std::string ambiguity(const graph& g, const graph_event& e) const {
     if (!counts_) {
       return {};
@@ -178,7 +184,8 @@ class sync_points {
     return {};
   }
 
-  /// Whether the arrival `e`, which is not in the graph yet, is the thread's second one at a barrier whose phase before may not be over.
+  /// Returns whether the arrival `e`, which is not in the graph yet, is the thread's second one at a barrier whose previous
+  /// phase may not be complete.
   [[nodiscard]] bool arrives_again(const graph& g, const graph_event& e) const {
     const int turn = counts_ ? arrivals(g, e.thread, e.sync_point) : 0;
     const graph_event* mine = nullptr;
@@ -191,7 +198,7 @@ class sync_points {
     return all.empty() || std::any_of(all.begin(), all.end(), [&](const graph_event* a) { return !precedes(*a, e.base); });
   }
 
-  /// The value that the arriving thread contributes.
+  /// Returns the value that the arriving thread contributes.
   [[nodiscard]] wide_value brought(int thread, const thread_state& s) const {
     const machine& m = model::at(machines_, thread);
     const instruction& i = m.at(s);
@@ -214,15 +221,15 @@ class sync_points {
     }
   }
 
-  /// A wait for others: threads of one block or warp that wait for the same arrivals have equal ones.
+  /// A wait for other threads: threads of one block or warp that wait for the same arrivals have equal ones.
   struct waiting {
     std::uint64_t sync_point = 0;
     int turn = 0;
-    int of = 0;  ///< the block or the warp, by its first thread
+    int of = 0;  ///< the block or the warp, identified by its first thread
     [[nodiscard]] friend bool operator==(const waiting&, const waiting&) noexcept = default;
   };
 
-  /// What `thread`, which has arrived at a sync point, waits for.
+  /// Returns what `thread`, which has arrived at a sync point, waits for.
   [[nodiscard]] waiting waited_for(const graph& g, int thread) const {
     const thread_run& run = model::at(g.threads, thread);
     const bool cluster = model::at(machines_, thread).at(*run.states.back()).code == op::cluster_wait;
@@ -231,14 +238,14 @@ class sync_points {
             among(thread, cluster ? 0 : sync_point).first};
   }
 
-  /// The arrivals that belong to the last of `thread`; empty while one is missing. Threads that have left the kernel are not
-  /// waited for: `left` becomes their last events.
+  /// Returns the arrivals that belong to the last arrival of `thread`; empty while one is missing. Threads that have exited the
+  /// kernel are not waited for: `left` receives their last events.
   [[nodiscard]] std::vector<const graph_event*> group(const graph& g, int thread, std::vector<const graph_event*>& left) const {
     const waiting w = waited_for(g, thread);
     return together(g, thread, w.sync_point, w.turn, left);
   }
 
-  /// The n-th arrivals at a sync point of `thread`, likewise.
+  /// Returns the n-th arrivals at a sync point of `thread`, in the same way.
   [[nodiscard]] std::vector<const graph_event*> together(const graph& g, int thread, std::uint64_t sync_point, int turn,
                                                          std::vector<const graph_event*>& left) const {
     left.clear();
@@ -266,7 +273,7 @@ class sync_points {
     return result;
   }
 
-  /// Whether `other` takes part in a sync point of `thread`.
+  /// Returns whether `other` takes part in a sync point of `thread`.
   [[nodiscard]] bool takes_part(int other, int thread, std::uint64_t sync_point) const noexcept {
     if (model::at(threads_, other).copies_of >= 0) {
       return false;
@@ -281,43 +288,41 @@ class sync_points {
     return same_warp(other, thread) && (sync_point & 0xffffffffU & lane_bit(other)) != 0;
   }
 
-  /// Whether the sync point orders memory.
+  /// Returns whether the sync point orders memory.
   [[nodiscard]] static bool orders(op code) noexcept { return code >= op::block_barrier && code <= op::warp_barrier; }
 
-  /// The sync point of these lanes at the `activemask` `pc`, and whether a sync point is one.
+  /// Returns the sync point of these lanes at the `activemask` `pc`, and whether a sync point is one.
   [[nodiscard]] static std::uint64_t of_lanes(std::int32_t pc, std::uint64_t lanes) noexcept { return active_lanes(pc, lanes); }
   [[nodiscard]] static bool is_of_lanes(std::uint64_t sync_point) noexcept { return sync_point >> pc_shift != 0; }
 
-  /// The number of a barrier of a block.
+  /// Returns the number of a barrier of a block.
   [[nodiscard]] static std::uint64_t number_of(std::uint64_t sync_point) noexcept {
     return truncated(sync_point, some_warps_shift);
   }
 
-  /// The number of warps that take part in a barrier; 0 if all of the block do, or if it is not a block's barrier.
+  /// Returns the number of warps that take part in a barrier; 0 if all warps of the block do, or if it is not a block's
+  /// barrier.
   [[nodiscard]] static int warps_of(std::uint64_t sync_point) noexcept {
     return sync_point < warp_sync_point ? static_cast<int>(sync_point >> some_warps_shift & warps_mask) : 0;
   }
 
-  /// What `thread` is given: its first and second destination. `wrong` becomes a sentence for a value that is undefined.
-  [[nodiscard]] wide_value result(int thread, const thread_state& s, const std::vector<const graph_event*>& arrivals,
-                                  std::string& wrong) const {
+  /// Returns the result for `thread`: its first and second destination.
+  [[nodiscard]] wide_value result(int thread, const thread_state& s, const std::vector<const graph_event*>& arrivals) const {
     const machine& m = model::at(machines_, thread);
     const instruction& i = m.at(s);
     if (i.destinations == 0) {
       return {};
     }
     std::uint64_t ballot = 0;
-    for (const graph_event* a : arrivals) {
-      ballot |= a->value.low != 0 ? lane_bit(a->thread) : 0;
+    std::size_t yes = 0;
+    for (std::size_t k = 0; i.code != op::shuffle && k < arrivals.size(); ++k) {
+      ballot |= arrivals[k]->value.low != 0 ? lane_bit(arrivals[k]->thread) : 0;
+      yes += arrivals[k]->value.low != 0 ? 1U : 0U;
     }
     if (i.code != op::shuffle && std::any_of(arrivals.begin(), arrivals.end(), [](auto* a) { return a->value.unknown; })) {
       return {0, 0, true};
     }
     const auto count = static_cast<std::size_t>(arrivals.size());
-    std::size_t yes = 0;
-    for (const graph_event* a : arrivals) {
-      yes += a->value.low != 0 ? 1U : 0U;
-    }
     switch (i.code) {
       case op::block_barrier:
         return {i.mode == 1 ? yes : i.mode == 2 ? (yes == count ? 1U : 0U) : (yes != 0 ? 1U : 0U), 0};
@@ -347,17 +352,15 @@ class sync_points {
             return {a->value.low, inside ? 1U : 0U, a->value.unknown};
           }
         }
-        // a lane that does not take part: the value is undefined, and harmless only where nothing reads it
-        wrong = "'" + i.text + "' reads from lane " + std::to_string(from) + ", which does not take part" +
-                (model::at(threads_, thread).block_size() % 32 == 0 ? "" : ": launch whole warps");
-        return {};
+        // Source: PTX ISA, "shfl.sync": the result is undefined if the source lane does not take part
+        return {0, inside ? 1U : 0U, true};
       }
       default:
         return {};
     }
   }
 
-  /// Whether what `thread` is given depends on what arrival `a` brings.
+  /// Returns whether the result for `thread` depends on the value of arrival `a`.
   [[nodiscard]] bool uses(int thread, const thread_state& s, const graph_event& a) const {
     const instruction& i = model::at(machines_, thread).at(s);
     return i.destinations > 0 && i.code != op::elect && i.code != op::active_mask &&
@@ -365,7 +368,8 @@ class sync_points {
                                                                << static_cast<unsigned>(lane_read(thread, s).first));
   }
 
-  /// How often a thread has arrived at a sync point by its first `events` events; `found` becomes arrival number `turn`.
+  /// Returns how often a thread has arrived at a sync point in its first `events` events; `found` receives arrival number
+  /// `turn`.
   [[nodiscard]] static int arrivals(const graph& g, int thread, std::uint64_t sync_point, const graph_event** found = nullptr,
                                     int turn = -1, int events = std::numeric_limits<int>::max()) {
     const auto& all = model::at(g.threads, thread).events;
@@ -386,7 +390,7 @@ class sync_points {
     return count;
   }
 
-  /// Whether some barrier of a block says how many threads it is of.
+  /// Returns whether some barrier of a block names its number of threads.
   [[nodiscard]] bool counts() const noexcept { return counts_; }
 
   [[nodiscard]] bool same_warp(int x, int y) const noexcept {
@@ -410,7 +414,7 @@ class sync_points {
     of.try_emplace(key, numbers{thread, thread}).first->second.last = thread;
   }
 
-  /// The threads among which those are that take part in a sync point of `thread`.
+  /// Returns a range of threads that contains the participants of a sync point of `thread`.
   [[nodiscard]] numbers among(int thread, std::uint64_t sync_point) const {
     const thread_context& c = model::at(threads_, thread);
     if (sync_point == cluster_sync_point || c.copies_of >= 0) {
@@ -419,8 +423,8 @@ class sync_points {
     return (sync_point & warp_sync_point) == 0 ? blocks_.at(static_cast<std::uint64_t>(c.block_number)) : warps_.at(warp_of(c));
   }
 
-  /// The lane from which `thread` reads by a shuffle, and whether it is one that the shuffle may read from; otherwise it is its own.
-  /// Source: PTX ISA, "shfl.sync".
+  /// Returns the lane from which `thread` reads in a shuffle, and whether the shuffle may read from it; otherwise it is the
+  /// thread's own lane. Source: PTX ISA, "shfl.sync".
   [[nodiscard]] std::pair<int, bool> lane_read(int thread, const thread_state& s) const {
     const machine& m = model::at(machines_, thread);
     const int lane = std::countr_zero(lane_bit(thread));
@@ -434,13 +438,14 @@ class sync_points {
     return {inside ? from : lane, inside};
   }
 
-  /// The sync point of these lanes at the `activemask` `pc`.
+  /// Returns the sync point of these lanes at the `activemask` `pc`.
   [[nodiscard]] static std::uint64_t active_lanes(std::int32_t pc, std::uint64_t lanes) noexcept {
     return warp_sync_point | static_cast<std::uint64_t>(pc + 1) << pc_shift | lanes;
   }
 
-  /// Of the lanes that have arrived at an `activemask` and are not gone on from it: the sync points for which they chose `thread`, if that comes there
-  /// as its event `number`. Of what others did, what `counts` names is there.
+  /// Returns, for the lanes that have arrived at an `activemask` and have not continued, the sync points for which they chose
+  /// `thread`, if it arrives there as its event `number`. Of other threads' events, only those for which `counts` is true are
+  /// considered.
   template <class Counts>
   [[nodiscard]] std::vector<std::uint64_t> chosen_at_active_mask(const graph& g, int thread, std::int32_t pc, int number,
                                                                  const Counts& counts) const {
@@ -460,7 +465,7 @@ class sync_points {
     return result;
   }
 
-  /// Whether some way through the kernel leads from instruction `from` to `to`, whatever its branches do.
+  /// Returns whether some path through the kernel leads from instruction `from` to `to`, whatever its branches do.
   [[nodiscard]] static bool leads_to(const machine& m, std::int32_t from, std::int32_t to) {
     const auto& code = m.kernel().code;
     std::vector<bool> reached(code.size(), false);
@@ -481,7 +486,8 @@ class sync_points {
     return false;
   }
 
-  /// The lanes whose value is that of lane `mine`; for `all`, every lane or none, and whether it is every one.
+  /// Returns the lanes whose value equals that of lane `mine`; for `all`, returns every lane or none, and whether it is every
+  /// lane.
   [[nodiscard]] wide_value matched(bool all, std::uint64_t mine, const std::vector<const graph_event*>& arrivals) const {
     std::uint64_t value = 0;
     for (const graph_event* a : arrivals) {
@@ -496,7 +502,7 @@ class sync_points {
     return all ? wide_value{same == lanes ? lanes : 0, same == lanes ? 1U : 0U} : wide_value{same, 0};
   }
 
-  /// What `redux` makes of the values. Source: PTX ISA, "redux.sync".
+  /// Returns the result of `redux` for the values. Source: PTX ISA, "redux.sync".
   [[nodiscard]] static std::uint64_t reduced(const instruction& i, const std::vector<const graph_event*>& arrivals) {
     const auto less = [&](std::uint64_t a, std::uint64_t b) {
       return i.type == ptx_type::s32 ? static_cast<std::int32_t>(a) < static_cast<std::int32_t>(b) : a < b;
@@ -532,7 +538,7 @@ class sync_points {
     return model::at(model::at(threads_, e.thread).kernel->code, e.pc);
   }
 
-  /// Whether a thread of the warp of `thread` has arrived at a sync point for the n-th time.
+  /// Returns whether a thread of the warp of `thread` has arrived at a sync point for the n-th time.
   [[nodiscard]] bool has_come(const graph& g, int thread, std::uint64_t sync_point, int turn) const {
     for (int t = 0; t < model::count_of(threads_); ++t) {
       if (model::at(threads_, t).copies_of < 0 && same_warp(t, thread) && arrivals(g, t, sync_point) >= turn) {
@@ -542,7 +548,8 @@ class sync_points {
     return false;
   }
 
-  /// How many warps of the block of `thread` have reached a sync point for the n-th time; with that of `thread` itself, if it comes now.
+  /// Returns how many warps of the block of `thread` have reached a sync point for the n-th time, including that of `thread` if
+  /// it arrives now.
   [[nodiscard]] int warps_at(const graph& g, int thread, std::uint64_t sync_point, int turn, bool comes) const {
     int count = 0;
     const numbers of = among(thread, 0);
@@ -555,14 +562,14 @@ class sync_points {
     return count;
   }
 
-  // A barrier of a block: its number, and above it of how many warps it is, if not of all.
+  // For a barrier of a block: its number, and in the bits above it the number of its warps, if not all take part.
   static constexpr unsigned some_warps_shift = 8;
   static constexpr std::uint64_t warps_mask = 0xff;
   static constexpr std::uint64_t warp_sync_point = std::uint64_t{1} << 40U;
   static constexpr std::uint64_t cluster_sync_point = std::uint64_t{1} << 41U;
-  static constexpr unsigned pc_shift = 42;  ///< of an `activemask`: its instruction, from 1
+  static constexpr unsigned pc_shift = 42;  ///< for an `activemask`: its instruction, counted from 1
 
-  /// How often a thread has waited at the barrier of its cluster.
+  /// Returns how often a thread has waited at its cluster's barrier.
   [[nodiscard]] static int waits(const graph& g, int thread) {
     int count = 0;
     for (const graph_event* e : model::at(g.threads, thread).events) {
@@ -579,7 +586,7 @@ class sync_points {
   std::span<const machine> machines_;
   ranges blocks_{};
   ranges warps_{};
-  /// Whether some barrier of a block says how many threads it is of.
+  /// Returns whether some barrier of a block names its number of threads.
   bool counts_ = std::any_of(threads_.begin(), threads_.end(), [](const thread_context& c) {
     return std::any_of(c.kernel->code.begin(), c.kernel->code.end(), [](const instruction& i) {
       return i.code == op::block_arrive || (i.code == op::block_barrier && names_threads(i));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The next event of a thread that accesses no memory itself: fences, barriers, what starts asynchronous copies and waits for them.
+/// Creates the next event of a thread if it does not access memory: fences, barriers, and the start of and wait for
+/// asynchronous copies.
 #pragma once
 
 #include <check/async_copies.hpp>
@@ -27,13 +28,13 @@
 
 namespace membar::check::detail {
 
-/// Makes the events of one exploration that are not accesses, and says what they order.
+/// Creates the events of one exploration that are not accesses, and determines what they order.
 class synchronization_events {
  public:
   synchronization_events(exploration_state& state, event_builder& build) : state_(state), build_(build) {}
 
-  /// The thread that starts more operations than there is to perform them, which ended the exploration, and how many start one together; -1 if
-  /// there is none.
+  /// Returns the thread that starts more operations than can be performed, which ended the exploration, and how many threads
+  /// start one together; -1 if there is none.
   [[nodiscard]] std::pair<int, int> lacking() const noexcept { return lacking_; }
 
   [[nodiscard]] const graph_event& next_fence(const graph& g, int t) {
@@ -54,8 +55,8 @@ class synchronization_events {
     return e;
   }
 
-  /// An arrival at a barrier or another sync point, or going on from it with what it gives, `seen`. Null if that is reported. `chosen`: the
-  /// sync point, if it is not known from the instruction.
+  /// Creates an arrival at a barrier or another sync point, or the continuation after it with the result `seen`. Returns null
+  /// if an error is reported. `chosen` is the sync point, if the instruction does not determine it.
   [[nodiscard]] const graph_event* next_at_sync_point(const graph& g, int t, wide_value& seen, std::uint64_t chosen) {
     const thread_state& s = state_of(g, t);
     graph_event& e = build_.make_event(g, t, event_kind::barrier);
@@ -118,7 +119,7 @@ class synchronization_events {
           }
         }
       }
-      seen = state_.points.result(t, s, arrivals, wrong);
+      seen = state_.points.result(t, s, arrivals);
     }
     if (!wrong.empty()) {
       state_.report_of(g, t, check_status::gave_up, "thread " + std::to_string(t) + ": " + wrong);
@@ -127,8 +128,8 @@ class synchronization_events {
     return &e;
   }
 
-  /// A proxy fence, the start of an asynchronous copy, the end of a group of them, a wait for groups or for the kernels before. Null if
-  /// something is wrong with it, which is reported.
+  /// Creates a proxy fence, the start of an asynchronous copy, the end of a group of copies, or a wait for groups or for
+  /// preceding kernels. Returns null if an error is reported.
   [[nodiscard]] const graph_event* next_asynchronous(const graph& g, int t) {
     const thread_state& s = state_of(g, t);
     const instruction& i = model::at(state_.machines, t).at(s);
@@ -166,7 +167,7 @@ class synchronization_events {
     return &e;
   }
 
-  /// What `e`, the write of a read-modify-write of an mbarrier, does to it. False if that is undefined, which is reported.
+  /// Applies `e`, the write of a read-modify-write of an mbarrier. Returns false if its effect is undefined, which is reported.
   [[nodiscard]] bool changes_mbarrier(const graph& g, graph_event& e, const thread_state& s) {
     const mbarrier_outcome outcome = model::at(state_.machines, e.thread).updated_mbarrier_at(s);
     e.completes = outcome.completes;
@@ -186,8 +187,8 @@ class synchronization_events {
     return true;
   }
 
-  /// Whether `e`, a write that has its place in coherence, is not an initialization of an mbarrier or a defined one. Source: PTX ISA,
-  /// "mbarrier.init": the count is at least 1, and no valid mbarrier is there.
+  /// Returns whether `e`, a write that has its position in coherence, either does not initialize an mbarrier or is a valid
+  /// initialization. Source: PTX ISA, "mbarrier.init": the count is at least 1, and there is no valid mbarrier yet.
   [[nodiscard]] bool may_begin_mbarrier(const graph& g, const graph_event& e) {
     if (e.mbarrier != mbarrier_op::init) {
       return true;
@@ -207,8 +208,8 @@ class synchronization_events {
     return true;
   }
 
-  /// Whether a thread has arrived, in an execution that is whole, at an aligned barrier of named threads that another one of its warp has passed
-  /// by, which is reported. Source: PTX ISA, "bar, barrier": all threads of the warp execute it.
+  /// Returns whether, in a complete execution, a thread has arrived at an aligned barrier of named threads that another thread
+  /// of its warp has bypassed, which is reported. Source: PTX ISA, "bar, barrier": all threads of the warp must execute it.
   [[nodiscard]] bool has_parted_warp(const graph& g) {
     for (int t = 0; t < state_.count() && state_.points.counts(); ++t) {
       for (const graph_event* a : model::at(g.threads, t).events) {
@@ -229,8 +230,8 @@ class synchronization_events {
     return false;
   }
 
-  /// Whether a block has left the kernel, in an execution that is whole, with tensor memory that it allocated and did not free, which is reported.
-  /// Source: PTX ISA, "tcgen05.alloc".
+  /// Returns whether, in a complete execution, a block has exited the kernel with tensor memory that it allocated and did not
+  /// free, which is reported. Source: PTX ISA, "tcgen05.alloc".
   [[nodiscard]] bool keeps_tensor_memory(const graph& g) {
     std::map<int, int> columns;
     for (int t = 0; t < state_.count(); ++t) {
@@ -246,7 +247,8 @@ class synchronization_events {
     return state_.stopped();
   }
 
-  /// The last events of the operations that thread `t`, which is at a wait for groups, waits for. False if one is not there yet.
+  /// Returns the last events of the operations that thread `t`, which is at a wait for groups, waits for. Returns false if one
+  /// does not exist yet.
   [[nodiscard]] bool awaited(const graph& g, int t, std::vector<const graph_event*>& last) const {
     last.clear();
     const machine& m = model::at(state_.machines, t);
@@ -257,7 +259,7 @@ class synchronization_events {
       return starts_of(g, t, last);
     }
     std::vector<int> committed;
-    std::vector<int> ends;  // of the groups, in `committed`
+    std::vector<int> ends;  // of the groups, as indices in `committed`
     std::vector<int> open;
     for (const graph_event* e : model::at(g.threads, of).events) {
       const instruction& i = instruction_of(state_.checked, *e);
@@ -294,12 +296,13 @@ class synchronization_events {
     return i.code == op::block_barrier || i.code == op::block_arrive;
   }
 
-  /// Whether those who meet at such an instruction are ordered.
+  /// Returns whether threads that meet at such an instruction are ordered.
   [[nodiscard]] bool orders(op code) const noexcept {
     return sync_points::orders(code) || state_.checked.assumed.shuffle_orders;
   }
 
-  /// Lets `e`, a proxy fence that acquires, synchronize with the fences of its kind that release what its thread has observed, relaxed too.
+  /// Makes `e`, a proxy fence that acquires, synchronize with the fences of its kind that release what its thread has observed,
+  /// even with relaxed reads.
   void acquire_one_way(const graph& g, graph_event& e) {
     for (const graph_event* r : model::at(g.threads, e.thread).events) {
       const bool reads = r->kind == event_kind::read && r->strong;
@@ -316,7 +319,8 @@ class synchronization_events {
     }
   }
 
-  /// Lets `e` continue after the arrivals. What they come after together is the same for all threads that continue from there, and is found once.
+  /// Makes `e` continue after the arrivals. Their combined predecessors are the same for all threads that continue from there,
+  /// and are computed once.
   void meet_all(graph_event& e, const std::vector<const graph_event*>& arrivals, op code, bool cluster) {
     if (cluster || state_.copies || e.begun != e.base) {
       for (const graph_event* a : arrivals) {
@@ -351,7 +355,7 @@ class synchronization_events {
     }
   }
 
-  /// Lets `e` continue after arrival `a` at the same barrier.
+  /// Makes `e` continue after arrival `a` at the same barrier.
   void meet(graph_event& e, const graph_event& a, op code, bool cluster) {
     state_.rules.follow(e, a);
     if (cluster) {
@@ -409,7 +413,8 @@ class synchronization_events {
     return true;
   }
 
-  /// What performs the operation that thread `t` starts next with others; -1 if there are too few.
+  /// Returns the thread that performs the operation that thread `t` starts next together with others, or -1 if there are too
+  /// few.
   [[nodiscard]] int free_copy(const graph& g, int t, int starters) const {
     int started = 0;
     for (const graph_event* e : model::at(g.threads, t).events) {
@@ -425,7 +430,7 @@ class synchronization_events {
     return -1;
   }
 
-  /// Where all threads start the operation that `c` performs. False if some have not.
+  /// Returns the events at which all threads start the operation that `c` performs. Returns false if some have not started it.
   [[nodiscard]] bool starts_of(const graph& g, int c, std::vector<const graph_event*>& starts) const {
     const thread_context& of = model::at(state_.checked.threads, c);
     for (int t = of.copies_of; t < of.copies_of + of.starters; ++t) {
@@ -439,8 +444,8 @@ class synchronization_events {
     return true;
   }
 
-  /// Lets `e`, the first event of an operation that several threads start, come after what all of them come after. False if they start it
-  /// differently, which is reported.
+  /// Orders `e`, the first event of an operation that several threads start, after the predecessors of all of their starts.
+  /// Returns false if they start it differently, which is reported.
   [[nodiscard]] bool starts_together(const graph& g, graph_event& e) {
     std::vector<const graph_event*> starts;
     static_cast<void>(starts_of(g, e.thread, starts));
@@ -469,7 +474,7 @@ class synchronization_events {
     return true;
   }
 
-  /// The last event of an operation, or of the reading of its source; null if that is not there yet.
+  /// Returns the last event of an operation, or of the reading of its source; null if it does not exist yet.
   [[nodiscard]] const graph_event* ended_part(const thread_run& run, int c, bool reads_only) const {
     if (run.states.back()->status == thread_status::ended && !reads_only) {
       return run.events.empty() ? nullptr : run.events.back();
@@ -483,7 +488,8 @@ class synchronization_events {
     return !reads_only || n == 0 || reads_on ? nullptr : model::at(run.events, n - 1);
   }
 
-  /// Why it is undefined that `e`, which continues from a barrier, and arrival `a` meet at it; empty if it is not.
+  /// Returns the reason why it is undefined that `e`, which continues from a barrier, and arrival `a` meet there; empty if it
+  /// is defined.
   [[nodiscard]] std::string misuse_of_barrier(const graph_event& e, const graph_event& a) const {
     const auto& x = model::at(state_.checked.threads, e.thread).where;
     const auto& y = model::at(state_.checked.threads, a.thread).where;
@@ -493,7 +499,8 @@ class synchronization_events {
                                           instruction_of(state_.checked, a), x.warp == y.warp);
   }
 
-  /// Whether thread `t`, which has left the kernel, continued where the barrier that `e` continues from is in a conditional that it did not take.
+  /// Returns whether thread `t`, which has exited the kernel, continued although the barrier from which `e` continues is in a
+  /// conditional that `t` did not take.
   [[nodiscard]] bool passed_by(const graph& g, int t, const graph_event& e) {
     const instruction& barrier = instruction_of(state_.checked, e);
     const kernel_code* const kernel = model::at(state_.checked.threads, t).kernel;
@@ -526,8 +533,9 @@ class synchronization_events {
     return passed;
   }
 
-  /// Whether arrival `e`, the write of a read-modify-write, belongs to a phase that follows one for whose end nobody has waited before. Source:
-  /// PTX ISA, "Phase of the mbarrier object": a wait for each phase returns true before an arrival at the next one.
+  /// Returns whether arrival `e`, the write of a read-modify-write, belongs to a phase whose preceding phase no thread has
+  /// waited for. Source: PTX ISA, "Phase of the mbarrier object": a wait for each phase must return true before an arrival at
+  /// the next one.
   [[nodiscard]] bool begins_phase_that_nobody_waited_for(const graph& g, const graph_event& e) const {
     const graph_event* completed = e.partner->source;
     while (completed != nullptr && !completed->completes) {
@@ -547,7 +555,7 @@ class synchronization_events {
   std::map<const kernel_code*, control_flow> flows_{};
   memory_bytes bytes_{state_};
   std::pair<int, int> lacking_{-1, 1};
-  /// What the arrivals at the last barrier come after: base, prefix and past of all of them.
+  /// The predecessors of the arrivals at the last barrier: the joined base, prefix and past of all of them.
   struct {
     op code = op::nothing;
     std::vector<std::uint64_t> arrivals{};  ///< their serial numbers

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a thread is given at its launch, and what its special registers show.
+/// The launch data of a thread, and the values of its special registers.
 #pragma once
 
 #include <membar/model/program.hpp>
@@ -17,18 +17,20 @@ namespace membar::check {
 
 using namespace ptx;
 
-/// What liveness.hpp finds of a thread's registers, per instruction. A set of registers is a set of their words.
+/// The results of liveness.hpp for a thread's registers, per instruction. A set of registers is a set of their words.
 struct register_use {
   using set = std::vector<std::uint64_t>;
 
-  std::vector<set> live{};        ///< where a loop begins again and at events: what can still matter to an event; else empty
-  std::vector<set> deciding{};    ///< there, what also decides a branch; no sets: every loop has an event
+  /// at loop heads and at events: the registers that can still matter for an event; elsewhere empty
+  std::vector<set> live{};
+  /// at the same positions, the registers that also decide a branch; no sets: every loop has an event
+  std::vector<set> deciding{};
   std::vector<bool> discarded{};  ///< a weak load whose value this thread never uses
-  std::vector<bool> unused{};     ///< a read-modify-write without a result, or with one that can matter to nothing
-  bool asks_pending = false;      ///< some instruction asks how many arrivals at an mbarrier are pending
+  std::vector<bool> unused{};     ///< a read-modify-write without a result, or with one that is never needed
+  bool asks_pending = false;      ///< whether some instruction queries how many arrivals at an mbarrier are pending
 };
 
-/// What a thread is given at its launch, and where it runs.
+/// The launch data of a thread, and the place where it runs.
 struct thread_context {
   const kernel_code* kernel = nullptr;
   std::array<std::uint32_t, 3> thread{};
@@ -37,18 +39,19 @@ struct thread_context {
   std::array<std::uint32_t, 3> blocks{1, 1, 1};
   int number_in_program = 0;
   int launch = 0;
-  int block_number = 0;            ///< among all blocks of the program
-  std::uint32_t cluster_rank = 0;  ///< of the block in its cluster
+  int block_number = 0;            ///< its number among all blocks of the program
+  std::uint32_t cluster_rank = 0;  ///< the rank of the block in its cluster
   std::uint32_t cluster_blocks = 1;
   bool explicit_cluster = false;
-  bool pairs = false;  ///< its kernel has instructions of pairs of blocks: their proxies are those of one block
-  int copies_of = -1;  ///< not a thread, but what performs an asynchronous operation of that one
-  int starters = 1;    ///< of such: how many threads start it together, of which `copies_of` is the first
+  bool pairs = false;  ///< whether its kernel has instructions for pairs of blocks: their proxies are those of one block
+  int copies_of = -1;  ///< not a thread, but the performer of an asynchronous operation of that thread
+  /// for such a performer: the number of threads that start it together, the first of which is `copies_of`
+  int starters = 1;
   model::place where{};
   std::uint32_t dynamic_shared = 0;
-  std::uint64_t workspace = 0;  ///< where cooperative groups keep the barrier of the grid
+  std::uint64_t workspace = 0;  ///< the address at which cooperative groups store the barrier of the grid
   std::vector<std::uint8_t> parameters{};
-  std::uint64_t parameters_at = 0;  ///< where generic addresses have them; 0: the kernel takes no such address
+  std::uint64_t parameters_at = 0;  ///< their generic address; 0: the kernel does not take it
   std::shared_ptr<const register_use> registers{};
 
   [[nodiscard]] std::uint64_t shared_base() const noexcept {
@@ -57,15 +60,16 @@ struct thread_context {
   [[nodiscard]] std::uint64_t local_base() const noexcept {
     return local_window + (static_cast<std::uint64_t>(number_in_program) << 32U);
   }
-  /// Where the tensor memory of a block begins, of which instructions name a lane in the upper 16 bits of an address, and a column in the others.
+  /// The beginning of a block's tensor memory. Instructions name a lane in the upper 16 bits of an address and a column in the
+  /// lower bits.
   [[nodiscard]] static std::uint64_t tensor_base(int block) noexcept {
     return tensor_window + (static_cast<std::uint64_t>(block) << 32U);
   }
-  /// Whether a block is this thread's, or the other one of its pair, if its kernel has instructions of pairs.
+  /// Returns whether a block is this thread's own or, if its kernel has instructions for pairs, the other one of its pair.
   [[nodiscard]] bool is_of_pair(int other) const noexcept {
     return other == block_number || (pairs && other == block_number + (cluster_rank % 2 == 0 ? 1 : -1));
   }
-  /// The block in whose shared memory a generic address is.
+  /// Returns the block whose shared memory contains a generic address.
   [[nodiscard]] static int block_of(std::uint64_t address) noexcept {
     return static_cast<int>((address - shared_window) >> 32U);
   }
@@ -73,7 +77,8 @@ struct thread_context {
     const int rank = block_of(address) - (block_number - static_cast<int>(cluster_rank));
     return rank >= 0 && rank < static_cast<int>(cluster_blocks);
   }
-  /// The generic address of an address in shared memory: of its own block, or of another one of its cluster, as `mapa` gives.
+  /// Returns the generic address of an address in shared memory: in its own block, or in another block of its cluster, as
+  /// returned by `mapa`.
   [[nodiscard]] std::uint64_t from_shared(std::uint64_t address) const noexcept {
     const std::uint64_t rank = truncated(address, 32) >> block_shift;
     const std::uint64_t number = static_cast<std::uint64_t>(block_number) - cluster_rank + rank - 1;
@@ -81,7 +86,7 @@ struct thread_context {
            : rank <= cluster_blocks ? shared_window + (number << 32U) + truncated(address, block_shift)
                                     : shared_window - 1;  // in no object
   }
-  /// The address in shared memory of a generic one.
+  /// Returns the address in shared memory of a generic address.
   [[nodiscard]] std::uint64_t to_shared(std::uint64_t address) const noexcept {
     const std::uint64_t number = (address - shared_window) >> 32U;
     const std::uint64_t rank = number - (static_cast<std::uint64_t>(block_number) - cluster_rank);
@@ -89,7 +94,7 @@ struct thread_context {
                ? address - shared_base()
                : in_block(static_cast<std::uint32_t>(rank), address);
   }
-  /// `mapa`: the same place in the shared memory of another block of the cluster.
+  /// `mapa`: the same location in the shared memory of another block of the cluster.
   [[nodiscard]] static std::uint64_t in_block(std::uint32_t rank, std::uint64_t address) noexcept {
     return (std::uint64_t{rank} + 1) << block_shift | truncated(address, block_shift);
   }
@@ -104,10 +109,10 @@ struct thread_context {
   [[nodiscard]] std::uint32_t block_size() const noexcept { return threads[0] * threads[1] * threads[2]; }
 };
 
-/// What every clock shows: time stands still, so that no wait runs out of its budget.
+/// The value of every clock: time does not advance, so no wait runs out of its budget.
 inline constexpr std::uint64_t frozen_time = 1;
 
-/// The value of a special register.
+/// Returns the value of a special register.
 [[nodiscard]] inline std::uint64_t special_value(special which, const thread_context& c) noexcept {
   const std::uint32_t lane = c.number_in_block() % 32;
   const std::uint64_t bit = std::uint64_t{1} << lane;

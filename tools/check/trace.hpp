@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// An execution that breaks a rule, in words.
+/// Describes in words an execution that breaks a rule.
 #pragma once
 
 #include <check/graph.hpp>
@@ -15,33 +15,38 @@ namespace membar::check {
 
 using namespace ptx;
 
-/// An address as the object it is in: "state+8", "tile+4 of block 0"; else how far it is from the nearest one.
+/// Returns the object that contains an address: "state+8", "tile+4 of block 0"; otherwise the distance to the nearest object.
 [[nodiscard]] std::string place_text(const program& p, std::uint64_t address);
 
-/// A thread as "thread 2 (worker, block 1, thread 0)", with its device and its memory synchronization domain where the program has several.
+/// Describes a thread as "thread 2 (worker, block 1, thread 0)", with its device and its memory synchronization domain if the
+/// program has several.
 [[nodiscard]] std::string thread_text(const program& p, int thread);
 
-/// The instruction of an event.
+/// Returns the instruction of an event.
 [[nodiscard]] inline const instruction& instruction_of(const program& p, const graph_event& e) {
   return model::at(model::at(p.threads, e.thread).kernel->code, e.pc);
 }
 
-/// "a.cu:3", or "PTX line 3": where an instruction of the kernel that `thread` executes is. Of code that was inlined: where it is called.
+/// Returns "a.cu:3" or "PTX line 3": the position of an instruction of the kernel that `thread` executes. For inlined code, it
+/// is the position of the call.
 [[nodiscard]] std::string place_of(const program& p, int thread, const instruction& i);
 
-/// "lines a.cu:3 and a.cu:7", or "PTX lines 3 and 7": where two instructions of the kernel that `thread` executes are.
+/// Returns "lines a.cu:3 and a.cu:7", or "PTX lines 3 and 7": the positions of two instructions of the kernel that `thread`
+/// executes.
 [[nodiscard]] std::string places_text(const program& p, int thread, const instruction& x, const instruction& y);
 
-/// That memory which one of two events reads by a non-coherent load is written by the other one while the kernel of the load runs.
+/// States that one of two events writes the memory that the other one reads with a non-coherent load, while the kernel of the
+/// load runs.
 [[nodiscard]] std::string read_only_text(const program& p, const graph_event& x, const graph_event& y);
 
-/// Why two accesses race.
+/// Explains why two accesses race.
 [[nodiscard]] std::string race_text(const program& p, const graph& g, const graph_event& x, const graph_event& y);
 
-/// Why a scope of a thread does not include another thread: "block scope, but the threads are in different blocks"; empty if it does.
+/// Explains why a thread's scope does not include another thread: "block scope, but the threads are in different blocks"; empty
+/// if it does include it.
 [[nodiscard]] std::string scope_gap(const program& p, int thread, thread_scope scope, int other);
 
-/// What was found in an execution.
+/// Describes a finding in an execution.
 [[nodiscard]] finding finding_of(const program& p, const graph& g, check_status status, std::string message,
                                  const std::vector<const graph_event*>& blamed);
 

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Threads that wait together: a block that polls through a barrier with a vote, a warp that polls through votes or shuffles, or either
-/// with a flag that it hands on in shared memory.
+/// Threads that wait together: a block that polls through a barrier with a vote, a warp that polls through votes or shuffles,
+/// or either of these with a flag that it passes on in shared memory.
 ///
-/// A thread has come back if it is where a loop begins, in the state in which it was there before, and between the two it only read, met others and
-/// wrote to shared memory. Threads wait together if all have come back who met each other in these rounds, the rounds have the same sync points, and
-/// the shared memory that they wrote has its earlier values again; no other thread of the block is left that could read it. The execution
-/// without these rounds is explored as well: it has the same values, and orders fewer events.
+/// A thread has returned if it is at the head of a loop in the same state as before, and in between it only read, met other
+/// threads and wrote to shared memory. Threads wait together if all threads that met in these iterations have returned, the
+/// iterations have the same sync points, and the shared memory that they wrote has its earlier values again; no other thread of
+/// the block may be left that could read it. The execution without these iterations is explored as well: it has the same values
+/// and orders fewer events.
 ///
-/// A round by a vote or a barrier that reduces fails as soon as one thread brings what decides it, if all who take part come back then, whatever
-/// they read.
+/// An iteration with a vote or a reducing barrier fails as soon as one thread contributes the deciding value, if all
+/// participants then return, whatever they read.
 #pragma once
 
 #include <check/exploration_state.hpp>
@@ -31,18 +32,18 @@ class waiting_together {
  public:
   explicit waiting_together(exploration_state& state) : state_(state) {}
 
-  /// Whether thread `t` has come back.
+  /// Returns whether thread `t` has returned.
   [[nodiscard]] static bool has_come_back(const graph& g, int t) {
     const thread_state& s = state_of(g, t);
     return s.comes_back && s.status == thread_status::at_event && s.part == 0;
   }
 
-  /// Whether an event belongs to the last round of a thread that has come back.
+  /// Returns whether an event belongs to the last iteration of a thread that has returned.
   [[nodiscard]] static bool is_of_round(const graph& g, const graph_event& e) {
     return has_come_back(g, e.thread) && e.number >= state_of(g, e.thread).waits_from;
   }
 
-  /// The threads with which thread `t` waits together, itself included; empty if it does not wait.
+  /// Returns the threads with which thread `t` waits together, including `t`; empty if it does not wait.
   [[nodiscard]] const std::vector<int>& of(const graph& g, int t) {
     members_.clear();
     written_.clear();
@@ -62,8 +63,8 @@ class waiting_together {
     return members_;
   }
 
-  /// Whether thread `t` contributes a value that decides a vote or a barrier, after which all participants return to the head of the loop,
-  /// whatever they read before.
+  /// Returns whether thread `t` contributes a value that decides a vote or a barrier, after which all participants return to
+  /// the head of the loop, whatever they have read before.
   [[nodiscard]] bool is_decided_to_come_back(const graph& g, int t) const {
     const stack_arena::mark mark = state_.arena.here();
     const thread_state* const s = arriving(state_of(g, t), t);
@@ -82,10 +83,10 @@ class waiting_together {
   }
 
  private:
-  static constexpr int longest_round = 16;  // events that are looked ahead
+  static constexpr int longest_round = 16;  // the number of events that are examined in advance
 
-  /// The state of thread `t` that is at a vote or a barrier that reduces, or has arrived there, after state `s` and reads of any value; null if it
-  /// does something else before.
+  /// Returns the state of thread `t` at a vote or a reducing barrier, or after its arrival there, reached from state `s` with
+  /// reads of any value; null if it does something else before.
   [[nodiscard]] const thread_state* arriving(const thread_state& from, int t) const {
     const machine& m = model::at(state_.machines, t);
     const thread_state* s = m.has_unknown_values(from) ? nullptr : &from;
@@ -102,14 +103,15 @@ class waiting_together {
     return nullptr;
   }
 
-  /// The state after a load of any value, or a fence; null if that is not next.
+  /// Returns the state after a load of any value, or after a fence; null if neither is next.
   [[nodiscard]] static const thread_state* read_anything(const machine& m, const thread_state& s) {
     const op code = m.at(s).code;
     const bool reads = code == op::load && m.at(s).mbarrier == mbarrier_op::none;
     return reads || code == op::fence ? m.step(s, {0, 0, reads}) : nullptr;
   }
 
-  /// Whether all participants of the sync point at which thread `t` is in state `s` come back if the sync point gives them `result`.
+  /// Returns whether all participants of the sync point at which thread `t` is in state `s` return if the sync point's result
+  /// is `result`.
   [[nodiscard]] bool all_come_back(const graph& g, int t, const thread_state& s, std::uint64_t result) const {
     std::string wrong;
     const std::uint64_t point = state_.points.at(t, s, wrong);
@@ -135,7 +137,8 @@ class waiting_together {
     return wrong.empty();
   }
 
-  /// Whether thread `u`, which is at a sync point in state `s`, returns to where it was in its first `events` events if the sync point gives it `result`.
+  /// Returns whether thread `u`, which is at a sync point in state `s`, returns to its position in its first `events` events if
+  /// the sync point's result is `result`.
   [[nodiscard]] bool comes_back(int u, const thread_state& s, std::uint64_t result, std::int32_t events) const {
     const machine& m = model::at(state_.machines, u);
     const thread_state* after = s.part == 0 ? m.step(s, {}) : &s;
@@ -151,7 +154,8 @@ class waiting_together {
 
   [[nodiscard]] bool is_member(int t) const { return std::find(members_.begin(), members_.end(), t) != members_.end(); }
 
-  /// Adds the threads that member `t` met in its round. False if one of these threads has not come back, or arrived before its own round began.
+  /// Adds the threads that member `t` met in its iteration. Returns false if one of these threads has not returned, or arrived
+  /// before its own iteration began.
   [[nodiscard]] bool take_round(const graph& g, int t) {
     const auto& events = model::at(g.threads, t).events;
     int open = 0;  // arrivals at the cluster's barrier without a wait
@@ -183,7 +187,8 @@ class waiting_together {
     return open == 0;
   }
 
-  /// Whether a location that was written during the rounds has its earlier value again, and no thread outside the group can read it.
+  /// Returns whether a location that was written during the iterations has its earlier value again, and no thread outside of
+  /// the group can read it.
   [[nodiscard]] bool is_restored(const graph& g, const graph_event& w) const {
     const thread_context& writer = model::at(state_.checked.threads, w.thread);
     if (writer.cluster_blocks > 1 || state_.copies || !machine::is_shared(w.address)) {

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# What the programs need and the headers do not: CLI11 reads their options, and nlohmann/json writes their reports. An installed package is
-# used; else a pinned source is fetched. Programs link CLI11::CLI11 and nlohmann_json::nlohmann_json PRIVATE.
+# Dependencies of the programs that the headers do not have: CLI11 parses their options, and nlohmann/json writes their reports.
+# An installed package is used if there is one; otherwise a pinned source is fetched. Programs link CLI11::CLI11 and
+# nlohmann_json::nlohmann_json PRIVATE.
 include(FetchContent)
 
 # _membar_need_package(<name> <oldest> <repository> <tag> <commit> <debian package>): the target <name>::<name>.
@@ -12,7 +13,7 @@ function(_membar_need_package name oldest repository tag commit debian_package)
   if(TARGET ${name}::${name})
     return()
   endif()
-  # A fetch that fails says so in many lines, none of which names a remedy.
+  # A failed fetch prints many lines, none of which names a remedy.
   string(TOUPPER ${name} upper)
   if(NOT FETCHCONTENT_FULLY_DISCONNECTED AND NOT FETCHCONTENT_SOURCE_DIR_${upper})
     execute_process(COMMAND git ls-remote --exit-code ${repository} ${tag} RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET TIMEOUT 60)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// How messages show what was read: in quotation marks, short, and without characters that a terminal would act on.
+/// Formats input text for messages: in quotation marks, shortened, and without characters that a terminal would interpret.
 #pragma once
 
 #include <cstddef>
@@ -9,17 +9,17 @@
 
 namespace membar_tools {
 
-/// The most characters of a message, so that a line with it has at most 300.
+/// The maximum number of characters of a message, so that a line that contains it has at most 300.
 inline constexpr std::size_t most_of_a_message = 290;
 
-/// One character, or `\xNN` for one that is not printable ASCII.
+/// Returns one character, or `\xNN` for a character that is not printable ASCII.
 [[nodiscard]] inline std::string escaped(char c) {
   constexpr std::string_view digits = "0123456789abcdef";
   const auto byte = static_cast<unsigned char>(c);
   return byte >= 0x20 && byte < 0x7f ? std::string(1, c) : std::string("\\x") + digits[byte / 16U] + digits[byte % 16U];
 }
 
-/// `text` with what is not printable as `\xNN`; what does not fit in `most` characters is "...".
+/// Returns `text` with nonprintable characters as `\xNN`; text beyond `most` characters becomes "...".
 [[nodiscard]] inline std::string shortened(std::string_view text, std::size_t most) {
   std::string result;
   for (const char c : text) {
@@ -32,7 +32,7 @@ inline constexpr std::size_t most_of_a_message = 290;
   return result;
 }
 
-/// 'text', of which at most 40 characters are shown.
+/// Returns 'text', with at most 40 characters.
 [[nodiscard]] inline std::string quote(std::string_view text) {
   constexpr std::size_t most_of_a_quotation = 40;
   return "'" + shortened(text, most_of_a_quotation) + "'";

@@ -11,11 +11,12 @@
 
 namespace membar_tools {
 
-/// A new folder in that of temporary files, which is removed with what is in it at the end. Its path is absolute: another process, as a program that is
+/// A new folder in the system's folder for temporary files. It is removed with its contents at the end. Its path is absolute,
+/// because another process, such as a program that is run, may have another working directory.
 /// run, may be in another folder.
 class temporary_folder {
  public:
-  /// `name`: how its name begins. Throws `std::runtime_error` if it cannot be created.
+  /// `name` is the beginning of its name. Throws `std::runtime_error` if it cannot be created.
   explicit temporary_folder(const std::string& name) {
     const std::filesystem::path in = std::filesystem::absolute(std::filesystem::temp_directory_path());
     std::string pattern = (in / (name + "-XXXXXX")).string();

@@ -21,7 +21,7 @@ namespace {
 volatile pid_t signalled_child = 0;
 volatile sig_atomic_t interrupted_by = 0;
 
-/// A signal that would end the command is for the program: its report is still written.
+/// A signal that would end the command is forwarded to the program, and the report is still written.
 void forward(int signal) {
   if (signalled_child > 0) {
     static_cast<void>(kill(signalled_child, signal));
@@ -30,10 +30,10 @@ void forward(int signal) {
 
 void end_group(pid_t leader) {
   static_cast<void>(kill(-leader, SIGKILL));
-  static_cast<void>(kill(leader, SIGKILL));  // it may have gone to another group
+  static_cast<void>(kill(leader, SIGKILL));  // it may have moved to another process group
 }
 
-/// A signal that would end the command ends the program's group, which no terminal sends signals to.
+/// A signal that would end the command also ends the program's process group, which receives no signals from a terminal.
 void interrupt_group(int signal) {
   if (signalled_child > 0) {
     interrupted_by = signal;
@@ -41,7 +41,7 @@ void interrupt_group(int signal) {
   }
 }
 
-/// Handles a signal while it lives, unless the command was started with it ignored and that is kept.
+/// Handles a signal during its lifetime, unless the command was started with the signal ignored and that should be kept.
 class handled_signal {
  public:
   handled_signal(int signal, void (*handler)(int), bool keep_ignored = true) : signal_(signal) {
@@ -65,7 +65,8 @@ class handled_signal {
 
 [[noreturn]] void fail(const std::string& what) { throw std::runtime_error("cannot " + what + ": " + std::strerror(errno)); }
 
-/// A descriptor that exec closes, and that is none of the standard streams, though the command may have been started without them.
+/// Returns a descriptor that exec closes and that is not one of the standard streams, even if the command was started without
+/// them.
 class descriptor {
  public:
   descriptor() = default;
@@ -90,7 +91,7 @@ class descriptor {
   int file_ = -1;
 };
 
-/// Waits until the program has ended, and leaves its process id in use. Whether its time was over.
+/// Waits until the program has ended, and keeps its process id in use. Returns whether its time limit was reached.
 bool wait_for(pid_t child, const run_options& how) {
   const auto begin = std::chrono::steady_clock::now();
   const bool looks = how.meanwhile || how.seconds > 0;
@@ -119,7 +120,7 @@ bool wait_for(pid_t child, const run_options& how) {
   }
 }
 
-/// In the new process: the program, or the reason why it does not start.
+/// Runs in the new process: executes the program, or reports why it cannot be started.
 [[noreturn]] void become(const std::vector<char*>& words, const std::vector<std::pair<std::string, std::string>>& environment,
                          int tells) {
   for (const auto& [name, value] : environment) {
@@ -151,9 +152,9 @@ outcome run(const std::vector<std::string>& program, const std::vector<std::pair
   if (told.get() < 0 || tells.get() < 0 || (has_output && (in.get() < 0 || out.get() < 0))) {
     fail("open " + (has_output ? "'" + how.output + "'" : std::string("a pipe")));
   }
-  // Where SIGCHLD is ignored a program leaves no status.
+  // If SIGCHLD is ignored, a program leaves no status.
   const handled_signal child_ended(SIGCHLD, SIG_DFL, false);
-  // Signals wait until there is a program that they can go to.
+  // Signals are blocked until there is a program to which they can be forwarded.
   sigset_t all, before;
   sigfillset(&all);
   sigprocmask(SIG_BLOCK, &all, &before);
@@ -179,11 +180,11 @@ outcome run(const std::vector<std::string>& program, const std::vector<std::pair
   }
   tells.close();
   if (how.own_group) {
-    static_cast<void>(setpgid(child, child));  // whichever of the two processes is first
+    static_cast<void>(setpgid(child, child));  // in whichever of the two processes runs first
   }
   signalled_child = child;
   interrupted_by = 0;
-  // The terminal also sends these to a program in the command's group; other signals reach only the command.
+  // The terminal also sends these signals to a program in the command's process group; other signals reach only the command.
   const auto of_terminal = how.own_group ? interrupt_group : SIG_IGN;
   const auto ending = how.own_group ? interrupt_group : forward;
   const handled_signal interrupt(SIGINT, of_terminal), quit(SIGQUIT, of_terminal);
@@ -199,7 +200,7 @@ outcome run(const std::vector<std::string>& program, const std::vector<std::pair
   result.timed_out = wait_for(child, how);
   signalled_child = 0;
   if (how.own_group) {
-    end_group(child);  // its id is in use until it is waited for
+    end_group(child);  // its id stays in use until it is waited for
   }
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {

@@ -13,7 +13,7 @@ namespace membar::intercept {
 
 namespace {
 
-struct wrapper {  // of a fatbin, as nvcc puts it into a program
+struct wrapper {  // the wrapper of a fatbin that nvcc embeds in a program
   std::uint32_t magic, version;
   const void* data;
 };
@@ -26,7 +26,7 @@ struct fatbin {
 };
 constexpr std::uint32_t fatbin_magic = 0xba55ed50U;
 
-/// An image in a fatbin, as fatbinary of CUDA 10 to 13 writes it.
+/// An image in a fatbin, as written by fatbinary in CUDA 10 to 13.
 struct fatbin_entry {
   std::uint16_t kind, version;
   std::uint32_t header;
@@ -49,7 +49,7 @@ T read_as(const char* at) {
   return out;
 }
 
-/// A block of LZ4, the format that fatbinary has used up to CUDA 12. Empty if it is damaged.
+/// Decompresses an LZ4 block, the format that fatbinary used up to CUDA 12. Returns an empty text if it is damaged.
 std::string unpacked_lz4(std::string_view in, std::size_t bytes) {
   std::string out;
   out.reserve(bytes);
@@ -86,7 +86,7 @@ std::string unpacked_lz4(std::string_view in, std::size_t bytes) {
   return out.size() == bytes ? out : std::string();
 }
 
-/// The format of CUDA 13, by the machine's libzstd.
+/// Decompresses the format of CUDA 13 with the machine's libzstd.
 std::string unpacked_zstd(std::string_view in, std::size_t bytes, std::string& why) {
   using function = std::size_t(void*, std::size_t, const void*, std::size_t);
   static auto* const decompress = [] {
@@ -95,7 +95,7 @@ std::string unpacked_zstd(std::string_view in, std::size_t bytes, std::string& w
   }();
   if (decompress == nullptr) {
     why =
-        "the PTX is compressed by zstd, and there is no libzstd.so.1: install it (Debian: libzstd1), or build with nvcc "
+        "the PTX is compressed with zstd, but libzstd.so.1 was not found: install it (Debian: libzstd1), or build with nvcc "
         "-no-compress";
     return {};
   }
@@ -107,7 +107,7 @@ std::string unpacked_zstd(std::string_view in, std::size_t bytes, std::string& w
   return out;
 }
 
-/// The architecture that the text names: 90 of ".target sm_90a".
+/// Returns the architecture that the text names: 90 for ".target sm_90a".
 int target_of(std::string_view text) {
   int out = 0;
   std::size_t at = text.find(".target");
@@ -124,7 +124,8 @@ std::size_t find_word(std::string_view all, std::string_view word, std::size_t f
   return at == nullptr ? std::string_view::npos : static_cast<std::size_t>(static_cast<const char*>(at) - all.data());
 }
 
-/// The bytes of the fatbin that the text begins with; 0 if these are other bytes that look like its first word, or it has nothing in it.
+/// Returns the size of the fatbin at the beginning of the text; 0 if other bytes only look like its first word, or if it is
+/// empty.
 std::size_t bytes_of_fatbin(std::string_view text) {
   if (text.size() < sizeof(fatbin) + sizeof(fatbin_entry)) {
     return 0;
@@ -140,7 +141,7 @@ std::size_t bytes_of_fatbin(std::string_view text) {
   return fits ? all.header + static_cast<std::size_t>(all.bytes) : 0;
 }
 
-/// The bytes of the machine code that the text begins with; 0 if it is another ELF file or ends too early.
+/// Returns the size of the machine code at the beginning of the text; 0 if it is another ELF file or is truncated.
 std::size_t bytes_of_cubin(std::string_view text) {
   constexpr std::uint16_t machine_cuda = 190;
   if (text.size() < sizeof(Elf64_Ehdr) || read_as<Elf64_Ehdr>(text.data()).e_machine != machine_cuda) {

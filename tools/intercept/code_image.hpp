@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Code as it is given to the driver: PTX text, a cubin, a fatbin, or the compiler's wrapper of a fatbin.
+/// Code in the form that the driver accepts: PTX text, a cubin, a fatbin, or the compiler's wrapper of a fatbin.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +10,10 @@
 
 namespace membar::intercept {
 
-/// The bytes of an image; 0 if it is of no known kind. Of a wrapper, `image` becomes the fatbin in it.
+/// Returns the size of an image in bytes, or 0 if its kind is unknown. For a wrapper, `image` is set to the fatbin in it.
 [[nodiscard]] std::size_t bytes_of_image(const void*& image);
 
-/// PTX in an image, as it is stored there.
+/// The PTX in an image, as stored there.
 struct packed_ptx {
   enum class form : unsigned char { text, lz4, zstd };
   form packed = form::text;
@@ -22,13 +22,14 @@ struct packed_ptx {
   std::string bytes;
 };
 
-/// The PTX of an image, of all architectures, copied from it.
+/// Returns the PTX of an image for all architectures, copied from it.
 [[nodiscard]] std::vector<packed_ptx> ptx_of_image(const void* image);
 
-/// The fatbins and cubins in a file of any kind: a library, an object, an archive, or an image itself. Fatbins have 64 bytes at least.
+/// Returns the fatbins and cubins in a file of any kind: a library, an object, an archive, or an image itself. Fatbins have at
+/// least 64 bytes.
 [[nodiscard]] std::vector<std::string_view> images_in(std::string_view file);
 
-/// The text. Empty where it cannot be unpacked: `why` then says what is missing.
+/// Returns the text. It is empty if it cannot be unpacked, in which case `why` receives the reason.
 [[nodiscard]] std::string unpacked(const packed_ptx& ptx, std::string& why);
 
 }  // namespace membar::intercept

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The three ways by which a program reaches the driver's functions: linked (our symbols come first, as the library is preloaded), by
-/// dlsym, and by cuGetProcAddress, which the CUDA runtime gets by dlsym and asks for everything else. All of them lead to the hooks, so no
-/// call of the runtime, of NCCL or of a driver program bypasses them.
+/// The three ways in which a program obtains the driver's functions: by linking (our symbols come first, because the library is
+/// preloaded), by dlsym, and by cuGetProcAddress, which the CUDA runtime obtains with dlsym and uses for everything else. All
+/// of them lead to the hooks, so no call by the runtime, by NCCL or by a program that uses the driver API bypasses them.
 #include <dlfcn.h>
 
 #include "intercept/hook.hpp"
@@ -13,7 +13,7 @@ namespace {
 
 using dlsym_function = void*(void*, const char*);
 
-/// The dlsym of the C library. Its version is that of the machine's oldest ABI, or of the merge of libdl into libc.
+/// The C library's dlsym. Its version is that of the machine's oldest ABI, or of the merge of libdl into libc.
 dlsym_function* real_dlsym() noexcept {
   static std::atomic<dlsym_function*> found = nullptr;
   dlsym_function* function = found.load(std::memory_order_acquire);
@@ -26,18 +26,18 @@ dlsym_function* real_dlsym() noexcept {
   return function;
 }
 
-/// The symbol of the libraries behind ours: of another interposer, or of the driver, if the program is linked to it.
+/// Returns the symbol in the libraries after ours: in another interposer, or in the driver, if the program is linked to it.
 void* exported_behind(const char* symbol) noexcept { return real_dlsym()(RTLD_NEXT, symbol); }
 
-/// Whether both addresses are in one library.
+/// Returns whether both addresses are in the same library.
 bool in_one_library(const void* one, const void* other) noexcept {
   Dl_info a{};
   Dl_info b{};
   return other != nullptr && dladdr(one, &a) != 0 && dladdr(other, &b) != 0 && a.dli_fbase == b.dli_fbase;
 }
 
-/// Keeps the function that a lookup found behind a hook, unless a library behind ours exports the symbol, which then is next on every way. What a
-/// lookup in the whole program finds is our own symbol, which leads back here.
+/// Stores the function that a lookup found for a hook, unless a library after ours exports the symbol, because that one is then
+/// next in every case. A lookup in the whole program finds our own symbol, which leads back here.
 void keep_next(hook& of, void* function) noexcept {
   if (exported_behind(of.symbol) != nullptr) {
     static_cast<void>(find_next(of));
@@ -46,7 +46,7 @@ void keep_next(hook& of, void* function) noexcept {
   }
 }
 
-/// The hook for which cuGetProcAddress is asked, or null.
+/// Returns the hook for a cuGetProcAddress request, or null.
 hook* asked_for(std::string_view symbol, int version, bool per_thread) noexcept {
   // CUDA 12 gave the name cuGraphInstantiate to the function with flags.
   const bool with_flags = symbol == "cuGraphInstantiate" && version >= 12000;
@@ -55,7 +55,7 @@ hook* asked_for(std::string_view symbol, int version, bool per_thread) noexcept 
     if (with_flags ? std::string_view(h.symbol) == "cuGraphInstantiateWithFlags" : symbol == h.symbol && symbol != h.name()) {
       return &h;
     }
-    // Only some functions have a form for the per-thread default stream; those that have none serve both.
+    // Only some functions have a variant for the per-thread default stream; the others serve both.
     if (symbol == h.name() && version >= h.since && version < h.before && (per_thread || !h.per_thread()) &&
         (found == nullptr || h.per_thread() == per_thread)) {
       found = &h;
@@ -95,8 +95,8 @@ void replace_found(const char* symbol, void** function, int version, cuuint64_t 
 
 }  // namespace membar::intercept
 
-/// Called by dlsym below: the handler to return in place of the driver's function, or null if the C library's dlsym is to answer. A library that is
-/// next in line after a hook gets the function that it asks for, because it would otherwise call itself.
+/// Called by dlsym below: returns the handler that replaces the driver's function, or null if the C library's dlsym should
+/// answer. A library that comes after a hook gets the function that it requests, because it would otherwise call itself.
 extern "C" __attribute__((visibility("hidden"))) void* membar_find_handler(void* handle, const char* name, const void* caller) {
   using namespace membar::intercept;
   if (name == nullptr || handle == RTLD_NEXT || handle == RTLD_DEFAULT) {
@@ -123,8 +123,8 @@ __attribute__((visibility("hidden"))) void membar_find_next_dlsym() {
 }
 }
 
-// dlsym looks at its return address to know who asks for RTLD_NEXT. So what is not the driver's is not called but jumped to, with
-// the registers as they came.
+// dlsym uses its return address to determine who requests RTLD_NEXT. Therefore requests for other functions are not forwarded
+// by a call but by a jump, with unchanged registers.
 #if defined(__x86_64__)
 asm(R"(
 .text

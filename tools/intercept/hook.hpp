@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A table of functions of the CUDA driver, each with the function that a preloaded library puts in front of it. The library writes its
-/// table as a file of rows, hooks.def:
+/// A table of functions of the CUDA driver, each with the function by which a preloaded library intercepts it. The library
+/// writes its table as a file of rows, hooks.def:
 ///
 ///     MEMBAR_HOOK(symbol, since, before, handler)
 ///
-/// `symbol` is the function's name as the driver's library exports it. cuGetProcAddress is asked for it without `_v2` and `_ptsz`, and is
-/// given this hook if it is asked with a version of CUDA in [since, before). `handler` is a template with the hook's index as its argument
-/// and with the function's parameters; it calls the driver by `next<Index>(arguments...)`. The library includes the file for its enum of
-/// indices and for the definition of `hooks`; CMake's `_membar_intercept` makes the list of exported symbols of it.
+/// `symbol` is the function's name as the driver's library exports it. Programs request it from cuGetProcAddress without `_v2`
+/// and `_ptsz`, and get this hook if they request a CUDA version in [since, before). `handler` is a template with the hook's
+/// index as its argument and with the function's parameters; it calls the driver with `next<Index>(arguments...)`. The library
+/// includes the file for its enum of indices and for the definition of `hooks`; CMake's `_membar_intercept` generates the list
+/// of exported symbols from it.
 #pragma once
 
 #include <cuda.h>
@@ -22,23 +23,23 @@
 
 namespace membar::intercept {
 
-/// `before` of a function whose form has not changed since.
+/// `before` for a function whose form has not changed since.
 inline constexpr int latest = 1 << 30;
 
 struct hook {
   const char* symbol;
   int since, before;
-  const void* handler_at;            ///< where the address of the handler is kept
-  std::atomic<void*> next{nullptr};  ///< the function behind it, once it was looked up
+  const void* handler_at;            ///< the place where the address of the handler is stored
+  std::atomic<void*> next{nullptr};  ///< the intercepted function, once it was looked up
 
   [[nodiscard]] void* handler() const noexcept {
     void* out = nullptr;
     std::memcpy(&out, handler_at, sizeof out);
     return out;
   }
-  /// Whether it is the form for the per-thread default stream.
+  /// Returns whether it is the variant for the per-thread default stream.
   [[nodiscard]] bool per_thread() const noexcept { return std::string_view(symbol).ends_with("_ptsz"); }
-  /// The name by which cuGetProcAddress is asked for the function.
+  /// Returns the name under which programs request the function from cuGetProcAddress.
   [[nodiscard]] std::string_view name() const noexcept {
     std::string_view out = symbol;
     out.remove_suffix(per_thread() ? 5 : 0);
@@ -47,20 +48,20 @@ struct hook {
   }
 };
 
-/// The table of the library, which defines it: membar_hooks[membar_hook_count].
+/// The library's table, which the library defines: membar_hooks[membar_hook_count].
 extern "C" __attribute__((visibility("hidden"))) hook membar_hooks[];
 extern "C" __attribute__((visibility("hidden"))) const std::size_t membar_hook_count;
 
 [[nodiscard]] inline std::span<hook> hooks() noexcept { return {membar_hooks, membar_hook_count}; }
 
-/// The function of this name as the driver's library exports it, or null.
+/// Returns the function with this name in the driver's library, or null.
 [[nodiscard]] void* driver_symbol(const char* name) noexcept;
 
-/// Finds what is behind a hook, and keeps it: the function of the next library that exports the symbol, as another interposer does, else the
-/// driver's. Null if there is none.
+/// Finds the function behind a hook and stores it: the function of the next library that exports the symbol, such as another
+/// interposer, or otherwise the driver's. Returns null if there is none.
 [[nodiscard]] void* find_next(hook& of) noexcept;
 
-/// The function behind a hook, or null.
+/// Returns the function behind a hook, or null.
 template <class Function>
 [[nodiscard, gnu::always_inline]] inline Function* function_behind(hook& of) noexcept {
   void* function = of.next.load(std::memory_order_acquire);
@@ -70,18 +71,18 @@ template <class Function>
   return reinterpret_cast<Function*>(function);
 }
 
-/// Calls the driver's own function behind a hook with the handler's arguments. On a machine without a driver a program finds our symbols
-/// all the same; then there is no device. Inlined, as a call would pass all arguments once more.
+/// Calls the driver's own function behind a hook with the handler's arguments. On a machine without a driver, a program still
+/// finds our symbols; in that case there is no device. It is inlined, because a call would copy all arguments once more.
 template <auto Index, class... Arguments>
 [[gnu::always_inline]] inline CUresult next(Arguments... arguments) {
   auto* const function = function_behind<CUresult(Arguments...)>(membar_hooks[static_cast<std::size_t>(Index)]);
   return function == nullptr ? CUDA_ERROR_NO_DEVICE : function(arguments...);
 }
 
-/// Puts the hook, if there is one, in place of a function that cuGetProcAddress found for these arguments.
+/// Replaces a function that cuGetProcAddress found for these arguments with the hook, if there is one.
 void replace_found(const char* symbol, void** function, int version, cuuint64_t flags) noexcept;
 
-/// The handlers of cuGetProcAddress, by which the CUDA runtime gets every other function. Each table needs both.
+/// The handlers of cuGetProcAddress, with which the CUDA runtime obtains every other function. Each table needs both.
 template <auto Index>
 CUresult on_get_proc_address(const char* symbol, void** function, int version, cuuint64_t flags) {
   const CUresult result = next<Index>(symbol, function, version, flags);
@@ -102,8 +103,8 @@ CUresult on_get_proc_address_v2(const char* symbol, void** function, int version
 
 }  // namespace membar::intercept
 
-// The exported symbol jumps to the handler, so it needs no parameters: MEMBAR_EXPORT_HOOK("cuInit", slot, handler) also defines `slot`,
-// which keeps the handler's address.
+// The exported symbol jumps to the handler, so it needs no parameters: MEMBAR_EXPORT_HOOK("cuInit", slot, handler) also defines
+// `slot`, which stores the handler's address.
 #if defined(__x86_64__)
 #define MEMBAR_JUMP_TO(slot) "  endbr64\n  jmp *" slot "(%rip)\n"
 #define MEMBAR_FUNCTION "@function"

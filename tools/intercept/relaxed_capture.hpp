@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Driver calls of a preloaded library while the program captures a stream.
+/// Driver calls by a preloaded library while the program captures a stream.
 #pragma once
 
 #include "intercept/driver.hpp"
 
 namespace membar::intercept {
 
-/// While one exists, calls of this thread that a capture does not allow, such as one that loads a kernel, do not end a capture of the program.
+/// During the lifetime of this object, calls by this thread that a capture does not allow, such as loading a kernel, do not
+/// invalidate a capture of the program.
 class relaxed_capture {
  public:
   relaxed_capture() noexcept { exchange(); }

@@ -19,7 +19,7 @@ class table_reader {
  public:
   static constexpr std::size_t most = 4096;
 
-  /// The words at the address, or none.
+  /// Returns the words at the address, or nothing.
   std::vector<CUdeviceptr> read(CUdeviceptr from) {
     const std::lock_guard lock(mutex_);
     CUdeviceptr base = 0;
@@ -46,7 +46,7 @@ class table_reader {
                   driver::cuMemcpyDtoHAsync_(words_, from, bytes, stream_) != CUDA_SUCCESS;
     const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
     while (!gone_wrong_ && driver::cuStreamQuery_(stream_) != CUDA_SUCCESS) {
-      gone_wrong_ = std::chrono::steady_clock::now() > end;  // the words stay where the copy may still write them
+      gone_wrong_ = std::chrono::steady_clock::now() > end;  // the words stay allocated, because the copy may still write them
     }
     return !gone_wrong_;
   }

@@ -9,8 +9,9 @@
 
 namespace membar::intercept {
 
-/// The words at the address, up to the end of its allocation and to 4096 bytes, copied on a stream of the library's own that waits for no stream of
-/// the program's. Empty where that takes longer than 200 ms, and from then on.
+/// Returns the words at the address, up to the end of its allocation and at most 4096 bytes. They are copied on the library's
+/// own stream, which does not wait for the program's streams. The result is empty if this takes longer than 200 ms, and from
+/// then on.
 [[nodiscard]] std::vector<CUdeviceptr> words_at(CUdeviceptr table);
 
 }  // namespace membar::intercept

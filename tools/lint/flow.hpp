@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The control flow of a kernel: which instructions follow which, on which paths, and under which branches.
+/// The control flow of a kernel: which instructions follow which others, on which paths, and under which branches.
 #pragma once
 
 #include <ptx/decode.hpp>
@@ -19,7 +19,7 @@ using pc_t = std::int32_t;
 /// A branch, or the predicate of an instruction, that decides whether another instruction runs.
 struct condition {
   pc_t at = 0;
-  bool taken = false;  ///< what it guards runs if its predicate holds as the instruction writes it
+  bool taken = false;  ///< whether the guarded instruction runs if its predicate holds as written
 };
 
 /// A loop: the instructions on paths from its head back to it.
@@ -31,36 +31,37 @@ class flow {
  public:
   explicit flow(const ptx::kernel_code& kernel);
 
-  /// The instructions that may be executed after this one.
+  /// Returns the instructions that may be executed directly after this one.
   [[nodiscard]] std::vector<pc_t> after(pc_t pc) const;
 
-  /// Calls `visit(pc)` for every instruction that may be executed after `from`, itself included if `from` is in a loop. A path ends where it returns
-  /// false.
+  /// Calls `visit(pc)` for every instruction that may be executed after `from`, including `from` itself if it is in a loop. A
+  /// path ends where `visit` returns false.
   template <class Visit>
   void forward(pc_t from, Visit visit) const {
     walk(after(from), visit);
   }
-  /// The same against the direction of control.
+  /// Does the same in the opposite direction of control flow.
   template <class Visit>
   void backward(pc_t from, Visit visit) const {
     search(before_[static_cast<std::size_t>(from)], visit, [this](pc_t pc) { return before_[static_cast<std::size_t>(pc)]; });
   }
-  /// The same from the first instruction, and that one too.
+  /// Does the same from the first instruction on, which is included.
   template <class Visit>
   void from_entry(Visit visit) const {
     walk({0}, visit);
   }
 
-  /// Whether a path leads from `from` to `to`.
+  /// Returns whether a path leads from `from` to `to`.
   [[nodiscard]] bool reaches(pc_t from, pc_t to) const;
-  /// Whether every path to `to` passes `by`.
+  /// Returns whether every path to `to` contains `by`.
   [[nodiscard]] bool dominates(pc_t by, pc_t to) const;
 
-  /// The conditions that decide whether an instruction runs: its own predicate, and the branches around it.
+  /// Returns the conditions that decide whether an instruction runs: its own predicate, and the branches around it.
   [[nodiscard]] std::vector<condition> conditions_of(pc_t pc) const;
 
-  /// Whether the instruction runs only if the condition held when its branch was executed last. That is not so for one in the same loop behind where
-  /// the sides of the branch meet, of which `conditions_of` has the condition too.
+  /// Returns whether the instruction runs only if the condition held when its branch was last executed. This is not the case
+  /// for an instruction in the same loop after the point where the sides of the branch rejoin, which also has the condition in
+  /// `conditions_of`.
   [[nodiscard]] bool guards(const condition& c, pc_t pc) const;
 
   [[nodiscard]] const std::vector<loop>& loops() const noexcept { return loops_; }
@@ -103,9 +104,9 @@ class flow {
   const ptx::kernel_code* kernel_;
   std::vector<std::vector<pc_t>> before_;  ///< by instruction
   std::vector<std::size_t> block_of_;      ///< by instruction
-  std::vector<basic_block> blocks_;        ///< the last is the end
+  std::vector<basic_block> blocks_;        ///< the last one is the end
   std::vector<std::size_t> dominator_, post_dominator_;
-  std::vector<std::vector<condition>> controls_;  ///< by block: branches that decide alone
+  std::vector<std::vector<condition>> controls_;  ///< by block: branches that decide on their own
   std::vector<loop> loops_;
 };
 

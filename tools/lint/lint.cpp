@@ -25,7 +25,7 @@ place place_of(const ptx::kernel_code& kernel, pc_t pc) {
   return result;
 }
 
-/// Whether more than half of the kernels wait for the kernel before.
+/// Returns whether more than half of the kernels wait for the preceding kernel.
 bool most_wait(const ptx::ptx_module& module) {
   int kernels = 0;
   int waiting = 0;

@@ -13,17 +13,17 @@
 
 namespace membar::lint {
 
-/// Where an instruction comes from.
+/// The source position of an instruction.
 struct place {
-  std::string file;  ///< the source; empty if the PTX does not say
+  std::string file;  ///< the source file; empty if the PTX does not name it
   int line = 0;
-  std::string caller_file;  ///< where the kernel's own text has the call that was inlined; empty if it is no such call
+  std::string caller_file;  ///< the position of the inlined call in the kernel's own source; empty if nothing was inlined
   int caller_line = 0;
   int ptx_line = 0;
   std::string opcode;
 };
 
-/// A warning, with places instead of instructions.
+/// A warning with source positions instead of instructions.
 struct finding {
   std::string kernel;
   std::string_view rule;
@@ -36,10 +36,10 @@ struct finding {
 struct module_findings {
   std::vector<finding> findings;
   int kernels = 0;
-  std::vector<std::pair<std::string, std::string>> not_read;  ///< kernels, and why
+  std::vector<std::pair<std::string, std::string>> not_read;  ///< kernels, and the reasons
 };
 
-/// Applies all rules to all kernels that are defined in the module. A kernel with an instruction that is not known is not read.
+/// Applies all rules to all kernels that the module defines. A kernel with an unknown instruction is not read.
 [[nodiscard]] module_findings lint(const ptx::ptx_module& module);
 
 }  // namespace membar::lint

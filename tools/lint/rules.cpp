@@ -26,12 +26,13 @@ bool is_memory(const instruction& i) {
   return i.code == op::load || i.code == op::store || i.code == op::atomic || i.code == op::reduction;
 }
 
-/// Whether accesses after the instruction observe what another block released: it is a fence or an access that acquires at device scope or wider.
+/// Returns whether accesses after the instruction observe the releases of another block: it is a fence or an access that
+/// acquires at device scope or wider.
 bool is_acquire(const instruction& i) {
   return (i.code == op::fence && is_wide(i) && acquires(i.order)) ||
          ((i.code == op::load || i.code == op::atomic) && i.strong && is_wide(i) && acquires(i.order));
 }
-/// Whether the instruction is a fence after which a strong write releases the earlier accesses.
+/// Returns whether the instruction is a fence after which a strong write releases the earlier accesses.
 bool is_release_fence(const instruction& i) { return i.code == op::fence && is_wide(i) && releases(i.order); }
 
 bool is_block_barrier(const instruction& i) {
@@ -46,7 +47,7 @@ bool synchronizes(const instruction& i) {
 bool is_global(const access& a) { return a.space == state_space::global; }
 bool is_weak(const kernel_view& k, const access& a) { return !k.paths.at(a.at).strong && !a.asynchronous; }
 
-/// A write of global memory that others may poll, and one that is data.
+/// Distinguishes a write to global memory that other threads may poll from a write of data.
 bool may_be_flag(const kernel_view& k, const access& a) {
   const instruction& i = k.paths.at(a.at);
   return a.writes && is_global(a) && !a.asynchronous && i.strong && is_wide(i);
@@ -58,13 +59,13 @@ bool selects_some(const kernel_view& k, pc_t pc) {
   return std::ranges::any_of(all, [&](const condition& c) { return k.data.selects_some(c); });
 }
 
-/// Whether the kernel also reads through the same pointer, which then carries data of other threads.
+/// Returns whether the kernel also reads through the same pointer, which then carries data of other threads.
 bool is_read(const kernel_view& k, const access& data) {
   return std::ranges::any_of(k.data.accesses(),
                              [&](const access& a) { return a.reads && is_global(a) && overlap(a.origins, data.origins); });
 }
 
-/// The instructions from which a path leads to `to` without anything that `stops`.
+/// Returns the instructions from which a path leads to `to` without an instruction that `stops`.
 template <class Stops>
 std::vector<bool> leading_to(const kernel_view& k, pc_t to, Stops stops) {
   std::vector<bool> result(static_cast<std::size_t>(k.paths.size()), false);
@@ -76,20 +77,20 @@ std::vector<bool> leading_to(const kernel_view& k, pc_t to, Stops stops) {
 }
 bool is_in(const std::vector<bool>& set, pc_t pc) { return set[static_cast<std::size_t>(pc)]; }
 
-/// A load that a loop repeats until it sees another value.
+/// A load that a loop repeats until it returns another value.
 struct spin {
   pc_t load = 0;
-  pc_t exit = 0;  ///< the branch that leaves the loop
+  pc_t exit = 0;  ///< the branch that exits the loop
   access at;
 };
 
-/// Loops that wait for another thread: they end as a strong load or a compare-and-swap of two constants says, whose address does not come from
-/// itself.
+/// Returns the loops that wait for another thread: a strong load, or a compare-and-swap with two constants, decides when they
+/// end, and its address does not depend on its own result.
 std::vector<spin> spins_of(const kernel_view& k) {
   std::vector<spin> result;
   std::set<std::pair<pc_t, pc_t>> known;
   for (const loop& l : k.paths.loops()) {
-    // Rounds of work, of which memory says whether there is another.
+    // Excludes loops over work items in which memory decides whether there is another one.
     const bool works = std::ranges::any_of(k.data.accesses(),
                                            [&](const access& a) { return k.paths.is_inside(l, a.at) && is_data_write(k, a); });
     for (pc_t pc = 0; pc < k.paths.size(); ++pc) {
@@ -121,12 +122,12 @@ std::vector<spin> spins_of(const kernel_view& k) {
 std::string fence_that_is_late(const kernel_view& k, pc_t after, bool acquire_side) {
   for (pc_t pc = after + 1; pc < std::min<pc_t>(after + 6, k.paths.size()); ++pc) {
     if (!acquire_side && is_release_fence(k.paths.at(pc))) {
-      return "; the fence after the flag comes too late";
+      return "; the fence after the flag store is too late";
     }
   }
   for (pc_t pc = after - 1; pc > std::max<pc_t>(after - 6, -1); --pc) {
     if (acquire_side && k.paths.at(pc).code == op::fence) {
-      return "; the fence before the load orders nothing after it";
+      return "; the fence before the load does not order what follows the load";
     }
   }
   return "";
@@ -134,14 +135,15 @@ std::string fence_that_is_late(const kernel_view& k, pc_t after, bool acquire_si
 
 // ---- flags
 
-/// Whether every thread of the block stores the same value in the same flag, so that the first thread raises it for all.
+/// Returns whether every thread of the block stores the same value to the same flag, so that the first thread sets it for all.
 bool is_stored_by_all(const kernel_view& k, const access& flag) {
   const instruction& i = k.paths.at(flag.at);
   return i.code == op::store && i.sources == 2 && (k.data.of(i.by[0]).varies & value::thread) == 0 &&
          (k.data.of(i.by[1]).varies & (value::thread | value::loaded)) == 0;
 }
 
-/// The threads that write data before a flag: those that raise it, several that another condition selects, or the whole block.
+/// The threads that write data before a flag: the threads that set the flag, several threads that another condition selects, or
+/// the whole block.
 enum class writers : unsigned char { the_same, some, all };
 
 writers writers_of(const kernel_view& k, pc_t data, const std::vector<condition>& of_flag) {
@@ -181,20 +183,20 @@ void flag_before_barrier(const kernel_view& k, std::vector<warning>& out) {
       }
       const bool fenced = !is_in(not_fenced, data.at);
       if (!fenced && !releases(k.paths.at(flag.at).order)) {
-        continue;  // it does not hand anything over, or another rule says what is missing
+        continue;  // it does not hand anything over, or another rule reports what is missing
       }
       const bool both_far = std::ranges::any_of(data.origins, [](const origin& o) { return o.kind == origin::kind_t::table; });
-      const bool warps_alone = !is_in(not_met_in_warp, data.at);  // each warp may have data and a flag of its own
+      const bool warps_alone = !is_in(not_met_in_warp, data.at);  // each warp may have its own data and flag
       const bool sure = by == writers::all && !warps_alone && !overlap(data.origins, flag.origins) &&
                         (only_tells || both_far || is_read(k, data));
       if (!found || (sure && found->sure != confidence::high)) {
         const std::string who = by == writers::all ? "all" : "other";
         found = {"flag-before-barrier",
                  sure ? confidence::high : confidence::medium,
-                 "threads of the block raise a flag, and no barrier comes between it and what " + who +
-                     " threads have written: the others may not have written yet",
+                 "a flag is stored after " + who +
+                     " threads of the block write data, but without a barrier in between: the flag may be seen before the data",
                  flag.at,
-                 {{data.at, "what " + who + " threads write"}}};
+                 {{data.at, "the data that " + who + " threads write"}}};
       }
     }
     if (found) {
@@ -203,7 +205,7 @@ void flag_before_barrier(const kernel_view& k, std::vector<warning>& out) {
   }
 }
 
-/// Whether a fence comes between the load and the branch that leaves the loop.
+/// Returns whether a fence is between the load and the branch that exits the loop.
 bool acquires_before_exit(const kernel_view& k, const spin& s) {
   bool leaves = false;
   k.paths.forward(s.load, [&](pc_t pc) {
@@ -242,13 +244,12 @@ void spin_without_acquire(const kernel_view& k, std::vector<warning>& out) {
     });
     if (read) {
       told.insert(s.load);
-      out.push_back(
-          {"spin-without-acquire",
-           sure ? confidence::high : confidence::medium,
-           "the loop waits for a flag, and nothing acquires between it and what is read after it: the old data may be read" +
-               fence_that_is_late(k, s.load, true),
-           s.load,
-           {{read->at, "what is read"}}});
+      out.push_back({"spin-without-acquire",
+                     sure ? confidence::high : confidence::medium,
+                     "the loop waits for a flag without an acquire: the loads after the loop may read old data" +
+                         fence_that_is_late(k, s.load, true),
+                     s.load,
+                     {{read->at, "the load after the loop"}}});
     }
   }
 }
@@ -264,14 +265,13 @@ void flag_without_release(const kernel_view& k, std::vector<warning>& out) {
     const std::vector<bool> not_fenced = leading_to(k, flag.at, is_release_fence);
     for (const access& data : k.data.accesses()) {
       if (is_data_write(k, data) && !overlap(data.origins, flag.origins) && is_in(not_fenced, data.at)) {
-        out.push_back(
-            {"flag-without-release",
-             is_read(k, data) ? confidence::high : confidence::medium,
-             "the flag that another thread waits for is raised without a release: what was written before it may be seen "
-             "after it" +
-                 fence_that_is_late(k, flag.at, false),
-             flag.at,
-             {{data.at, "what was written before"}}});
+        out.push_back({"flag-without-release",
+                       is_read(k, data) ? confidence::high : confidence::medium,
+                       "another thread waits for this flag, but the flag is stored without a release: that thread may see the "
+                       "flag before the data written earlier" +
+                           fence_that_is_late(k, flag.at, false),
+                       flag.at,
+                       {{data.at, "the data written earlier"}}});
         break;
       }
     }
@@ -302,11 +302,10 @@ void last_block_without_acquire(const kernel_view& k, std::vector<warning>& out)
         told.insert(counted);
         out.push_back({"last-block-without-acquire",
                        confidence::high,
-                       "who comes last, as the counter says, reads what the others wrote, and nothing acquires in between: old "
-                       "data may be "
-                       "read",
+                       "the block that finishes last, as its counter shows, reads what the other blocks wrote, but without an "
+                       "acquire: it may read old data",
                        counted,
-                       {{read.at, "what is read"}}});
+                       {{read.at, "the load"}}});
       }
     }
   }
@@ -327,8 +326,8 @@ void narrow_scope(const kernel_view& k, std::vector<warning>& out) {
     if (wide != k.data.accesses().end()) {
       out.push_back({"narrow-scope",
                      confidence::medium,
-                     "the kernel accesses the same memory at system scope elsewhere: a narrower scope does not reach other "
-                     "devices or the host",
+                     "the kernel accesses the same memory at system scope elsewhere; this access has a narrower scope, which "
+                     "does not include other devices or the host",
                      narrow.at,
                      {{wide->at, "the access at system scope"}}});
       return;
@@ -355,9 +354,8 @@ void missing_proxy_fence(const kernel_view& k, std::vector<warning>& out) {
                                 copy.origins.begin()->number != static_cast<std::int64_t>(ptx::dynamic_offset);
       out.push_back({"missing-proxy-fence",
                      one_variable ? confidence::high : confidence::medium,
-                     "an asynchronous copy reads what was written by ordinary stores, and no fence.proxy.async comes between: "
-                     "old data may be "
-                     "copied",
+                     "an asynchronous copy reads data written by ordinary stores, without a fence.proxy.async in between: it "
+                     "may copy old data",
                      copy.at,
                      {{write.at, "the store"}}});
       break;
@@ -382,9 +380,8 @@ void cluster_exit(const kernel_view& k, std::vector<warning>& out) {
     if (leaves) {
       out.push_back({"cluster-exit",
                      confidence::high,
-                     "shared memory of another block of the cluster is accessed, and no barrier of the cluster comes before "
-                     "the end: that block "
-                     "may have left",
+                     "the kernel accesses another block's shared memory, and no cluster barrier follows before the kernel "
+                     "ends: that block may have exited already",
                      a.at,
                      {}});
       return;
@@ -410,9 +407,9 @@ void relaxed_cluster_arrival(const kernel_view& k, std::vector<warning>& out) {
         out.push_back(
             {"relaxed-cluster-arrival",
              confidence::medium,
-             "the arrival at the cluster's barrier is relaxed, and so it does not show other blocks what was written before it",
+             "the arrival at the cluster barrier is relaxed, so it does not make earlier writes visible to the other blocks",
              pc,
-             {{write.at, "what was written"}}});
+             {{write.at, "an earlier write"}}});
         return;
       }
     }
@@ -428,17 +425,17 @@ void read_only_load(const kernel_view& k, std::vector<warning>& out) {
     }
     for (const access& write : k.data.accesses()) {
       if (write.writes && is_global(write) && overlap(read.origins, write.origins)) {
-        // Without a barrier between them, or only from one round of a loop to the next, the two mostly access different elements.
+        // Without a barrier between them, or only across iterations of a loop, the two mostly access different elements.
         const bool handed_over = write.at < read.at &&
                                  is_in(leading_to(k, read.at, [](const instruction&) { return false; }), write.at) &&
                                  !is_in(leading_to(k, read.at, synchronizes), write.at);
-        out.push_back(
-            {"read-only-load",
-             handed_over ? confidence::high : confidence::medium,
-             "ld.global.nc reads through " + k.data.name_of(*read.origins.begin()) +
-                 ", through which the kernel writes: that load is for data that does not change while the kernel runs",
-             read.at,
-             {{write.at, "the write"}}});
+        out.push_back({"read-only-load",
+                       handed_over ? confidence::high : confidence::medium,
+                       "ld.global.nc reads through " + k.data.name_of(*read.origins.begin()) +
+                           ", and the kernel writes through the same pointer: ld.global.nc requires data that does not change "
+                           "while the kernel runs",
+                       read.at,
+                       {{write.at, "the write"}}});
         return;
       }
     }
@@ -460,9 +457,8 @@ void mask_without_caller(const kernel_view& k, std::vector<warning>& out) {
     if (mask && (*mask & full) != full && !chosen) {
       out.push_back({"mask-without-caller",
                      confidence::medium,
-                     "the mask leaves out lanes, and nothing keeps these lanes from coming here: a lane that is not in the "
-                     "mask it gives has "
-                     "undefined behaviour",
+                     "the mask leaves out lanes that may reach this instruction: if a lane executes it with a mask that does "
+                     "not contain the lane, the behaviour is undefined",
                      pc,
                      {}});
     }
@@ -475,7 +471,7 @@ void mask_without_caller(const kernel_view& k, std::vector<warning>& out) {
 
 std::vector<access> early_accesses(const kernel_view& k) {
   std::set<pc_t> after_wait;
-  std::set<pc_t> skipped;  ///< successors of uniform branches around a wait: the launch decides whether there is one
+  std::set<pc_t> skipped;  ///< successors of uniform branches around a wait: the launch decides whether the wait is executed
   bool waits = false;
   for (pc_t pc = 0; pc < k.paths.size(); ++pc) {
     if (k.paths.at(pc).code != op::grid_wait) {
@@ -500,7 +496,7 @@ std::vector<access> early_accesses(const kernel_view& k) {
   k.paths.from_entry([&](pc_t pc) {
     const instruction& i = k.paths.at(pc);
     const bool meets = (is_block_barrier(i) || i.code == op::warp_barrier) && after_wait.contains(pc);
-    const bool phase = i.mbarrier == mbarrier_op::test;  // of a barrier on which somebody arrives who has waited
+    const bool phase = i.mbarrier == mbarrier_op::test;  // of a barrier at which a thread arrives that has waited
     if (i.code == op::grid_wait || meets || phase || skipped.contains(pc)) {
       return false;
     }
@@ -526,11 +522,12 @@ bool has(const kernel_view& k, op code) {
 void dependent_write_before_wait(const kernel_view& k, std::vector<warning>& out) {
   for (const access& a : early_accesses(k)) {
     if (a.writes) {
-      out.push_back({"pdl-write-before-wait",
-                     confidence::high,
-                     "global memory is written before griddepcontrol.wait: the kernel before may still read or write it",
-                     a.at,
-                     {}});
+      out.push_back(
+          {"pdl-write-before-wait",
+           confidence::high,
+           "global memory is written before griddepcontrol.wait: the preceding kernel may still be reading or writing it",
+           a.at,
+           {}});
       return;
     }
   }
@@ -545,14 +542,15 @@ void dependent_read_before_wait(const kernel_view& k, std::vector<warning>& out)
                      confidence::note,
                      "global memory is read before griddepcontrol.wait" +
                          (a.origins.empty() ? std::string() : " through " + k.data.name_of(*a.origins.begin())) +
-                         ": right for weights, wrong for what the kernel before writes",
+                         ": this is correct for weights, but not for data that the preceding kernel writes",
                      a.at,
                      {}});
     }
   }
 }
 
-/// Loads that the assembler may move before the wait: it takes what `ld.global.nc` reads for unchanged while the kernel runs.
+/// Loads that the assembler may move before the wait, because it assumes that data read by `ld.global.nc` does not change while
+/// the kernel runs.
 void dependent_read_only_load(const kernel_view& k, std::vector<warning>& out) {
   if (!has(k, op::grid_wait)) {
     return;
@@ -565,14 +563,13 @@ void dependent_read_only_load(const kernel_view& k, std::vector<warning>& out) {
   for (const access& a : k.data.accesses()) {
     if (k.paths.at(a.at).non_coherent && !early.contains(a.at) && !std::ranges::includes(told, a.origins)) {
       told.insert(a.origins.begin(), a.origins.end());
-      out.push_back(
-          {"pdl-read-only-load",
-           confidence::note,
-           "ld.global.nc reads through " + k.data.name_of(*a.origins.begin()) +
-               " after griddepcontrol.wait, and may be executed before it: right for weights, wrong for what the kernel "
-               "before writes",
-           a.at,
-           {}});
+      out.push_back({"pdl-read-only-load",
+                     confidence::note,
+                     "ld.global.nc reads through " + k.data.name_of(*a.origins.begin()) +
+                         " after griddepcontrol.wait, but the load may be executed before the wait: this is correct for "
+                         "weights, but not for data that the preceding kernel writes",
+                     a.at,
+                     {}});
     }
   }
 }
@@ -584,14 +581,13 @@ void dependent_launch_without_wait(const kernel_view& k, std::vector<warning>& o
   for (pc_t pc = 0; pc < k.paths.size(); ++pc) {
     const auto global = std::ranges::find_if(k.data.accesses(), is_global);
     if (k.paths.at(pc).code == op::grid_launch && global != k.data.accesses().end()) {
-      out.push_back(
-          {"pdl-launch-without-wait",
-           confidence::note,
-           "the kernel lets the next one begin and does not wait for the one before: right for the first kernel of a chain; "
-           "launched with the attribute itself, it accesses memory too early, and the next kernel's wait is not for the one "
-           "before this",
-           pc,
-           {{global->at, "an access"}}});
+      out.push_back({"pdl-launch-without-wait",
+                     confidence::note,
+                     "the kernel executes griddepcontrol.launch_dependents but never griddepcontrol.wait: this is correct for "
+                     "the first kernel of a chain; if the kernel is itself a programmatic dependent launch, it accesses memory "
+                     "too early, and the wait in the next kernel does not cover the kernel before this one",
+                     pc,
+                     {{global->at, "an access to global memory"}}});
       return;
     }
   }
@@ -600,13 +596,12 @@ void dependent_launch_without_wait(const kernel_view& k, std::vector<warning>& o
 void dependent_never_waits(const kernel_view& k, std::vector<warning>& out) {
   const auto global = std::ranges::find_if(k.data.accesses(), is_global);
   if (k.most_wait && !has(k, op::grid_wait) && !has(k, op::grid_launch) && global != k.data.accesses().end()) {
-    out.push_back(
-        {"pdl-never-waits",
-         confidence::note,
-         "most kernels of this PTX wait for the kernel before by griddepcontrol.wait, and this one never does: launched as a "
-         "programmatic dependent, it accesses memory too early",
-         global->at,
-         {}});
+    out.push_back({"pdl-never-waits",
+                   confidence::note,
+                   "most kernels in this PTX execute griddepcontrol.wait, but this one never does: if it is launched as a "
+                   "programmatic dependent launch, it accesses memory too early",
+                   global->at,
+                   {}});
   }
 }
 
@@ -614,22 +609,22 @@ void dependent_never_waits(const kernel_view& k, std::vector<warning>& out) {
 
 const std::vector<rule>& rules() {
   static const std::vector<rule> all = {
-      {"flag-before-barrier", "a flag is raised before all threads have written", flag_before_barrier},
-      {"spin-without-acquire", "a loop waits for a flag and acquires nothing", spin_without_acquire},
-      {"flag-without-release", "a flag is raised without a release", flag_without_release},
-      {"last-block-without-acquire", "who comes last reads without an acquire", last_block_without_acquire},
-      {"narrow-scope", "a scope is narrower than elsewhere on the same memory", narrow_scope},
-      {"missing-proxy-fence", "ordinary stores are copied without a proxy fence", missing_proxy_fence},
-      {"cluster-exit", "a block may have left when its memory is accessed", cluster_exit},
+      {"flag-before-barrier", "a flag is stored before all threads have written their data", flag_before_barrier},
+      {"spin-without-acquire", "a loop waits for a flag without an acquire", spin_without_acquire},
+      {"flag-without-release", "a flag is stored without a release", flag_without_release},
+      {"last-block-without-acquire", "the block that finishes last reads without an acquire", last_block_without_acquire},
+      {"narrow-scope", "an access has a narrower scope than another access to the same memory", narrow_scope},
+      {"missing-proxy-fence", "an asynchronous copy reads ordinary stores without a proxy fence", missing_proxy_fence},
+      {"cluster-exit", "a block may have exited when its shared memory is accessed", cluster_exit},
       {"relaxed-cluster-arrival", "a relaxed arrival publishes data", relaxed_cluster_arrival},
-      {"read-only-load", "ld.global.nc of memory that is written", read_only_load},
-      {"mask-without-caller", "a lane may not be in the mask that it gives", mask_without_caller},
-      {"pdl-write-before-wait", "a write before griddepcontrol.wait", dependent_write_before_wait},
-      {"pdl-read-before-wait", "a read before griddepcontrol.wait", dependent_read_before_wait},
-      {"pdl-read-only-load", "ld.global.nc, which may be executed before griddepcontrol.wait", dependent_read_only_load},
-      {"pdl-launch-without-wait", "griddepcontrol.launch_dependents without griddepcontrol.wait",
+      {"read-only-load", "ld.global.nc reads memory that the kernel writes", read_only_load},
+      {"mask-without-caller", "a lane may execute an instruction with a mask that does not contain it", mask_without_caller},
+      {"pdl-write-before-wait", "a kernel writes global memory before griddepcontrol.wait", dependent_write_before_wait},
+      {"pdl-read-before-wait", "a kernel reads global memory before griddepcontrol.wait", dependent_read_before_wait},
+      {"pdl-read-only-load", "an ld.global.nc may be executed before griddepcontrol.wait", dependent_read_only_load},
+      {"pdl-launch-without-wait", "a kernel executes griddepcontrol.launch_dependents without griddepcontrol.wait",
        dependent_launch_without_wait},
-      {"pdl-never-waits", "no griddepcontrol.wait, which most kernels of the PTX have", dependent_never_waits},
+      {"pdl-never-waits", "a kernel never executes griddepcontrol.wait, unlike most kernels in the PTX", dependent_never_waits},
   };
   return all;
 }

@@ -22,28 +22,29 @@ struct warning {
   confidence sure = confidence::high;
   std::string text;  ///< a sentence
   pc_t at = 0;
-  std::vector<std::pair<pc_t, std::string>> related;  ///< further instructions, and what each is
+  std::vector<std::pair<pc_t, std::string>> related;  ///< further instructions, with a description of each
 };
 
-/// A kernel and what is known of it.
+/// A kernel and the information about it.
 struct kernel_view {
   kernel_view(const ptx::kernel_code& kernel, const ptx::module_layout& layout, bool others_wait = false)
       : paths(kernel), data(kernel, layout, paths), most_wait(others_wait) {}
   flow paths;
   values data;
-  bool most_wait;  ///< more than half of its module's kernels wait for the kernel before, by griddepcontrol.wait
+  bool most_wait;  ///< whether more than half of its module's kernels wait for the preceding kernel with griddepcontrol.wait
 };
 
 /// A rule of the linter.
 struct rule {
   std::string_view name;
-  std::string_view about;  ///< what is wrong, in a few words
+  std::string_view about;  ///< a short description of the fault
   void (*look)(const kernel_view&, std::vector<warning>&);
 };
 
 [[nodiscard]] const std::vector<rule>& rules();
 
-/// The accesses of global memory that can come before the thread has waited for the kernel before, or met one that has. None if the kernel never waits.
+/// Returns the accesses to global memory that can precede the thread's wait for the preceding kernel, or its meeting with a
+/// thread that has waited. Returns nothing if the kernel never waits.
 [[nodiscard]] std::vector<access> early_accesses(const kernel_view& k);
 
 }  // namespace membar::lint

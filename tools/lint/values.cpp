@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t most_origins = 16;
 
-/// The bits that a special register brings.
+/// Returns the bits of a special register.
 unsigned variation_of(special s) {
   switch (s) {
     case special::thread_x:
@@ -61,7 +61,7 @@ bool join(value& into, const value& from) {
   return into.origins.size() != origins || into.loads.size() != loads || into.varies != varies;
 }
 
-/// What a copy's text says of it; the operands of copies that the decoder does not follow are not known.
+/// Derives what a copy's text shows about it; the operands of copies that the decoder does not support are not known.
 bool is_tensor_copy(const instruction& i) {
   return i.text.starts_with("cp.async.bulk.tensor") || i.text.starts_with("cp.reduce.async.bulk.tensor");
 }
@@ -86,7 +86,7 @@ values::values(const ptx::kernel_code& kernel, const ptx::module_layout& layout,
       }
     }
   }
-  constexpr int most_rounds = 20;  // loops that hand a value on from register to register
+  constexpr int most_rounds = 20;  // loops that pass on a value from register to register
   bool changed = true;
   for (int round = 0; changed && round < most_rounds; ++round) {
     changed = false;
@@ -114,7 +114,7 @@ value values::of(const source_operand& o) const {
     result.constant = o.low;
     if (o.low >= ptx::global_window && o.low < ptx::shared_window) {
       for (const auto& [name, at] : layout_->globals) {
-        if (at <= o.low) {  // the nearest below
+        if (at <= o.low) {  // the nearest one below
           const auto number = static_cast<std::int64_t>(at);
           if (result.origins.empty() || result.origins.begin()->number < number) {
             result.origins = {{origin::kind_t::global, number}};
@@ -237,7 +237,7 @@ void values::find_accesses() {
       accesses_.push_back({pc, loads, !loads, true, state_space::global, {}});
       accesses_.push_back({pc, !loads, loads, true, state_space::shared, {}});
     } else if (i.code == op::async_copy && i.text.find("mbarrier") != std::string::npos && i.sources == 1) {
-      continue;  // arrives, and copies nothing
+      continue;  // it arrives and copies nothing
     } else if (i.code == op::async_copy) {
       const std::set<origin> to = origins_of_address(i, 0);
       accesses_.push_back({pc, false, true, true, space_of(i.space, to), to});
@@ -324,7 +324,7 @@ std::set<pc_t> values::deciding_loads(const condition& c) const {
 
 std::string values::name_of(const origin& o) const {
   if (o.kind == origin::kind_t::parameter || o.kind == origin::kind_t::table) {
-    const std::string through = o.kind == origin::kind_t::table ? "memory that is pointed to from " : "";
+    const std::string through = o.kind == origin::kind_t::table ? "memory that is reached through a pointer in " : "";
     for (std::size_t k = kernel_->parameters.size(); k-- > 0;) {
       const auto begin = static_cast<std::int64_t>(kernel_->parameter_offsets[k]);
       if (begin <= o.number) {

@@ -17,7 +17,8 @@ namespace {
 
 constexpr std::size_t checksum_digits = 16;
 
-// FNV-1a. It names files and detects damage. It does not protect against an adversary, who could replace the compiler as well.
+// FNV-1a, which names files and detects damage. It does not protect against an adversary, who could replace the compiler as
+// well.
 [[nodiscard]] std::string hash_text(std::string_view bytes) {
   std::uint64_t hash = 0xcbf29ce484222325U;
   for (const char c : bytes) {

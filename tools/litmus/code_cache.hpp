@@ -11,25 +11,26 @@
 
 namespace membar::litmus_files {
 
-/// Compiled code on disk, one file per request. A file holds the whole request and a checksum of the code, so that a collision
-/// of names or a damaged file is never taken for a result. It is written under another name and then renamed: a concurrent
-/// reader sees a whole file or none.
+/// Compiled code on disk, with one file per request. A file contains the whole request and a checksum of the code, so that a
+/// name collision or a damaged file is never mistaken for a result. It is written under another name and then renamed, so a
+/// concurrent reader sees either a complete file or none.
 class code_cache {
  public:
-  /// A cache that keeps nothing.
+  /// Creates a cache that stores nothing.
   code_cache() = default;
-  /// Keeps files in `folder`, which is created with the first file.
+  /// Stores files in `folder`, which is created with the first file.
   explicit code_cache(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-  /// The folder by the XDG convention: $XDG_CACHE_HOME/membar, else $HOME/.cache/membar; empty if neither variable is set.
+  /// Returns the folder according to the XDG convention: $XDG_CACHE_HOME/membar, otherwise $HOME/.cache/membar; empty if
+  /// neither variable is set.
   [[nodiscard]] static std::filesystem::path default_folder();
 
   [[nodiscard]] bool keeps() const noexcept { return !folder_.empty(); }
 
-  /// The code for `key`; nothing if there is no file, or one that is damaged or for another key.
+  /// Returns the code for `key`, or nothing if there is no file, or if it is damaged or belongs to another key.
   [[nodiscard]] std::optional<std::string> find(const std::string& key) const;
 
-  /// Keeps `code` for `key`. Returns why that failed, or an empty string.
+  /// Stores `code` for `key`. Returns the reason if that failed, otherwise an empty string.
   [[nodiscard]] std::string keep(const std::string& key, const std::string& code) const;
 
  private:

@@ -19,18 +19,18 @@ class compiler {
   explicit compiler(code_cache cache = {}, std::vector<std::string> folders = {})
       : cache_(std::move(cache)), folders_(std::move(folders)) {}
 
-  /// The code for `what`. Throws `std::runtime_error` if there is no NVRTC, or if it does not compile the source.
+  /// Returns the code for `what`. Throws `std::runtime_error` if there is no NVRTC, or if it cannot compile the source.
   [[nodiscard]] std::string operator()(const compilation& what);
 
-  /// NVRTC. The first call opens it.
+  /// Returns NVRTC. The first call opens it.
   [[nodiscard]] const nvrtc& library();
 
   [[nodiscard]] int compiled() const noexcept { return compiled_; }
   [[nodiscard]] int found() const noexcept { return found_; }
-  /// Why results were not kept; empty if they were, or if there is no cache.
+  /// Returns the reason why results were not stored; empty if they were, or if there is no cache.
   [[nodiscard]] const std::string& warning() const noexcept { return warning_; }
 
-  /// Everything that a result depends on, as one string.
+  /// Returns everything on which a result depends, as one string.
   [[nodiscard]] static std::string key_of(const compilation& what, int version);
 
  private:

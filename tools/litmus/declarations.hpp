@@ -23,7 +23,7 @@ namespace membar::litmus_files::detail {
 
 using namespace model;
 
-/// The n of "Pn", if the word is the name of a thread.
+/// Returns the number n of "Pn", if the word is the name of a thread.
 [[nodiscard]] inline std::optional<int> thread_number(std::string_view word) {
   if (word.size() < 2 || word.size() > 7 || (word.front() != 'P' && word.front() != 'p')) {
     return std::nullopt;
@@ -38,7 +38,7 @@ using namespace model;
   return value;
 }
 
-/// Whether a word that nothing declares is a register: r and digits, or % and anything.
+/// Returns whether an undeclared word is a register: r followed by digits, or % followed by any characters.
 [[nodiscard]] inline bool register_shape(std::string_view word) {
   if (!word.empty() && word.front() == '%') {
     word.remove_prefix(1);
@@ -55,10 +55,10 @@ using namespace model;
   return true;
 }
 
-/// The test that a file describes, as far as it has been read, and what only the reader needs of its names.
+/// The test that a file describes, as far as it has been read, and the information about its names that only the reader needs.
 class declarations {
  public:
-  /// The location's index, -1 if there is none of that name.
+  /// Returns the location's index, or -1 if there is no location with that name.
   [[nodiscard]] int find_location(std::string_view name) const { return index_in(test.location_names, name); }
 
   int declare(const token& word, const std::string& name) {
@@ -77,7 +77,7 @@ class declarations {
     return known >= 0 ? known : declare(word, name);
   }
 
-  /// Declares a multimem address of these objects: a location for each, whose name no file can write.
+  /// Declares a multimem address of these objects: one location for each, with a name that a file cannot contain.
   void declare_multimem(const token& word, const std::string& name, const std::vector<int>& objects) {
     const int first = count_of(test.locations);
     for (const int object : objects) {
@@ -89,12 +89,12 @@ class declarations {
     }
     multimem_.push_back({name, first});
   }
-  /// The first location of a multimem address, -1 if that is none.
+  /// Returns the first location of a multimem address, or -1 if it is not one.
   [[nodiscard]] int find_multimem(std::string_view name) const {
     const auto found = std::find_if(multimem_.begin(), multimem_.end(), [&](const auto& one) { return one.first == name; });
     return found == multimem_.end() ? -1 : found->second;
   }
-  /// Rejects the name of a multimem address where a location is asked for.
+  /// Rejects the name of a multimem address if a location is expected.
   void refuse_multimem(const token& word, std::string_view name) const {
     if (find_multimem(name) >= 0) {
       fail(word, membar_tools::quote(name) +
@@ -107,7 +107,8 @@ class declarations {
   void declare_shared(const std::string& name) { shared_.push_back(name); }
   [[nodiscard]] bool is_declared_shared(const std::string& name) const { return index_in(shared_, name) >= 0; }
 
-  /// The location that a name stands for in a thread: of shared memory the one of its block. -1 if there is none.
+  /// Returns the location to which a name refers in a thread; for shared memory, it is the one of its block. -1 if there is
+  /// none.
   [[nodiscard]] int find_location_of(int thread, const std::string& name) const {
     const place& here = at(test.threads, thread).where;
     for (int l = 0; l < count_of(test.locations); ++l) {
@@ -120,10 +121,10 @@ class declarations {
     return -1;
   }
 
-  /// From here on, a location that nothing has named yet is accessed but not declared.
+  /// From here on, a location that was not named before is accessed but not declared.
   void end_declarations() { declared_ = test.location_names; }
 
-  /// Like `location_for`, for an access: remarks on a location that is not declared.
+  /// Like `location_for`, for an access: adds a remark if the location is not declared.
   int accessed_location(const token& word, const std::string& name) {
     const bool known = find_location(name) >= 0;
     const int index = location_for(word, name);
@@ -136,7 +137,7 @@ class declarations {
     return index;
   }
 
-  /// The index of thread Pn, -1 if there is none.
+  /// Returns the index of thread Pn, or -1 if there is none.
   [[nodiscard]] int thread_index(int number) const {
     for (int t = 0; t < count_of(test.threads); ++t) {
       if (at(test.threads, t).number == number) {
@@ -146,7 +147,7 @@ class declarations {
     return -1;
   }
 
-  /// The register's index, -1 if nothing in the thread has named it.
+  /// Returns the register's index, or -1 if nothing in the thread has named it.
   [[nodiscard]] int find_register(int thread, std::string_view name) const {
     return index_in(at(test.threads, thread).register_names, name);
   }
@@ -167,7 +168,7 @@ class declarations {
 
   [[nodiscard]] bool known_register(int thread, std::string_view name) const { return find_register(thread, name) >= 0; }
 
-  /// Whether the word is a register of the thread, or may become one.
+  /// Returns whether the word is a register of the thread, or could become one.
   [[nodiscard]] bool names_register(int thread, std::string_view name) const {
     return known_register(thread, name) || (register_shape(name) && find_location(name) < 0);
   }

@@ -14,13 +14,14 @@ using namespace model;
 
 namespace {
 
-/// Whether two instructions are equal, and no barrier, shuffle or asynchronous operation, whose effect may depend on which thread it is of.
+/// Returns whether two instructions are equal and are not a barrier, a shuffle or an asynchronous operation, whose effect may
+/// depend on the thread.
 [[nodiscard]] bool equal_and_simple(const instruction& x, instruction y) noexcept {
   y.line = x.line;
   return (x.code <= opcode::proxy_fence || x.code >= opcode::compute) && x == y;
 }
 
-/// Whether two places are the same to threads elsewhere.
+/// Returns whether two places are equivalent for threads elsewhere.
 [[nodiscard]] bool alike(const program_view& program, int x, int y) noexcept {
   const place& one = program.threads[x].where;
   const place& other = program.threads[y].where;

@@ -18,7 +18,7 @@ namespace {
 
 using namespace model;
 
-/// Visitor that keeps the first execution that a test's condition asks for. The test must live as long as the finder.
+/// A visitor that stores the first execution that a test's condition asks for. The test must outlive the finder.
 class witness_finder final : public execution_visitor {
  public:
   explicit witness_finder(const test_view& test) noexcept : state_(test) {}
@@ -53,10 +53,10 @@ class witness_finder final : public execution_visitor {
   std::optional<witness> found_;
 };
 
-/// A relation and the name it has in an explanation.
+/// A relation and its name in an explanation.
 using named_relation = std::pair<std::string, const relation*>;
 
-/// A shortest path of named steps in the union of some relations, from one event to another; empty if there is none.
+/// Returns a shortest path of named steps in the union of some relations, from one event to another; empty if there is none.
 [[nodiscard]] std::vector<step> find_path(int count, const std::vector<named_relation>& edges, int from, int to) {
   std::vector<step> reached_by(static_cast<std::size_t>(count), {-1, -1, ""});
   std::vector<int> queue = {from};
@@ -80,7 +80,7 @@ using named_relation = std::pair<std::string, const relation*>;
   return path;
 }
 
-/// Searches for an explanation. The test must live as long as the explainer.
+/// Searches for an explanation. The test must outlive the explainer.
 class explainer {
  public:
   explainer(const litmus_test& test, const search_options& options, const other_readings& rules)
@@ -113,7 +113,7 @@ class explainer {
   }
 
  private:
-  /// Takes the steps of a search from the limit, of which at least one is left.
+  /// Subtracts the steps of a search from the limit, which stays at least 1.
   void spend(const statistics& counts) noexcept {
     if (options_.limit != 0) {
       options_.limit -= std::min(options_.limit - 1, counts.steps);
@@ -156,7 +156,7 @@ class explainer {
       return false;
     }
     result.shown = std::move(visitor.found());
-    // of the rules dropped, those that this execution breaks
+    // those of the dropped rules that this execution breaks
     for (const rule one : dropped) {
       std::vector<step> cycle = cycle_of(*result.shown, one);
       if (!cycle.empty() || one == rule::waiting_ends) {
@@ -174,7 +174,7 @@ class explainer {
 
   [[nodiscard]] static int source(const witness& w, int read) { return at(w.choice.source, read); }
 
-  /// The steps that make cause(from, to): an observation first, if there is one, then base causality.
+  /// Returns the steps that form cause(from, to): an observation first, if there is one, then base causality.
   [[nodiscard]] std::vector<step> cause_path(const witness& w, int from, int to) const {
     const int count = count_of(w.events);
     relation api;
@@ -289,7 +289,7 @@ class explainer {
     return {};
   }
 
-  /// A write that causality puts before another although the final state has it the other way round.
+  /// Finds a write that causality orders before another one, although the final state has the opposite order.
   [[nodiscard]] std::vector<step> unordered_writes(const witness& w) const {
     for (int pass = 0; pass < 2; ++pass) {
       for (event_set s = w.facts.writes; s != 0; s = rest(s)) {

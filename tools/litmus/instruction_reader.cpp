@@ -25,7 +25,7 @@ using membar_tools::quote;
 
 namespace {
 
-/// Reads the operands after a mnemonic, and appends the instruction to its thread.
+/// Parses the operands after a mnemonic, and appends the instruction to its thread.
 class instruction_reader {
  public:
   instruction_reader(lexer& in, declarations& names, int thread, const token& word)
@@ -39,14 +39,14 @@ class instruction_reader {
     i_.line = word.line;
   }
 
-  /// The instruction has a predicate, which begins with `sign`.
+  /// Notes that the instruction has a predicate, which begins with `sign`.
   void set_predicate(const token& sign, int guard, bool negated) {
     begin_ = sign;
     i_.guard = guard;
     i_.guard_negated = negated;
   }
 
-  /// The label that the instruction jumps to, if it does.
+  /// Returns the label to which the instruction jumps, if it does.
   std::optional<token> read() {
     litmus_test::thread& t = at(test_.threads, thread_);
     if (t.where.host && (head_ == "bar" || head_ == "barrier" || head_ == "mbarrier")) {
@@ -111,7 +111,7 @@ class instruction_reader {
     }
   }
 
-  // A jump with a predicate is a branch on it.
+  // A jump with a predicate is a branch on that predicate.
   void use_predicate() {
     if (i_.code == opcode::branch) {
       fail(word_, quote(word_.text) + " already has a condition, so it cannot have a predicate");
@@ -131,7 +131,7 @@ class instruction_reader {
     i_.space = m.space.value_or(state_space::generic);
   }
 
-  /// Strength, order and scope of a load or a store.
+  /// Determines the strength, order and scope of a load or a store.
   void set_order(mnemonic m, bool is_store) {
     const std::string name(word_.text);
     if (m.read_only && head_ == "ld") {
@@ -210,8 +210,7 @@ class instruction_reader {
     }
     i_.destination = read_destination();
     need_comma();
-    // ld r0, 1 and ld r0, r1 are moves, and so is ld.weak r0, 1, whatever its order; ld.weak r0, r1 loads from the address in
-    // r1
+    // ld r0, 1 and ld r0, r1 are moves, and so is ld.weak r0, 1, with any order; ld.weak r0, r1 loads from the address in r1
     const bool bare = m.parts.size() == 1;
     if (in_.peek().what == token_kind::number ||
         (bare && in_.peek().what == token_kind::word && names_.names_register(thread_, in_.peek().text))) {
@@ -251,7 +250,7 @@ class instruction_reader {
     i_.a = read_operand();
   }
 
-  /// The address of a vector access and its elements after the first.
+  /// Parses the address of a vector access and its elements after the first.
   void read_vector(const mnemonic& m, std::size_t given) {
     if (given != static_cast<std::size_t>(m.elements)) {
       fail(word_, quote(word_.text) + " takes " + std::to_string(m.elements) + " registers");
@@ -352,7 +351,7 @@ class instruction_reader {
     access_each_object();
   }
 
-  // One access of each object of the multimem address, as elements of one access. A load then computes its result.
+  // There is one access to each object of the multimem address, as elements of one access. A load then computes its result.
   void access_each_object() {
     const int first = i_.target;
     std::vector<instruction> sums;
@@ -368,7 +367,7 @@ class instruction_reader {
         sum.multimem = true;
         sum.guard = i_.guard;
         sum.guard_negated = i_.guard_negated;
-        sum.element = element.element;  // it is not its own instruction in the text
+        sum.element = element.element;  // it is not a separate instruction in the text
         sum.destination = i_.destination;
         sum.a = {true, i_.destination, 0};
         sum.b = {true, element.destination, 0};
@@ -656,7 +655,7 @@ class instruction_reader {
     }
   }
 
-  /// The location of an mbarrier.
+  /// Parses the location of an mbarrier.
   [[nodiscard]] int read_mbarrier_name() {
     const bool bracketed = in_.accept("[");
     const token word = in_.expect_word("an mbarrier");
@@ -671,7 +670,7 @@ class instruction_reader {
     return named;
   }
 
-  /// Whether the mnemonic starts or waits for asynchronous operations.
+  /// Returns whether the mnemonic starts or waits for asynchronous operations.
   [[nodiscard]] bool is_asynchronous() const {
     const std::vector<std::string> parts = split(lower(word_.text));
     return head_ == "cp" || head_ == "griddepcontrol" ||
@@ -872,7 +871,7 @@ class instruction_reader {
     }
   }
 
-  // The state spaces of the destination and of the source.
+  // Parses the state spaces of the destination and of the source.
   void read_spaces(bool of_value) {
     std::vector<state_space> found;
     for (const std::string& part : split(lower(word_.text))) {
@@ -964,10 +963,10 @@ class instruction_reader {
   litmus_test& test_;
   int thread_;
   token word_;   ///< the mnemonic
-  token begin_;  ///< where the instruction begins: its predicate, or its mnemonic
+  token begin_;  ///< the beginning of the instruction: its predicate or its mnemonic
   std::string head_;
   instruction i_;
-  std::vector<instruction> more_;  ///< the elements after the first, of a vector access or of a copy
+  std::vector<instruction> more_;  ///< the elements after the first one of a vector access or of a copy
   std::optional<token> label_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Texts that CMake puts into the command, so that it can compile tests far from its sources; see embed_headers.cmake.
+/// Texts that CMake embeds in the command, so that it can compile tests without its sources; see embed_headers.cmake.
 #pragma once
 
 #include <litmus/nvrtc.hpp>
@@ -9,10 +9,10 @@
 
 namespace membar::litmus_files {
 
-/// The headers that the engine's kernel consists of.
+/// The headers of the engine's kernel.
 [[nodiscard]] std::span<const header_text> kernel_headers() noexcept;
 
-/// The folder of the libraries of the CUDA toolkit that CMake found; empty without one.
+/// The library folder of the CUDA toolkit that CMake found; empty without one.
 [[nodiscard]] const char* toolkit_libraries() noexcept;
 
 }  // namespace membar::litmus_files

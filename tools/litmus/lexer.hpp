@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The words, numbers and symbols of a litmus file, with their places.
+/// The words, numbers and symbols of a litmus file, with their positions.
 #pragma once
 
 #include <cstddef>
@@ -21,30 +21,30 @@ struct token {
   int column = 1;
 };
 
-/// Throws the `error` that points at a token.
+/// Throws the `error` that refers to a token.
 [[noreturn]] void fail(const token& t, const std::string& message);
 
-/// A token as messages show it.
+/// Returns a token in the form that messages show.
 [[nodiscard]] std::string shown(const token& t);
 
 [[nodiscard]] std::string lower(std::string_view word);
 
-/// `text` without line ends and repeated blanks.
+/// Returns `text` without line ends and repeated spaces.
 [[nodiscard]] std::string one_line(std::string_view text);
 
 [[nodiscard]] inline bool digit(char c) noexcept { return c >= '0' && c <= '9'; }
 
-/// Splits the text of a litmus test into tokens; comments and blanks are skipped.
+/// Splits the text of a litmus test into tokens; comments and whitespace are skipped.
 class lexer {
  public:
   explicit lexer(std::string_view text) : text_(text) {}
 
   // ---- the title, which is not a sequence of tokens
 
-  /// The rest of the first line, up to a description or the initial state.
+  /// Returns the rest of the first line, up to a description or the initial state.
   [[nodiscard]] std::string read_title();
 
-  /// Skips descriptions, and whatever else is before the initial state.
+  /// Skips descriptions and everything else before the initial state.
   void skip_to_initial_state();
 
   // ---- tokens
@@ -80,17 +80,18 @@ class lexer {
   std::int64_t expect_number(const char* what);
   int expect_small(const char* what);
 
-  /// The name of the location that `word` begins; an element of an array keeps its index in the name, and `x[0]` is `x`.
+  /// Returns the name of the location that begins with `word`; an element of an array keeps its index in the name, and `x[0]`
+  /// is `x`.
   [[nodiscard]] std::string location_name(const token& word);
 
   [[nodiscard]] bool at_word(std::string_view word) { return peek().what == token_kind::word && lower(peek().text) == word; }
 
   // ---- the text of several tokens
 
-  /// Where the next token begins.
+  /// Returns the position of the next token.
   [[nodiscard]] std::size_t offset() { return peek().what == token_kind::end ? text_.size() : offset_of(peek()); }
   [[nodiscard]] std::size_t offset_of(const token& t) const { return static_cast<std::size_t>(t.text.data() - text_.data()); }
-  /// What was written from `begin` to the end of the last token that was taken, on one line.
+  /// Returns the text from `begin` to the end of the last consumed token, on one line.
   [[nodiscard]] std::string written_since(std::size_t begin) const { return one_line(text_.substr(begin, taken_ - begin)); }
 
  private:
@@ -115,7 +116,7 @@ class lexer {
   std::string_view text_;
   position here_{};
   std::optional<token> ahead_;
-  std::size_t taken_ = 0;  ///< where the last token that was taken ends
+  std::size_t taken_ = 0;  ///< the end of the last consumed token
 };
 
 }  // namespace membar::litmus_files::detail

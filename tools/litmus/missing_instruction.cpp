@@ -22,7 +22,7 @@ using model::error;
 
 namespace {
 
-/// The instructions that are tried, those first that cost least.
+/// The instructions that are tried, the cheapest first.
 [[nodiscard]] std::vector<instruction> candidates_of(const litmus_test& test) {
   bool bulk = false;
   bool small = false;
@@ -79,7 +79,7 @@ namespace {
   return all;
 }
 
-/// An instruction as the test would write it.
+/// Returns an instruction in the syntax of the test.
 [[nodiscard]] std::string written(const litmus_test& test, const instruction& i) {
   if (i.via == proxy::tensor_map) {
     return model::detail::one_way_text(i, i.target < 0 ? "" : at(test.location_names, i.target));
@@ -101,7 +101,7 @@ std::string missing_instruction(const litmus_test& test, const search_options& o
   const auto reachable = [&](const litmus_test& changed) {
     try {
       return decide(changed, options, rules).reachable;
-    } catch (const error&) {  // more than the model takes
+    } catch (const error&) {  // more than the model supports
       return true;
     }
   };
@@ -113,7 +113,7 @@ std::string missing_instruction(const litmus_test& test, const search_options& o
     for (std::size_t t = 0; t < test.threads.size(); ++t) {
       for (std::size_t n = 0; n <= test.threads[t].code.size(); ++n) {
         if (n != test.threads[t].code.size() && test.threads[t].code[n].element != 0) {
-          continue;  // within a copy of several elements
+          continue;  // inside of a copy of several elements
         }
         litmus_test changed = test;
         changed.threads[t].code.insert(changed.threads[t].code.begin() + static_cast<std::ptrdiff_t>(n), more);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Which one instruction more would forbid what a test of the asynchronous side, or of multimem addresses, allows: a proxy fence, a wait,
-/// or a fence before an arrival without an order.
+/// Finds one additional instruction that would forbid an outcome that a test with asynchronous operations or multimem addresses
+/// allows: a proxy fence, a wait, or a fence before an arrival without an order.
 #pragma once
 
 #include <membar/model/litmus_test.hpp>
@@ -12,11 +12,11 @@
 
 namespace membar::litmus_files {
 
-/// A sentence on the first instruction, of those that the asynchronous side and multimem addresses have, that forbids the condition of an
-/// allowed test if it is added at one place; an empty text if there is none, or if the test has jumps or another quantifier than
-/// `exists`.
+/// Returns a sentence about the first instruction for asynchronous operations or multimem addresses that forbids the condition
+/// of an allowed test if it is added at one place. Returns an empty text if there is none, or if the test has jumps or a
+/// quantifier other than `exists`.
 ///
-/// Its executions still end, so that what is forbidden is the state and not the program.
+/// The changed test must still have executions, so that the state is forbidden and not the whole program.
 [[nodiscard]] std::string missing_instruction(const model::litmus_test& test, const model::search_options& options,
                                               const model::other_readings& rules);
 

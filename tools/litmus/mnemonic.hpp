@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The mnemonics of a litmus file: "atom.acq_rel.gpu.add.u32" and what its parts mean.
+/// The mnemonics of a litmus file: "atom.acq_rel.gpu.add.u32", and the meaning of its parts.
 #pragma once
 
 #include <common/quote.hpp>
@@ -22,7 +22,7 @@ using namespace model;
 using ptx::find;
 using ptx::meaning;
 
-/// The parts of a mnemonic, and what they mean.
+/// The parts of a mnemonic and their meaning.
 struct mnemonic {
   std::vector<std::string> parts;
   std::optional<memory_order> order;
@@ -35,10 +35,10 @@ struct mnemonic {
   std::optional<state_space> space;
   int bytes = 0;
   int elements = 1;
-  std::vector<std::string> others;  ///< parts of no meaning here
+  std::vector<std::string> others;  ///< parts without a meaning here
 };
 
-/// The parts between the dots.
+/// Returns the parts between the dots.
 [[nodiscard]] inline std::vector<std::string> split(const std::string& word) {
   std::vector<std::string> parts(1);
   for (const char c : word) {
@@ -51,18 +51,18 @@ struct mnemonic {
   return parts;
 }
 
-/// The bytes of a type suffix such as "u32"; 0 for any other word.
+/// Returns the number of bytes of a type suffix such as "u32", or 0 for any other word.
 [[nodiscard]] inline int type_bytes(std::string_view part) {
   const ptx::ptx_type type = ptx::type_named(part);
   return type == ptx::ptx_type::pred || (ptx::is_half(type) && type != ptx::ptx_type::f16) ? 0 : ptx::bytes_of(type);
 }
 
-/// The operation of a mnemonic. Litmus files may name two as in formulas.
+/// Returns the operation of a mnemonic. Litmus files may name two of them as in formulas.
 [[nodiscard]] inline std::optional<operation> operation_named(std::string_view part) {
   return part == "plus" ? operation::add : part == "minus" ? operation::subtract : find(ptx::operation_words, part);
 }
 
-/// Says what the parts of a mnemonic mean. Throws `error` if two of them contradict each other.
+/// Determines the meaning of the parts of a mnemonic. Throws `error` if two of them contradict each other.
 [[nodiscard]] inline mnemonic analyse(const token& word) {
   mnemonic m;
   m.parts = split(lower(word.text));
@@ -107,7 +107,7 @@ struct mnemonic {
   return m;
 }
 
-/// Rejects a mnemonic with a part of no known meaning.
+/// Rejects a mnemonic with a part whose meaning is not known.
 inline void no_others(const token& word, const mnemonic& m) {
   if (!m.others.empty() || m.read_only) {
     fail(word, membar_tools::quote(word.text) + ": " + membar_tools::quote((m.read_only ? "nc" : m.others.front())) +
@@ -115,7 +115,7 @@ inline void no_others(const token& word, const mnemonic& m) {
   }
 }
 
-/// Whether `text` begins with `with`.
+/// Returns whether `text` begins with `with`.
 [[nodiscard]] inline bool starts(const std::string& text, std::string_view with) { return text.rfind(with, 0) == 0; }
 
 }  // namespace membar::litmus_files::detail

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The name that a mistyped word was most likely meant to be.
+/// Finds the name that a mistyped word most likely stands for.
 #pragma once
 
 #include <algorithm>
@@ -11,10 +11,10 @@
 
 namespace membar::litmus_files {
 
-/// How many letters must be inserted, removed, replaced or exchanged with their neighbour to make `right` of `left`.
+/// Returns how many letters must be inserted, removed, replaced or exchanged with their neighbour to turn `left` into `right`.
 [[nodiscard]] std::size_t edit_distance(std::string_view left, std::string_view right);
 
-/// The first of `names` that is nearest to `word`; empty if there are none.
+/// Returns the first of the `names` that are nearest to `word`; empty if there are none.
 template <class Names>
 [[nodiscard]] std::string nearest_name(std::string_view word, const Names& names) {
   const auto nearer = [&](const auto& x, const auto& y) { return edit_distance(word, x) < edit_distance(word, y); };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// NVRTC, the run-time compiler of CUDA C++. It is opened with dlopen when it is needed and not linked, so the program builds and
-/// starts without a CUDA toolkit. Linux only.
+/// NVRTC, the run-time compiler for CUDA C++. It is opened with dlopen when it is needed and is not linked, so the program
+/// builds and starts without a CUDA toolkit. Linux only.
 #pragma once
 
 #include <cstddef>
@@ -18,34 +18,35 @@ struct header_text {
   const char* text = nullptr;
 };
 
-/// A request to compile. With one compiler, equal requests give equal results.
+/// A request to compile. With the same compiler, equal requests give equal results.
 struct compilation {
   std::string source;
   std::span<const header_text> headers{};
   std::vector<std::string> options;
-  bool to_ptx = false;  ///< PTX instead of a cubin
+  bool to_ptx = false;  ///< whether to generate PTX instead of a cubin
 };
 
-/// The text of a version number of CUDA: "12.8" for 12080.
+/// Returns the text of a CUDA version number: "12.8" for 12080.
 [[nodiscard]] std::string cuda_version_text(int version);
 
-/// The options for a device of compute capability major * 10 + minor.
+/// Returns the options for a device of compute capability major * 10 + minor.
 [[nodiscard]] std::vector<std::string> options_for(int compute_capability, bool to_ptx = false);
 
-/// NVRTC as an open library.
+/// NVRTC as an opened library.
 class nvrtc {
  public:
-  /// Opens the file that the environment variable MEMBAR_NVRTC names, or else libnvrtc from the loader's path, `folders` and the
-  /// usual places. Throws `std::runtime_error` if there is none.
+  /// Opens the file that the environment variable MEMBAR_NVRTC names, or otherwise libnvrtc from the loader's path, from
+  /// `folders` and from the usual places. Throws `std::runtime_error` if there is none.
   explicit nvrtc(const std::vector<std::string>& folders = {});
 
-  /// The version as CUDA counts it: 13000 is 13.0.
+  /// Returns the version in CUDA's encoding: 13000 is 13.0.
   [[nodiscard]] int version() const noexcept { return version_; }
 
-  /// Whether it compiles for a compute capability, major * 10 + minor.
+  /// Returns whether it supports a compute capability, given as major * 10 + minor.
   [[nodiscard]] bool supports(int compute_capability) const;
 
-  /// The cubin or PTX. Throws `std::runtime_error`, with the compiler's first error message, if the source does not compile.
+  /// Returns the cubin or PTX. Throws `std::runtime_error`, with the compiler's first error message, if the source does not
+  /// compile.
   [[nodiscard]] std::string compile(const compilation& what) const;
 
  private:

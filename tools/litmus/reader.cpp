@@ -31,7 +31,7 @@ namespace detail {
 
 namespace {
 
-/// Reads the initial state, and the places of the threads.
+/// Parses the initial state, and the places of the threads.
 class state_reader {
  public:
   state_reader(lexer& in, declarations& names) : in_(in), names_(names), test_(names.test) {}
@@ -78,7 +78,7 @@ class state_reader {
     resolve_threads();
   }
 
-  /// The registers whose first value is the address of another block's shared memory.
+  /// Returns the registers whose initial value is the address of another block's shared memory.
   [[nodiscard]] const std::vector<remote_address>& remote_addresses() const noexcept { return others_; }
 
   /// Throws `error` for a block or a cluster that is in two places.
@@ -110,7 +110,7 @@ class state_reader {
     std::string name;
     std::int64_t value = 0;
     std::string address_of;
-    int of_thread = -1;  ///< number of the thread whose block the address belongs to; -1: its own
+    int of_thread = -1;  ///< the number of the thread whose block the address belongs to; -1: its own
   };
   struct initial_address {
     int index = 0;
@@ -287,7 +287,7 @@ class state_reader {
     const location base = at(test_.locations, of);
     location& l = at(test_.locations, index);
     l.physical = base.physical;
-    // a generic alias is its own virtual address; a surface, texture or constant is a view of the address it names
+    // a generic alias has its own virtual address; a surface, texture or constant is a view of the address that it names
     l.address = kind_name == "generic" ? index : base.address;
     l.initial = base.initial;
   }
@@ -345,7 +345,7 @@ class state_reader {
     return where;
   }
 
-  // A location whose address is asked for.
+  // Returns a location whose address is requested.
   [[nodiscard]] int memory_named(const token& word, const std::string& name) {
     const int index = names_.location_for(word, name);
     if (at(test_.locations, index).arrivals != 0) {
@@ -387,25 +387,25 @@ class state_reader {
   declarations& names_;
   litmus_test& test_;
   std::vector<remote_address> others_;
-  std::set<std::string> given_;  ///< locations with an entry
+  std::set<std::string> given_;  ///< the locations with an entry
   std::vector<token> thread_tokens_;
   std::vector<pending_register> pending_;
   std::vector<initial_address> initial_addresses_;
   std::vector<precedence> precedes_;
 };
 
-/// Reads what follows the rows: the quantified condition, `filter` and `locations`.
+/// Parses the part after the rows: the quantified condition, `filter` and `locations`.
 class condition_reader {
  public:
   condition_reader(lexer& in, const declarations& names, litmus_test& test) : in_(in), names_(names), test_(test) {}
 
-  /// Whether the rows of instructions end here.
+  /// Returns whether the rows of instructions end here.
   [[nodiscard]] static bool begins(lexer& in) {
     return in.peek().what == token_kind::end || in.at_symbol("~") || in.at_symbol("!") || in.at_word("exists") ||
            in.at_word("forall") || in.at_word("not") || in.at_word("filter") || in.at_word("locations");
   }
 
-  /// Reads to the end of the file.
+  /// Parses to the end of the file.
   void read() {
     bool ended = false;
     while (in_.peek().what != token_kind::end) {
@@ -598,7 +598,7 @@ class condition_reader {
     return constant;
   }
 
-  // A register, or shared memory of the thread's block.
+  // Parses a register, or shared memory of the thread's block.
   term register_term(const token& word, int number) {
     const int thread = names_.thread_index(number);
     if (thread < 0) {
@@ -626,7 +626,7 @@ class condition_reader {
     return t;
   }
 
-  // What the name of no location may have been meant to be.
+  // Suggests what the name of an unknown location may have been meant to be.
   [[nodiscard]] std::string meant(const std::string& name) const {
     for (int t = 0; t < count_of(test_.threads); ++t) {
       if (names_.find_location_of(t, name) >= 0) {
@@ -659,10 +659,10 @@ class condition_reader {
   lexer& in_;
   const declarations& names_;
   litmus_test& test_;
-  bool names_count_ = true;  ///< what is named is observed
+  bool names_count_ = true;  ///< whether named values are observed
 };
 
-/// Reads one litmus test. Constructed for a text, used once.
+/// Parses one litmus test. Constructed for a text, and used once.
 class litmus_reader {
  public:
   explicit litmus_reader(std::string_view text) : in_(text) {}
@@ -740,14 +740,14 @@ class litmus_reader {
     }
   }
 
-  /// The instruction at index `next` jumps to a label, if there is one.
+  /// Notes that the instruction at index `next` jumps to a label, if there is one.
   void add_jump(int thread, int next, const std::optional<token>& label) {
     if (label) {
       at(jumps_, thread).push_back({*label, next});
     }
   }
 
-  /// The instruction that a label stands before, -1 if the thread has no such label.
+  /// Returns the instruction that follows a label, or -1 if the thread has no such label.
   [[nodiscard]] int label_target(int thread, const token& label) const {
     for (const auto& [name, target] : at(test_.threads, thread).labels) {
       if (name == label.text) {
@@ -769,8 +769,8 @@ class litmus_reader {
     }
   }
 
-  /// Accesses of different size to one location are for the model to judge. An access that reaches into a neighbour has no
-  /// meaning here, as a name stands for one value.
+  /// The model handles accesses of different sizes to one location. An access that extends into a neighbouring location has no
+  /// meaning here, because a name stands for one value.
   void check_extents() const {
     std::map<std::string, std::set<int>> sizes;
     for_each_array_access([&](const instruction& i, const std::string& array) { sizes[array].insert(i.bytes); });
@@ -792,7 +792,7 @@ class litmus_reader {
     }
   }
 
-  /// The array of several elements that an instruction accesses; nothing for any other instruction.
+  /// Returns the array of several elements that an instruction accesses, or nothing for any other instruction.
   [[nodiscard]] std::string array_of(const instruction& i) const {
     if (!accesses_memory(i.code) || i.indirect || i.target < 0) {
       return "";

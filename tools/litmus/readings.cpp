@@ -19,10 +19,10 @@ namespace {
 
 struct named_reading {
   std::string_view name;
-  bool lenient;                  ///< the other side gives a program more guarantees than the model's
-  reading one = reading::count;  ///< count: the other side is what the model says without `without`
+  bool lenient;                  ///< whether the alternative gives a program more guarantees than the model's reading
+  reading one = reading::count;  ///< count: the alternative is the model without the rule `without`
   rule without = rule::count;
-  bool checked = false;  ///< membar-check has both sides, too
+  bool checked = false;  ///< whether membar-check also has the alternative
 };
 
 constexpr named_reading readings[] = {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The readings of open places of the PTX ISA by name, and the sides of them that a command asks for. docs/readings.md explains each.
+/// The readings of ambiguous places in the PTX ISA, by name, and the choices that a command makes. docs/readings.md explains
+/// each of them.
 #pragma once
 
 #include <membar/model/litmus_test.hpp>
@@ -13,34 +14,34 @@
 
 namespace membar::litmus_files {
 
-/// The names of the readings, as `--reading=` takes them.
+/// Returns the names of the readings, for `--reading=`.
 [[nodiscard]] std::vector<std::string> reading_names();
 
-/// A reading whose other side membar-check has too.
+/// A reading whose alternative membar-check also has.
 struct checked_reading {
   std::string_view name;
   model::reading one;
 };
 
-/// These, as rows of the same table.
+/// Returns these, as rows of the same table.
 [[nodiscard]] std::vector<checked_reading> checked_readings();
 
-/// The end of the message of a race that there is none of with the other side of a reading.
+/// Returns the end of the message of a race that the alternative of `reading` rules out.
 [[nodiscard]] std::string depends_on(std::string_view reading);
 
-/// The sides of the readings that differ from the model's.
+/// The choices of readings that differ from the model's.
 class chosen_readings {
  public:
-  /// Takes the other side of the reading `name`. False if there is none of that name.
+  /// Chooses the alternative of the reading `name`. Returns false if there is no such reading.
   [[nodiscard]] bool take(std::string_view name);
-  /// Takes the side that gives a program more guarantees (`lenient`), or fewer (`strict`), of every reading; `default`: the model's. False for
-  /// another word.
+  /// Chooses the alternatives that give a program more guarantees (`lenient`) or fewer (`strict`), for every reading; `default`
+  /// is the model's choice. Returns false for any other word.
   [[nodiscard]] bool take_all(std::string_view sides);
 
-  /// Whether some side differs from the model's.
+  /// Returns whether some choice differs from the model's.
   [[nodiscard]] explicit operator bool() const noexcept { return any_; }
   [[nodiscard]] const model::other_readings& rules() const noexcept { return rules_; }
-  /// Changes what the readings make of the instructions of a test.
+  /// Applies the readings that change the meaning of a test's instructions.
   void apply(model::litmus_test& test) const;
 
  private:

@@ -113,7 +113,7 @@ folded_counts run_plan::fold(const std::vector<std::uint64_t>& counts, const std
       if (d.end_of >= 0) {
         const auto end = static_cast<thread_end>(ends % static_cast<std::size_t>(d.radix()));
         ends /= static_cast<std::size_t>(d.radix());
-        // what a thread read that strayed is what counts, also if another one waited for it without success
+        // the value that a strayed thread read is what counts, even if another thread waited for it without success
         worst = end == thread_end::unknown || worst == thread_end::unknown   ? thread_end::unknown
                 : end == thread_end::strayed || worst == thread_end::strayed ? thread_end::strayed
                 : end == thread_end::reached                                 ? worst

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// How a litmus file runs: the memory cells of its locations, and what is observed, as digits of an outcome.
+/// How a litmus file runs: the memory cells of its locations, and its observations as the digits of an outcome.
 #pragma once
 
 #include <membar/litmus/instance_layout.hpp>
@@ -15,16 +15,17 @@
 
 namespace membar::litmus_files {
 
-/// The most backward jumps of a thread of an instance. An instance that needs more is unfinished and has no outcome.
+/// The maximum number of backward jumps of a thread of an instance. An instance that needs more is unfinished and has no
+/// outcome.
 inline constexpr int jump_limit = 1000;
 
-/// The number that stands for the address of location `index` in registers and memory. It fits into four bytes. Addresses are as
-/// far apart as in the model, so that arithmetic on them gives the model's results.
+/// Returns the number that stands for the address of location `index` in registers and memory. It fits into four bytes.
+/// Addresses are as far apart as in the model, so that arithmetic on them gives the model's results.
 [[nodiscard]] constexpr std::int64_t address_token(int index) noexcept {
   return (std::int64_t{1} << 30) + 16 * std::int64_t{index};
 }
 
-/// Whether `value` is read back unchanged after its low `bytes` bytes are written. Values are signed.
+/// Returns whether `value` is unchanged after its low `bytes` bytes are written and read back. Values are signed.
 [[nodiscard]] constexpr bool fits(std::int64_t value, int bytes) noexcept {
   if (bytes >= 8) {
     return true;
@@ -33,47 +34,47 @@ inline constexpr int jump_limit = 1000;
   return value >= -limit && value < limit;
 }
 
-/// Whether an instruction accesses memory by load, store, atom or red.
+/// Returns whether an instruction accesses memory by load, store, atom or red.
 [[nodiscard]] bool is_access(model::opcode code) noexcept;
-/// Whether an instruction is a branch or a jump.
+/// Returns whether an instruction is a branch or a jump.
 [[nodiscard]] bool jumps(const model::instruction& i) noexcept;
 
-/// Where a location lies: a whole cell, or, for an element of an array that a vector access names, part of one.
+/// The position of a location: a whole cell or, for an element of an array that a vector access names, a part of one.
 struct cell_part {
-  int cell = -1;  ///< -1: no instruction that runs accesses it, as for an mbarrier
+  int cell = -1;  ///< -1: no executed instruction accesses it, for example because it is an mbarrier
   int offset = 0;
-  int bytes = 4;  ///< of each access
+  int bytes = 4;  ///< the size of each access
 };
 
 /// One digit of an outcome: a register, a location, or how a thread ended.
 struct outcome_digit {
   std::string name;
   model::term what{};
-  int end_of = -1;                   ///< the thread whose `thread_end` this is; -1: a value
-  std::vector<std::int64_t> values;  ///< of digit 0, 1, ..., as in the model; one more digit stands for every other value
+  int end_of = -1;                   ///< the thread whose `thread_end` it is; -1: it is a value
+  std::vector<std::int64_t> values;  ///< for digit 0, 1, ..., as in the model; one more digit stands for all other values
 
   [[nodiscard]] int radix() const noexcept { return static_cast<int>(values.size()) + 1; }
-  /// The thread that reports the digit; -1: it is read from memory when the instance is over.
+  /// Returns the thread that reports the digit; -1: it is read from memory when the instance is over.
   [[nodiscard]] int thread() const noexcept {
     return end_of >= 0 ? end_of : what.kind == model::term::kind_t::register_value ? what.thread : -1;
   }
 };
 
-/// How a thread ended that has a loop, or an address in a register.
+/// How a thread with a loop, or with an address in a register, ended.
 enum class thread_end : unsigned char {
-  reached,     ///< it reached its end, as every other thread does
-  strayed,     ///< it stopped at an address that is not a location's, read from a value that no execution gives
+  reached,     ///< it reached its end, like every other thread
+  strayed,     ///< it stopped at an address outside of all locations, computed from a value that no execution gives
   unfinished,  ///< it stopped after `jump_limit` backward jumps
-  unknown      ///< it reported none of these
+  unknown      ///< it reported none of the above
 };
 
 /// The counts of a run, without the instances that have no outcome.
 struct folded_counts {
   std::vector<std::uint64_t> counts;       ///< per outcome of the observed values
-  std::vector<std::uint64_t> slices_with;  ///< per outcome: a lower bound on the slices that showed it
+  std::vector<std::uint64_t> slices_with;  ///< per outcome: a lower bound on the number of slices that showed it
   std::uint64_t unfinished = 0;
-  std::uint64_t strayed = 0;  ///< no execution of the model does this
-  std::uint64_t unknown = 0;  ///< a thread did not report how it ended: the machine or the engine failed
+  std::uint64_t strayed = 0;  ///< instances that did something that no execution of the model does
+  std::uint64_t unknown = 0;  ///< instances in which a thread did not report how it ended: the machine or the engine failed
 };
 
 /// Throws `model::error` for a line of a litmus file that cannot run.
@@ -82,39 +83,39 @@ struct folded_counts {
 /// A litmus test that is ready to run.
 class run_plan {
  public:
-  /// Throws `model::error`, with the line, for a test that cannot run as it is written. With `limit` other than 0 the model gives
-  /// up after that many steps, and the test cannot run.
+  /// Throws `model::error`, with the line, for a test that cannot run as written. If `limit` is not 0, the model stops after
+  /// that many steps, and the test cannot run.
   explicit run_plan(model::litmus_test test, std::uint64_t limit = 0);
 
   [[nodiscard]] const model::litmus_test& test() const noexcept { return test_; }
-  /// First what the condition or `locations` names, then what only the filter names, then how threads ended.
+  /// First the values that the condition or `locations` names, then those that only the filter names, then how threads ended.
   [[nodiscard]] const std::vector<outcome_digit>& digits() const noexcept { return digits_; }
-  /// How thread `thread` ends, if that is a digit; else a null pointer.
+  /// Returns how thread `thread` ends, if that is a digit; otherwise a null pointer.
   [[nodiscard]] const outcome_digit* end_of(int thread) const noexcept;
   [[nodiscard]] int cells() const noexcept { return static_cast<int>(initial_.size()); }
-  /// A cell's bytes when an instance begins.
+  /// Returns a cell's bytes when an instance begins.
   [[nodiscard]] const std::array<unsigned char, litmus::cell_bytes>& initial(int cell) const noexcept {
     return initial_[static_cast<std::size_t>(cell)];
   }
   [[nodiscard]] const cell_part& part(int location) const noexcept { return parts_[static_cast<std::size_t>(location)]; }
 
-  /// Whether an access of `bytes` bytes through a register may access location `location`.
+  /// Returns whether an access of `bytes` bytes through a register may access location `location`.
   [[nodiscard]] bool may_point_to(int location, int bytes) const noexcept;
 
-  /// Whether a thread waits: it jumps back, which only a loop that waits for other threads does.
+  /// Returns whether a thread waits, that is, jumps back, which happens only in a loop that waits for other threads.
   [[nodiscard]] bool waits(int thread) const noexcept;
 
-  /// A read-modify-write by a GPU thread of memory that a host thread writes, as "line 5: '...'"; empty if there is none. It is
-  /// atomic only if the link between GPU and host supports that.
+  /// Returns a read-modify-write by a GPU thread on memory that a host thread writes, as "line 5: '...'"; empty if there is
+  /// none. It is atomic only if the link between GPU and host supports that.
   [[nodiscard]] std::string update_shared_with_host() const;
 
-  /// A value of the model as registers and memory hold it: an address becomes its token.
+  /// Returns a value of the model as registers and memory hold it: an address becomes its token.
   [[nodiscard]] std::int64_t machine_value(std::int64_t value) const noexcept;
 
-  /// The digit, for observation `which`, of a value that a register or a location holds.
+  /// Returns the digit, for observation `which`, of a value that a register or a location holds.
   [[nodiscard]] unsigned digit(int which, std::int64_t machine) const noexcept;
 
-  /// Turns the counts of a run, one per outcome with all digits, into counts per outcome of the observed values.
+  /// Converts the counts of a run, one per outcome with all digits, to counts per outcome of the observed values.
   [[nodiscard]] folded_counts fold(const std::vector<std::uint64_t>& counts,
                                    const std::vector<std::uint64_t>& slices_with = {}) const;
 

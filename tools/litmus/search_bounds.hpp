@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What keeps the search for a verdict short: equal threads, and a limit of time.
+/// Keeps the search for a verdict short: equal threads, and a time limit.
 #pragma once
 
 #include <litmus/equal_threads.hpp>
@@ -11,10 +11,10 @@
 
 namespace membar::litmus_files {
 
-/// Bounds of the searches of one test. They belong to the thread that searches: time is that of its core.
+/// The bounds of the searches of one test. They belong to the thread that searches, and measure the time of its core.
 class search_bounds final : public model::search_control {
  public:
-  /// `seconds`: 0 for any time.
+  /// `seconds` is the time limit; 0: none.
   search_bounds(double seconds, equal_threads equal) : equal_(std::move(equal)), end_(seconds == 0 ? 0 : now() + seconds) {}
 
   [[nodiscard]] bool is_repeated(const model::partial_execution& execution, const model::execution_visitor& visitor) override {

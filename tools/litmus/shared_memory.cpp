@@ -54,7 +54,7 @@ class shared_memory {
   }
 
  private:
-  // Calls `use(thread, instruction, location, state space)` for each time that an instruction names the location.
+  // Calls `use(thread, instruction, location, state space)` for each occurrence of the location in an instruction.
   template <class Use>
   void for_each_access(int location_index, const Use& use) {
     for (int t = 0; t < count_of(test_.threads); ++t) {
@@ -88,7 +88,7 @@ class shared_memory {
     return shared;
   }
 
-  // The name of the array that a location is an element of, or its own, without the block's.
+  // Returns the name of the array that contains a location, or the location's own name, without the block's.
   [[nodiscard]] std::string array_of(int location_index) const {
     const std::string& full = at(test_.location_names, location_index);
     const std::string name = full.substr(full.find(':') + 1);
@@ -121,7 +121,7 @@ class shared_memory {
     return same_block(at(test_.threads, one).where, at(test_.threads, other).where);
   }
 
-  // One location for each block that uses location `l`.
+  // Creates one location for each block that uses location `l`.
   void divide(int l, const std::vector<remote_address>& remote) {
     std::vector<int> owners;
     const auto add = [&](int thread) {

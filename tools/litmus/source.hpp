@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The CUDA C++ source of a litmus file. Every instruction is one inline-assembly statement with the PTX of the file.
+/// Generates the CUDA C++ source of a litmus file. Every instruction is one inline-assembly statement with the PTX of the file.
 ///
-/// Registers have 64 bits; a load sign-extends what it reads. Dependencies stay: the constants and repeated operands of
-/// arithmetic are combined with a zero that only the device knows, so no compiler can fold them. After a branch the address of
+/// Registers have 64 bits; a load sign-extends its value. Dependencies are preserved: the constants and repeated operands of
+/// arithmetic are combined with a zero that only the device knows, so no compiler can fold them. After a branch, the address of
 /// every store depends on the branch's operands in the same way.
 #pragma once
 
@@ -14,15 +14,15 @@
 
 namespace membar::litmus_files {
 
-/// The least device and compiler that a source needs, and the first lines that need them.
+/// The minimum device and compiler version that a source needs, and the first lines that need them.
 struct requirements {
   int compute_capability = 70;    ///< major * 10 + minor
   std::string capability_reason;  ///< the line, quoted; empty if no line needs more than the engine
-  int nvrtc = 12000;              ///< the oldest version of NVRTC, as CUDA counts versions
+  int nvrtc = 12000;              ///< the oldest sufficient version of NVRTC, in CUDA's encoding
   std::string nvrtc_reason;
 };
 
-/// The source of a test, and what it needs.
+/// The source of a test and its requirements.
 struct test_source {
   std::string text;
   requirements needs;
@@ -37,15 +37,16 @@ inline constexpr std::string_view source_prologue =
     "extern \"C\" __constant__ unsigned long long membar_litmus_zero = 0;\n"
     "\n";
 
-/// The type `name` that the kernel runs as a test, for a translation unit that begins with `source_prologue`. Throws
+/// Returns the type `name` that the kernel runs as a test, for a translation unit that begins with `source_prologue`. Throws
 /// `model::error`, with the line, for an instruction that PTX does not have.
 [[nodiscard]] test_source write_test_type(const run_plan& plan, const std::string& name = "file_test");
 
-/// The translation unit of a test, which NVRTC compiles. Its kernel is `membar_litmus_kernel`. Throws as `write_test_type`.
+/// Returns the translation unit of a test, which NVRTC compiles. Its kernel is `membar_litmus_kernel`. It throws like
+/// `write_test_type`.
 [[nodiscard]] test_source write_source(const run_plan& plan);
 
 /// Throws `model::error`, with the line, if a source needs more than a device of `compute_capability` (major * 10 + minor) or
-/// version `nvrtc` of the compiler has.
+/// version `nvrtc` of the compiler supports.
 void require_compilable(const requirements& needs, int compute_capability, int nvrtc);
 
 }  // namespace membar::litmus_files

@@ -31,17 +31,17 @@ namespace {
 
 [[nodiscard]] std::string constraint(int bytes) { return bytes == 2 ? "h" : bytes == 8 ? "l" : "r"; }
 
-// The value of a register as an operand of `bytes` bytes.
+// Returns the value of a register as an operand of `bytes` bytes.
 [[nodiscard]] std::string narrowed(const std::string& value, int bytes) {
   return "\"" + constraint(bytes) + "\"((" + holder(bytes) + ")" + (bytes == 1 ? "(unsigned char)" : "") + value + ")";
 }
 
-// The value of a register after `bytes` bytes were read.
+// Returns the value of a register after `bytes` bytes were read.
 [[nodiscard]] std::string widened(const std::string& value, int bytes) {
   return std::string(bytes == 1 ? "(signed char)" : bytes == 2 ? "(short)" : bytes == 4 ? "(int)" : "(long long)") + value;
 }
 
-// Sixteen bytes are one value if their high half is the sign of the low half. Torn ones become a value that no test has.
+// Sixteen bytes are one value if their high half is the sign of the low half. Torn values become a value that no test has.
 [[nodiscard]] std::string whole(const std::string& destination) {
   return destination + " = (long long)hi == (long long)lo >> 63 ? (long long)lo : (long long)0x8000dead8000deadull;";
 }
@@ -50,7 +50,7 @@ namespace {
 
 std::string printable(std::string text) {
   for (char& c : text) {
-    // a backslash at a comment's end would continue it
+    // a backslash at the end of a comment would continue it
     c = std::isprint(static_cast<unsigned char>(c)) == 0 || c == '\\' ? ' ' : c;
   }
   return text;
@@ -116,7 +116,7 @@ void thread_writer::needs_nvrtc(int version) {
   }
 }
 
-// The words of the mnemonic, in lower case.
+// Returns the words of the mnemonic in lower case.
 std::vector<std::string> thread_writer::words() const {
   std::vector<std::string> parts(1);
   for (const char c : thread_->text[at_]) {
@@ -137,7 +137,7 @@ bool thread_writer::says(std::string_view word) const {
   return std::find(parts.begin(), parts.end(), word) != parts.end();
 }
 
-// The number of elements of a vector access; 1 for a scalar.
+// Returns the number of elements of a vector access, or 1 for a scalar.
 int thread_writer::elements() const {
   std::size_t n = at_ + 1;
   while (n < thread_->code.size() && thread_->code[n].element != 0) {
@@ -157,15 +157,15 @@ std::string thread_writer::plain(const model::operand& o) const {
   return o.is_register ? register_name(o.index) : literal(plan_->machine_value(o.value));
 }
 
-// A value that no compiler can foresee, for an operand of arithmetic on a register: x + 0 or x ^ 0, whichever the arithmetic does
-// not cancel.
+// Returns a value that no compiler can foresee, for an operand of arithmetic on a register: x + 0 or x ^ 0, whichever the
+// arithmetic does not cancel.
 std::string thread_writer::opaque(const model::operand& o, operation what) {
   uses_zero_ = true;
   const bool sums = what == operation::add || what == operation::subtract;
   return "(long long)((unsigned long long)" + plain(o) + (sums ? " ^ zero)" : " + zero)");
 }
 
-// Both operands of arithmetic or of a comparison.
+// Returns both operands of arithmetic or of a comparison.
 std::pair<std::string, std::string> thread_writer::operands(const model::operand& a, const model::operand& b, operation what) {
   const bool computed = a.is_register || b.is_register;
   const bool twice = a.is_register && b.is_register && a.index == b.index;
@@ -173,7 +173,7 @@ std::pair<std::string, std::string> thread_writer::operands(const model::operand
           computed && (!b.is_register || twice) ? opaque(b, what) : plain(b)};
 }
 
-// The statement that computes an access's address, and the expression of the address.
+// Returns the statement that computes an access's address, and the expression for the address.
 std::pair<std::string, std::string> thread_writer::address(const instruction& i, bool writes) {
   std::string control;
   if (writes && carries_control_) {
@@ -196,7 +196,7 @@ std::pair<std::string, std::string> thread_writer::address(const instruction& i,
   return {chain + "0; if (p == 0) { end = " + ended(thread_end::strayed) + "; goto done; } ", "p" + control};
 }
 
-// ".weak", ".acquire.gpu", ".volatile" or ".mmio.relaxed.sys", with the state space.
+// Returns ".weak", ".acquire.gpu", ".volatile" or ".mmio.relaxed.sys", with the state space.
 std::string thread_writer::manner(const instruction& i) {
   for (const char* space : {"shared", "shared::cta", "shared::cluster"}) {
     if (says(space)) {
@@ -213,7 +213,7 @@ std::string thread_writer::manner(const instruction& i) {
   return i.strong ? "." + order(i.order) + "." + scope(i.scope) + space : ".weak" + space;
 }
 
-// The type as the file writes it, or bits of the access's size.
+// Returns the type as the file writes it, or an untyped one of the access's size.
 std::string thread_writer::type(const instruction& i, std::string_view allowed) const {
   const std::string bits = std::to_string(8 * i.bytes);
   for (const std::string& part : words()) {
@@ -289,7 +289,7 @@ std::string thread_writer::store(const instruction& i) {
          (count > 1 ? "{" + list + "}" : list) + ";\" :: \"l\"(" + where + ")" + inputs + " : \"memory\"); }\n";
 }
 
-// The operation and the type of a read-modify-write in PTX.
+// Returns the operation and the type of a read-modify-write in PTX.
 std::string thread_writer::modification(const instruction& i) {
   const bool word = i.bytes == 4 || i.bytes == 8;
   const auto need = [&](bool exists, const char* sizes) {
@@ -336,13 +336,13 @@ std::string thread_writer::update(const instruction& i) {
   if (reduces && (i.what == operation::move || i.what == operation::compare_exchange)) {
     refuse("PTX has no exchanging reduction; use atom");
   }
-  (void)manner(i);  // refuses shared memory
+  (void)manner(i);  // rejects shared memory
   const auto [prepare, where] = address(i, true);
   const std::string name = std::string(reduces ? "red" : "atom") + "." + order(i.order) + "." + scope(i.scope) +
                            (says("generic") ? "" : ".global") + what;
   std::string a = plain(i.a);
   if (i.what == operation::subtract) {
-    a = "(long long)(0 - (unsigned long long)" + a + ")";  // PTX has no subtraction in memory: the negative is added
+    a = "(long long)(0 - (unsigned long long)" + a + ")";  // PTX has no subtraction in memory, so the negated value is added
   }
   const bool compares = i.what == operation::compare_exchange;
   if (i.bytes == 16) {
@@ -427,7 +427,7 @@ std::string thread_writer::compute(const instruction& i) {
     refuse("a run does not support this operation");
   }
   const std::string statement = std::string("asm volatile(\"") + name + " %0, %1, %2;\" : \"=l\"(";
-  if (i.what == operation::divide) {  // by zero, the model says, is zero
+  if (i.what == operation::divide) {  // in the model, division by zero gives zero
     return "    { const long long d = " + b + "; long long q; " + statement + "q) : \"l\"(" + a +
            "), \"l\"(d == 0 ? 1ll : d) : \"memory\"); " + destination + " = d == 0 ? 0 : q; }\n";
   }

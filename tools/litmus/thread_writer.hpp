@@ -19,27 +19,27 @@
 
 namespace membar::litmus_files {
 
-/// `text` as part of a comment: unprintable characters become blanks.
+/// Returns `text` for use in a comment: unprintable characters become spaces.
 [[nodiscard]] std::string printable(std::string text);
 
-/// An integer literal of type `long long`.
+/// Returns an integer literal of type `long long`.
 [[nodiscard]] std::string literal(std::int64_t value);
 
-/// The variable of a register.
+/// Returns the variable of a register.
 [[nodiscard]] std::string register_name(int index);
 
-/// Writes the statements of one thread, instruction by instruction, and records which variables they need.
+/// Generates the statements of one thread, instruction by instruction, and records which variables they need.
 class thread_writer {
  public:
   thread_writer(const run_plan& plan, const model::litmus_test::thread& thread, requirements& needs);
 
-  /// The statement of instruction `n`, which is not a later element of a vector access. Throws `model::error`, with the line, if PTX
-  /// has no such instruction.
+  /// Returns the statement of instruction `n`, which must not be a later element of a vector access. Throws `model::error`,
+  /// with the line, if PTX has no such instruction.
   [[nodiscard]] std::string statement(std::size_t n);
 
-  /// Whether an instruction jumps to instruction `n`.
+  /// Returns whether an instruction jumps to instruction `n`.
   [[nodiscard]] bool is_target(std::size_t n) const { return targets_.count(n) != 0; }
-  /// The locations whose addresses the statements so far use.
+  /// Returns the locations whose addresses the statements so far use.
   [[nodiscard]] const std::set<int>& addresses() const noexcept { return addresses_; }
   [[nodiscard]] bool uses_zero() const noexcept { return uses_zero_; }
   [[nodiscard]] bool uses_turns() const noexcept { return uses_turns_; }

@@ -20,7 +20,7 @@ using namespace model;
   return "P" + std::to_string(at(test.threads, thread).number);
 }
 
-/// The first value of a register. The address of shared memory names a thread of its block.
+/// Returns the initial value of a register. The address of shared memory names a thread of its block.
 [[nodiscard]] std::string register_value_text(const litmus_test& test, std::int64_t value) {
   for (int l = 0; l < count_of(test.locations); ++l) {
     const int owner = at(test.locations, l).owner;
@@ -61,7 +61,7 @@ using namespace model;
     } else if (l.address == i) {
       out += " @ generic aliases " + at(test.location_names, l.physical);
     } else {
-      // which proxy the view was declared for has no meaning: instructions say which proxy they go through
+      // the proxy for which the view was declared has no meaning: instructions name the proxy that they use
       out += " @ surface aliases " + at(test.location_names, l.address);
     }
     out += ";\n";
@@ -85,7 +85,7 @@ using namespace model;
   return out + "}\n";
 }
 
-/// A thread's column: its place, then its labels and instructions.
+/// Returns a thread's column: its place, then its labels and instructions.
 [[nodiscard]] std::vector<std::string> column_of(const litmus_test& test, int index) {
   const litmus_test::thread& thread = at(test.threads, index);
   std::vector<std::string> column = {thread_name(test, index) + "@" + place_text(thread.where)};

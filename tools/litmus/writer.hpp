@@ -10,10 +10,10 @@
 
 namespace membar::litmus_files {
 
-/// The text of a test: reading it again gives an equal test.
+/// Returns the text of a test. Reading it gives an equal test.
 [[nodiscard]] std::string write_litmus(const model::litmus_test& test);
 
-/// A thread's place as a litmus file writes it: "cta 0,gpu 0".
+/// Returns a thread's place in the syntax of a litmus file: "cta 0,gpu 0".
 [[nodiscard]] std::string place_text(const model::place& where);
 
 }  // namespace membar::litmus_files

@@ -36,7 +36,7 @@ namespace ptx = membar::ptx;
 namespace sanitize = membar::sanitize;
 using u64 = std::uint64_t;
 
-/// A set of bytes of a job's memory.
+/// A set of bytes in the memory of a job.
 class byte_set {
  public:
   void add(u64 address, u64 bytes) {
@@ -89,7 +89,7 @@ class byte_set {
   std::map<u64, std::bitset<page_bytes>> pages_{};
 };
 
-/// Accesses by strength: two strong ones are no race.
+/// Accesses by strength: two strong ones are not a race.
 struct accessed {
   byte_set weak{}, strong{};
   void add(const sanitize::observed_event& e, u64 address) { (e.strong ? strong : weak).add(address, e.bytes); }
@@ -106,32 +106,32 @@ struct accessed {
   }
 };
 
-/// A stretch of memory that a pointer leads to, as far as the next pointer that is known.
+/// A range of memory to which a pointer points, up to the next known pointer.
 struct stretch {
   u64 begin = 0, end = 0;
 };
 
 using places_accessed = std::map<std::string, accessed>;
 
-/// What the pointers of a launch that could not be executed lead to.
+/// The memory to which the pointers of a launch point that could not be executed.
 struct guessed_accesses {
   std::vector<stretch> memory{};
-  std::string place{};  ///< of the first access
-  bool write = false;   ///< some of them may write
+  std::string place{};  ///< the place of the first access
+  bool write = false;   ///< whether some of them may write
 };
 
-/// The memory that one launch accesses, in the addresses of its job.
+/// The memory that one launch accesses, at the addresses of its job.
 struct footprint {
-  std::string why_not{};                 ///< it could not be executed; empty: it was
-  accessed late_reads{}, late_writes{};  ///< behind the wait
+  std::string why_not{};                 ///< the reason why it could not be executed; empty: it was
+  accessed late_reads{}, late_writes{};  ///< after the wait
   places_accessed early_reads{}, early_writes{};
-  places_accessed read_only{};                        ///< `ld.global.nc` behind the wait, which may be executed before it
-  bool waits = false;                                 ///< some thread waits for the launches before
-  bool launches_early = false;                        ///< some block lets the next launch begin before it has waited
-  bool is_unknown = false;                            ///< nothing is known of the kernel, not even whether it waits
-  guessed_accesses may_access{}, may_access_early{};  ///< where it could not be executed
+  places_accessed read_only{};                        ///< `ld.global.nc` after the wait, which may be executed before it
+  bool waits = false;                                 ///< whether some thread waits for the preceding launches
+  bool launches_early = false;                        ///< whether some block lets the next launch begin before it has waited
+  bool is_unknown = false;                            ///< whether nothing is known about the kernel, not even whether it waits
+  guessed_accesses may_access{}, may_access_early{};  ///< if it could not be executed
 
-  /// The next launch begins only when the one before this launch has ended.
+  /// Returns whether the next launch begins only after the launch before this one has ended.
   [[nodiscard]] bool launches_after_wait() const noexcept { return waits && !launches_early; }
   [[nodiscard]] accessed reads() const { return all(early_reads, late_reads); }
   [[nodiscard]] accessed writes() const { return all(early_writes, late_writes); }
@@ -145,7 +145,7 @@ struct footprint {
   }
 };
 
-/// A kernel's module, which several launches share.
+/// A kernel's module, which several launches can share.
 struct loaded_kernel {
   std::optional<ptx::ptx_module> module{};
   ptx::module_layout layout{};
@@ -156,7 +156,8 @@ struct loaded_kernel {
 const char* const nothing_ptx =
     ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry membar_kernel_before()\n{\n  ret;\n}\n";
 
-/// The line of the source, of an inlined function that of the call in the kernel; without lines the instruction.
+/// Returns the source line; for an inlined function, the line of the call in the kernel; without line information, the
+/// instruction.
 std::string place_of(const ptx::kernel_code& code, const ptx::instruction& i) {
   const auto name = [&](int file) {
     return file > 0 && static_cast<std::size_t>(file) < code.files.size()
@@ -169,7 +170,7 @@ std::string place_of(const ptx::kernel_code& code, const ptx::instruction& i) {
   return line > 0 && !file.empty() ? file + ":" + std::to_string(line) : i.text;
 }
 
-/// Memory where the engine has room for it: a GPU's addresses are those of its windows.
+/// Maps memory to places where the engine has space for it: a GPU's addresses would be in its windows.
 class moved_memory {
  public:
   explicit moved_memory(const recorded_launch& l) : of_(l) {
@@ -185,7 +186,7 @@ class moved_memory {
 
   [[nodiscard]] static u64 to_engine(u64 address) noexcept { return (address & (base - 1)) | base; }
 
-  /// The address in the job of one of the engine; 0: it is no recorded memory.
+  /// Returns the job's address for an address of the engine; 0: it is not recorded memory.
   [[nodiscard]] u64 to_job(u64 address) const {
     for (const piece& m : pieces_) {
       if (const u64 at = to_engine(m.address); address >= at && address - at < m.bytes) {
@@ -200,7 +201,7 @@ class moved_memory {
     return 0;
   }
 
-  /// Replaces the pointers into recorded memory among the words of `bytes`.
+  /// Replaces the pointers to recorded memory among the words of `bytes`.
   void move_pointers(std::vector<std::uint8_t>& bytes, const address_space& space) const {
     for (std::size_t at = 0; at + 8 <= bytes.size(); at += 8) {
       u64 word = 0;
@@ -239,7 +240,7 @@ class moved_memory {
 
  private:
   static constexpr u64 base = u64{1} << 45U;
-  /// Recorded memory, and what follows it in its allocation: zeros, as far as is known.
+  /// Returns recorded memory and the rest of its allocation, which is assumed to be zero as far as it is not known.
   struct piece {
     const recorded_memory* of = nullptr;
     u64 address = 0, bytes = 0;
@@ -264,7 +265,7 @@ class moved_memory {
   std::vector<std::pair<u64, const recorded_variable*>> variables_{};
 };
 
-/// The launches' pointers, by which memory is divided where nothing better is known.
+/// The launches' pointers, which divide memory into ranges if nothing better is known.
 class known_pointers {
  public:
   void add(const recorded_launch& l) {
@@ -276,7 +277,7 @@ class known_pointers {
       }
     }
   }
-  /// From the pointer in the argument's word to the next pointer, or to the end of the memory.
+  /// Returns the range from the pointer in the argument's word to the next pointer, or to the end of the memory.
   [[nodiscard]] std::optional<stretch> of(const recorded_launch& l, std::size_t argument, std::size_t at) const {
     stretch s = memory_of(l, l.space->in_job(word_at(l.arguments[argument], at)));
     if (s.begin == 0) {
@@ -300,7 +301,7 @@ class known_pointers {
   std::set<u64> all_{};
 };
 
-/// Executes a launch and keeps what it accesses.
+/// Executes a launch and records its accesses.
 class launch_reader {
  public:
   launch_reader(const recorded_launch& l, const loaded_kernel& k, const known_pointers& pointers)
@@ -399,7 +400,7 @@ class launch_reader {
   }
   accessed& place(places_accessed& all, const sanitize::observed_event& e) const { return all[place_of(*kernel_.code, *e.by)]; }
 
-  /// What the launch's pointers lead to.
+  /// Returns the memory to which the launch's pointers point.
   void guess() {
     const std::string why_not = std::move(out_.why_not);
     out_ = {};
@@ -458,7 +459,7 @@ class launch_reader {
 
 std::string bytes_text(u64 count) { return std::to_string(count) + (count == 1 ? " byte" : " bytes"); }
 
-/// Launches of a job, and what follows from them.
+/// Analyzes the launches of a job.
 class job_analysis {
  public:
   job_analysis(const recorded_job& job, dependents_report& out) : job_(job), out_(out) {
@@ -492,11 +493,12 @@ class job_analysis {
   struct earlier_launch {
     const recorded_launch* of = nullptr;
     bool predecessor = true;
-    bool ended_at_begin = false;  ///< when the other one begins
-    bool ended_at_wait = true;    ///< when the other one has waited
-    std::string unknown{};        ///< a kernel between them of which nothing is known, but which would have to wait
+    bool ended_at_begin = false;  ///< when the other launch begins
+    bool ended_at_wait = true;    ///< when the other launch has waited
+    std::string unknown{};        ///< a kernel between them about which nothing is known, but which would have to wait
 
-    /// Its end implies that of the launch before it if it waits; that it lets the next one begin, if it has waited before.
+    /// The end of a launch implies the end of the preceding launch if it waits. Letting the next launch begin implies this if
+    /// it has waited before.
     [[nodiscard]] earlier_launch next(const recorded_launch* before, const footprint& its) const {
       const bool launches_after_wait = its.launches_after_wait();
       earlier_launch out{before,
@@ -513,7 +515,7 @@ class job_analysis {
     }
   };
 
-  /// Whether the launch, or a part of it, comes too early after a launch that may not have ended.
+  /// Returns whether the launch, or a part of it, runs too early after a launch that may not have ended.
   bool look_at(const recorded_launch& l) {
     constexpr int most_before = 8;
     bool wrong = false;
@@ -561,26 +563,26 @@ class job_analysis {
     accessed touched = its.reads();
     touched.add(written);
     const bool reads = hits(mine.early_reads, written, row.reads, "");
-    const bool cached = other.ended_at_wait && hits(mine.read_only, written, row.reads, " by ld.global.nc behind the wait");
-    const bool late_reads = !other.ended_at_wait && hits({{"behind the wait", mine.late_reads}}, written, row.reads, "");
+    const bool cached = other.ended_at_wait && hits(mine.read_only, written, row.reads, " by ld.global.nc after the wait");
+    const bool late_reads = !other.ended_at_wait && hits({{"after the wait", mine.late_reads}}, written, row.reads, "");
     const bool writes = hits(mine.early_writes, touched, row.writes, "");
-    const bool late_writes = !other.ended_at_wait && hits({{"behind the wait", mine.late_writes}}, touched, row.writes, "");
+    const bool late_writes = !other.ended_at_wait && hits({{"after the wait", mine.late_writes}}, touched, row.writes, "");
     if (!reads && !cached && !late_reads && !writes && !late_writes) {
       return false;
     }
     if (reads || late_reads) {
-      row.sentence = "reads what " + row.other + " writes";
+      row.sentence = "reads memory that " + row.other + " writes";
     } else if (cached) {
-      row.sentence = "may read what " + row.other + " writes before it waits";
+      row.sentence = "may read memory that " + row.other + " writes before it waits";
     }
     if (writes || late_writes) {
-      row.sentence += (row.sentence.empty() ? "" : ", and ") + ("writes what " + row.other + " accesses");
+      row.sentence += (row.sentence.empty() ? "" : ", and ") + ("writes memory that " + row.other + " accesses");
     }
     finish(std::move(row), other, late_reads || late_writes);
     return true;
   }
 
-  /// By pointers, where at least one of the two could not be executed.
+  /// Compares by pointers, if at least one of the two could not be executed.
   bool compare_stretches(const footprint& mine, const footprint& its, const earlier_launch& other, dependent_row row) {
     const std::string why = !mine.why_not.empty() ? row.kernel + ": " + mine.why_not : row.other + ": " + its.why_not;
     bool found = false;
@@ -608,13 +610,14 @@ class job_analysis {
       some(mine.early_reads, row.reads);
       some(mine.early_writes, row.writes);
       if (!other.ended_at_wait) {
-        some({{"behind the wait", mine.late_reads}}, row.reads);
-        some({{"behind the wait", mine.late_writes}}, row.writes);
+        some({{"after the wait", mine.late_reads}}, row.reads);
+        some({{"after the wait", mine.late_writes}}, row.writes);
       }
     }
     if (found) {
       row.verdict = dependent_row::verdict_t::possible;
-      row.sentence = "by the launches' pointers it may touch what " + row.other + " accesses; not executed: " + why;
+      row.sentence =
+          "it may access memory that " + row.other + " accesses, according to the launches' pointers; not executed: " + why;
       finish(std::move(row), other, false);
     }
     return found;
@@ -623,16 +626,16 @@ class job_analysis {
   void finish(dependent_row row, const earlier_launch& other, bool late) {
     if (!other.unknown.empty()) {
       row.verdict = dependent_row::verdict_t::possible;
-      row.sentence += ", unless " + other.unknown + " between them waits, of which no PTX could be read";
+      row.sentence += ", unless " + other.unknown + ", which runs between them and whose PTX could not be read, waits";
     } else if (late) {
-      row.sentence += ", for which the kernel between them does not wait";
+      row.sentence += ", and the kernel between them does not wait for it";
     }
     add(std::move(row));
   }
 
-  /// "at byte 16 of argument 0", by the nearest pointer below.
+  /// Returns "at byte 16 of argument 0", by the nearest pointer below the address.
   [[nodiscard]] static std::string name_of(const recorded_launch& l, u64 address) {
-    std::string name = "of memory that is pointed to from memory";
+    std::string name = "of memory that is reached through a pointer in memory";
     u64 nearest = 0;
     for (std::size_t k = 0; k < l.arguments.size(); ++k) {
       for (std::size_t at = 0; at + 8 <= l.arguments[k].size(); at += 8) {
@@ -680,7 +683,7 @@ class job_analysis {
       return k;
     }
     if (l.ptx.empty()) {
-      k.why_not = "it has machine code only";
+      k.why_not = "it has only machine code";
       return k;
     }
     try {
@@ -729,7 +732,7 @@ std::string dependents_report::text() const {
   out << launches << (launches == 1 ? " programmatic dependent launch" : " different programmatic dependent launches") << ", "
       << right << " right";
   if (without_predecessor != 0) {
-    out << ", " << without_predecessor << " after no kernel that is known";
+    out << ", " << without_predecessor << " without a known preceding kernel";
   }
   out << "\n";
   return out.str();

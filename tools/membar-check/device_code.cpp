@@ -30,7 +30,7 @@ namespace {
 namespace fs = std::filesystem;
 namespace intercept = membar::intercept;
 
-/// The bytes of a file, which is not copied.
+/// The bytes of a file, without copying it.
 class mapped_file {
  public:
   explicit mapped_file(const std::string& path) {
@@ -61,14 +61,14 @@ class mapped_file {
 bool is_ptx_name(const fs::path& name) { return name.extension() == ".ptx"; }
 bool is_source_name(const fs::path& name) { return name.extension() == ".cu"; }
 
-/// Whether the name belongs to a kind of file that may have device code.
+/// Returns whether the name belongs to a kind of file that may contain device code.
 bool is_binary_name(const fs::path& name) {
   constexpr std::string_view kinds[] = {".so", ".cubin", ".fatbin", ".a", ".o", ".dll", ".pyd", ".lib", ".obj", ".whl"};
   return std::ranges::find(kinds, name.extension().string()) != std::end(kinds) ||
          name.filename().string().find(".so.") != std::string::npos;
 }
 
-/// The PTX that `nvcc -G` leaves in a cubin, with zeros for the ends of lines; empty if there is none.
+/// Returns the PTX that `nvcc -G` leaves in a cubin, with zeros as line ends; empty if there is none.
 std::string debug_ptx(std::string_view cubin) {
   const auto read = [&]<class T>(std::size_t at, T& into) {
     const bool fits = at <= cubin.size() && sizeof into <= cubin.size() - at;
@@ -147,7 +147,7 @@ void add_folder(const std::string& folder, device_code& out) {
     }
   }
   std::ranges::sort(found);
-  std::set<fs::path> known;  // libraries have links of several names
+  std::set<fs::path> known;  // libraries have links with several names
   std::erase_if(found, [&](const std::string& path) { return !known.insert(fs::canonical(path)).second; });
   bool any = false;
   for (const std::string& path : found) {
@@ -164,8 +164,8 @@ void add_folder(const std::string& folder, device_code& out) {
   }
   if (!any && out.errors.empty()) {
     throw membar::model::error(
-        "there is no .ptx, no .cu and no file with device code in the folder: name the folder that the project is built in, "
-        "or a library");
+        "the folder contains no .ptx, no .cu and no file with device code: name the folder in which the project is built, or a "
+        "library");
   }
 }
 
@@ -189,7 +189,7 @@ std::string ptx_source::name() const {
 
 device_code code_in(const std::string& input) {
   if (!fs::exists(input)) {
-    throw membar::model::error("it does not exist");
+    throw membar::model::error("the file does not exist");
   }
   device_code result;
   if (fs::is_directory(input)) {
@@ -198,11 +198,11 @@ device_code code_in(const std::string& input) {
     result.ptx.push_back({input, 0, {}});
   } else if (!add_binary(input, result)) {
     throw membar::model::error(
-        "there is no device code in the file: name PTX (.ptx), CUDA C++ (.cu), or a cubin, fatbin, object, library or wheel "
-        "with device code");
+        "the file contains no device code: name PTX (.ptx), CUDA C++ (.cu), or a cubin, fatbin, object, library or wheel with "
+        "device code");
   }
   if (result.ptx.empty() && result.errors.empty()) {
-    throw membar::model::error("there is machine code only: " + std::string(how_to_have_ptx));
+    throw membar::model::error("the file has only machine code: " + std::string(how_to_have_ptx));
   }
   return result;
 }

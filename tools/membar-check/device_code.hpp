@@ -12,31 +12,33 @@
 
 namespace membar_check {
 
-/// A text of PTX that a file has, or is compiled to.
+/// A PTX text that a file contains or is compiled to.
 struct ptx_source {
-  std::string file;  ///< its path; of a file in a wheel, both: wheel.whl/package/library.so
-  int number = 0;    ///< which PTX in the file, from 1, as cuobjdump counts them; 0: the file is the text, or a source
+  std::string file;  ///< its path; for a file in a wheel, both paths: wheel.whl/package/library.so
+  /// the number of the PTX in the file, from 1, in the order of cuobjdump; 0: the file is the text, or a source
+  int number = 0;
   membar::intercept::packed_ptx packed;
 
-  /// The PTX: read, compiled by nvcc, or unpacked. Throws `model::error`.
+  /// Returns the PTX: read, compiled by nvcc, or unpacked. Throws `model::error`.
   [[nodiscard]] std::string text() const;
-  /// What a message calls it: library.so (PTX 3)
+  /// Returns its name in messages: library.so (PTX 3)
   [[nodiscard]] std::string name() const;
 };
 
-/// The remedy for machine code.
+/// The remedy if there is only machine code.
 inline constexpr std::string_view how_to_have_ptx =
     "compile with -gencode=arch=compute_90a,code=[sm_90a,compute_90a] (PyTorch: TORCH_CUDA_ARCH_LIST=9.0a+PTX), so that the "
     "file has PTX";
 
 struct device_code {
   std::vector<ptx_source> ptx;
-  std::vector<std::pair<std::string, int>> machine_code_only;  ///< files, and how many images without PTX each has
-  std::vector<std::pair<std::string, std::string>> errors;  ///< files that were named or are PTX, and why they cannot be read
+  std::vector<std::pair<std::string, int>> machine_code_only;  ///< files, and the number of images without PTX in each
+  /// files that were named or are PTX, and the reasons why they cannot be read
+  std::vector<std::pair<std::string, std::string>> errors;
 };
 
-/// The PTX in a file, or in all files of a folder or a wheel whose names say that they may have some. Throws `model::error` if there is no device
-/// code at all.
+/// Returns the PTX in a file, or in all files of a folder or a wheel whose names indicate that they may contain some. Throws
+/// `model::error` if there is no device code at all.
 [[nodiscard]] device_code code_in(const std::string& input);
 
 }  // namespace membar_check

@@ -49,19 +49,19 @@ constexpr std::string_view confidences[] = {"note", "medium", "high"};
 
 std::string_view word_of(lint::confidence sure) { return confidences[static_cast<std::size_t>(sure)]; }
 
-/// The name of a kernel as C++ has it.
+/// Returns the C++ name of a kernel.
 std::string demangled(const std::string& name) {
   int status = 0;
   const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(name.c_str(), nullptr, nullptr, &status), std::free);
   return status == 0 ? text.get() : name;
 }
 
-/// The line in which a person would look first: of an inlined function the call in the kernel's own text.
+/// Returns the line at which a person would look first: for an inlined function, the call in the kernel's own source.
 std::pair<std::string, int> shown(const lint::place& p) {
   return p.caller_file.empty() ? std::pair(p.file, p.line) : std::pair(p.caller_file, p.caller_line);
 }
 
-/// `ptx`: what the PTX is called.
+/// `ptx` is the name of the PTX.
 std::string text_of(const lint::place& p, const std::string& ptx) {
   const auto [file, line] = shown(p);
   const std::string inner =
@@ -69,7 +69,7 @@ std::string text_of(const lint::place& p, const std::string& ptx) {
   return (line == 0 ? ptx + ":" + std::to_string(p.ptx_line) : file + ":" + std::to_string(line)) + inner + ": " + p.opcode;
 }
 
-/// Lines of sources that allow a rule: `// membar: allow RULE reason`, in the line of the warning or the one above it.
+/// Source lines that allow a rule: `// membar: allow RULE reason`, on the line of the warning or the line above it.
 class suppressions {
  public:
   explicit suppressions(const std::string& file) {
@@ -154,7 +154,7 @@ linted_ptx lint_ptx(const ptx_source& source) {
   return result;
 }
 
-/// Lints texts on several threads. `take` gets each in their order.
+/// Lints texts on several threads. `take` receives the results in order.
 template <class Take>
 void lint_all(const std::vector<ptx_source>& sources, unsigned jobs, progress_line& progress, const Take& take) {
   std::vector<std::optional<linted_ptx>> done(sources.size());
@@ -244,7 +244,7 @@ class lint_report {
       return;
     }
     fails_ = fails_ || at_least(how_.fail_on);
-    // Instances of a template have the same lines.
+    // The instances of a template have the same lines.
     const auto [text, line] = shown(f.at);
     const std::tuple key(line == 0 ? source.file + "\n" + f.kernel : text, line, std::string(f.rule), f.at.file, f.at.line);
     json one = {{"rule", f.rule},
@@ -266,7 +266,7 @@ class lint_report {
           {{"what", what}, {"source", related_source}, {"line", related_line}, {"text", text_of(at, source.name())}});
     }
     const auto [known, is_new] = found_.try_emplace(key, one);
-    if (!is_new) {  // the surest is shown
+    if (!is_new) {  // the one with the highest confidence is shown
       const int instances = known->second["instances"].get<int>() + 1;
       if (f.sure > sure_of(known->second["confidence"].get<std::string>())) {
         known->second = std::move(one);
@@ -302,12 +302,13 @@ class lint_report {
     std::cout << "\n";
     if (images_without_ptx_ != 0) {
       std::cout << images_without_ptx_ << (images_without_ptx_ == 1 ? " image has" : " images have")
-                << " machine code only and were not linted, the first in " << machine_code_only_[0]["file"].get<std::string>()
-                << ": " << how_to_have_ptx << "\n";
+                << " only machine code and could not be linted; the first is in "
+                << machine_code_only_[0]["file"].get<std::string>() << ": " << how_to_have_ptx << "\n";
     }
   }
 
-  /// A warning's place is its line of the source, or of the PTX where that names no source. Its level is what its confidence makes of the exit status.
+  /// A warning's position is its source line, or its PTX line if the PTX does not name a source. Its level follows from the
+  /// effect of its confidence on the exit status.
   void write_sarif() const {
     std::vector<sarif_document::rule> rules;
     for (const lint::rule& r : lint::rules()) {
@@ -344,7 +345,7 @@ class lint_report {
     }
     for (const json& one : machine_code_only_) {
       out.notify(one["file"].get<std::string>(), "warning",
-                 std::to_string(one["images"].get<int>()) + " images have machine code only: " + std::string(how_to_have_ptx));
+                 std::to_string(one["images"].get<int>()) + " images have only machine code: " + std::string(how_to_have_ptx));
     }
     for (const json& one : errors_) {
       out.notify(one["file"].get<std::string>(), "error", one["reason"].get<std::string>());
@@ -364,7 +365,7 @@ class lint_report {
   bool fails_ = false;
 };
 
-/// Reads and lints all inputs, one after the other, each on several threads. Returns the exit status.
+/// Reads and lints all inputs one after the other, each on several threads. Returns the exit status.
 int lint_inputs(const options& how) {
   lint_report out(how);
   {
@@ -413,7 +414,7 @@ int lint_command(const std::vector<std::string>& words) {
   app.add_option("--jobs", how.jobs, "lint N PTX texts at the same time (one per core)")
       ->type_name("N")
       ->check(CLI::Range(1U, 1024U));
-  app.add_flag("--rules", how.list_rules, "list the rules");
+  app.add_flag("--rules", how.list_rules, "print the rules");
   try {
     std::vector<std::string> reversed(words.rbegin(), words.rend());
     app.parse(std::move(reversed));

@@ -8,8 +8,8 @@
 
 namespace membar_check {
 
-/// Runs the command with the words after `lint`. The exit status is 0, or 1 if there is a warning as sure as `--fail-on` says, or 2 if something could
-/// not be read.
+/// Runs the command with the words after `lint`. The exit status is 0, or 1 if there is a warning with at least the confidence
+/// of `--fail-on`, or 2 if something could not be read.
 [[nodiscard]] int lint_command(const std::vector<std::string>& words);
 
 }  // namespace membar_check

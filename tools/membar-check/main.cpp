@@ -61,7 +61,7 @@ check::prepared_scenario prepared(const std::string& path, membar_check::progres
   return check::prepare(s, membar_check::ptx_of(s));
 }
 
-/// Says of each kernel of a source whether it can be read.
+/// Reports, for each kernel of a source, whether it can be read.
 int read_kernels(const std::string& path) {
   int worst = verified;
   const std::string shown = membar_tools::shortened(path, 400);
@@ -92,13 +92,13 @@ int read_kernels(const std::string& path) {
 
 bool shows_progress(const request& how) { return !how.quiet && how.format == membar_check::report_format::text; }
 
-/// What is asked for, with explorations that report their progress.
+/// Returns the requested options, with explorations that report their progress.
 request watched_by(membar_check::progress_line& progress, request how) {
   how.options.progress = [&progress](const check::check_statistics& counts) { progress.is_at(counts); };
   return how;
 }
 
-/// The table of costs that is asked for.
+/// Returns the requested table of costs.
 check::order_costs costs_of(const request& how) {
   if (how.costs.empty()) {
     return check::order_costs::read(std::string(check::h200_order_costs));
@@ -132,7 +132,7 @@ void look_for_changes(const checked_file& file, const request& asked, report& ou
   }
 }
 
-/// Explores a file, and looks at who uses its host memory, if it has some.
+/// Explores a file, and determines who uses its host memory, if it has any.
 void explore(checked_file& file, const request& how) {
   const check::check_property holds = file.prepared.property();
   check::object_users users(file.prepared.checked);
@@ -146,11 +146,11 @@ void explore(checked_file& file, const request& how) {
     file.warnings = users.warnings();
     for (const auto& [name, one] : membar::litmus_files::checked_readings()) {
       if (how.options.readings.takes(one)) {
-        file.warnings.push_back("with the other side of the reading " + std::string(name));
+        file.warnings.push_back("with the other choice for the reading " + std::string(name));
       }
     }
     if (check::asks_launch_control(file.prepared.checked)) {
-      file.warnings.emplace_back("every clusterlaunchcontrol.try_cancel is answered that nothing was cancelled");
+      file.warnings.emplace_back("every clusterlaunchcontrol.try_cancel reports that nothing was cancelled");
     }
     if (const check::check_result& r = file.result; r.discarded_at != nullptr) {
       file.warnings.push_back("the load at " + check::place_of(file.prepared.checked, r.discarded, *r.discarded_at) +
@@ -184,7 +184,7 @@ int run(const std::string& path, const request& how, report& out) {
     if (!how.dot.empty()) {
       write_file(how.dot, check::dot_of(file.prepared.checked, r.found, name));
     }
-    if (!how.litmus.empty()) {  // which has no words for some findings
+    if (!how.litmus.empty()) {  // a litmus test cannot express some findings
       write_file(how.litmus, check::litmus_of(file.prepared.checked, r.found, name));
     }
     return r.status == check::check_status::gave_up ? gave_up : found;
@@ -228,7 +228,7 @@ int main(int count, char** arguments) {
   const std::unique_ptr<report> out = how->format == report_format::json    ? membar_check::json_report(std::cout)
                                       : how->format == report_format::sarif ? membar_check::sarif_report(std::cout)
                                                                             : membar_check::text_report(std::cout, *how);
-  // the worst status counts: an error, then a finding, then what was given up
+  // the worst status counts: an error, then a finding, then an exploration that gave up
   const auto weight = [](int s) { return s == error ? 3 : s == found ? 2 : s == gave_up ? 1 : 0; };
   for (const std::string& file : how->files) {
     const int status = run(file, *how, *out);

@@ -39,8 +39,8 @@ namespace {
   return "/usr/local/cuda/bin/nvcc";
 }
 
-/// The options of nvcc that a scenario may give: none starts another program, reads further options from a file, or writes another file than
-/// the PTX. The value may also be the next word.
+/// The options of nvcc that a scenario may give: none of them starts another program, reads further options from a file, or
+/// writes a file other than the PTX. The value may also be the next word.
 constexpr std::string_view options_with_name[] = {"-D", "-I", "-U", "-isystem", "-include"};
 constexpr std::string_view options_with_value[] = {"-O",   "-std",  "-arch",     "-maxrregcount",
                                                    "-ftz", "-fmad", "-prec-div", "-prec-sqrt"};
@@ -55,21 +55,22 @@ constexpr std::string_view options_without_value[] = {"-G",
                                                       "-expt-relaxed-constexpr",
                                                       "-extra-device-vectorization"};
 
-/// Whether a word has none of the characters that a shell expands within quotes. nvcc passes names and definitions on through a shell.
+/// Returns whether a word has none of the characters that a shell expands within quotes. nvcc passes names and definitions to a
+/// shell.
 [[nodiscard]] bool is_name(std::string_view word) {
   return !word.empty() && std::none_of(word.begin(), word.end(), [](char c) {
     return c == '$' || c == '`' || c == '\\' || c == '"' || static_cast<unsigned char>(c) < ' ' || c == 0x7f;
   });
 }
 
-/// Whether a word is a number or the like.
+/// Returns whether a word is a number or something similar.
 [[nodiscard]] bool is_value(std::string_view word) {
   return !word.empty() && std::all_of(word.begin(), word.end(), [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '+' || c == '.';
   });
 }
 
-/// The number of words of an nvcc option, or 0 if the option may not be given.
+/// Returns the number of words of an nvcc option, or 0 if the option is not allowed.
 [[nodiscard]] std::size_t words_of_option(std::string_view word, std::string_view next) {
   word = word.starts_with("--") ? word.substr(1) : word;
   const auto taken = [&](std::string_view option, bool joined, bool (*fits)(std::string_view)) -> std::size_t {
@@ -95,19 +96,19 @@ constexpr std::string_view options_without_value[] = {"-G",
   return result;
 }
 
-/// Throws unless nvcc, called with these words of a scenario, only compiles.
+/// Throws if nvcc, called with these words of a scenario, might do more than compile.
 void require_compilation(const std::string& source, const std::vector<std::string>& options) {
   if (source.starts_with('-') || !is_name(source)) {
     throw membar::model::error("the source " + membar_tools::quote(source) +
-                               " is not a file name that nvcc can be given: rename it without $, `, \\, \" and a leading -");
+                               " cannot be passed to nvcc: rename it without $, `, \\, \" and a leading -");
   }
   for (std::size_t k = 0; k < options.size();) {
     const std::size_t taken = words_of_option(options[k], k + 1 < options.size() ? options[k + 1] : std::string());
     if (taken == 0) {
       throw membar::model::error(membar_tools::quote(options[k]) +
-                                 " is not an nvcc option that a scenario may give: allowed are -I, -isystem, -include, -D and "
-                                 "-U, with values without $, `, \\ and \", and the options that decide what the device code is "
-                                 "compiled for; or compile the source yourself, and name the .ptx");
+                                 " is not an nvcc option that a scenario may give. A scenario may give -I, -isystem, -include, "
+                                 "-D and -U, with values without $, `, \\ and \", and the options that select the target of "
+                                 "the device code; for other options, compile the source yourself and name the .ptx");
     }
     k += taken;
   }

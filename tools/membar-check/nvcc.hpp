@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Compiles CUDA C++ to PTX with nvcc, as a command.
+/// Compiles CUDA C++ to PTX by running nvcc.
 #pragma once
 
 #include <string>
@@ -8,9 +8,10 @@
 
 namespace membar_check {
 
-/// The PTX that nvcc makes of a source, run in `folder`: `nvcc -std=c++20 -ptx -arch=sm_90 -lineinfo` and the options. nvcc is
-/// $CUDACXX, or that on the PATH, or that in /usr/local/cuda. Throws `model::error` with what nvcc says, and for a source or options, which may
-/// be somebody else's, by which nvcc would start another program than the compiler.
+/// Returns the PTX that nvcc generates for a source, run in `folder`: `nvcc -std=c++20 -ptx -arch=sm_90 -lineinfo` and the
+/// options. nvcc is $CUDACXX, or the one on the PATH, or the one in /usr/local/cuda. Throws `model::error` with nvcc's output,
+/// and for a source or options, which may come from someone else, with which nvcc would start a program other than the
+/// compiler.
 [[nodiscard]] std::string compiled(const std::string& folder, const std::string& source,
                                    const std::vector<std::string>& options);
 

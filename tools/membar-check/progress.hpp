@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A line on the standard error stream about a file that takes longer than two seconds.
+/// Prints a line to standard error about a file that takes longer than two seconds.
 #pragma once
 
 #include <check/program.hpp>
@@ -15,8 +15,8 @@
 
 namespace membar_check {
 
-/// Says what is done with a file, while it lives, from two seconds on: on a terminal in one line that is written again each second and removed in
-/// the end; elsewhere in a line after 2, 8, 32... seconds, so that a log stays short.
+/// Reports, during its lifetime and after two seconds, what is being done with a file: on a terminal, in one line that is
+/// rewritten each second and removed at the end; elsewhere, in a line after 2, 8, 32... seconds, so that a log stays short.
 class progress_line {
  public:
   progress_line(std::string file, bool wanted);
@@ -31,13 +31,13 @@ class progress_line {
     executions_ = counts.executions;
     events_ = counts.events;
   }
-  /// Sets the progress as a count of files, or of what `of` names.
+  /// Sets the progress as a count of files, or of the things that `of` names.
   void is_at(std::uint64_t done, std::uint64_t all, const char* of = "files") {
     done_ = done;
     all_ = all;
     of_ = of;
   }
-  /// Removes the line of a terminal before something else is written.
+  /// Removes the line from a terminal before something else is written.
   void end();
 
  private:

@@ -40,7 +40,7 @@ constexpr int not_started = 125;
 struct record_request {
   std::string kernels{}, output = "membar-check-record", limit{}, from{};
   bool all = false, no_contents = false, build = false, dependents = false;
-  std::vector<std::string> compared{};  ///< files that the program writes
+  std::vector<std::string> compared{};  ///< the files that the program writes
   unsigned runs = 3;
   recording_options how{};
   std::vector<std::string> program{};
@@ -48,7 +48,7 @@ struct record_request {
 
 void say(const std::string& sentence) { std::cerr << "membar-check: " << sentence << '\n'; }
 
-/// "1G", "200M", "64K" or a number of bytes.
+/// Parses "1G", "200M", "64K" or a number of bytes.
 std::uint64_t bytes_of(const std::string& text) {
   char* end = nullptr;
   errno = 0;
@@ -80,7 +80,7 @@ std::string variable(const char* name) {
 
 using variables = std::vector<std::pair<std::string, std::string>>;
 
-/// The variables of a program that is recorded into the folder.
+/// Returns the environment variables for recording a program into the folder.
 variables recording_variables(const record_request& asked, const fs::path& folder) {
   namespace record = membar_record;
   const unsigned flags = (asked.all ? record::flag_all : 0U) | (asked.no_contents ? record::flag_no_contents : 0U) |
@@ -93,11 +93,11 @@ variables recording_variables(const record_request& asked, const fs::path& folde
   if (!asked.limit.empty()) {
     out.emplace_back(record::environment::limit, std::to_string(bytes_of(asked.limit)));
   }
-  // CuPy's cache on disk has machine code only; without it, CuPy compiles by NVRTC, which has the PTX.
+  // CuPy's cache on disk has only machine code. Without the cache, CuPy compiles with NVRTC, which has the PTX.
   if (variable("CUPY_CACHE_IN_MEMORY").empty()) {
     out.emplace_back("CUPY_CACHE_IN_MEMORY", "1");
   }
-  // XLA compiles by its own library; what it is asked for decides nothing but the files that it writes.
+  // XLA compiles with its own library; this setting affects only the files that it writes.
   const std::string xla = variable("XLA_FLAGS");
   const std::size_t given = xla.find("--xla_dump_to=");
   const std::string dump =
@@ -109,7 +109,7 @@ variables recording_variables(const record_request& asked, const fs::path& folde
   return out;
 }
 
-/// The variables of a build that is to keep PTX.
+/// Returns the environment variables for a build that should keep PTX.
 variables building_variables() {
   const std::string nvcc = variable("NVCC_APPEND_FLAGS");
   const std::string torch = variable("TORCH_CUDA_ARCH_LIST");
@@ -136,13 +136,14 @@ void say_recorded(const recording& of) {
     say(sentence);
   }
   if (of.scenarios.empty()) {
-    say("No launch was recorded. By default the kernels are selected whose PTX has an atomic operation, a fence, an ordered or "
-        "volatile access, "
-        "an mbarrier, an asynchronous copy or a programmatic launch: --kernels=REGEX and --all select others");
+    say("No launch was recorded. By default, membar-check record selects the kernels whose PTX has an atomic operation, a "
+        "fence, an ordered or volatile access, an mbarrier, an asynchronous copy or a programmatic launch; --kernels=REGEX and "
+        "--all select others");
   } else if (of.has_contents) {
-    say("The recording has the program's data, and only you may read its files: --no-contents keeps shapes and pointers only, "
+    say("The recording contains the program's data, and only you can read its files. --no-contents keeps only shapes and "
+        "pointers, "
         "and "
-        "--unknown-floats no floats");
+        "and --unknown-floats omits floats");
   }
 }
 
@@ -151,7 +152,7 @@ int write_from(const fs::path& records, const record_request& asked) {
   return 0;
 }
 
-/// The programmatic dependent launches of a program as a table. Whether something is wrong.
+/// Prints the programmatic dependent launches of a program as a table. Returns whether something is wrong.
 bool say_dependents(const fs::path& records) {
   const dependents_report report = dependents_of(jobs_of(records));
   std::cout << report.text() << std::flush;
@@ -161,7 +162,7 @@ bool say_dependents(const fs::path& records) {
   return std::ranges::any_of(report.rows, [](const dependent_row& r) { return r.verdict == dependent_row::verdict_t::wrong; });
 }
 
-/// Files that a program has written, in the order in which the user names them.
+/// The files that a program has written, in the order in which the user named them.
 std::vector<std::string> outputs_of(const record_request& asked, const variables& with) {
   std::vector<fs::file_time_type> before;
   std::error_code missing;
@@ -170,7 +171,7 @@ std::vector<std::string> outputs_of(const record_request& asked, const variables
   }
   const membar::intercept::outcome ended = membar::intercept::run(asked.program, with);
   if (ended.status != 0) {
-    throw error("the outputs are not compared, because the program ended with status " + std::to_string(ended.status));
+    throw error("the outputs were not compared, because the program ended with status " + std::to_string(ended.status));
   }
   std::vector<std::string> out;
   for (std::size_t k = 0; k < asked.compared.size(); ++k) {
@@ -183,7 +184,7 @@ std::vector<std::string> outputs_of(const record_request& asked, const variables
   return out;
 }
 
-/// Runs the program with the attribute and without, and compares what it writes. Whether that differs.
+/// Runs the program with and without the attribute, and compares the files that it writes. Returns whether they differ.
 bool compare_outputs(const record_request& asked) {
   const variables stripped{{"LD_PRELOAD", membar::intercept::preload_value(membar::intercept::library_path(
                                               "libmembar_record.so", MEMBAR_RECORD_LIBRARY_FOLDER))},
@@ -201,7 +202,7 @@ bool compare_outputs(const record_request& asked) {
   for (std::size_t k = 0; k < right.size(); ++k) {
     std::cout << asked.compared[k] << '\t';
     if (right[k] != again[k]) {
-      std::cout << "differs between two runs without programmatic dependent launches: it cannot be compared\n";
+      std::cout << "differs between two runs without programmatic dependent launches, so it cannot be compared\n";
       continue;
     }
     std::cout << (differ[k] == 0 ? "equal in " + std::to_string(asked.runs)
@@ -237,7 +238,7 @@ int run_recorded(const record_request& asked) {
   return ended.status;
 }
 
-/// The words before and after "--".
+/// Returns the words before and after "--".
 std::vector<std::string> split(const std::vector<std::string>& words, std::vector<std::string>& behind) {
   const auto dashes = std::find(words.begin(), words.end(), "--");
   behind.assign(dashes == words.end() ? dashes : dashes + 1, words.end());
@@ -259,15 +260,16 @@ int record_command(const std::vector<std::string>& words) {
   app.add_flag("--unknown-floats", asked.how.unknown_floats, "record values that may be floats as unknown values");
   app.add_flag("--shrink", asked.how.shrink, "record launches that are too large to explore with fewer blocks, where possible");
   app.add_flag("--build", asked.build,
-               "PROGRAM is a build: make nvcc and PyTorch keep PTX in what they compile; record nothing");
+               "PROGRAM is a build: make nvcc and PyTorch keep the PTX in their output; record nothing");
   app.add_flag(
       "--pdl", asked.dependents,
-      "print which programmatic dependent launches access too early what kernels before them access; records no scenarios");
-  app.add_option("--compare", asked.compared,
-                 "with --pdl: a file that PROGRAM writes, compared with that of runs without programmatic dependent launches")
+      "report the programmatic dependent launches that access the memory of preceding kernels too early; record no scenarios");
+  app.add_option(
+         "--compare", asked.compared,
+         "with --pdl: compare this file, which PROGRAM writes, with the one from runs without programmatic dependent launches")
       ->type_name("FILE");
-  app.add_option("--runs", asked.runs, "with --compare: runs that are compared (3)")->check(CLI::Range(1U, 1000U));
-  app.add_option("--from", asked.from, "write the scenarios of records that Python has made")->type_name("DIR")->group("");
+  app.add_option("--runs", asked.runs, "with --compare: the number of runs to compare (3)")->check(CLI::Range(1U, 1000U));
+  app.add_option("--from", asked.from, "write the scenarios of records that Python wrote")->type_name("DIR")->group("");
   try {
     std::vector<std::string> own = split(words, asked.program);
     std::reverse(own.begin(), own.end());
@@ -276,7 +278,8 @@ int record_command(const std::vector<std::string>& words) {
       check_pattern(asked.kernels);
     }
     if (!asked.compared.empty() && !asked.dependents) {
-      throw error("--compare compares runs with and without programmatic dependent launches: add --pdl");
+      throw error(
+          "--compare needs --pdl, because it compares runs with and without programmatic dependent launches: add --pdl");
     }
     if (!asked.from.empty()) {
       return write_from(asked.from, asked);
@@ -295,13 +298,13 @@ int record_command(const std::vector<std::string>& words) {
 }
 
 int attach_command(const std::vector<std::string>& words) {
-  CLI::App app("Gives recorded scenarios without PTX the PTX of a source.", "membar-check attach");
+  CLI::App app("Adds the PTX of a source to recorded scenarios that have none.", "membar-check attach");
   app.footer("membar-check attach NAME.scenario... --source FILE [-- NVCC_OPTION...]");
   std::vector<std::string> scenarios;
   std::vector<std::string> options;
   std::string source;
   app.add_option("scenarios", scenarios, "recorded scenarios")->type_name("FILE");
-  app.add_option("--source", source, "CUDA C++ (.cu), which nvcc compiles with the options behind --, or PTX (.ptx)")
+  app.add_option("--source", source, "CUDA C++ (.cu), which nvcc compiles with the options after --, or PTX (.ptx)")
       ->type_name("FILE");
   try {
     std::vector<std::string> own = split(words, options);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// `membar-check record` and `membar-check attach`: scenarios of what a program launches.
+/// `membar-check record` and `membar-check attach`: scenarios of a program's launches.
 #pragma once
 
 #include <string>
@@ -11,7 +11,8 @@ namespace membar_check {
 /// Runs a program and records its launches. `words` follow `record`. The exit status is the program's, or 125 if nothing was started.
 [[nodiscard]] int record_command(const std::vector<std::string>& words);
 
-/// Gives recorded scenarios the PTX of a source. `words` follow `attach`. The exit status is 0, or 2 if something could not be read.
+/// Adds the PTX of a source to recorded scenarios. `words` follow `attach`. The exit status is 0, or 2 if something could not
+/// be read.
 [[nodiscard]] int attach_command(const std::vector<std::string>& words);
 
 }  // namespace membar_check

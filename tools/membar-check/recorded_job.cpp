@@ -27,9 +27,9 @@ using membar_tools::read_file;
 using json = nlohmann::ordered_json;
 using u64 = std::uint64_t;
 
-/// The most devices of a scenario.
+/// The maximum number of devices in a scenario.
 constexpr std::size_t most_devices = 16;
-constexpr std::size_t most_processes = 64;  ///< of a job
+constexpr std::size_t most_processes = 64;  ///< in one job
 
 std::string bytes_of_hex(const std::string& text) {
   std::string out;
@@ -39,7 +39,7 @@ std::string bytes_of_hex(const std::string& text) {
   return out;
 }
 
-/// The lines of one process.
+/// The recorded lines of one process.
 struct process_file {
   fs::path path;
   std::vector<json> lines{};
@@ -50,7 +50,7 @@ process_file lines_of(const fs::path& path) {
   std::istringstream text(read_file(path.string()));
   for (std::string one; std::getline(text, one);) {
     json line = json::parse(one, nullptr, false);
-    if (line.is_discarded()) {  // the last one of a process that was ended
+    if (line.is_discarded()) {  // the last line of a process that was killed
       break;
     }
     if (out.lines.empty() && line.value("records", 0) != membar_record::records_version) {
@@ -63,8 +63,8 @@ process_file lines_of(const fs::path& path) {
   return out;
 }
 
-/// What orders the launches of a job: for each stream and event the launches that come before what follows. What one process's host has waited for comes
-/// before what any process launches later.
+/// The order of a job's launches: for each stream and event, the launches that precede later work. Launches that one process's
+/// host has waited for precede everything that any process launches later.
 class launch_order {
  public:
   void add(const json& line, int process, int device) {
@@ -93,7 +93,7 @@ class launch_order {
     std::set<int> before = host_;
     const auto take = [&](const stream_key& of) { before.insert(streams_[of].begin(), streams_[of].end()); };
     take(stream);
-    if (l.blocking) {  // the null stream waits for those that do not say otherwise, and they for it
+    if (l.blocking) {  // the null stream waits for blocking streams, and they wait for it
       is_blocking_.insert(stream);
       for (const stream_key& other : is_blocking_) {
         if (std::get<1>(other) == l.process && (stream == null || other == null)) {
@@ -117,7 +117,8 @@ class launch_order {
   }
 
  private:
-  /// The handle, the process, and the device of a stream that each device has: the null stream, of which 1 is another name, and the thread's own, 2.
+  /// The handle, the process, and the device for streams that each device has: the null stream, also named 1, and the
+  /// per-thread stream, 2.
   using stream_key = std::tuple<u64, int, int>;
   static stream_key normal(u64 stream, int process, int device) {
     return {stream == 1 ? 0 : stream, process, stream <= 2 ? device : -1};
@@ -145,7 +146,7 @@ recorded_tensor_map tensor_map_of(const json& line) {
           numbers("element_strides")};
 }
 
-/// Reads a launch, with addresses of its process.
+/// Parses a launch, with the addresses of its process.
 recorded_launch launch_of(const json& line, const fs::path& records) {
   recorded_launch l;
   const std::string process = (records.parent_path() / records.stem()).string();
@@ -200,16 +201,17 @@ recorded_launch launch_of(const json& line, const fs::path& records) {
   return l;
 }
 
-/// Memory that a process shares: which one, and where it has it.
+/// Memory that a process shares: which memory, and its address in that process.
 struct shared_memory {
   std::size_t process = 0;
-  u64 address = 0;  ///< that the handle is of
+  u64 address = 0;  ///< the address to which the handle refers
   u64 begin = 0, bytes = 0;
 };
 
-/// What the processes of all jobs share. Memory of cuMemCreate has a name in each process that has created or imported it.
+/// The memory that the processes of all jobs share. Memory from cuMemCreate has a name in each process that has created or
+/// imported it.
 struct all_shared {
-  std::map<std::string, shared_memory> handles{};                         ///< of CUDA IPC, by their bytes
+  std::map<std::string, shared_memory> handles{};                         ///< for CUDA IPC, by their bytes
   std::map<std::string, std::pair<std::size_t, int>> creators{};          ///< the process and the device, by name
   std::map<std::string, std::pair<std::size_t, std::string>> exported{};  ///< the process and the name, by mark
   std::map<std::string, std::string> imported{};                          ///< marks, by name
@@ -225,7 +227,7 @@ struct all_shared {
       imported[line["imports"]] = line["mark"];
     }
   }
-  /// The name that the process gave it which has created it, or which has imported it from somewhere that was not recorded.
+  /// Returns the name from the process that has created it, or that has imported it from a process that was not recorded.
   [[nodiscard]] std::string first_name(std::string name) const {
     for (std::size_t k = 0; k <= imported.size(); ++k) {
       const auto mark = imported.find(name);
@@ -237,7 +239,7 @@ struct all_shared {
     }
     return name;
   }
-  /// The process that has shared what the line takes, if it takes something and that is known.
+  /// Returns the process that has shared what the line imports, if it imports something and this is known.
   [[nodiscard]] std::optional<std::size_t> giver(const json& line) const {
     if (line.contains("maps")) {
       const auto shared = handles.find(line["maps"].get<std::string>());
@@ -251,10 +253,10 @@ struct all_shared {
   }
 };
 
-/// Which launches have the same PTX: a module is loaded once per device and process.
+/// Determines which launches have the same PTX: a module is loaded once per device and process.
 class same_ptx {
  public:
-  /// The first path of a file with the text of this one.
+  /// Returns the first path of a file with the same text.
   const std::string& first_of(const std::string& path) {
     const auto [known, is_new] = first_.emplace(path, "");
     if (is_new) {
@@ -267,10 +269,10 @@ class same_ptx {
   std::map<std::string, std::string> first_, by_text_;
 };
 
-/// Reads the lines of several processes in the order of time.
+/// Processes the lines of several processes in chronological order.
 class job_reader {
  public:
-  /// `members`: the processes' numbers in `shared`.
+  /// `members` are the processes' numbers in `shared`.
   job_reader(std::vector<const process_file*> files, const std::vector<std::size_t>& members, const all_shared& shared)
       : files_(std::move(files)), shared_(shared), spaces_(files_.size()) {
     std::set<std::pair<int, int>> devices;
@@ -339,9 +341,9 @@ class job_reader {
     } else if (line.contains("imports")) {
       if (!shared_.giver(line)) {
         job_.complaints.insert(
-            "memory was imported by a file descriptor or a fabric handle that no recorded process has exported: the launches "
-            "of "
-            "the processes that share it are scenarios of their own. Record all of them under one command");
+            "the program imported memory from a file descriptor or a fabric handle that no recorded process has exported, so "
+            "the launches of the processes that share this memory are recorded as separate scenarios: record all processes "
+            "with one command");
       }
     } else if (line.contains("unmaps")) {
       auto space = std::make_shared<address_space>(*spaces_[process]);
@@ -366,7 +368,7 @@ class job_reader {
       return;
     }
     const shared_memory& m = shared->second;
-    address_space of_owner;  // where the owner has memory of its own, whatever it has mapped
+    address_space of_owner;  // the owner's own address for the memory, whatever it has mapped
     of_owner.process = owner->second;
     add_mapping({line["address"].get<u64>() - (m.address - m.begin), m.bytes, of_owner.in_job(m.begin)}, process);
   }
@@ -395,14 +397,15 @@ class job_reader {
     l.ptx = l.ptx.empty() ? "" : ptx_.first_of(l.ptx);
   }
 
-  /// The number in the job of the device that has the memory: of the process that has created it, if that is known.
+  /// Returns the number in the job of the device that owns the memory: the device of the process that created it, if that is
+  /// known.
   [[nodiscard]] int owner_of(const recorded_memory& m, std::size_t process) const {
     const auto created = m.range == 0 ? owners_.end() : owners_.upper_bound(m.address);
     const bool is_known = m.range != 0 && created != owners_.begin();
     return is_known ? std::prev(created)->second : device(process, m.device);
   }
 
-  /// The device's number in the job.
+  /// Returns the device's number in the job.
   [[nodiscard]] int device(std::size_t process, int of_process) const {
     const auto known = devices_.find({static_cast<int>(process), of_process});
     return known != devices_.end() ? known->second : files_.size() == 1 ? of_process : 0;
@@ -411,8 +414,8 @@ class job_reader {
   std::vector<const process_file*> files_;
   const all_shared& shared_;
   std::map<std::size_t, std::size_t> numbers_{};
-  std::map<std::string, u64> places_{};  ///< in the job, by the first name of memory of cuMemCreate
-  std::map<u64, int> owners_{};          ///< the device in the job, by such a place
+  std::map<std::string, u64> places_{};  ///< in the job, by the first name of memory from cuMemCreate
+  std::map<u64, int> owners_{};          ///< the device in the job, by such an address
   std::vector<shared_space> spaces_;
   std::map<std::pair<int, int>, int> devices_{};
   launch_order order_{};
@@ -420,7 +423,7 @@ class job_reader {
   recorded_job job_{};
 };
 
-/// The job of each process, as the smallest number of a process in it.
+/// Returns the job of each process, as the smallest number of a process in it.
 std::vector<std::size_t> joined(const std::vector<process_file>& files, const all_shared& shared) {
   std::vector<std::size_t> job(files.size());
   std::iota(job.begin(), job.end(), std::size_t{0});
@@ -486,7 +489,7 @@ std::vector<recorded_job> jobs_of(const fs::path& records) {
     }
     out.back().complaints.insert(
         std::to_string(members.size()) + " processes share memory on " + std::to_string(reader.devices()) +
-        " devices, and a scenario has at most 16, of at most 64 processes: each process has scenarios of its own");
+        " devices, but a scenario has at most 16 devices and 64 processes, so each process is recorded as separate scenarios");
   }
   return out;
 }

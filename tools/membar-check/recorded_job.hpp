@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What the preloaded library recorded of a job: of one process, or of several that share memory.
+/// The recording of a job: of one process, or of several processes that share memory.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace membar_check {
 
-/// What a tensor map was made from; numbers as in `cuTensorMapEncodeTiled`.
+/// The parameters of a tensor map; numbers are as in `cuTensorMapEncodeTiled`.
 struct recorded_tensor_map {
   std::uint64_t address = 0;  ///< in the process
   std::string mode{};         ///< empty: tiles
@@ -23,11 +23,12 @@ struct recorded_tensor_map {
 };
 inline constexpr std::size_t recorded_map_bytes = 128;
 
-/// By the 128 bytes that the driver made of it.
+/// Indexed by the 128 bytes that the driver created.
 using recorded_tensor_maps = std::map<std::string, recorded_tensor_map>;
 
-/// The addresses of a process as addresses of its job. Memory that is mapped to several addresses, of one process or of several, is where it was first
-/// mapped in the first process; everything else of the second and further processes is moved out of the way.
+/// Maps the addresses of a process to addresses of its job. Memory that is mapped to several addresses, in one process or in
+/// several, has the address of its first mapping in the first process; all other memory of the second and later processes is
+/// relocated.
 struct address_space {
   struct mapping {
     std::uint64_t begin = 0, bytes = 0;
@@ -37,7 +38,7 @@ struct address_space {
   std::vector<mapping> mapped{};
   std::shared_ptr<recorded_tensor_maps> tensor_maps = std::make_shared<recorded_tensor_maps>();
 
-  /// The tensor map at an offset in bytes, which may lack zeros at their end; null: there is none.
+  /// Returns the tensor map at an offset in bytes, which may lack zeros at its end; null if there is none.
   [[nodiscard]] const recorded_tensor_map* map_at(const std::string& bytes, std::size_t at) const {
     if (tensor_maps->empty()) {
       return nullptr;
@@ -48,7 +49,7 @@ struct address_space {
     return found == tensor_maps->end() ? nullptr : &found->second;
   }
 
-  /// Where the job has memory of `bytes` bytes; 0 if it is not an address of a program.
+  /// Returns the job's address of memory of `bytes` bytes; 0 if it is not an address of a program.
   [[nodiscard]] std::uint64_t in_job(std::uint64_t address, std::uint64_t bytes = 1) const noexcept {
     constexpr unsigned address_bits = 57;
     constexpr std::uint64_t lowest = 65536;
@@ -72,11 +73,11 @@ struct recorded_memory {
   std::uint64_t bytes = 0;
   std::string kind{};
   int device = 0;
-  std::uint64_t range = 0;  ///< where in the job the reserved addresses would begin that the process has it in; 0: in none
+  std::uint64_t range = 0;  ///< the job's address at which its range of reserved addresses would begin; 0: it is in none
   bool copied = false;
-  std::string contents{};  ///< without zeros at the end
-  shared_space space{};    ///< that pointers in it are of
-  std::uint64_t rest = 0;  ///< bytes from its begin to the end of the allocation
+  std::string contents{};  ///< without trailing zeros
+  shared_space space{};    ///< to which pointers in it refer
+  std::uint64_t rest = 0;  ///< bytes from its beginning to the end of the allocation
 };
 
 struct recorded_variable {
@@ -91,7 +92,7 @@ struct recorded_launch {
   int process = 0;  ///< its number in the job
   int number = 0;   ///< in the process
   std::string kernel{};
-  std::string ptx{};  ///< the path of the file; empty: there is none
+  std::string ptx{};  ///< the path of the file; empty if there is none
   std::array<unsigned, 3> grid{}, block{}, cluster{};
   unsigned shared = 0;
   bool cooperative = false, dependent = false, blocking = true;
@@ -100,13 +101,13 @@ struct recorded_launch {
   std::vector<std::string> arguments{};
   std::vector<recorded_memory> memory{};
   std::vector<recorded_variable> variables{};
-  shared_space space{};  ///< of its process
+  shared_space space{};  ///< of the process
   int graph_launch = 0, node = 0;
   std::vector<int> nodes_before{};
   std::set<int> before{};  ///< launches that have ended when this one begins, by index
-  int follows = 0;         ///< the number of the launch before it in its stream, where that was asked for; 0: none is known
+  int follows = 0;         ///< the number of the launch before it in its stream, if the recording has it; 0: not known
   int depends_on = -1;     ///< the launch whose programmatic dependent it is
-  int group = -1;          ///< of launches that become one scenario
+  int group = -1;          ///< the number of the group of launches that becomes one scenario
 
   [[nodiscard]] bool in_graph_of(const recorded_launch& other) const noexcept {
     return graph_launch != 0 && graph_launch == other.graph_launch && process == other.process;
@@ -120,10 +121,10 @@ struct recorded_job {
   std::set<std::string> machine_code_only{};
 };
 
-/// The jobs that a folder has the records of. Throws `model::error`.
+/// Returns the jobs whose records are in a folder. Throws `model::error`.
 [[nodiscard]] std::vector<recorded_job> jobs_of(const std::filesystem::path& records);
 
-/// A number of `count` bytes, the lowest first, of which those behind the end are 0.
+/// Returns the little-endian number in the `count` bytes at `at`. Bytes past the end count as 0.
 [[nodiscard]] std::uint64_t word_at(const std::string& bytes, std::size_t at, std::size_t count = 8);
 
 }  // namespace membar_check

@@ -47,10 +47,11 @@ using u64 = std::uint64_t;
          });
 }
 
-/// The most launches of a scenario.
+/// The maximum number of launches in a scenario.
 constexpr std::size_t most_of_a_group = 8;
 
-/// Puts launches into groups, which become scenarios: those that run concurrently and share memory, and programmatic dependents, if their code is in one module.
+/// Groups launches into scenarios: launches that run concurrently and share memory, and programmatic dependents if their code
+/// is in one module.
 class launch_groups {
  public:
   explicit launch_groups(std::vector<recorded_launch>& all) : all_(all) {
@@ -82,7 +83,7 @@ class launch_groups {
   void join(int i, int j) {
     const int keep = std::min(at(i).group, at(j).group);
     const int drop = std::max(at(i).group, at(j).group);
-    // Without PTX, the same kernel is in the same module.
+    // Without PTX, kernels count as in one module only if they are the same kernel.
     const bool one_module = at(i).ptx == at(j).ptx && (!at(i).ptx.empty() || at(i).kernel == at(j).kernel);
     if (keep == drop || !one_module || members_[keep].size() + members_[drop].size() > most_of_a_group) {
       return;
@@ -96,7 +97,8 @@ class launch_groups {
     members_.erase(drop);
   }
 
-  /// What comes after one launch of a group and before another, and shares memory with them, changes what the second one finds.
+  /// A launch that runs after one launch of a group and before another, and shares memory with them, changes the memory that
+  /// the second one finds.
   void join_between() {
     for (int k = 0; k < static_cast<int>(all_.size()); ++k) {
       for (int j = k + 1; j < static_cast<int>(all_.size()); ++j) {
@@ -111,10 +113,10 @@ class launch_groups {
   }
 
   std::vector<recorded_launch>& all_;
-  std::map<int, std::vector<int>> members_{};  ///< by the first one
+  std::map<int, std::vector<int>> members_{};  ///< the members of each group, by its first launch
 };
 
-/// The name of a kernel in a file's name.
+/// Returns the name of a kernel as it appears in a file's name.
 std::string short_name(const std::string& mangled) {
   std::string name = membar::check::source_name(mangled);
   name = name.substr(0, name.find_first_of("<("));
@@ -137,12 +139,13 @@ std::string hex(u64 value) {
   return out.str();
 }
 
-/// Puts zeros in place of what may be floats, and returns the elements that are unknown: " unknown 0-7 16-23". Those are all but the pointers of each
-/// 32 bytes in which a word has the bits of a normal float: the neighbours of a float are floats, halves of them, or the second word of a double.
+/// Replaces possible floats by zeros, and returns the elements that become unknown, as " unknown 0-7 16-23". If a word in a
+/// group of 32 bytes has the bits of a normal float, all elements of the group except pointers become unknown: the neighbors of
+/// a float are floats, halves of them, or the second word of a double.
 std::string unknown_floats(std::string& contents, u64 bytes, std::size_t element, const std::vector<std::size_t>& pointers) {
   constexpr std::size_t stretch = 32;
   constexpr std::int32_t first_normal = 0x00800000;
-  std::vector<std::pair<u64, u64>> ranges;  // of bytes
+  std::vector<std::pair<u64, u64>> ranges;  // ranges of bytes
   const auto is_pointer = [&](std::size_t at) {
     const auto behind = std::upper_bound(pointers.begin(), pointers.end(), at);
     return behind != pointers.begin() && at - *std::prev(behind) < 8;
@@ -173,7 +176,8 @@ std::string unknown_floats(std::string& contents, u64 bytes, std::size_t element
   return out;
 }
 
-/// The types of `CUtensorMapDataType` by number, as scenarios name them. The last three are not modelled, which the scenario's error says.
+/// The values of `CUtensorMapDataType` by number, as scenarios name them. The last three are not modeled, and the scenario's
+/// error message says so.
 constexpr std::array<const char*, 16> driver_types = {
     "u8",  "u16",  "u32",     "s32",  "u64",      "s64",         "f16",          "f32",
     "f64", "bf16", "f32.ftz", "tf32", "tf32.ftz", "16u4_align8", "16u4_align16", "16u6_align16"};
@@ -182,7 +186,7 @@ std::string type_name(const recorded_tensor_map& m) {
   return m.type < driver_types.size() ? driver_types[m.type] : "type" + std::to_string(m.type);
 }
 
-/// The map as the checker has it in memory; nothing if it does not model such maps.
+/// Returns the map as the checker encodes it in memory, or nothing if the checker does not model such maps.
 std::optional<membar::ptx::tensor_map> modelled(const recorded_tensor_map& m, u64 address) {
   using namespace membar::ptx;
   const auto* const type = std::find_if(std::begin(tensor_types), std::end(tensor_types),
@@ -208,7 +212,7 @@ std::optional<membar::ptx::tensor_map> modelled(const recorded_tensor_map& m, u6
   return out;
 }
 
-/// What a `tensor_map` line says of the map. The reader of scenarios rejects what is not modelled, and says why.
+/// Returns the text of a `tensor_map` line for the map. The scenario reader rejects what is not modeled, and says why.
 std::string form_of(const recorded_tensor_map& m) {
   if (!m.mode.empty()) {
     return " " + m.mode;
@@ -229,13 +233,13 @@ std::string form_of(const recorded_tensor_map& m) {
          (m.interleave == 0 ? "" : " interleave " + std::to_string(16 * m.interleave)) + (m.fill == 0 ? "" : " fill nan");
 }
 
-/// Memory of a scenario: what its launches reach, with a name, and an address that does not depend on the machine.
+/// Memory of a scenario that its launches can access. It has a name, and an address that does not depend on the machine.
 struct scenario_memory {
   recorded_memory of;
   std::string name{};
   u64 at = 0;
-  bool is_elsewhere = false;  ///< another process maps the memory at a different offset in its reserved range
-  bool is_partial = false;    ///< what was not copied of it is zero
+  bool is_elsewhere = false;  ///< another process maps the memory at a different offset in its reserved address range
+  bool is_partial = false;    ///< the part that was not copied is zero
 };
 
 /// Writes one scenario.
@@ -255,10 +259,10 @@ class scenario_writer {
     place_memory();
   }
 
-  /// Gives the launches other grids than were recorded, which the scenario then notes.
+  /// Replaces the recorded grids of the launches by others, and adds a note about it to the scenario.
   void set_grids(const std::vector<std::array<std::uint32_t, 3>>& grids) { grids_ = grids; }
 
-  /// `name`: of the scenario's file; `ptx`: its text, and `source` the name of its file, or empty.
+  /// `name` is that of the scenario's file, `ptx` is its text, and `source` is the name of the PTX file, or empty.
   [[nodiscard]] std::string text(const fs::path& folder, const std::string& name, const std::string& source,
                                  const std::string& ptx, bool& has_contents) {
     has_contents_ = &has_contents;
@@ -304,7 +308,7 @@ class scenario_writer {
     }
   }
 
-  /// A memory that has become larger takes in the others that it overlaps by now.
+  /// Merges memory that has grown with other memory that it now overlaps.
   void merge_with_later(std::vector<scenario_memory>::iterator larger) {
     for (auto other = larger + 1; other != memory_.end();) {
       if (overlap(larger->of, other->of)) {
@@ -317,7 +321,8 @@ class scenario_writer {
     }
   }
 
-  /// A later window of one allocation may begin earlier or reach further. The first contents are those from before all launches.
+  /// A later window of the same allocation may begin earlier or extend further. The first contents are those from before all
+  /// launches.
   void merge(scenario_memory& into, const recorded_memory& m) {
     recorded_memory& of = into.of;
     const u64 begin = std::min(of.address, m.address);
@@ -359,7 +364,7 @@ class scenario_writer {
     named_.push_back(static_cast<std::size_t>(&m - memory_.data()));
   }
 
-  /// Names follow the arguments, and then the pointers in what they lead to.
+  /// Names are derived from the arguments, and then from the pointers in the memory that the arguments point to.
   void name_memory() {
     for (const recorded_launch* l : launches_) {
       for (std::size_t a = 0; a < l->arguments.size(); ++a) {
@@ -389,7 +394,7 @@ class scenario_writer {
         }
       }
     }
-    // In the order of their names' discovery; what nothing leads to is left out.
+    // The order is that in which the names were found. Memory that no pointer leads to is omitted.
     std::vector<scenario_memory> kept;
     for (const std::size_t k : named_) {
       kept.push_back(std::move(memory_[k]));
@@ -415,7 +420,7 @@ class scenario_writer {
       if (first_of_range.at != 0) {
         continue;
       }
-      // Memories in one address range keep their distances, because kernels compute addresses from them.
+      // Memory in one address range keeps its relative distances, because kernels compute addresses from them.
       std::vector<scenario_memory*> placed;
       u64 lowest = first_of_range.of.address;
       u64 end = 0;
@@ -433,7 +438,7 @@ class scenario_writer {
     }
   }
 
-  /// A note on memory whose distances a scenario cannot have.
+  /// Returns a note about memory whose distances cannot be kept in a scenario.
   [[nodiscard]] std::string elsewhere_note() const {
     std::string names;
     for (const scenario_memory& m : memory_) {
@@ -443,12 +448,12 @@ class scenario_writer {
       names += m.is_elsewhere && has_neighbours ? (names.empty() ? "" : ", ") + m.name : "";
     }
     return names.empty() ? ""
-                         : "note memory that one process has side by side is at other distances in another process, which a "
-                           "scenario cannot have: " +
+                         : "note memory that is contiguous in one process has other distances in another process, which a "
+                           "scenario cannot express: " +
                                names + "\n";
   }
 
-  /// Reads from the PTX where the module's variables are in the scenario.
+  /// Determines from the PTX where the module's variables are in the scenario.
   void read_layout(const std::string& ptx) {
     const bool any = std::any_of(launches_.begin(), launches_.end(), [](const auto* l) { return !l->variables.empty(); });
     if (any && !ptx.empty()) {
@@ -457,12 +462,12 @@ class scenario_writer {
         module_ = membar::ptx::read_ptx(ptx);
         layout_ = membar::ptx::layout_of(*module_);
       } catch (const std::exception&) {
-        module_.reset();  // the scenario says why when it is checked
+        module_.reset();  // the scenario's check will report the reason
       }
     }
   }
 
-  /// The address in the scenario that a pointer becomes; nothing if it is not one.
+  /// Returns the address in the scenario that corresponds to a pointer, or nothing if the word is not a pointer.
   [[nodiscard]] std::optional<u64> moved(u64 word, const address_space& space) {
     const u64 address = space.in_job(word);
     if (address == 0) {
@@ -488,7 +493,7 @@ class scenario_writer {
     }
   }
 
-  /// The name of the scenario's line for a map, of which there is one for each form.
+  /// Returns the name of the scenario's line for a map. There is one line for each form.
   std::string map_named(const recorded_tensor_map& m, const address_space& space, const std::string& wanted) {
     const u64 address = space.in_job(m.address);
     const scenario_memory* const memory = holder_of(address);
@@ -509,7 +514,7 @@ class scenario_writer {
     return name;
   }
 
-  /// Whether the scenario contains the whole tensor at an address of the job.
+  /// Returns whether the scenario contains the whole tensor at an address of the job.
   [[nodiscard]] bool is_recorded(const membar::ptx::tensor_map& map, u64 address) {
     u64 bytes = map.strides[0];
     for (std::size_t d = 0; d < static_cast<std::size_t>(map.rank); ++d) {
@@ -519,7 +524,8 @@ class scenario_writer {
     return m != nullptr && m->of.bytes - (address - m->of.address) >= bytes;
   }
 
-  /// Puts a map into contents as the checker has it, and a line into the scenario if it has none.
+  /// Replaces a map in memory contents by the checker's encoding of it, and adds a line to the scenario if it has none for the
+  /// map.
   void put_map(std::string& contents, std::size_t at, const recorded_tensor_map& m, const address_space& space,
                std::vector<std::size_t>& pointers) {
     const auto map = modelled(m, moved(m.address, space).value_or(0));
@@ -536,7 +542,7 @@ class scenario_writer {
     }
   }
 
-  /// Puts pointers and tensor maps into contents as they are in the scenario. Where they are.
+  /// Replaces pointers and tensor maps in memory contents by those of the scenario. Returns their positions.
   std::vector<std::size_t> move_pointers(std::string& contents, std::size_t first, const address_space& space) {
     std::vector<std::size_t> pointers;
     for (std::size_t at = first == 0 ? 0 : 8 - first; at < contents.size(); at += 8) {
@@ -551,7 +557,7 @@ class scenario_writer {
     return pointers;
   }
 
-  /// " = ..." or " from FILE", and which elements are unknown.
+  /// Returns " = ..." or " from FILE", followed by the elements that are unknown.
   std::string initial(const fs::path& folder, const std::string& name, const std::string& of, std::string contents, u64 bytes,
                       std::size_t element, const std::vector<std::size_t>& pointers) {
     const std::string unknown = how_.unknown_floats ? unknown_floats(contents, bytes, element, pointers) : "";
@@ -589,7 +595,7 @@ class scenario_writer {
 
   std::string memory_line(const fs::path& folder, const std::string& name, scenario_memory& m) {
     std::size_t element = 0;
-    const u64 before = m.of.address % 256;  // the address in the file is a multiple of 256
+    const u64 before = m.of.address % 256;  // the address in the scenario is a multiple of 256
     std::string contents = m.of.contents;
     std::vector<std::size_t> pointers = move_pointers(contents, m.of.address % 8, *m.of.space);
     contents.insert(0, before, '\0');
@@ -606,14 +612,14 @@ class scenario_writer {
            "\n";
   }
 
-  /// Whether a kernel or function names the variable.
+  /// Returns whether a kernel or function refers to the variable.
   [[nodiscard]] bool is_used(const std::string& name) const {
     return std::any_of(parts_.begin(), parts_.end(), [&](const membar::ptx::ptx_part& p) {
       return p.kind != membar::ptx::ptx_part::kind_t::variable && p.text.find(name) != std::string_view::npos;
     });
   }
 
-  /// Only variables that do not begin as their module says.
+  /// Writes only variables whose contents differ from their initial values in the module.
   std::string variable_line(const fs::path& folder, const std::string& name, const recorded_variable& v,
                             const recorded_launch& l) {
     if (!module_ || !v.copied) {
@@ -636,7 +642,8 @@ class scenario_writer {
     const std::string type = type_of(v.bytes, element);
     const std::string values = initial(folder, name, v.name + (l.device == 0 ? "" : "." + std::to_string(l.device)), contents,
                                        v.bytes, element, pointers);
-    const bool begins_anew = values.empty() || values.starts_with(" unknown");  // with zeros, and not as the module says
+    // zeros, rather than the initial values in the module
+    const bool begins_anew = values.empty() || values.starts_with(" unknown");
     return "memory " + v.name + " " + type + (begins_anew ? " = 0" : "") + values +
            (several_devices_ ? " device " + std::to_string(l.device) : "") + "\n";
   }
@@ -669,7 +676,7 @@ class scenario_writer {
     return is_map ? out : "{" + out + "}";
   }
 
-  /// The streams of the scenario are numbered as they come. A node of a graph has one of its own.
+  /// Numbers the streams of the scenario in the order of their first use. Each node of a graph has its own stream.
   [[nodiscard]] std::string stream_of(const recorded_launch& l) {
     const std::string key =
         std::to_string(l.process) +
@@ -678,7 +685,7 @@ class scenario_writer {
     return "s" + std::to_string(streams_.emplace(key, streams_.size() + 1).first->second);
   }
 
-  /// What orders a launch after others of the scenario.
+  /// Writes what orders a launch after other launches of the scenario.
   std::string order_of(std::size_t i, std::string& comment) {
     const recorded_launch& l = *launches_[i];
     if (launches_.size() == 1) {
@@ -698,7 +705,7 @@ class scenario_writer {
       if (std::all_of(launches.begin(), launches.end(), ended)) {
         out += " after " + stream;
       } else {
-        comment = "   # it also comes after some launches of " + stream + ", which this format cannot express";
+        comment = "   # it also follows some launches of " + stream + ", which this format cannot express";
       }
     }
     return out + (l.depends_on >= 0 ? " dependent" : "");
@@ -742,7 +749,7 @@ class scenario_writer {
              " registers, " + std::to_string(l->static_shared) + " bytes of shared memory, on sm_" +
              std::to_string(l->architecture) + " with " + std::to_string(l->multiprocessors) + " multiprocessors" +
              (l->cooperative ? "; a cooperative launch" : "") +
-             (l->graph_launch != 0 ? "; a node of a graph, with memory from before the graph's launch" : "") +
+             (l->graph_launch != 0 ? "; a node of a graph, whose memory was copied before the graph's launch" : "") +
              (l->cluster[1] > 1 || l->cluster[2] > 1 ? "; its cluster has more dimensions than this format" : "") + "\n";
       for (int j = 0; j < indices_.front(); ++j) {
         const recorded_launch& other = all_[static_cast<std::size_t>(j)];
@@ -780,11 +787,11 @@ class scenario_writer {
   const recording_options& how_;
   std::vector<const recorded_launch*> launches_{};
   std::vector<int> indices_{};
-  std::vector<std::array<unsigned, 3>> grids_{};  ///< of `launches_`
+  std::vector<std::array<unsigned, 3>> grids_{};  ///< the grids of `launches_`
   std::vector<scenario_memory> memory_{};
   std::vector<std::size_t> named_{};
   std::map<std::string, std::size_t> streams_{};
-  std::vector<std::pair<std::string, std::string>> maps_{};  ///< the form of each, and its name
+  std::vector<std::pair<std::string, std::string>> maps_{};  ///< the form of each map, and its name
   std::optional<membar::ptx::ptx_module> module_{};
   membar::ptx::module_layout layout_{};
   std::vector<membar::ptx::ptx_part> parts_{};
@@ -792,19 +799,19 @@ class scenario_writer {
   bool* has_contents_ = nullptr;
 };
 
-/// The sentence that tells how a build gets PTX of its kernels.
+/// Returns a sentence that explains how to build with PTX for all kernels.
 std::string how_to_get_ptx() {
-  return "To have PTX, build with nvcc's -gencode arch=compute_90,code=compute_90 ('membar-check record --build -- make' sets "
+  return "To get PTX, build with nvcc's -gencode arch=compute_90,code=compute_90 ('membar-check record --build -- make' sets "
          "NVCC_APPEND_FLAGS and TORCH_CUDA_ARCH_LIST=9.0+PTX), let NVRTC compile for compute_90 instead of sm_90, or compile "
          "the source: "
          "membar-check attach NAME.scenario --source FILE.cu";
 }
 
-/// All scenarios of a folder.
+/// Writes all scenarios of a folder.
 class recording_writer {
  public:
   recording_writer(const fs::path& output, const recording_options& how) : output_(output), how_(how) {
-    umask(0077);  // recordings hold the program's data
+    umask(0077);  // recordings contain the program's data
     std::error_code failed;
     fs::create_directories(output, failed);
   }
@@ -828,12 +835,12 @@ class recording_writer {
         names += (names.empty() ? "" : ", ") + n;
       }
       const bool one = machine_code_only_.size() == 1;
-      say(std::to_string(machine_code_only_.size()) + (one ? " kernel has" : " kernels have") + " machine code only: " +
-          membar_tools::shortened(names, 160) + ". Unless --kernels names them, they are not recorded. " + how_to_get_ptx());
+      say(std::to_string(machine_code_only_.size()) + (one ? " kernel has" : " kernels have") + " only machine code: " +
+          membar_tools::shortened(names, 160) + ". They are not recorded unless --kernels names them. " + how_to_get_ptx());
     }
     if (shrunk_ != 0) {
       say("--shrink recorded " + std::to_string(shrunk_) + (shrunk_ == 1 ? " launch" : " launches") +
-          " with fewer blocks: the line of the verdict says how many");
+          " with fewer blocks: the result line says how many");
     }
     if (too_large_ != 0) {
       say(std::to_string(too_large_) + (too_large_ == 1 ? " launch has" : " launches have") +
@@ -879,7 +886,7 @@ class recording_writer {
     write_file(result_.scenarios.back(), text);
   }
 
-  /// Gives the scenario of a text smaller grids. False if there are none.
+  /// Reduces the grids of the scenario in the text. Returns false if there are no suitable smaller grids.
   bool shrinks(scenario_writer& writer, const std::string& name, const std::string& text, const std::string& ptx) {
     const std::string path = (output_ / (name + ".scenario")).string();
     try {
@@ -889,14 +896,14 @@ class recording_writer {
         ++shrunk_;
         return true;
       }
-      say("--shrink leaves " + name + " as it is, because " + membar_tools::shortened(smaller.why_not, 200));
+      say("--shrink did not change " + name + ", because " + membar_tools::shortened(smaller.why_not, 200));
     } catch (const std::exception&) {
-      // the scenario says why when it is checked
+      // the scenario's check will report the reason
     }
     return false;
   }
 
-  /// The file with this PTX, which is written once.
+  /// Returns the file with this PTX, which is written only once.
   std::string source_file(const std::string& base, const std::string& ptx) {
     std::string& file = sources_[ptx];
     if (file.empty()) {
@@ -956,7 +963,8 @@ std::string attach_ptx(const fs::path& scenario, const std::string& ptx) {
     text += line + "\n";
   }
   if (kernels.empty()) {
-    throw error("'" + scenario.string() + "' launches nothing: it is not a recording");
+    throw error("'" + scenario.string() +
+                "' launches nothing, so it is not a recording: name a scenario that membar-check record wrote");
   }
   umask(0077);
   const fs::path to = scenario.parent_path() / source;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a run of membar-check writes, as text, as JSON or as SARIF.
+/// Writes the output of membar-check as text, as JSON or as SARIF.
 #pragma once
 
 #include <check/order_costs.hpp>
@@ -18,7 +18,7 @@ namespace membar_check {
 
 namespace check = membar::check;
 
-/// "out-of-bounds": a status as one word.
+/// Returns a status as one word, for example "out-of-bounds".
 [[nodiscard]] std::string status_word(check::check_status status);
 
 /// A file that was explored.
@@ -27,11 +27,11 @@ struct checked_file {
   check::prepared_scenario prepared{};
   check::check_result result{};
   std::vector<std::string>
-      warnings{};  ///< of a verified file: what it leaves out, races that are not reported, and chosen readings
+      warnings{};  ///< for a verified file: what was not checked, races that are not reported, and chosen readings
   double seconds = 0;
 };
 
-/// Writes results as they come.
+/// Writes results as they become available.
 class report {
  public:
   report() = default;
@@ -39,25 +39,26 @@ class report {
   report(const report&) = delete;
   report& operator=(const report&) = delete;
 
-  /// The status of a file, and what was found.
+  /// Reports the status of a file and its findings.
   virtual void result(const checked_file& file) = 0;
-  /// What makes the file verified.
+  /// Reports a set of changes with which the file verifies.
   virtual void repairs(const checked_file& file, const check::repair_result& found, const check::order_costs& costs) = 0;
-  /// The orders of a verified file that are stronger than it needs.
+  /// Reports the memory orders of a verified file that are stronger than necessary.
   virtual void excess_orders(const checked_file& file, const check::excess_result& found, const check::order_costs& costs) = 0;
-  /// A file that cannot be read or, after its result, what cannot be written of it.
+  /// Reports that a file cannot be read or, after its result, that something about it cannot be written.
   virtual void error(const std::string& path, const std::string& message, bool has_result) = 0;
-  /// Nothing more comes.
+  /// Ends the output.
   virtual void end() = 0;
 };
 
-/// One line per file, and what was found below it.
+/// Writes one line per file, followed by its findings.
 [[nodiscard]] std::unique_ptr<report> text_report(std::ostream& out, const request& how);
 
-/// One document, which is written in the end: docs/membar_check.md describes it.
+/// Writes one JSON document at the end. docs/membar_check.md describes it.
 [[nodiscard]] std::unique_ptr<report> json_report(std::ostream& out);
 
-/// One document in SARIF 2.1.0, which is written in the end. Source: OASIS, "Static Analysis Results Interchange Format (SARIF) Version 2.1.0".
+/// Writes one document in SARIF 2.1.0 at the end. Source: OASIS, "Static Analysis Results Interchange Format (SARIF) Version
+/// 2.1.0".
 [[nodiscard]] std::unique_ptr<report> sarif_report(std::ostream& out);
 
 }  // namespace membar_check

@@ -37,16 +37,16 @@ constexpr const char* about =
     "  error          the file, its source or its kernels cannot be read";
 constexpr const char* usage =
     "usage: membar-check [OPTION...] FILE...           explore every execution of a small launch\n"
-    "       membar-check sanitize [OPTION...] FILE...  execute a launch of full size under a few schedules\n"
+    "       membar-check sanitize [OPTION...] FILE...  execute a full-size launch under a few schedules\n"
     "       membar-check lint [OPTION...] PATH...      look for wrong patterns in .cu, .ptx and binaries; no scenario is "
     "needed\n"
-    "       membar-check record [OPTION...] -- PROGRAM write the scenarios of the launches of a running program\n"
-    "       membar-check witness [OPTION...] FILE      show a finding on a GPU\n"
+    "       membar-check record [OPTION...] -- PROGRAM run a program and write scenarios of its launches\n"
+    "       membar-check witness [OPTION...] FILE      reproduce a finding on a GPU\n"
     "Each of the last four has its own --help.\n\n";
 constexpr const char* statuses =
-    "Exit status: 0 if every file is verified; else 2 if one had an error, else 1 if something was found, else 3.";
+    "Exit status: 0 if every file is verified; else 2 if one had an error, else 1 if a fault was found, else 3.";
 constexpr std::uint64_t most_changes = 6;
-constexpr const char* repair_name = "--repair{3}";  ///< with the value that it has where none is given
+constexpr const char* repair_name = "--repair{3}";  ///< with its default value
 
 class help_text final : public CLI::Formatter {
  public:
@@ -65,7 +65,7 @@ class help_text final : public CLI::Formatter {
   }
 };
 
-/// A number of at least 1. `needs` says what it counts.
+/// Parses a number of at least 1. `needs` says what it counts.
 [[nodiscard]] std::uint64_t number_of(const std::string& option, const std::string& text, const std::string& needs,
                                       std::uint64_t most = std::numeric_limits<std::uint64_t>::max()) {
   char* end = nullptr;
@@ -77,7 +77,7 @@ class help_text final : public CLI::Formatter {
   return value;
 }
 
-/// `repair` becomes the number of changes as it was given; empty: none are asked for.
+/// `repair` is set to the number of changes as given on the command line; empty: no repair is requested.
 void add_options(CLI::App& app, request& how, std::string& repair) {
   const auto number = [&app](const std::string& option, std::uint64_t& to, const std::string& needs, const std::string& what) {
     app.add_option_function<std::string>(
@@ -103,7 +103,7 @@ void add_options(CLI::App& app, request& how, std::string& repair) {
       "do not explore load buffering where it is not ruled out; the result line then says so");
   app.add_flag_callback(
       "--no-symmetry", [&how] { how.options.symmetry = false; },
-      "also explore executions that differ from others only by an exchange of equal threads");
+      "also explore executions that differ only by a permutation of equal threads");
   number("--random", how.options.random_executions, "a number of executions, at least 1",
          "explore N random executions instead of all, for programs that are too large; prints\nthe seed of a finding");
   number("--seed", how.options.seed, "a number, at least 1",
@@ -114,7 +114,7 @@ void add_options(CLI::App& app, request& how, std::string& repair) {
                "list the orders that are stronger than it needs");
   add_reading_options(app, how.options.readings);
   file("--costs", how.costs,
-       "what orders cost, for --repair: a table from bench/check/order_costs.py (default:\nthe table of NVIDIA H200)");
+       "the cost of each order, for --repair: a table from bench/check/order_costs.py (default:\nthe table of NVIDIA H200)");
   file("--litmus", how.litmus, "write what is found as a litmus test, for membar-litmus");
   file("--dot", how.dot, "write what is found as a graph, for Graphviz");
   app.add_option_function<std::string>(
@@ -139,7 +139,8 @@ void add_options(CLI::App& app, request& how, std::string& repair) {
            how.fill_events = !how.all_events;
            how.events = how.all_events ? how.events : number_of("--events", text, "a number of events, at least 1, or all");
          },
-         "show N events of a finding (default: at most 10, those to blame and what their\nthreads read last), or all of them, "
+         "show N events of a finding (default: at most 10, the events to blame and the last\nreads of their threads), or all "
+         "of them, "
          "with sync points and shuffles")
       ->type_name("N|all");
   app.add_flag("--read", how.read,
@@ -149,7 +150,7 @@ void add_options(CLI::App& app, request& how, std::string& repair) {
                "print only the result lines, without the execution that breaks a rule and without progress");
 }
 
-/// Rejects options that do not fit together.
+/// Rejects combinations of options that contradict each other.
 void check_together(const request& how) {
   if (how.files.empty()) {
     throw wrong_usage("no file given");
@@ -192,7 +193,7 @@ void add_reading_options(CLI::App& app, membar::model::other_readings& readings)
              }
            }
          },
-         "lenient: where the PTX ISA leaves something open, choose the side that gives a program\nmore guarantees "
+         "lenient: where the PTX ISA is ambiguous, choose the reading that gives a program\nmore guarantees "
          "(docs/readings.md)")
       ->type_name("SIDE");
   app.add_option_function<std::vector<std::string>>(
@@ -207,7 +208,7 @@ void add_reading_options(CLI::App& app, membar::model::other_readings& readings)
              readings.take(found->one);
            }
          },
-         "choose the other side of one reading: " + names_of_all)
+         "choose the other interpretation of one reading: " + names_of_all)
       ->type_name("NAME")
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
@@ -216,7 +217,8 @@ void add_reading_options(CLI::App& app, membar::model::other_readings& readings)
 std::optional<request> read_request(int count, char** arguments, int& status) {
   request how;
   how.options.merge_updates = true;
-  how.options.symmetry = true;  // final conditions ask only for memory, which does not say which of equal threads wrote it
+  // final conditions only refer to memory, which does not show which of several equal threads wrote it
+  how.options.symmetry = true;
   CLI::App app("", "membar-check");
   app.formatter(std::make_shared<help_text>());
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);

@@ -42,7 +42,8 @@ using json = nlohmann::ordered_json;
 
 constexpr int sanitize_format_version = 1;
 
-/// Findings that a file says are not shown: in each line a status and parts of places, kernels or messages, all of which have to be there.
+/// Suppressions of findings, read from a file. Each line has a status and parts of places, kernels or messages, all of which
+/// must occur in a finding.
 class allowed_findings {
  public:
   explicit allowed_findings(const std::string& file) {
@@ -109,8 +110,8 @@ struct sanitized_file {
   std::string path;
   check::prepared_scenario prepared{};
   sanitize::sanitize_result result{};
-  std::vector<std::string> confirmed{};  ///< what the checker says of each finding; empty: it was not asked
-  std::vector<std::string> stated{};     ///< what the scenario assumes, and the readings that were chosen
+  std::vector<std::string> confirmed{};  ///< the checker's verdict on each finding; empty: it was not asked
+  std::vector<std::string> stated{};     ///< the scenario's assumptions and the readings that were chosen
   std::uint64_t suppressed = 0;
   double seconds = 0;
 
@@ -127,7 +128,7 @@ struct sanitized_file {
   [[nodiscard]] int exit_status() const { return result.findings.empty() ? 0 : worst() == check_status::gave_up ? 3 : 1; }
 };
 
-/// Lets the checker follow the schedules of findings.
+/// Asks the checker to follow the schedules of findings.
 class replays {
  public:
   replays(const sanitized_file& file, const check::scenario& s, const std::vector<check::planned_launch>& launches,
@@ -149,7 +150,7 @@ class replays {
     }
   }
 
-  /// A sentence that tells whether the checker finds the same.
+  /// Returns a sentence that says whether the checker finds the same error.
   [[nodiscard]] std::string confirm(const sanitize::sanitizer_finding& f) const {
     if (!cannot_.empty() || f.found.status == check_status::gave_up) {
       return cannot_.empty() ? "not confirmed: nothing is claimed" : "not confirmed: " + cannot_;
@@ -157,11 +158,11 @@ class replays {
     std::size_t steps = 0;
     const check::check_result r = followed(f, steps);
     return r.status == f.found.status
-               ? "confirmed: the checker finds it in this schedule, of " + std::to_string(steps) + " events"
+               ? "confirmed: membar-check also finds it in this schedule, which has " + std::to_string(steps) + " events"
                : "not confirmed: " + r.found.message;
   }
 
-  /// Makes a hang of threads that only poll, where the checker finds that they do so for ever.
+  /// Turns a finding about threads that only poll into a hang if the checker finds that they poll forever.
   void decide(sanitize::sanitizer_finding& f) const {
     std::size_t steps = 0;
     if (!f.polls || !cannot_.empty()) {
@@ -178,7 +179,7 @@ class replays {
   }
 
  private:
-  /// Leaves one thread of each place, and not too many.
+  /// Keeps one thread of each place, up to a limit.
   static void show_few(std::vector<const check::instruction*>& waiting) {
     constexpr std::size_t most = 8;
     std::set<const check::instruction*> shown;
@@ -213,7 +214,7 @@ sanitized_file sanitized(const std::string& path, const sanitize_request& how, c
   file.stated = file.prepared.stated;
   for (const auto& [name, one] : membar::litmus_files::checked_readings()) {
     if (how.run.readings.takes(one)) {
-      file.stated.push_back("with the other side of the reading " + std::string(name));
+      file.stated.push_back("with the other choice for the reading " + std::string(name));
     }
   }
   const auto begin = std::chrono::steady_clock::now();
@@ -326,7 +327,7 @@ json as_json(const sanitized_file& file) {
           {"findings", std::move(findings)}};
 }
 
-/// Each finding as the result of its own file.
+/// Reports each finding as the result of a file of its own.
 void add_to(report& sarif, sanitized_file& file) {
   for (const sanitize::sanitizer_finding& f : file.result.findings) {
     checked_file one;
@@ -391,7 +392,8 @@ int sanitize_command(const std::vector<std::string>& words) {
   app.add_option("--seed", how.run.seed,
                  "the seed of the first schedule (1); --schedules=1 with the seed of a finding shows it again")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 62U));
-  app.add_option("--jobs", how.run.jobs, "schedules that run at the same time (1)")->check(CLI::Range(1, 256));
+  app.add_option("--jobs", how.run.jobs, "threads that run schedules, or blocks of a schedule that do not communicate (1)")
+      ->check(CLI::Range(1, 256));
   app.add_option("--limit", how.run.most_instructions,
                  "end a schedule after N instructions; the exit status is then 3 (20000000000)")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 62U));
@@ -401,8 +403,9 @@ int sanitize_command(const std::vector<std::string>& words) {
                  "a file of findings to hide; each line has a status and parts of places or kernel names")
       ->type_name("FILE");
   app.add_flag("--first", how.run.stop_at_first, "stop after the first schedule with a finding");
-  app.add_flag("--confirm", how.confirm,
-               "replay the schedule of each finding by the rules of membar-check, and report whether it finds the same");
+  app.add_flag(
+      "--confirm", how.confirm,
+      "replay the schedule of each finding under the rules of membar-check, and report whether it confirms the finding");
   app.add_flag("--quiet", how.quiet, "print only one line per file");
   try {
     std::vector<std::string> reversed(words.rbegin(), words.rend());

@@ -8,8 +8,8 @@
 
 namespace membar_check {
 
-/// Runs the command with the words after `sanitize`. The exit status is 0 if nothing is found, 1 if something is, 2 for an error, and 3 where
-/// something was cut or is not supported.
+/// Runs the command with the words after `sanitize`. Returns the exit status: 0 if nothing is found, 1 if there are findings, 2
+/// for an error, and 3 if a schedule was cut short or something is not supported.
 [[nodiscard]] int sanitize_command(const std::vector<std::string>& words);
 
 }  // namespace membar_check

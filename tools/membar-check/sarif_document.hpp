@@ -24,15 +24,16 @@ class sarif_document {
   explicit sarif_document(std::vector<rule> rules) : rules_(std::move(rules)) {}
 
   [[nodiscard]] static json message(const std::string& text) { return {{"text", text}}; }
-  /// A line of a file, which is relative to the working folder if it is in there. Line 0: the whole file.
+  /// Returns the location of a line in a file. Its path is relative to the working folder if the file is inside it. Line 0
+  /// means the whole file.
   [[nodiscard]] static json location(const std::string& path, int line);
 
-  /// A result of the rule, without its place. `level` is error, warning or note.
+  /// Returns a result of the rule, without its location. `level` is error, warning or note.
   [[nodiscard]] json result(std::string_view rule, const char* level, const std::string& text) const;
   void add(json result) { results_.push_back(std::move(result)); }
   [[nodiscard]] json& last() { return results_.back(); }
 
-  /// Adds a notification: something that was left out, or an error, after which the run has failed.
+  /// Adds a notification about something that was not checked, or about an error, which marks the run as failed.
   void notify(const std::string& path, const char* level, const std::string& text);
 
   void write(std::ostream& out) const;

@@ -27,13 +27,13 @@ namespace {
 
 using json = sarif_document::json;
 
-/// The rules, by the status of what breaks them.
+/// The rules, by the status that a violation has.
 constexpr sarif_document::rule rules[] = {
     {"race", "Two accesses of the same bytes, one of them a write, are neither morally strong nor ordered by causality."},
     {"violated", "A final condition does not hold, a thread traps, or an assertion fails."},
-    {"hang", "Threads wait, and no other thread can end that."},
-    {"uninitialised", "Memory is read that was never written."},
-    {"out-of-bounds", "An access is outside of every object, is not aligned, or writes to constant memory."},
+    {"hang", "Threads wait, and no other thread can end their wait."},
+    {"uninitialised", "A thread reads memory that was never written."},
+    {"out-of-bounds", "An access is outside of every object, is misaligned, or writes to constant memory."},
     {"undefined", "PTX or CUDA leaves the behaviour undefined."},
     {"gave-up", "The check was cut short, or a thread reached something that is not supported."},
     {"excess-order", "An order is stronger than the scenario needs."}};
@@ -123,7 +123,8 @@ class sarif_writer final : public report {
   void end() override { to_.write(out_); }
 
  private:
-  /// Where an instruction is in the source: the caller's line first. PTX without a source: the file that is checked.
+  /// Returns the source locations of an instruction, the caller's line first. For PTX without line information, returns the
+  /// location in the checked file.
   [[nodiscard]] static json place_in(const check::program& p, const std::string& file, int thread,
                                      const check::instruction& i) {
     const instruction_places places = places_of(p, thread, i);

@@ -42,13 +42,13 @@ const std::string& ptx_of(const check::scenario& s) {
     std::string ptx;
     if (std::filesystem::path(s.source).extension() == ".ptx") {
       if (!s.options.empty()) {
-        throw membar::model::error("compiler options are given for a source that is PTX: " +
+        throw membar::model::error("the scenario gives compiler options, but its source is PTX: " +
                                    membar_tools::quote(s.options.front()));
       }
       try {
         ptx = membar_tools::read_file((folder / s.source).string());
       } catch (const std::exception& e) {
-        throw membar::model::error(s.source + ": " + e.what() + "; the line 'source' names it relative to the scenario");
+        throw membar::model::error(s.source + ": " + e.what() + "; the 'source' line names it relative to the scenario");
       }
     } else {
       ptx = compiled(folder.string(), s.source, s.options);

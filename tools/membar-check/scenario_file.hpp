@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Scenario files and the PTX of their sources.
+/// Reads scenario files and the PTX of their sources.
 #pragma once
 
 #include <check/scenario.hpp>
@@ -11,10 +11,10 @@ namespace membar_check {
 
 namespace check = membar::check;
 
-/// The scenario in the text of a file, with the files that it names.
+/// Returns the scenario in the text of a file, including the files that it refers to.
 [[nodiscard]] check::scenario scenario_of(const std::string& path, const std::string& text);
 
-/// The PTX of a scenario's source. Scenarios of one source and the same options share it.
+/// Returns the PTX of a scenario's source. Scenarios with the same source and options share it.
 [[nodiscard]] const std::string& ptx_of(const check::scenario& s);
 
 }  // namespace membar_check

@@ -20,7 +20,8 @@ using grid = std::array<std::uint32_t, 3>;
 
 [[nodiscard]] std::uint64_t count(const grid& of) noexcept { return std::uint64_t{of[0]} * of[1] * of[2]; }
 
-/// A number among an argument's words that tells how many blocks there are, or how many along a dimension; 0: there is none. It may count from 0.
+/// Returns a word of an argument that equals the number of blocks, in total or along a dimension, or that number minus 1; 0 if
+/// there is none.
 [[nodiscard]] std::uint64_t number_of_blocks_in(const std::string& argument, const grid& of) {
   for (std::size_t begin = 0; begin < argument.size();) {
     const std::size_t end = std::min(argument.find_first_of(" {}", begin), argument.size());
@@ -36,7 +37,7 @@ using grid = std::array<std::uint32_t, 3>;
   return 0;
 }
 
-/// The scenario with at most this many blocks along each dimension; along x whole clusters.
+/// Returns the scenario with at most this many blocks along each dimension. Along x, clusters stay whole.
 [[nodiscard]] check::scenario with_blocks(check::scenario s, std::uint32_t most) {
   for (check::scenario::launch_line& l : s.launches) {
     const auto cluster = static_cast<std::uint32_t>(std::max(l.request.cluster, 1));
@@ -55,7 +56,8 @@ using grid = std::array<std::uint32_t, 3>;
   return threads;
 }
 
-/// What goes wrong with the scenario's grids that need not go wrong with others; empty: nothing.
+/// Returns why the scenario does not work with its reduced grids, although it may work with other ones. Empty if nothing is
+/// wrong.
 [[nodiscard]] std::string goes_wrong(const check::scenario& s, std::string_view ptx) {
   namespace sanitize = membar::sanitize;
   std::vector<check::planned_launch> launches;
@@ -71,7 +73,7 @@ using grid = std::array<std::uint32_t, 3>;
       case check::check_status::gave_up:
         return f.found.message;
       default:
-        break;  // a fault of the program
+        break;  // an error of the program itself
     }
   }
   return {};
@@ -85,12 +87,12 @@ smaller_grids smaller_grids_of(const check::scenario& s, std::string_view ptx) {
     for (std::size_t k = 0; k < l.arguments.size(); ++k) {
       if (const std::uint64_t number = number_of_blocks_in(l.arguments[k], l.request.grid); number != 0) {
         result.why_not = "its argument " + std::to_string(k) + " has the number " + std::to_string(number) +
-                         ", which may be that of its " + std::to_string(count(l.request.grid)) + " blocks";
+                         ", which may be the number of its " + std::to_string(count(l.request.grid)) + " blocks";
         return result;
       }
     }
   }
-  result.why_not = "2 blocks along each dimension have too many threads as well";
+  result.why_not = "it still has too many threads with 2 blocks along each dimension";
   for (std::uint32_t most = 2;; most *= 2) {
     const check::scenario smaller = with_blocks(s, most);
     if (threads_of(smaller) > static_cast<std::uint64_t>(check::most_threads)) {

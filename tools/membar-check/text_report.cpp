@@ -29,10 +29,10 @@ namespace {
 
 namespace model = membar::model;
 
-/// The lines of source files, read once.
+/// The lines of source files. Each file is read once.
 class source_lines {
  public:
-  /// A line, without the blanks around it; empty if there is none.
+  /// Returns a line without leading and trailing blanks. Empty if there is no such line.
   [[nodiscard]] std::string line(const std::string& path, int number) {
     auto it = files_.find(path);
     if (it == files_.end()) {
@@ -43,7 +43,7 @@ class source_lines {
           lines.push_back(one);
         }
       } catch (const std::exception&) {
-        // a source that is not here is shown only by its place
+        // if the source file is not available, only its location is shown
       }
       it = files_.emplace(path, std::move(lines)).first;
     }
@@ -59,8 +59,9 @@ class source_lines {
   std::map<std::string, std::vector<std::string>> files_;
 };
 
-/// Which events of a finding are shown. First come those to blame and, of their threads, what each read last from another thread before, with the
-/// write that it read. Sync points and shuffles are left out, and so are blocks that none of these events are of.
+/// Selects the events of a finding to show. Events to blame come first, then what each of their threads last read from another
+/// thread, together with the write that it read. Sync points and shuffles are omitted, as are blocks without any of these
+/// events.
 class shown_events {
  public:
   shown_events(const check::program& p, const check::finding& f, const request& how)
@@ -79,12 +80,12 @@ class shown_events {
     const auto it = index_.find({thread, number});
     return it != index_.end() && shown_[it->second];
   }
-  /// The place of an event in the finding; its size if it has no such event.
+  /// Returns the index of an event in the finding, or the finding's size if it has no such event.
   [[nodiscard]] std::size_t place(int thread, int number) const {
     const auto it = index_.find({thread, number});
     return it == index_.end() ? finding_.events.size() : it->second;
   }
-  /// The write of the read-modify-write of which event `k` is the read; 0: it is of none, or did not write.
+  /// Returns the write of the read-modify-write whose read is event `k`, or 0 if there is none or it did not write.
   [[nodiscard]] std::size_t write_of(std::size_t k) const {
     const check::trace_event& e = finding_.events[k];
     const std::size_t next = place(e.thread, e.number + 1);
@@ -107,7 +108,8 @@ class shown_events {
     blocks_.insert(model::at(program_.threads, e.thread).block_number);
   }
 
-  /// What thread `t` read last before its event `limit`: of another thread or, if it has read nothing so, at all.
+  /// Returns what thread `t` last read before its event `limit`: from another thread if possible, and otherwise from any
+  /// thread.
   void add_last_read(int t, int limit) {
     const check::trace_event* last = nullptr;
     for (const check::trace_event& e : finding_.events) {
@@ -126,7 +128,7 @@ class shown_events {
   }
 
   void choose(bool fill) {
-    std::map<int, int> limits;  // of the threads that tell something: up to which event
+    std::map<int, int> limits;  // the threads with relevant events, and the event up to which they are relevant
     const auto blamed = std::count_if(finding_.events.begin(), finding_.events.end(), [](const auto& e) { return e.blamed; });
     most_ = std::max(most_, static_cast<std::uint64_t>(blamed));
     for (std::size_t k = 0; k < finding_.events.size(); ++k) {
@@ -137,7 +139,7 @@ class shown_events {
         limit->second = std::min(limit->second, e.number);
       }
     }
-    for (const check::trace_event& e : finding_.events) {  // what starts a copy that is to blame tells of it
+    for (const check::trace_event& e : finding_.events) {  // the start of a copy that is to blame is relevant
       if (e.event.kind == model::event_kind::issue && limits.count(e.event.starts) != 0) {
         add(place(e.thread, e.number));
         limits.emplace(e.thread, e.number);
@@ -176,14 +178,14 @@ class shown_events {
   std::set<int> blocks_{};
 };
 
-/// A number of nanoseconds, with its sign.
+/// Returns a number of nanoseconds with its sign.
 std::string nanoseconds(double ns) {
   char text[32];
   static_cast<void>(std::snprintf(text, sizeof text, "%+.1f ns", ns == 0 ? 0.0 : ns));
   return text;
 }
 
-/// What a repair costs: "+14.8 ns on NVIDIA H200", "2 barriers".
+/// Returns the cost of a repair: "+14.8 ns on NVIDIA H200", "2 barriers".
 std::string price(const check::repair& one, const std::string& device) {
   const std::string barriers = one.barriers == 1 ? "a barrier" : std::to_string(one.barriers) + " barriers";
   const bool others = one.edits.size() > static_cast<std::size_t>(one.barriers);
@@ -229,7 +231,7 @@ class text_writer final : public report {
   }
 
   void repairs(const checked_file& file, const check::repair_result& found, const check::order_costs& costs) override {
-    constexpr std::size_t most = 3;  // others of the same size differ in where a fence stands
+    constexpr std::size_t most = 3;  // others of the same size differ only in the position of a fence
     const std::vector<check::code_site> sites = check::sites_of(file.prepared.checked);
     if (found.repairs.empty()) {
       out_ << "  no repair: no "
@@ -259,7 +261,7 @@ class text_writer final : public report {
       const bool all = std::equal(found.alone.begin(), found.alone.end(), found.together.begin(), found.together.end(),
                                   [](const check::excess_order& x, const check::excess_order& y) { return x.edit == y.edit; });
       if (found.alone.size() > 1) {
-        out_ << "  each can be weakened on its own" << (all ? ", and so can all of them together" : "; together:") << "\n";
+        out_ << "  each can be weakened separately" << (all ? ", and so can all of them together" : "; together:") << "\n";
         for (std::size_t k = 0; k < found.together.size() && !all; ++k) {
           const check::excess_order& one = found.together[k];
           show_edit(file.prepared.checked, sites[static_cast<std::size_t>(one.edit.site)], one.edit, -one.saved);
@@ -275,7 +277,7 @@ class text_writer final : public report {
   void end() override {}
 
  private:
-  /// An instruction as its line of the source, or as PTX.
+  /// Returns an instruction as its source line, or as PTX.
   std::string shown(const check::program& p, int thread, const check::instruction& i) {
     const instruction_places places = places_of(p, thread, i);
     const bool statement = is_statement(p, thread, places);
@@ -319,7 +321,7 @@ class text_writer final : public report {
     show_waiting(p, f);
   }
 
-  /// One event, or both halves of a read-modify-write.
+  /// Shows one event, or both halves of a read-modify-write.
   void show_event(const check::program& p, const check::finding& f, const shown_events& chosen, const check::trace_event& e,
                   const check::trace_event* write) {
     std::string what = e.what;
@@ -336,7 +338,7 @@ class text_writer final : public report {
     out_ << line << (what.empty() ? "" : fits ? "   // " : "\n         // ") << what << "\n";
   }
 
-  /// Shows where the threads are that have not ended. Threads at one instruction share a line.
+  /// Shows the positions of the threads that have not ended. Threads at the same instruction share a line.
   void show_waiting(const check::program& p, const check::finding& f) {
     if (f.thread >= 0 && f.waiting[static_cast<std::size_t>(f.thread)] != nullptr) {
       out_ << "  " << check::thread_text(p, f.thread) << " is at "
@@ -356,7 +358,7 @@ class text_writer final : public report {
     }
   }
 
-  /// A change: the source line, and below it what becomes of the instruction.
+  /// Shows a change: the source line, and below it what the instruction becomes.
   void show_edit(const check::program& p, const check::code_site& site, const check::code_edit& e, double ns) {
     out_ << "    " << shown(p, site.thread, instruction_at(site)) << "\n         " << change_text(site, e)
          << (site.gap ? "" : "   " + nanoseconds(ns)) << "\n";

@@ -45,7 +45,7 @@ using json = nlohmann::ordered_json;
 namespace witness = membar::witness;
 
 constexpr int witness_format_version = 1;
-constexpr std::uint64_t fixed_runs = 10;  ///< the fixed form has so many times the runs of the wrong one
+constexpr std::uint64_t fixed_runs = 10;  ///< the fixed form runs this many times as often as the faulty one
 
 enum exit_status : int { nothing_found = 0, observed = 1, error = 2, not_observed = 3, without_gpu = 4 };
 
@@ -58,20 +58,21 @@ struct witness_request {
   double seconds = 20;
   std::uint64_t seed = 1;
   double patience = 60;
-  std::uint64_t limit = 10'000;  ///< microseconds of a launch before its loops end
+  std::uint64_t limit = 10'000;  ///< the number of microseconds after which the loops of a launch end
   bool no_early = false;
-  std::vector<std::string> program{};  ///< whose kernels are delayed, and whose exit status decides
+  std::vector<std::string> program{};  ///< the program whose kernels are delayed, and whose exit status decides
 };
 
-/// One form of the scenario: the wrong one or the fixed one.
+/// One form of the scenario: the faulty one or the fixed one.
 struct form {
   std::string path{};
   check::scenario scenario{};
   check::prepared_scenario prepared{};
   check::check_result result{};
   witness::witness_program program{};
-  bool moved = false;                                    ///< its launches were on several devices, and are on one
-  check_status without_delays = check_status::verified;  ///< what exploring the rewritten kernels says
+  /// its launches, which were on several devices, have been moved to one
+  bool moved = false;
+  check_status without_delays = check_status::verified;  ///< the result of exploring the rewritten kernels
 };
 
 /// Runs of one kind, as the child process reports them.
@@ -80,16 +81,16 @@ struct arm {
   membar_witness::tally counts;
 };
 
-/// What the child process reports.
+/// The report of the child process.
 struct outcome {
   std::string device{};
   int driver = 0;
   double nanoseconds_of_cycle = 1;
-  std::uint64_t copies = 1;  ///< of a grid, that one launch runs
+  std::uint64_t copies = 1;  ///< the number of copies of a grid in one launch
   std::vector<arm> arms{};
   std::string no_gpu{};
-  std::string failed{};  ///< the driver's error, or how the process ended
-  bool stuck = false;    ///< kernels were launched, and did not end
+  std::string failed{};  ///< the driver's error message, or how the process ended
+  bool stuck = false;    ///< kernels were launched and did not end
 
   [[nodiscard]] std::uint64_t bad(bool delayed) const {
     std::uint64_t sum = 0;
@@ -106,7 +107,7 @@ struct outcome {
     return sum;
   }
   [[nodiscard]] static bool is_delayed(const arm& a) { return a.name.starts_with("delays"); }
-  /// The runs with delays that went wrong with the smallest ones; null if none did.
+  /// Returns the failing runs with the smallest delays, or null if no run with delays failed.
   [[nodiscard]] const arm* smallest() const {
     const arm* best = nullptr;
     for (const arm& a : arms) {
@@ -157,7 +158,8 @@ membar_witness::tally tally_of(const json& j) {
   return t;
 }
 
-/// What decides whether a run went wrong: the final conditions or, without any, the load to blame; and writes outside of all memory.
+/// Returns the test for a failing run: the final conditions or, without any, the load to blame, and writes outside of all
+/// memory.
 struct judge_request {
   witness::watched_read watched{};
   bool outside = false;
@@ -175,7 +177,7 @@ membar_witness::judge judge_of(const form& f, const judge_request& by) {
   };
 }
 
-/// Launches one form, and reports the result, a line for each kind of run.
+/// Launches one form, and prints the result, one line for each kind of run.
 void run_in_child(const form& f, const judge_request& by, const witness_request& how, int pipe) {
   const auto tell = [&](const json& line) {
     const std::string text = line.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
@@ -210,7 +212,7 @@ void run_in_child(const form& f, const judge_request& by, const witness_request&
         const membar_witness::tally t = delayed ? search.delayed() : search.control();
         tell({{"name", (delayed ? "delays" : "no delays") + with}, {"counts", as_json(t)}});
         if (!t.fault.empty()) {
-          return;  // the context is lost
+          return;  // the context is unusable
         }
       }
     }
@@ -237,7 +239,7 @@ void take_line(const std::string& line, outcome& result) {
   }
 }
 
-/// Launches one form in its own process, which is ended when it takes too long.
+/// Launches one form in its own process, which is killed if it takes too long.
 outcome run_apart(const form& f, const judge_request& by, const witness_request& how) {
   int ends[2];
   if (pipe(ends) != 0) {
@@ -302,7 +304,7 @@ check::check_result explored(const check::prepared_scenario& prepared) {
   return check::explore(prepared.checked, prepared.property(), how);
 }
 
-/// Reads a form, and explores it.
+/// Reads a form and explores it.
 void read_form(form& f, const std::string& path) {
   f.path = path;
   f.scenario = scenario_of(path, membar_tools::read_file(path));
@@ -329,7 +331,7 @@ void rewrite_form(form& f, const std::vector<witness::actor>& actors, const witn
 
 // ---- the report
 
-/// The statement of a site, by its line of the source.
+/// Returns the statement of a site, as its source line.
 std::string place_of_site(const form& f, int launch, int number) {
   const witness::site& s = f.program.sites.at(static_cast<std::size_t>(launch)).at(static_cast<std::size_t>(number));
   if (number == 0) {
@@ -365,7 +367,7 @@ std::string count_text(const membar_witness::tally& t) {
   }
   text += " in " + std::to_string(t.runs) + " runs";
   if (!t.fault.empty()) {
-    text += ", ended by " + t.fault;
+    text += ", terminated by " + t.fault;
   }
   if (!t.stopped.empty()) {
     text += ", stopped early: " + t.stopped;
@@ -375,7 +377,7 @@ std::string count_text(const membar_witness::tally& t) {
 
 void say_arms(const form& f, const outcome& o) {
   if (!f.program.launched.one_copy.empty()) {
-    std::cout << "    each launch is one run, which is slow: " << f.program.launched.one_copy << "\n";
+    std::cout << "    each launch is a single run, which is slow, because " << f.program.launched.one_copy << "\n";
   }
   for (const arm& a : o.arms) {
     std::cout << "    " << a.name << ": " << count_text(a.counts) << (a.counts.example.empty() ? "" : "; " + a.counts.example)
@@ -385,8 +387,8 @@ void say_arms(const form& f, const outcome& o) {
     std::cout << "    " << o.failed << "\n";
   }
   if (const arm* const best = o.smallest(); best != nullptr) {
-    std::cout << "    the smallest delays that showed it: " << best->counts.repeated_wrong << " of " << best->counts.repeated
-              << " runs with\n";
+    std::cout << "    the smallest delays that reproduced it: " << best->counts.repeated_wrong << " of "
+              << best->counts.repeated << " runs with\n";
     for (const membar_witness::delay& d : best->counts.smallest) {
       std::cout << "      " << text_of(f, d, o.nanoseconds_of_cycle) << "\n";
     }
@@ -442,24 +444,25 @@ void say(const witness_report& r) {
   std::cout << "  " << r.of_wrong.device << ", driver " << r.of_wrong.driver / 1000 << "." << r.of_wrong.driver % 1000 / 10
             << "\n";
   if (r.wrong.moved) {
-    std::cout << "  all launches are on one device, which the scenario has on several; explored like that it is: "
-              << check::name(r.wrong.result.status) << "\n";
+    std::cout
+        << "  the scenario uses several devices, but all launches ran on one device; explored on one device, the result is: "
+        << check::name(r.wrong.result.status) << "\n";
   }
   if (r.wrong.without_delays != r.wrong.result.status) {
-    std::cout << "  note: without delays the rewritten kernels are decided as " << check::name(r.wrong.without_delays)
-              << ", not as " << check::name(r.wrong.result.status) << "\n";
+    std::cout << "  note: without delays, the result for the rewritten kernels is " << check::name(r.wrong.without_delays)
+              << ", not " << check::name(r.wrong.result.status) << "\n";
   }
   if (!r.is_observed() && r.of_wrong.failed.empty()) {
-    std::cout << "  not observed in " << r.of_wrong.runs() << " runs; allowed by the model\n";
+    std::cout << "  not observed in " << r.of_wrong.runs() << " runs, but the model allows it\n";
   }
   say_arms(r.wrong, r.of_wrong);
   if (r.wrong.program.early) {
-    std::cout << "    an early load reads what the load to blame reads, before each site, and its value is not used: it only "
-                 "fills the cache,\n"
-                 "    as any load of the same line by the same multiprocessor does\n";
+    std::cout << "    an early load reads, before each site, the address that the load to blame reads; its value is not used: "
+                 "it only fills\n    the cache, as any load of the same line by the same multiprocessor does\n";
   }
   if (r.wrong.program.split) {
-    std::cout << "    one thread of the warp runs a copy of the code, so that the others do not wait for it where paths meet\n";
+    std::cout << "    one thread of the warp runs a copy of the code, so that the others do not wait for it at reconvergence "
+                 "points\n";
   }
   if (r.has_fixed) {
     std::cout << "  fixed form " << r.fixed.path << ": " << check::name(r.fixed.result.status) << ", "
@@ -518,7 +521,7 @@ void write_reproducer(const witness_report& r, const std::string& folder) {
       std::filesystem::path(r.wrong.path).filename().string() + ", " + check::name(r.wrong.result.status) + ":\n" +
       r.wrong.result.found.message + "\n" +
       (best != nullptr ? "Observed on " + r.of_wrong.device + ": " + count_text(best->counts)
-                       : "Not observed in " + std::to_string(r.of_wrong.runs()) + " runs; allowed by the PTX memory model");
+                       : "Not observed in " + std::to_string(r.of_wrong.runs()) + " runs, but the PTX memory model allows it");
   request.scenario = r.wrong.scenario;
   request.watched = r.by.watched;
   request.outside = r.by.outside;
@@ -532,7 +535,7 @@ void write_reproducer(const witness_report& r, const std::string& folder) {
   membar_tools::write_file((std::filesystem::path(folder) / "witness.cu").string(), witness::reproducer_of(request));
 }
 
-/// The kernels of a form, with the threads that are delayed in a program which launches them.
+/// Returns the kernels of a form, with the threads to delay when a program launches them.
 std::vector<delayed_kernel> kernels_of(const form& f, const std::vector<witness::actor>& actors) {
   std::vector<int> lines;
   for (const check::trace_event& e : f.result.found.events) {
@@ -571,7 +574,7 @@ std::vector<delayed_kernel> kernels_of(const form& f, const std::vector<witness:
   return result;
 }
 
-/// Delays the kernels of a program, which runs many times. Without a finding there is nothing to delay.
+/// Delays the kernels of a program and runs it many times. Without a finding there is nothing to delay.
 int witness_in_program(const witness_request& how, const form& wrong) {
   delayed_program p;
   p.words = how.program;
@@ -603,8 +606,8 @@ int witness_file(const witness_request& how) {
     r.by.outside = found.status == check_status::out_of_bounds;
     if (r.wrong.scenario.finals.empty() && r.by.watched.launch < 0 && found.status != check_status::hang && !r.by.outside) {
       throw membar::model::error(
-          "nothing tells on a GPU whether a run went wrong: the scenario has no final condition, and the finding has no "
-          "load of 4 or 8 bytes to blame; add a line 'final CONDITION'");
+          "no run on a GPU can show whether it went wrong, because the scenario has no final condition and the finding has no "
+          "load of 4 or 8 bytes to blame: add a line 'final CONDITION'");
     }
     rewrite_form(r.wrong, actors, r.by.watched);
     r.of_wrong = run_apart(r.wrong, r.by, how);
@@ -612,7 +615,8 @@ int witness_file(const witness_request& how) {
     if (r.has_fixed) {
       read_form(r.fixed, how.fixed);
       if (r.fixed.result.status != check_status::verified) {
-        std::cerr << "membar-check: " << how.fixed << " is not verified, but: " << check::name(r.fixed.result.status) << "\n";
+        std::cerr << "membar-check: " << how.fixed << " is not verified; its result is: " << check::name(r.fixed.result.status)
+                  << "\n";
       }
       rewrite_form(r.fixed, actors, {});
       if (r.of_wrong.no_gpu.empty()) {
@@ -635,7 +639,7 @@ int witness_file(const witness_request& how) {
 
 }  // namespace
 
-/// Takes what follows "--", a program, from the words, with what is usual for programs where nothing else is given.
+/// Splits off the program after "--" from the words, and sets the defaults for programs where nothing else is given.
 std::vector<std::string> take_program(std::vector<std::string> words, witness_request& how) {
   const auto dashes = std::find(words.begin(), words.end(), "--");
   if (dashes == words.end()) {
@@ -653,13 +657,16 @@ std::vector<std::string> take_program(std::vector<std::string> words, witness_re
 }
 
 int witness_command(const std::vector<std::string>& given) {
-  CLI::App app("Launches the kernels of a scenario with a finding on a GPU, many times, with delays that make it likely.",
-               "membar-check witness");
-  app.footer("With a program, the kernels of the running program are delayed, and its exit status decides.");
+  CLI::App app(
+      "Launches the kernels of a scenario with a finding many times on a GPU, with delays that make the finding likely.",
+      "membar-check witness");
+  app.footer(
+      "With a program, witness delays the kernels of the running program, and the program's exit status tells whether a run "
+      "failed.");
   app.formatter(std::make_shared<command_help>("membar-check witness [OPTION...] FILE [-- PROGRAM [ARGUMENT...]]"));
   witness_request how;
   app.add_option("file", how.file, "a scenario with a finding");
-  app.add_option("--fixed", how.fixed, "the scenario of the fixed form, whose threads are delayed in the same way")
+  app.add_option("--fixed", how.fixed, "a scenario with the fixed kernel, whose threads are delayed in the same way")
       ->type_name("FILE");
   app.add_option("--runs", how.runs, "runs of each kind (100000); the fixed form has ten times as many")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 40U));
@@ -668,7 +675,7 @@ int witness_command(const std::vector<std::string>& given) {
       ->check(CLI::Range(0.1, 86400.0));
   app.add_option("--seed", how.seed, "the seed of the random delays (1)")
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{1} << 62U));
-  app.add_option("--limit", how.limit, "a thread that is in a loop for N microseconds counts as hung, and ends (10000)")
+  app.add_option("--limit", how.limit, "a thread that stays in a loop for N microseconds counts as hung and is ended (10000)")
       ->check(CLI::Range(std::uint64_t{100}, std::uint64_t{1'000'000}));
   app.add_option("--reproducer", how.reproducer, "write a program that shows the finding: witness.cu in this folder")
       ->type_name("DIR");

@@ -30,23 +30,23 @@ using json = nlohmann::ordered_json;
 using membar_witness::delay;  // `launch` is the number of the kernel
 using membar_witness::delays;
 
-constexpr std::uint64_t cycles_of_microsecond = 2000;  // at the highest clock of today's devices
+constexpr std::uint64_t cycles_of_microsecond = 2000;  // at the highest clock rate of current devices
 constexpr std::uint64_t repeated_runs = 5;
 constexpr int untouched_runs = 3;  // of which one has to pass: the finding may show without delays
 constexpr const char* preload_library = "libmembar_record.so";
 
-/// How one run of the program ended.
+/// The outcome of one run of the program.
 struct run_outcome {
-  std::string failure{};  ///< empty: with exit status 0
+  std::string failure{};  ///< empty: the exit status was 0
   std::string last_line{};
 };
 
-/// A signal that ends the command: it arrived while the program ran.
+/// A signal to the command that arrived while the program ran.
 struct interruption {
   int signal = 0;
 };
 
-/// Runs of one kind.
+/// The runs of one kind.
 struct runs_of_kind {
   std::string name{};
   std::uint64_t runs = 0;
@@ -57,7 +57,7 @@ struct runs_of_kind {
   std::uint64_t repeated_failed = 0;
 };
 
-/// A place in a kernel, as the preloaded library reports it.
+/// A position in a kernel, as the preloaded library reports it.
 struct site_in_program {
   int line = 0;
   std::string opcode{};
@@ -88,7 +88,7 @@ class runner {
     preload_ = membar::intercept::preload_value(membar::intercept::library_path(preload_library, MEMBAR_RECORD_LIBRARY_FOLDER));
   }
 
-  /// Runs without and with delays in turn, and then the smallest delays that failed.
+  /// Alternates runs with and without delays, and then repeats the smallest delays that failed.
   std::vector<runs_of_kind> run_all() {
     require_passing();
     runs_of_kind control{"no delays"};
@@ -113,10 +113,10 @@ class runner {
     return {control, delayed};
   }
 
-  /// What went wrong when a kernel was rewritten or loaded; empty if nothing did.
+  /// Returns the problem that occurred when a kernel was rewritten or loaded. Empty if there was none.
   [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
 
-  /// The sites of each kernel; empty where the program did not load it with delays.
+  /// Returns the sites of each kernel. Empty if the program did not load it with delays.
   [[nodiscard]] const std::vector<std::vector<site_in_program>>& sites() const noexcept { return sites_; }
 
  private:
@@ -135,7 +135,7 @@ class runner {
     ++into.failed;
   }
 
-  /// One to four delays of 64 to 1,000,000 cycles.
+  /// Returns one to four delays of 64 to 1,000,000 cycles.
   delays any() {
     delays result;
     std::vector<std::size_t> loaded;
@@ -184,7 +184,7 @@ class runner {
     return failed.failure + (failed.last_line.empty() ? "" : ": " + failed.last_line);
   }
 
-  /// The test of the program decides, so that it has to pass where nothing is changed.
+  /// Requires that the program passes unchanged, because its exit status is the judge.
   void require_passing() {
     run_outcome ended = run_once({});
     for (int run = 1; run < untouched_runs && !ended.failure.empty(); ++run) {
@@ -237,7 +237,7 @@ class runner {
     for (std::string line; std::getline(lines, line);) {
       const json told = json::parse(line, nullptr, false);
       if (told.is_discarded()) {
-        continue;  // a process was ended while it wrote the line
+        continue;  // a process was killed while it wrote the line
       }
       if (told.contains("problem")) {
         problem_ = told.at("problem");
@@ -267,7 +267,7 @@ class runner {
     throw membar::model::error(
         problem_.empty() ? "the program loaded no PTX that defines " + names +
                                ": build it so that it keeps PTX (membar-check record --build -- BUILD), and let it run "
-                               "the kernel that the scenario is of"
+                               "the scenario's kernel"
                          : "no kernel can be delayed: " + problem_);
   }
 
@@ -285,7 +285,7 @@ std::string delay_text(const delayed_program& p, const runner& r, const delay& d
   const site_in_program& at = r.sites()[kernel][static_cast<std::size_t>(d.site)];
   return std::to_string(d.cycles) + " cycles in " + p.kernels[kernel].name + ", block " + std::to_string(who >> 32U) +
          ", thread " + std::to_string(who & 0xffffffffU) +
-         (d.site == 0 ? ", at the begin of the kernel"
+         (d.site == 0 ? ", at the beginning of the kernel"
                       : ", before " + at.opcode + " in line " + std::to_string(at.line + 1) + " of the kernel's PTX");
 }
 
@@ -294,7 +294,7 @@ bool fails_more_often(const runs_of_kind& a, const runs_of_kind& b) { return a.f
 void print_text(const delayed_program& p, const runner& r, const std::vector<runs_of_kind>& arms, const char* status) {
   std::cout << p.file << '\t' << status << '\t' << p.finding << "\n";
   if (arms[1].failed == 0) {
-    std::cout << "  the program did not fail in " << arms[1].runs << " runs with delays; the finding is allowed by the model\n";
+    std::cout << "  the program did not fail in " << arms[1].runs << " runs with delays, but the model allows the finding\n";
   }
   if (!r.problem().empty()) {
     std::cout << "  note: a kernel is not delayed: " << r.problem() << "\n";
@@ -304,8 +304,8 @@ void print_text(const delayed_program& p, const runner& r, const std::vector<run
               << (a.example.empty() ? "" : "; " + a.example) << "\n";
   }
   if (arms[1].failed != 0) {
-    std::cout << "    the smallest delays that failed: " << arms[1].repeated_failed << " of " << arms[1].repeated
-              << " runs with\n";
+    std::cout << "    the smallest delays with which the program failed: " << arms[1].repeated_failed << " of "
+              << arms[1].repeated << " runs with\n";
     for (const delay& d : arms[1].smallest) {
       std::cout << "      " << delay_text(p, r, d) << "\n";
     }
@@ -316,9 +316,8 @@ void print_text(const delayed_program& p, const runner& r, const std::vector<run
            "itself may break it\n";
   }
   if (arms[0].failed != 0) {
-    std::cout << "  note: the program also fails with delays of zero"
-              << (fails_more_often(arms[1], arms[0]) ? ""
-                                                     : ", and no less often, so that its failures are not due to the delays")
+    std::cout << "  note: the program also fails without delays"
+              << (fails_more_often(arms[1], arms[0]) ? "" : ", at least as often, so the delays do not cause its failures")
               << "\n";
   }
 }
@@ -353,7 +352,7 @@ int witness_program(const delayed_program& p) {
     const bool observed = fails_more_often(arms[1], arms[0]);
     (p.json ? print_json : print_text)(p, r, arms, observed ? "observed" : "not observed");
     return observed ? 1 : 3;
-  } catch (const interruption& by) {  // the temporary files are removed
+  } catch (const interruption& by) {  // the temporary files must be removed
     static_cast<void>(std::raise(by.signal));
     return 128 + by.signal;
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// membar-check witness of a program that cannot be cut out: it runs many times with delays in its kernels, and its exit status decides.
+/// Implements membar-check witness for a program that cannot be reduced to a scenario: it runs many times with delays in its
+/// kernels, and its exit status decides.
 #pragma once
 
 #include <cstdint>
@@ -9,19 +10,20 @@
 
 namespace membar_check {
 
-/// A kernel of the program, and which of its threads are delayed in each launch.
+/// A kernel of the program, and the threads that are delayed in each launch.
 struct delayed_kernel {
   std::string name{};                   ///< mangled
   std::vector<std::uint64_t> actors{};  ///< block in the upper half, thread in the lower half, both linear
-  std::vector<int> preferred{};         ///< lines from the begin of the kernel on whose statements are sites first
+  /// lines, counted from the beginning of the kernel, whose statements become sites first
+  std::vector<int> preferred{};
   bool split_warp = false;
 };
 
 struct delayed_program {
-  std::vector<std::string> words{};  ///< of its command line
+  std::vector<std::string> words{};  ///< the words of its command line
   std::vector<delayed_kernel> kernels{};
-  std::string file{};     ///< of the scenario
-  std::string finding{};  ///< its status and its message
+  std::string file{};     ///< the file of the scenario
+  std::string finding{};  ///< its status and message
   std::uint64_t runs = 20;
   double seconds = 600;
   double patience = 60;
@@ -30,8 +32,8 @@ struct delayed_program {
   bool json = false;
 };
 
-/// Runs it with and without delays, reports, and returns the exit status of the command. Throws `membar::model::error` where it cannot be
-/// started or loads none of the kernels.
+/// Runs the program with and without delays, prints a report, and returns the exit status of the command. Throws
+/// `membar::model::error` if the program cannot be started or loads none of the kernels.
 [[nodiscard]] int witness_program(const delayed_program& p);
 
 }  // namespace membar_check

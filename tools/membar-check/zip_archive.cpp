@@ -24,7 +24,7 @@ constexpr std::uint64_t none32 = 0xffffffff;
 
 [[noreturn]] void damaged() { throw membar::model::error("the archive is damaged: copy or download it again"); }
 
-/// A part of the archive. Throws where it is not inside.
+/// Returns a part of the archive. Throws if it is not inside.
 std::string_view part(std::string_view all, std::uint64_t at, std::uint64_t bytes) {
   if (at > all.size() || bytes > all.size() - at) {
     damaged();
@@ -32,7 +32,7 @@ std::string_view part(std::string_view all, std::uint64_t at, std::uint64_t byte
   return all.substr(static_cast<std::size_t>(at), static_cast<std::size_t>(bytes));
 }
 
-/// A number of a record, the lowest byte first.
+/// Returns a little-endian number of a record.
 std::uint64_t number(std::string_view record, std::size_t at, std::size_t bytes) {
   std::uint64_t result = 0;
   for (std::size_t k = bytes; k-- > 0;) {
@@ -53,7 +53,7 @@ directory directory_of(std::string_view all) {
   const std::string_view end = part(all, end_at, end_bytes);
   directory result{number(end, 16, 4), number(end, 10, 2)};
   if (result.at == none32 ||
-      result.members == 0xffff) {  // a zip64 archive: a locator is before, and says where a longer record is
+      result.members == 0xffff) {  // a zip64 archive has a locator before this record, which points to a longer record
     const std::string_view locator = part(all, end_at < locator_bytes ? all.size() : end_at - locator_bytes, locator_bytes);
     const std::string_view end64 = part(all, number(locator, 8, 8), end64_bytes);
     if (!end64.starts_with(end64_word)) {
@@ -64,7 +64,7 @@ directory directory_of(std::string_view all) {
   return result;
 }
 
-/// The sizes and the place that do not fit in 32 bits are in an extra field.
+/// Sizes and offsets that do not fit in 32 bits are in an extra field.
 void read_long_numbers(std::string_view extra, std::uint64_t& bytes, std::uint64_t& packed_bytes, std::uint64_t& at) {
   constexpr std::uint64_t kind_long = 1;
   while (extra.size() >= 4) {
@@ -80,7 +80,7 @@ void read_long_numbers(std::string_view extra, std::uint64_t& bytes, std::uint64
   }
 }
 
-/// What zlib's header declares, which has been the same since version 1.0.
+/// The declarations of zlib's header, which have not changed since version 1.0.
 struct z_stream {
   const unsigned char* next_in;
   unsigned avail_in;
@@ -114,7 +114,7 @@ std::string inflated(const zip_member& member) {
   static const zlib library;
   if (library.begin == nullptr || library.inflate == nullptr || library.end == nullptr) {
     throw membar::model::error(
-        "the archive is compressed, and there is no libz.so.1: install it (Debian: zlib1g), or unpack the archive and "
+        "the archive is compressed, but libz.so.1 was not found: install it (Debian: zlib1g), or unpack the archive and "
         "name the folder");
   }
   constexpr int without_header = -15, finish_block = 0, ok = 0, at_end = 1;
@@ -136,7 +136,7 @@ std::string inflated(const zip_member& member) {
     state = library.inflate(&stream, finish_block);
     read += in_step - stream.avail_in;
     written += out_step - stream.avail_out;
-  } while (state == ok);  // it fails where it can neither read nor write any more
+  } while (state == ok);  // it fails if it can neither read nor write any more
   library.end(&stream);
   if (state != at_end || written != out.size()) {
     damaged();
@@ -176,7 +176,7 @@ std::vector<zip_member> members_of_zip(std::string_view archive) {
 }
 
 std::string unpacked(const zip_member& member) {
-  constexpr std::size_t most_expansion = 1100;  // of the format: a larger size is a lie, and would take the memory
+  constexpr std::size_t most_expansion = 1100;  // the format's limit: a larger size is wrong, and would exhaust the memory
   if (!member.is_readable) {
     throw membar::model::error(membar_tools::quote(member.name) +
                                " is encrypted or packed in an unknown way: unpack the archive and name the folder");

@@ -21,10 +21,10 @@ struct zip_member {
 
 [[nodiscard]] bool is_zip(std::string_view file);
 
-/// The files in an archive, which may be longer than 4 GB. Throws `model::error` for one that is damaged.
+/// Returns the files in an archive, which may be larger than 4 GB. Throws `model::error` for a damaged one.
 [[nodiscard]] std::vector<zip_member> members_of_zip(std::string_view archive);
 
-/// The bytes of a file in it. Throws `model::error`; deflated bytes need the machine's zlib.
+/// Returns the uncompressed bytes of a file in the archive. Throws `model::error`. Deflated files need an installed zlib.
 [[nodiscard]] std::string unpacked(const zip_member& member);
 
 }  // namespace membar_check

@@ -18,7 +18,8 @@ namespace membar_domains {
 
 namespace {
 
-/// The scope that the parts of an opcode name; `otherwise` where they name none. Scopes narrower than the device do not count.
+/// Returns the scope that the parts of an opcode name, or `otherwise` if they name none. Scopes narrower than the device are
+/// ignored.
 scopes scope_in(const std::vector<std::string_view>& parts, scopes otherwise) {
   const auto has = [&](std::string_view word) { return std::ranges::find(parts, word) != parts.end(); };
   return has("sys")                     ? scopes{false, true}
@@ -27,7 +28,7 @@ scopes scope_in(const std::vector<std::string_view>& parts, scopes otherwise) {
                                         : otherwise;
 }
 
-/// The opcode of a PTX statement, divided at its dots; empty if it is not one.
+/// Returns the opcode of a PTX statement, split at its dots. Empty if it is not an instruction.
 std::vector<std::string_view> opcode_in(std::string_view statement) {
   constexpr std::string_view blanks = " \t\r";
   const auto next_word = [&] {
@@ -47,7 +48,7 @@ std::vector<std::string_view> opcode_in(std::string_view statement) {
   return parts;
 }
 
-/// Examines one statement at a time, because comments and names may contain any word.
+/// The code is examined one statement at a time, because comments and names may contain any word.
 synchronization in_statements(std::string_view code) {
   synchronization out;
   bool fences = false;
@@ -74,20 +75,20 @@ synchronization in_statements(std::string_view code) {
                std::ranges::none_of(parts, [](std::string_view part) { return part.starts_with("shared"); })) {
       const bool atomic = is("atom") || is("red") || has("red") || has("ld_reduce");
       const bool strong = atomic || has("relaxed") || has("acquire") || has("release") || has("acq_rel") || has("sc");
-      const scopes scope = strong ? scope_in(parts, device) : scopes{};  // `volatile` is as wide as the system
+      const scopes scope = strong ? scope_in(parts, device) : scopes{};  // `volatile` has system scope
       out.releases |= has("release") || has("acq_rel") || has("sc") ? scope : scopes{};
       out.acquires |= has("acquire") || has("acq_rel") || has("sc") ? scope : scopes{};
       out.atomics |= atomic ? scope : scopes{};
       device_accesses = device_accesses || scope.device;
     }
   }
-  // A pattern of a fence and an access is as narrow as the narrower of them.
+  // A pattern of a fence and an access has the narrower of their scopes.
   out.releases.device = out.releases.device || (fences && device_accesses && out.releases.any());
   out.acquires.device = out.acquires.device || (fences && device_accesses && out.acquires.any());
   return out;
 }
 
-/// From `at` to the brace that closes the first one after it.
+/// Returns the text from `at` to the closing brace of the first block after it.
 std::string_view body(std::string_view text, std::size_t at) {
   const std::size_t begin = text.find('{', at);
   int depth = 0;
@@ -193,7 +194,7 @@ std::optional<synchronization> code_in_image(const std::string& path, const std:
     return std::nullopt;
   }
   const bool is_elf = start[0] == 0x7f;
-  if (!is_elf && static_cast<unsigned char>(start[0]) != 0x50) {  // no fatbin: PTX
+  if (!is_elf && static_cast<unsigned char>(start[0]) != 0x50) {  // neither ELF nor a fatbin: PTX
     std::ostringstream all;
     file.seekg(0);
     all << file.rdbuf();
@@ -218,9 +219,9 @@ std::optional<synchronization> code_in_image(const std::string& path, const std:
 
 namespace {
 
-using name_pair = std::pair<std::uint32_t, std::uint32_t>;  // a kernel to move, and another
+using name_pair = std::pair<std::uint32_t, std::uint32_t>;  // a kernel to move, and another one
 
-/// The pairs of names of which kernels ran at the same time on a device.
+/// Returns the pairs of names of kernels that ran at the same time on a device.
 std::set<name_pair> pairs_at_once(const records& of, const std::set<std::uint32_t>& far) {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<interval>> remote;  // by device and name
   const auto is_far = [&](const kernel_record& k) { return far.contains(k.name) && !k.near; };
@@ -247,7 +248,7 @@ std::set<name_pair> pairs_at_once(const records& of, const std::set<std::uint32_
   return pairs;
 }
 
-/// The kernels of a name in the records, and which of them a use of a pointer may be about.
+/// The recorded kernels of one name. Determines which of them a use of a pointer may refer to.
 class kernels_of_name {
  public:
   kernels_of_name(const records& of, std::uint32_t name) {
@@ -264,10 +265,10 @@ class kernels_of_name {
     missing_ = ordered_ ? told->second - launched_.size() : 0;
   }
 
-  /// CUPTI numbers launches in their order. Some may lack a record, and which is not known.
+  /// CUPTI numbers launches in their order. Some may not have been recorded, and it is not known which.
   [[nodiscard]] std::vector<const kernel_record*> in(const pointer_uses& uses) const {
     std::vector<const kernel_record*> out = uses.in_graphs ? in_graphs_ : std::vector<const kernel_record*>{};
-    // Launches whose pointers are not far are not moved.
+    // Launches without far pointers are not moved.
     std::erase_if(out, [](const kernel_record* k) { return k->near; });
     for (std::uint64_t i = 0; i < launched_.size() && uses.first <= uses.last; ++i) {
       if (!launched_[i]->near && (!ordered_ || (i <= uses.last && i + missing_ >= uses.first))) {
@@ -283,7 +284,7 @@ class kernels_of_name {
   std::uint64_t missing_ = 0;
 };
 
-/// Whether kernels of two names ran at the same time on a device, and may have had a pointer in common.
+/// Returns whether kernels of two names ran at the same time on a device, and may have shared a pointer.
 bool shared_at_once(const records& of, std::uint32_t far, std::uint32_t near) {
   const auto known = of.pointers.find(far);
   const auto others = of.pointers.find(near);

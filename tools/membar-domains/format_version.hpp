@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The versions of the files that the command and its library write. A file of another version is rejected in one sentence.
+/// The versions of the files that the command and its library write. A file of another version is rejected with an error
+/// message.
 #pragma once
 
 namespace membar_domains {
 
-/// The first line of a list is `list_header` and the version. A list without that line, as a person writes it, is of version 1.
+/// The first line of a list is `list_header` and the version. A list without that line, for example one written by hand, has
+/// version 1.
 inline constexpr int list_version = 1;
 inline constexpr const char* list_header = "# membar-domains list, format ";
 
-/// The first line of the records of a process is F and the version.
+/// The first line of the records of a process is F, followed by the version.
 inline constexpr int records_version = 2;
 
-/// The reports of watch, try and apply: JSON has it as "version", text in its first line.
+/// The version of the reports of watch, try and apply. JSON contains it as "version", and text in the first line.
 inline constexpr int report_version = 1;
 
 inline constexpr const char* one_version =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// One run of the program with the library preloaded, and what its processes left.
+/// Runs the program once with the library preloaded, and collects the files of its processes.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace membar_domains {
 
 using membar::intercept::outcome;
 
-/// What a process left.
+/// The data of one process.
 struct process {
   std::uint32_t pid = 0;
   std::string program, complaint;
@@ -29,21 +29,22 @@ struct process {
 
 struct job_result {
   outcome ended;
-  std::vector<process> processes;  ///< those that called CUDA
+  std::vector<process> processes;  ///< the processes that called CUDA
 };
 
-/// A line on the standard error.
+/// Prints a line on standard error.
 void say(const std::string& text);
 
-/// Writes a file, and the folders to it. Throws `error` with the remedy.
+/// Writes a file, and creates its folders. Throws `error` with the remedy.
 void write(const std::filesystem::path& path, const std::string& text,
            const char* remedy = "name another folder with --output");
 
-/// What the process left, or has written by now, whose state is in this file.
+/// Reads what the process with this state file has written so far.
 [[nodiscard]] process process_of(const std::filesystem::path& state);
 
-/// Runs the program once, with the text of a list, if any; `how` is a mode of try, or the launches in a turn. Says in a sentence each what is wrong with it.
-/// `look` sees the processes while the files that they left are there; `meanwhile` is called while the program runs.
+/// Runs the program once, with the text of a list, if any. `how` is a mode of try, or the number of launches in a turn. Prints
+/// a sentence for each problem. `look` is called with the processes while their files exist, and `meanwhile` is called while
+/// the program runs.
 [[nodiscard]] job_result run_job(const options& asked, const char* job, const std::string& list, const std::string& how,
                                  const std::function<void(const std::filesystem::path&, std::vector<process>&)>& look = {},
                                  const std::function<void(const std::filesystem::path&)>& meanwhile = {});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The command membar-domains: starts the program with the library preloaded, and reports what it found.
+/// The command membar-domains. It starts the program with the library preloaded, and reports the results.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -27,7 +27,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Throws what `write` would throw after all runs.
+/// Throws in advance what `write` would throw after all runs.
 void check_output(const fs::path& folder) {
   std::error_code ignored;
   const bool made = fs::create_directories(folder, ignored);
@@ -62,7 +62,7 @@ void say_counts(const std::vector<process>& processes) {
   }
 }
 
-/// Reports units of work that events could not time, because they are not part of any gain.
+/// Reports units of work that events could not time, because they are not included in any gain.
 void say_untimed(const std::vector<job_result>& results) {
   std::uint64_t untimed = 0;
   for (const job_result& result : results) {
@@ -77,7 +77,7 @@ void say_untimed(const std::vector<job_result>& results) {
   }
 }
 
-/// A list file for what the options name.
+/// Returns a list file for the kernels that the options name.
 std::string list_of_options(const options& asked) {
   std::string text;
   if (!asked.list.empty()) {
@@ -93,14 +93,15 @@ std::string list_of_options(const options& asked) {
   return text;
 }
 
-/// Throws if the list must not be applied, unless --force is set.
+/// Throws if the list must not be applied, unless --force is given.
 void refuse_unsafe(const options& asked, const move_list& rules) {
   if (const std::string objection = rules.objection(); !asked.force && !objection.empty()) {
     throw error(objection);
   }
 }
 
-/// Prints the report: text on the standard error, as the standard output is the program's; JSON as a line of the latter.
+/// Prints the report: text on standard error, because standard output belongs to the program, and JSON as one line on standard
+/// output.
 void print(const options& asked, const std::string& text, const json& document) {
   if (asked.json) {
     std::cout << line_text(document) << std::flush;
@@ -116,16 +117,16 @@ void write_report(const fs::path& folder, const std::string& action, const std::
   write(folder / (action + ".json"), file_text(document));
 }
 
-/// What watch saw.
+/// The result of watch.
 struct watched {
   job_result result;
-  std::vector<overlap_report> reports;  ///< of each process
+  std::vector<overlap_report> reports;  ///< one per process
   check_report checked;
 };
 
 watched watch_once(const options& asked) {
   watched out;
-  std::string listed;  // their tables of pointers are followed
+  std::string listed;  // the library follows the pointer tables of these kernels
   for (const std::string& pattern : asked.remote) {
     listed += "remote " + pattern + "\n";
   }
@@ -140,7 +141,7 @@ watched watch_once(const options& asked) {
   return out;
 }
 
-/// The table of processes, and the same in JSON.
+/// Prints the table of processes, as text or as JSON.
 std::string table_of_processes(const watched& seen, json& rows) {
   std::string out = left("  process", 32) + right("kernels", 12) + right("delayed", 12) + right("delay ms", 13) + "\n";
   for (std::size_t i = 0; i < seen.reports.size(); ++i) {
@@ -159,7 +160,7 @@ std::string table_of_processes(const watched& seen, json& rows) {
   return out;
 }
 
-/// The timeline of the process with the largest delay.
+/// Returns the timeline of the process with the largest delay.
 std::string picture_of(const watched& seen) {
   std::string out;
   double most = 0;
@@ -172,7 +173,7 @@ std::string picture_of(const watched& seen) {
   return out;
 }
 
-/// What is captured is launched later, so half of the launches may be missing.
+/// Captured work is launched later, so half of the launches may be missing.
 void say_missing_records(const std::vector<process>& processes) {
   for (const process& p : processes) {
     if (const std::uint64_t seen = p.recorded.kernels.size() + p.lost; p.complaint.empty() && seen < p.launches / 2) {
@@ -183,7 +184,7 @@ void say_missing_records(const std::vector<process>& processes) {
   }
 }
 
-/// Watches a run, and returns the list that it found.
+/// Watches a run, and returns the resulting list.
 std::string watch(const options& asked, outcome& ended) {
   watched seen = watch_once(asked);
   ended = seen.result.ended;
@@ -237,13 +238,14 @@ std::vector<lane_times> lanes_of(const std::vector<job_result>& results) {
 
 constexpr int fewest_rounds = 2;
 
-/// How often the program runs as a whole.
+/// The number of whole runs of the program.
 std::string whole_runs_of(const options& asked) {
   const int fewest = 3 * std::min(fewest_rounds, asked.runs);
   return (fewest == 3 * asked.runs ? "" : std::to_string(fewest) + " to ") + std::to_string(3 * asked.runs) + " times";
 }
 
-/// Runs the program as a whole in each mode, in turns, until a run fails or the interval is narrow. Whether a process of the program called CUDA.
+/// Runs the program as a whole in each mode, in turns, until a run fails or the interval is narrow. Returns whether a process
+/// of the program called CUDA.
 bool run_in_each_mode(const options& asked, const std::string& list, const move_list& rules, std::vector<job_result>& results,
                       outcome& ended) {
   const char* const modes[] = {"off", "on", "control"};
@@ -270,7 +272,7 @@ bool run_in_each_mode(const options& asked, const std::string& list, const move_
   return true;
 }
 
-/// Measures the gain of the list: first with turns within one run; if they yield no result, with whole runs in each mode.
+/// Measures the gain of the list: first with turns within one run and, if they yield no result, with whole runs in each mode.
 outcome measure(const options& asked, const std::string& list, const move_list& rules) {
   std::vector<job_result> results;
   outcome ended;

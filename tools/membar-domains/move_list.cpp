@@ -55,7 +55,7 @@ void check_version(std::string version, const std::string& origin) {
 
 constexpr std::string_view check_mark = "# check: ";
 
-/// "domain pattern", as a rule and the line of its check write it.
+/// Returns "domain pattern", as a rule and the line of its check contain it.
 std::string key_of(const std::string& domain, const std::string& pattern) { return domain + " " + pattern; }
 
 /// Stores the result of a rule's check if the comment contains one.
@@ -72,7 +72,7 @@ void read_check(std::string_view line, std::map<std::string, std::pair<verdict, 
   const auto end = std::min(line.find(" # "), line.size());
   const std::string warning(line.substr(std::min(end + 3, line.size())));
   auto& [found, words] = into[std::string(line.substr(0, end))];
-  if (found != verdict::warned) {  // of several lines a warning counts
+  if (found != verdict::warned) {  // a warning takes precedence among several lines
     found = warned ? verdict::warned : verdict::passed;
     words = warning;
   }
@@ -128,7 +128,7 @@ move_list move_list::parse(std::string_view text, const std::string& origin) {
     }
     std::string pattern;
     std::getline(words >> std::ws, pattern);
-    // A comment at the end of a line starts with a blank and '#', which no kernel's name contains.
+    // A comment at the end of a line starts with a blank and '#'. No kernel's name contains that.
     if (const auto comment = pattern.starts_with('#') ? 0 : pattern.find(" #"); comment != std::string::npos) {
       pattern.erase(comment);
     }
@@ -151,7 +151,7 @@ std::string move_list::text_of(const std::string& path) {
   std::ifstream file(path);
   std::ostringstream text;
   if (!file || !(text << file.rdbuf())) {
-    // An empty file sets the fail bit of `text`, and is an empty list.
+    // Reading an empty file sets the fail bit of `text`. An empty file is an empty list.
     if (!file.is_open()) {
       throw error("cannot read the list '" + path + "': name a file that membar-domains watch wrote");
     }
@@ -192,7 +192,7 @@ std::string demangled(const std::string& name) {
 
 std::string short_name(const std::string& name) {
   const std::string plain = demangled(name);
-  // Up to the first '(' or '<' outside of brackets, a leading "(anonymous namespace)" aside.
+  // Takes the text up to the first '(' or '<' outside of brackets, ignoring a leading "(anonymous namespace)".
   std::string without;
   int depth = 0;
   for (std::size_t i = 0; i < plain.size(); ++i) {

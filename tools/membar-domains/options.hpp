@@ -15,17 +15,17 @@ struct options {
   std::vector<std::string> remote;  ///< --remote
   std::string output = "membar-domains";
   std::string cupti;
-  bool check = true;        ///< --no-check: watch does not look for kernels that synchronize
-  bool force = false;       ///< --force: try and apply take a list that was not checked, or of which the check warns
-  bool whole_runs = false;  ///< --whole-runs: try takes no turns within a run
-  int turn = 16;            ///< --turn: launches of listed kernels in a turn of try
-  int runs = 3;             ///< --runs: whole runs in each mode, if turns within a run yield no result
+  bool check = true;        ///< --no-check: watch does not look for kernels that synchronize with each other
+  bool force = false;       ///< --force: try and apply accept a list that was not checked, or for which the check has warnings
+  bool whole_runs = false;  ///< --whole-runs: try does not take turns within a run
+  int turn = 16;            ///< --turn: the number of launches of listed kernels in a turn of try
+  int runs = 3;             ///< --runs: the number of whole runs in each mode, if turns within a run yield no result
   int seconds = 10;         ///< --seconds: how long run watches
   bool json = false;        ///< --format=json
   std::vector<std::string> program;
 };
 
-/// Throws `error` in one sentence that names the word, what is allowed and what to write. `words` is without the command's name.
+/// Throws an `error` that names the word, what is allowed and what to write. `words` does not include the command's name.
 [[nodiscard]] options parse_options(const std::vector<std::string>& words);
 
 [[nodiscard]] std::string usage();

@@ -30,7 +30,7 @@ std::vector<interval> merge(std::vector<interval> intervals, std::int64_t close)
 
 namespace {
 
-/// The last interval that starts at `time` or before, or the end.
+/// Returns the last interval that starts at or before `time`, or the end.
 std::span<const interval>::iterator last_before(std::span<const interval> intervals, std::int64_t time) {
   const auto after =
       std::upper_bound(intervals.begin(), intervals.end(), time, [](std::int64_t t, const interval& i) { return t < i.start; });
@@ -83,9 +83,9 @@ namespace {
 using why_remote_function = std::function<std::string(std::uint32_t, const std::string&)>;
 using intervals_by_device = std::map<std::uint32_t, std::vector<interval>>;
 
-/// The kernels of a process by stream, and when those ran that matter to boundaries of others.
+/// The kernels of a process by stream, and the times of the kernels that matter to boundaries of other kernels.
 struct sorted_kernels {
-  std::map<std::uint32_t, std::string> why;                                               ///< why a name is remote
+  std::map<std::uint32_t, std::string> why;                                               ///< why a name counts as remote
   std::map<std::uint32_t, std::string> brief;                                             ///< short names
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<kernel_record>> streams;  ///< by device and stream
   intervals_by_device local, remote, isolated, filled;
@@ -115,7 +115,7 @@ sorted_kernels sort_kernels(const records& of, const why_remote_function& why_re
     }
   };
   merge_all(out.local);
-  // For kernels that are already isolated, the report shows the remaining delay; kernels to be moved take precedence.
+  // For kernels that are already isolated, the report shows the remaining delay. Kernels to be moved take precedence.
   const bool any_to_move = std::any_of(of.kernels.begin(), of.kernels.end(), [&](const kernel_record& k) {
     return out.is_remote(k) && !of.already_isolated.contains(k.name) &&
            overlaps(out.local[k.device], time_of(k).start, time_of(k).end);
@@ -134,7 +134,7 @@ sorted_kernels sort_kernels(const records& of, const why_remote_function& why_re
   return out;
 }
 
-/// Sorts by the time for which the kernels ran concurrently with others, longest first.
+/// Sorts by the time for which the kernels ran concurrently with others, the longest first.
 void sort_by_shared_time(std::vector<remote_kernel>& remote) {
   std::sort(remote.begin(), remote.end(), [](const auto& a, const auto& b) { return a.shared_ms > b.shared_ms; });
 }
@@ -178,19 +178,19 @@ std::vector<remote_kernel> remote_kernels_of(const records& of, sorted_kernels& 
   return out;
 }
 
-/// A kind of boundary: device, the names before and after, and whether a graph launched them.
+/// A kind of boundary: the device, the names before and after it, and whether a graph launched the kernels.
 using boundary_kind = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, bool>;
 
-/// Times of boundaries of a kind, in µs.
+/// The times of the boundaries of one kind, in µs.
 struct boundary_times {
   std::vector<double> step, gap, length;
 };
 
-/// Where a boundary was: the index of its times.
+/// The condition of a boundary, which is the index of its times.
 enum place : std::size_t { alone, beside, beside_one_that_fills };
 
 struct seen_boundaries {
-  std::map<boundary_kind, std::array<boundary_times, 3>> kinds;  ///< by place
+  std::map<boundary_kind, std::array<boundary_times, 3>> kinds;  ///< by condition
   double beside_ms = 0;
 };
 
@@ -209,10 +209,10 @@ seen_boundaries see_boundaries(sorted_kernels& sorted) {
       const std::vector<interval>& busy = sorted.remote[where.first];
       const bool is_beside = contains(busy, static_cast<std::int64_t>(a.end), next);
       if (!is_beside && (overlaps(busy, start, next) || overlaps(sorted.isolated[where.first], start, next))) {
-        continue;  // overlaps only partly, or overlaps a kernel that will not be moved
+        continue;  // it overlaps only partly, or overlaps a kernel that will not be moved
       }
       const boundary_kind kind{where.first, a.name, b.name, a.graph != 0};
-      // A kernel that waits for free multiprocessors waits in any domain.
+      // A kernel that waits for free multiprocessors has to wait in any domain.
       const bool no_room = is_beside && overlaps(sorted.filled[where.first], start, next);
       boundary_times& into = out.kinds[kind][no_room ? beside_one_that_fills : is_beside ? beside : alone];
       into.step.push_back(static_cast<double>(b.start - a.start) / 1000);
@@ -226,7 +226,7 @@ seen_boundaries see_boundaries(sorted_kernels& sorted) {
   return out;
 }
 
-/// Compares boundaries of one kind that are concurrent with remote kernels with those that are not.
+/// Compares the boundaries of one kind that are concurrent with remote kernels with those that are not.
 boundary compared(const boundary_times& before, const boundary_times& after) {
   boundary b;
   b.alone = before.step.size();
@@ -243,7 +243,7 @@ boundary compared(const boundary_times& before, const boundary_times& after) {
   return b;
 }
 
-/// Adds rows and sums of all kinds to the report.
+/// Adds the rows and sums of all kinds to the report.
 void add_boundaries(const seen_boundaries& seen, std::map<std::uint32_t, std::string>& brief, overlap_report& out) {
   for (const auto& [kind, times] : seen.kinds) {
     const auto& [device, before, after, in_graph] = kind;
@@ -291,7 +291,7 @@ overlap_report find_overlaps(const records& of, const why_remote_function& why_r
 
 overlap_report merge_reports(const std::vector<overlap_report>& reports) {
   overlap_report out;
-  std::map<std::string, std::set<std::string>> of_short_name;  // in any process
+  std::map<std::string, std::set<std::string>> of_short_name;  // in all processes
   for (const overlap_report& report : reports) {
     for (const std::string& name : report.local) {
       of_short_name[short_name(name)].insert(name);
@@ -319,7 +319,7 @@ overlap_report merge_reports(const std::vector<overlap_report>& reports) {
       }
     }
     for (const boundary& b : report.boundaries) {
-      // What is known and what is not stay apart, or the one would dilute the other.
+      // Known and unknown delays are not combined, because the unknown ones would distort the mean.
       const auto [at, is_new] =
           boundaries.try_emplace({b.before, b.after + (b.known ? "" : "?") + (b.no_room ? "!" : ""), b.in_graph}, b);
       if (!is_new) {
@@ -354,7 +354,7 @@ overlap_report merge_reports(const std::vector<overlap_report>& reports) {
 
 namespace {
 
-/// Short names of the remote kernels that ran concurrently with others, at most three.
+/// Returns the short names of at most three remote kernels that ran concurrently with others.
 struct name_list {
   std::string text;
   bool many = false;
@@ -377,7 +377,7 @@ name_list list_names(const overlap_report& report) {
   return {names.size() > 3 ? out + " and " + std::to_string(names.size() - 3) + " more" : out, names.size() > 1};
 }
 
-/// Names for which `chosen` is true.
+/// Returns the names for which `chosen` is true.
 template <class Chosen>
 std::string names_of(const overlap_report& report, Chosen chosen) {
   std::set<std::string> names;
@@ -390,16 +390,16 @@ std::string names_of(const overlap_report& report, Chosen chosen) {
   return out;
 }
 
-/// A sentence about boundaries that wait for multiprocessors, or nothing.
+/// Returns a sentence about boundaries that wait for multiprocessors, or an empty string.
 std::string about_room(const overlap_report& report) {
   return report.no_room == 0 ? ""
                              : grouped(report.no_room) + " boundaries ran while blocks of " +
                                    names_of(report, [](const remote_kernel& r) { return r.fills != 0 && r.shared_ms > 0; }) +
                                    " occupied all multiprocessors, and took " + fixed(report.no_room_ms, 2) +
-                                   " ms longer than alone: another domain frees no multiprocessors.";
+                                   " ms longer than alone: moving a kernel to another domain does not free multiprocessors.";
 }
 
-/// A sentence on why the report has no delay, or nothing.
+/// Returns a sentence that says why the report has no delay, or an empty string.
 std::string about_names(const overlap_report& report) {
   return report.distinguished() ? ""
                                 : "Launches of " + names_of(report, [](const remote_kernel& r) { return !r.distinguished; }) +
@@ -451,10 +451,11 @@ std::string sentence(const overlap_report& report) {
       report.to_host() ? " These are stores to the host: in measurements, another domain recovered from none to 0.63 of such a "
                          "delay, and less if the delayed kernels access more memory; membar-domains try measures the gain "
                          "here. The copy engine (cudaMemcpyAsync) delays no kernels: let it move the data."
-                       : " membar-domains try measures how much of this delay another domain recovers.";
+                       : " membar-domains try measures how much of this delay moving it to another domain recovers.";
   if (report.held_up_count == 0 && report.unknown == 0) {
     return "Kernels ran concurrently with " + names.text +
-           ", but none of their recorded boundaries took longer. If the host's launch rate limits the program, recording can "
+           ", but none of their recorded boundaries took longer. If the program is limited by the host's launch rate, "
+           "recording can "
            "hide a delay: membar-domains try measures without recording." +
            room;
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Finds which kernels ran concurrently with remote kernels, and how much longer their boundaries took.
+/// Finds which kernels ran concurrently with remote kernels, and by how much their boundaries were delayed.
 #pragma once
 
 #include <functional>
@@ -18,36 +18,36 @@ struct interval {
   std::int64_t start = 0, end = 0;
 };
 
-/// The union of the intervals, in order; gaps of at most `close` are closed.
+/// Returns the union of the intervals, in order. Gaps of at most `close` are closed.
 [[nodiscard]] std::vector<interval> merge(std::vector<interval> intervals, std::int64_t close = 0);
 
-/// Whether one interval of the ordered, disjoint `intervals` contains [start, end].
+/// Returns whether one interval of the ordered, disjoint `intervals` contains [start, end].
 [[nodiscard]] bool contains(std::span<const interval> intervals, std::int64_t start, std::int64_t end);
 
-/// Whether an interval of the ordered, disjoint `intervals` shares a moment with [start, end].
+/// Returns whether an interval of the ordered, disjoint `intervals` overlaps [start, end].
 [[nodiscard]] bool overlaps(std::span<const interval> intervals, std::int64_t start, std::int64_t end);
 
-/// A kernel followed by another in its stream, many times. Times are medians in µs: `step` from start to start, `gap` from end to
-/// start.
+/// A pair of kernels, one directly following the other in a stream, that occurs many times. Times are medians in µs: `step` is
+/// from start to start, and `gap` is from end to start.
 struct boundary {
   std::uint32_t device = 0;
   std::string before, after;  ///< short names
   bool in_graph = false;
   std::size_t alone = 0, beside = 0;
   double step_alone = 0, step_beside = 0, gap_alone = 0, gap_beside = 0;
-  double held_up = 0;  ///< delay in µs of each concurrent boundary; 0 if not known
-  bool no_room =
-      false;  ///< the row is for boundaries concurrent with a remote kernel that fills the device; others are in another row
-  bool known = false;  ///< both were seen often enough
+  double held_up = 0;  ///< the delay in µs of each concurrent boundary; 0 if not known
+  /// the row is for boundaries concurrent with a remote kernel that fills the device; other boundaries are in another row
+  bool no_room = false;
+  bool known = false;  ///< whether both were seen often enough
   double total_ms() const { return held_up * static_cast<double>(beside) / 1000; }
 };
 
 struct remote_kernel {
-  std::string name;  ///< as recorded
+  std::string name;  ///< as it was recorded
   std::string why;
   std::size_t count = 0;
   double total_ms = 0;
-  double shared_ms = 0;                 ///< the part of it that is concurrent with kernels of other streams
+  double shared_ms = 0;                 ///< the part of it during which kernels of other streams ran
   bool alone_of_its_short_name = true;  ///< no other kernel has its short name
   std::size_t near = 0;                 ///< launches without far pointers, which do not count as remote
   std::size_t fills = 0;                ///< launches whose blocks fill the device
@@ -57,50 +57,53 @@ struct remote_kernel {
 
 struct overlap_report {
   std::vector<remote_kernel> remote;
-  std::vector<boundary> boundaries;  ///< the costliest first
+  std::vector<boundary> boundaries;  ///< the most expensive first
   std::size_t held_up_count = 0;
   double held_up_ms = 0;
-  double beside_ms = 0;         ///< time for which streams of other kernels worked concurrently with remote kernels
-  std::size_t unknown = 0;      ///< concurrent boundaries with too few of the same kind alone
-  std::set<std::string> local;  ///< names of kernels that ran and are not remote
-  std::size_t no_room = 0;      ///< boundaries concurrent with a remote kernel that fills the device, which no domain helps
-  double no_room_ms = 0;        ///< how much longer they took than alone
-  bool to_host() const;         ///< the remote kernel to move with the longest time concurrent with others stores to the host
-  bool all_isolated() const;    ///< every remote kernel that ran concurrently with others is already isolated
-  bool distinguished() const;   ///< the far launches of every remote kernel could be distinguished from its other launches
+  double beside_ms = 0;         ///< the time for which streams of other kernels worked concurrently with remote kernels
+  std::size_t unknown = 0;      ///< the number of concurrent boundaries for which too few boundaries of the same kind ran alone
+  std::set<std::string> local;  ///< the names of kernels that ran and are not remote
+  /// the number of boundaries concurrent with a remote kernel that fills the device, for which a domain does not help
+  std::size_t no_room = 0;
+  double no_room_ms = 0;  ///< by how much longer they took than alone
+  /// whether the remote kernel to move that ran longest concurrently with others stores to the host
+  bool to_host() const;
+  bool all_isolated() const;  ///< whether every remote kernel that ran concurrently with others is already isolated
+  /// whether the far launches of every remote kernel could be distinguished from its other launches
+  bool distinguished() const;
 };
 
-/// A gap longer than this is a stream without work.
+/// A stream is idle during a gap longer than this.
 inline constexpr double longest_gap_us = 50;
-/// Kernels longer than this share bandwidth with the remote kernel: of them only the gap counts.
+/// Kernels longer than this share bandwidth with the remote kernel, so only the gap after them is evaluated.
 inline constexpr double longest_small_kernel_us = 20;
-/// The fewest recorded boundaries of a kind, both alone and concurrent.
+/// The minimum number of recorded boundaries of a kind, both alone and concurrent.
 inline constexpr std::size_t enough = 5;
 
-/// `why_remote` returns why a kernel of the (recorded) name counts as remote; empty: it does not.
+/// `why_remote` returns why a kernel with the recorded name counts as remote, or an empty string if it does not.
 [[nodiscard]] overlap_report find_overlaps(const records& of,
                                            const std::function<std::string(std::uint32_t, const std::string&)>& why_remote);
 
-/// One report of many processes: boundaries of the same short names become one, whose times are means, each process with the weight
-/// of its boundaries beside.
+/// Combines the reports of many processes: boundaries with the same short names become one. Its times are means, weighted by
+/// the number of concurrent boundaries of each process.
 [[nodiscard]] overlap_report merge_reports(const std::vector<overlap_report>& reports);
 
-/// The verdict in one sentence.
+/// Returns the verdict in one sentence.
 [[nodiscard]] std::string sentence(const overlap_report& report);
 
-/// The table of boundaries, in lines of plain text.
+/// Returns the table of boundaries in lines of plain text.
 [[nodiscard]] std::string table(const overlap_report& report, std::size_t rows = 12);
 
-/// Sentences of warnings, by the recorded name of the kernel to move.
+/// Warnings, by the recorded name of the kernel to move.
 using warnings_by_name = std::map<std::string, std::set<std::string>>;
 
-/// The list that `apply` takes, and what the check found of each rule; null: there was no check.
+/// Returns the list that `apply` takes, with the check's result for each rule. If it is null, the rules were not checked.
 [[nodiscard]] std::string list_of(const overlap_report& report, const warnings_by_name* warned = nullptr);
 
-/// A median; 0 of nothing.
+/// Returns the median, or 0 for an empty range.
 [[nodiscard]] double median(std::vector<double> values);
 
-/// A number with a comma between thousands.
+/// Returns a number with a comma between groups of three digits.
 [[nodiscard]] std::string grouped(std::size_t number);
 
 }  // namespace membar_domains

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The timeline: streams as rows, kernels as bars, and the delayed boundaries.
+/// Draws the timeline: streams are rows, kernels are bars, and delayed boundaries are marked.
 #pragma once
 
 #include <string>
@@ -9,7 +9,8 @@
 
 namespace membar_domains {
 
-/// An SVG image, for light and dark pages, of the `span_us` of the run with the most delay. Empty if there was none.
+/// Returns an SVG image, for light and dark pages, of the `span_us` µs of the run with the most delay. Empty if there was no
+/// delay.
 [[nodiscard]] std::string timeline(const records& of, const overlap_report& report, double span_us = 200);
 
 }  // namespace membar_domains

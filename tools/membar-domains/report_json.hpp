@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The reports as JSON, for other programs. Each document has its "format" and "version"; times have their unit in their name.
+/// Writes the reports as JSON, for other programs. Each document has a "format" and a "version". The name of each time contains
+/// its unit.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -14,18 +15,18 @@ namespace membar_domains {
 
 using json = nlohmann::ordered_json;
 
-/// A document that begins with its format, membar-domains.<action>, and version.
+/// Returns a document that begins with its format, membar-domains.<action>, and its version.
 [[nodiscard]] json document(const std::string& action);
 
-/// `into` gets the members.
+/// Adds the members to `into`.
 void add(json& into, const overlap_report& report);
 void add(json& into, const check_report& report);
 void add(json& into, const gain_report& report, bool whole_runs = false);
 
-/// A number with this many digits after the point.
+/// Returns a number with this many digits after the decimal point.
 [[nodiscard]] double rounded(double value, int digits = 3);
 
-/// The document as a file has it, which a person reads, or in one line.
+/// Returns the document with line breaks, for a file that users read, or in one line.
 [[nodiscard]] std::string file_text(const json& document);
 [[nodiscard]] std::string line_text(const json& document);
 

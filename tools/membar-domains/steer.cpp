@@ -30,7 +30,7 @@ constexpr int most_windows = 6;
 constexpr const char* kept = "kept";
 constexpr const char* undone = "undone";
 constexpr const char* nothing_moved = "nothing moved";
-constexpr const char* not_decided = "the program ended before run reached a decision, so no move was kept";
+constexpr const char* not_decided = "the program ended before 'membar-domains run' reached a decision, so no move was kept";
 
 /// Null if the file was not written by a process of this version.
 process_state* mapped(const fs::path& path) {
@@ -50,7 +50,7 @@ process_state* mapped(const fs::path& path) {
   return nullptr;
 }
 
-/// The rules of a list that passed the check, and nothing else.
+/// Returns the rules of a list that passed the check.
 std::string passed(const std::string& list) {
   std::string out;
   const move_list parsed = move_list::parse(list, "the list");
@@ -109,11 +109,11 @@ void steering::step(steered& of, const fs::path& folder) {
   }
 }
 
-/// A program may load for minutes before it launches anything, and communicate only later.
+/// A program may spend minutes on loading before it launches anything, and communicate only later.
 bool steering::has_watched(steered& of) const {
   const std::uint64_t kernels = of.state->sum(&thread_counts::launches) + of.state->recorded + of.state->lost;
   if (kernels != std::exchange(of.kernels, kernels)) {
-    of.busy_until = clock::now() + std::chrono::seconds(1);  // records come every half second
+    of.busy_until = clock::now() + std::chrono::seconds(1);  // records arrive every half second
   }
   of.watched += clock::now() < of.busy_until ? between_looks : std::chrono::milliseconds(0);
   if (of.watched < std::chrono::seconds(asked_.seconds) * of.windows) {

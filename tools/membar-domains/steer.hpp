@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Of run: what the command decides for each process while the program runs.
+/// For run: decides for each process while the program runs.
 #pragma once
 
 #include <chrono>
@@ -16,8 +16,8 @@
 
 namespace membar_domains {
 
-/// Watches each process for some seconds, moves the kernels that pass the check in turns, and keeps the move where the whole interval of the gain is above
-/// 1. It says what it decided, and once a minute what was moved.
+/// Watches each process for some seconds, moves the kernels that pass the check in turns, and keeps the move if the whole
+/// interval of the gain is above 1. Prints its decision, and reports once a minute what was moved.
 class steering {
  public:
   explicit steering(const options& asked) : asked_(asked) {}
@@ -25,11 +25,11 @@ class steering {
   steering(const steering&) = delete;
   steering& operator=(const steering&) = delete;
 
-  /// Looks at the processes whose files are in the folder.
+  /// Examines the processes whose files are in the folder.
   void look(const std::filesystem::path& folder);
-  /// What was decided, a line for each process.
+  /// Returns the decisions, one line for each process.
   [[nodiscard]] std::string report() const;
-  /// The same as JSON: an object for each process.
+  /// Returns the decisions as JSON, with one object for each process.
   [[nodiscard]] json processes() const;
 
  private:
@@ -38,11 +38,11 @@ class steering {
     process_state* state = nullptr;  ///< mapped
     std::filesystem::path path;
     clock::time_point begun, next_look, busy_until;
-    std::uint64_t kernels = 0;             ///< at the last look
-    std::chrono::milliseconds watched{0};  ///< while the program launched kernels
-    int windows = 1;                       ///< of this many seconds
+    std::uint64_t kernels = 0;             ///< the number of kernels when last examined
+    std::chrono::milliseconds watched{0};  ///< the time during which the program launched kernels
+    int windows = 1;                       ///< the number of windows of this many seconds
     std::string list;
-    std::string outcome;  ///< empty until it is decided: kept, undone or nothing moved
+    std::string outcome;  ///< empty until the decision: kept, undone or nothing moved
     std::string reason;
     gain_report gain;
   };

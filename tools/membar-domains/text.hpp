@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Numbers and columns of the reports.
+/// Formats the numbers and columns of the reports.
 #pragma once
 
 #include <cstdio>
@@ -14,7 +14,7 @@ namespace membar_domains {
   return text;
 }
 
-/// How many columns UTF-8 text takes.
+/// Returns the number of columns that UTF-8 text occupies.
 [[nodiscard]] inline std::size_t columns(const std::string& text) {
   std::size_t count = 0;
   for (const char c : text) {
@@ -24,7 +24,7 @@ namespace membar_domains {
 }
 
 [[nodiscard]] inline std::string left(std::string text, std::size_t width) {
-  if (columns(text) >= width) {  // names differ at both ends
+  if (columns(text) >= width) {  // the middle is shortened, because names differ at both ends
     const std::size_t end = (width - 3) / 3;
     text = text.substr(0, width - 3 - end) + ".." + text.substr(text.size() - end) + " ";
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The command `membar-litmus`: decides litmus tests by the PTX memory model, and runs them on the GPU.
+/// The command `membar-litmus`: decides litmus tests by the PTX memory model, and runs them on GPUs.
 #include <litmus/equal_threads.hpp>
 #include <litmus/explain.hpp>
 #include <litmus/files.hpp>
@@ -33,26 +33,26 @@ namespace {
 
 /// The verdict of one file.
 struct answer {
-  std::string error{};  ///< why there is no verdict
+  std::string error{};  ///< why there is no verdict; empty: there is one
   bool holds = false;
-  bool bounded = false;     ///< longer runs were left out
-  std::string warnings{};   ///< lines for the error stream
+  bool bounded = false;     ///< whether longer executions were left out
+  std::string warnings{};   ///< lines for standard error
   std::string data_race{};  ///< empty: no execution has one
 };
 
-/// What is wrong with a test, on one line that a terminal can show.
+/// Returns the error in a test, on one line without control characters.
 [[nodiscard]] std::string shown(const std::exception& e) {
   return membar_tools::shortened(e.what(), membar_tools::most_of_a_message - 3);
 }
 
-/// The test in a file, as the chosen readings have its instructions.
+/// Returns the test in a file, with its instructions under the chosen readings.
 [[nodiscard]] model::litmus_test test_of(const std::string& path, const request& asked) {
   model::litmus_test test = read_test(path, asked.strict);
   asked.readings.apply(test);
   return test;
 }
 
-/// Calls `use` with the rules of the model: those that are known at compile time, where no other reading is asked for.
+/// Calls `use` with the rules of the model. They are known at compile time unless another reading is requested.
 template <class Use>
 [[nodiscard]] auto with_rules(const request& asked, const Use& use) {
   return asked.readings ? use(asked.readings.rules()) : use(model::every_rule{});
@@ -71,7 +71,7 @@ template <class Use>
       return std::pair{model::decide(test, search, rules), model::look_for_race(view.program, 0, rules).found};
     });
     result.holds = found.holds;
-    // a state that was found needs no longer runs
+    // longer executions are not needed if the state was found
     result.bounded = found.counts.cut.thread >= 0 && !found.reachable;
     result.data_race = race ? race_text(test, race) : "";
   } catch (const std::exception& e) {
@@ -116,7 +116,7 @@ template <class Use>
 [[nodiscard]] int verdict(const std::vector<std::string>& files, const request& asked) {
   const bool json = asked.format == explanation_format::json;
   const std::vector<answer> answers = verdicts_of(files, asked);
-  if (!json && !files.empty() && isatty(STDOUT_FILENO) != 0) {  // a program that reads the columns knows them
+  if (!json && !files.empty() && isatty(STDOUT_FILENO) != 0) {  // a program that reads the output knows the columns
     std::cout << "file\tverdict (1: the quantified condition holds, 0: it does not)\n";
   }
   for (std::size_t i = 0; i < files.size(); ++i) {
@@ -134,7 +134,7 @@ template <class Use>
   return std::all_of(answers.begin(), answers.end(), [](const answer& one) { return one.error.empty(); }) ? 0 : 2;
 }
 
-/// Calls `use` with every file and its test, and reports those with an error.
+/// Calls `use` with every file and its test, and reports files with errors.
 [[nodiscard]] int for_each_test(const std::vector<std::string>& files, const request& asked,
                                 const std::function<void(const std::string&, const model::litmus_test&)>& use) {
   int status = 0;
@@ -174,7 +174,8 @@ void print_outcomes(const std::string& file, const model::litmus_test& test, con
     }
   }
   if (bounded) {
-    std::cerr << "membar-litmus: bounded: omits runs that jump back a second time at line " << counts.cut.line << '\n';
+    std::cerr << "membar-litmus: bounded: the verdict omits runs that jump back a second time at line " << counts.cut.line
+              << '\n';
   }
 }
 

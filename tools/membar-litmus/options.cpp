@@ -60,14 +60,14 @@ constexpr std::string_view usage =
   return !text.empty() && std::isdigit(static_cast<unsigned char>(text.front())) != 0 && *end == '\0' && errno == 0;
 }
 
-/// Reads a time in seconds that a run may take.
+/// Parses a time in seconds that a run may take.
 [[nodiscard]] bool read_seconds(const std::string& text, double& value) {
   char* end = nullptr;
   value = std::strtod(text.c_str(), &end);
   return !text.empty() && *end == '\0' && value > 0 && value <= 1e6;
 }
 
-/// "; did you mean 'verdict'?": what a mistyped word was most likely meant to be.
+/// Returns "; did you mean 'verdict'?": the word that a mistyped one was most likely meant to be.
 [[nodiscard]] std::string nearest(const std::string& word, const std::vector<std::string>& names) {
   return word.empty() ? "" : "; did you mean " + quote(nearest_name(word, names)) + "?";
 }
@@ -98,7 +98,7 @@ class command_line {
     }
   }
 
-  /// Reads the words. Returns what is wrong with them, if anything is.
+  /// Parses the words. Returns an error message, or nothing.
   [[nodiscard]] std::string read(const std::vector<std::string>& words) {
     try {
       app_.parse(std::vector<std::string>(words.rbegin(), words.rend()));
@@ -127,7 +127,7 @@ class command_line {
     to.add_flag_callback(name, use)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)->disable_flag_override();
   }
 
-  /// An option whose value `read` accepts, or else it needs what `needs` says.
+  /// Adds an option. Its value must be accepted by `read`; otherwise, the error message says that it needs `needs`.
   void add_option(CLI::App& to, const char* name, const char* needs, const std::function<bool(const std::string&)>& read) {
     needs_[name] = needs;
     to.add_option_function<std::string>(name, [name, needs, read](const std::string& text) {
@@ -208,7 +208,7 @@ class command_line {
     add_flag(to, "--no-cache", [&run] { run.use_cache = false; });
   }
 
-  /// What is wrong with the words that no subcommand and no option took.
+  /// Returns an error message about words that neither a subcommand nor an option has consumed.
   [[nodiscard]] std::string what_is_left() const {
     const std::vector<CLI::App*> subs = app_.get_subcommands();
     const std::vector<std::string> before = app_.remaining();
@@ -238,7 +238,7 @@ class command_line {
   }
 
   CLI::App app_;
-  std::map<std::string, std::string> needs_;  ///< per option: what its value is
+  std::map<std::string, std::string> needs_;  ///< for each option: a description of its value
   litmus_files::request request_;
   bool help_ = false;
   bool version_ = false;
@@ -248,10 +248,10 @@ class command_line {
 
 std::variant<request, int> read_command_line(std::vector<std::string> words) {
   for (std::size_t w = 0; w < words.size() && words[w] != "--"; ++w) {
-    if (words[w] == "--json") {  // the last of --json and --format counts
+    if (words[w] == "--json") {  // the last one of --json and --format takes effect
       words[w] = "--format=json";
     }
-    // CLI11 would take the next word as the value of "--cache=", which is empty here
+    // CLI11 would take the next word as the value of an empty "--cache="
     if (words[w].size() > 3 && words[w].rfind("--", 0) == 0 && words[w].back() == '=') {
       words[w].pop_back();
       words.insert(words.begin() + static_cast<std::ptrdiff_t>(w) + 1, "");

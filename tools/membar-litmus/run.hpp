@@ -19,20 +19,20 @@ struct run_request {
   double seconds = 1.0;       ///< per test
   double tune_seconds = 0.0;  ///< per test, before it runs
   std::uint64_t seed = 1;
-  std::uint64_t limit = 300'000'000;  ///< the most steps of the model's search
-  std::string parameters;             ///< as `text_of(parameters)` writes them; the others keep their defaults
-  bool strict = false;                ///< a location that is accessed but not declared is an error
+  std::uint64_t limit = 300'000'000;  ///< the maximum number of steps of the model's search
+  std::string parameters;             ///< as written by `text_of(parameters)`; omitted parameters keep their defaults
+  bool strict = false;                ///< an access to an undeclared location is an error
   bool json = false;
   bool use_cache = true;
-  std::optional<std::filesystem::path> cache;  ///< instead of the default folder
-  bool source = false;                         ///< print the source instead of running
-  int compile_for = 0;                         ///< compile for this compute capability instead of running; 0 means run
+  std::optional<std::filesystem::path> cache;  ///< replaces the default folder
+  bool source = false;                         ///< print the source instead of running the test
+  int compile_for = 0;                         ///< compile for this compute capability instead of running the test; 0: run it
 };
 
 /// The exit statuses of `run`.
 enum status : int {
   all_allowed = 0,
-  forbidden_seen = 1,  ///< even if another test could not run
+  forbidden_seen = 1,  ///< also if another test could not run
   not_run = 2
 };
 
@@ -45,13 +45,13 @@ enum status : int {
 /// Runs each test on the GPU and prints its report. A build without a CUDA toolkit reports that it cannot.
 [[nodiscard]] int run_on_gpu(const run_request& request);
 
-/// The compiler, with the cache that the request names.
+/// Returns the compiler, with the cache that the request names.
 [[nodiscard]] compiler make_compiler(const run_request& request);
 
-/// The request to compile a source for a compute capability, with the embedded headers of the kernel.
+/// Returns the request to compile a source for a compute capability, with the kernel's embedded headers.
 [[nodiscard]] compilation compilation_of(const std::string& source, int compute_capability);
 
-/// Prints "FILE<TAB>error: reason" on the error stream.
+/// Prints "FILE<TAB>error: reason" on standard error.
 void print_error(const std::string& file, const char* reason);
 
 }  // namespace membar::litmus_files

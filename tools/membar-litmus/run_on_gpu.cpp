@@ -33,7 +33,7 @@ namespace membar::litmus_files {
 
 namespace {
 
-/// Why there is no GPU, in one sentence.
+/// Returns one sentence that says why there is no GPU.
 [[nodiscard]] std::string no_gpu() {
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
@@ -50,7 +50,7 @@ namespace {
          (status == cudaSuccess ? std::string() : std::string(": ") + cudaGetErrorString(status));
 }
 
-/// The compute capability to compile for. Code for a device also runs on later devices of the same major number.
+/// Returns the compute capability to compile for. Code for a device also runs on later devices with the same major number.
 [[nodiscard]] int capability_of(const litmus::placement& where, const litmus::machine& machine) {
   int least = 0;
   for (const litmus::placement::launch& launch : where.launches) {
@@ -82,7 +82,8 @@ void require_native_atomics(const run_plan& plan, const litmus::placement& where
   }
 }
 
-/// One test in two forms: with all digits, as the kernel counts it, and with the observed values only, as it is reported.
+/// One test in two forms: with all values encoded as digits, for counting in the kernel, and with the observed values only, for
+/// the report.
 struct test_pair {
   litmus::runnable_test counted;
   litmus::runnable_test reported;
@@ -109,9 +110,9 @@ struct test_pair {
   return made;
 }
 
-/// Moves the threads of each launch that wait to its end; the others keep the file's order. With a fixed run order everything that
-/// they wait for has then begun. Otherwise warps that begin with a waiting thread would wait for each other until they leave
-/// their loops. Returns whether a thread on a GPU waits.
+/// Moves threads that wait to the end of each launch. The others keep the file's order. With a fixed run order, all the threads
+/// that they wait for have then begun. Otherwise, warps that begin with a waiting thread would wait for each other until they
+/// leave their loops. Returns whether a thread on a GPU waits.
 [[nodiscard]] bool move_waiting_threads_last(const run_plan& plan, litmus::placement& where) {
   bool any = false;
   for (litmus::placement::launch& launch : where.launches) {
@@ -122,7 +123,8 @@ struct test_pair {
   return any;
 }
 
-/// The best parameters of a search for outcomes that satisfy the condition or, without one, that no interleaving gives.
+/// Returns the best parameters found in a search for outcomes that satisfy the condition or, without one, that no interleaving
+/// gives.
 [[nodiscard]] litmus::parameters tuned(litmus::engine& engine, const run_plan& plan, const test_pair& test,
                                        const litmus::placement& where, const run_request& request,
                                        const litmus::parameters& first) {
@@ -163,7 +165,7 @@ struct test_pair {
   return best;
 }
 
-/// The lines of a report on instances that have no outcome.
+/// Returns the lines of a report about instances without an outcome.
 [[nodiscard]] std::string remainder_text(const folded_counts& folded) {
   std::string out;
   const auto line = [&out](std::uint64_t count, const std::string& what) {

@@ -103,10 +103,10 @@ class kernel_decoder {
     std::uint64_t address = 0;
   };
 
-  /// One function while its body is copied.
+  /// A function while its body is inlined.
   struct frame {
     const ptx_function& function;
-    std::vector<std::int32_t> words;        ///< of each register
+    std::vector<std::int32_t> words;        ///< the word of each register
     std::map<std::string, symbol> symbols;  ///< parameters and variables
     std::map<std::string, std::int32_t> labels;
     std::map<std::string, const ptx_statement*> tables;  ///< .branchtargets
@@ -116,7 +116,7 @@ class kernel_decoder {
 
   static constexpr std::size_t most_instructions = 200'000;
 
-  /// A jump that waits for its label.
+  /// A jump whose label has not been reached yet.
   struct jump {
     std::size_t instruction;
     const ptx_statement* statement;
@@ -143,7 +143,7 @@ class kernel_decoder {
         continue;
       }
       if (result_.code.size() > most_instructions) {
-        refuse(s, "the kernel has more than 200000 instructions with everything it calls");
+        refuse(s, "the kernel and the functions it calls have more than 200000 instructions together");
       }
       if (name_of(s.opcode) == "call") {
         call(f, s, depth);
@@ -173,7 +173,7 @@ class kernel_decoder {
       }
       result_.code.push_back(std::move(i));
     }
-    for (const std::size_t r : returns) {  // they lead to what follows the call
+    for (const std::size_t r : returns) {  // they jump to the instruction after the call
       result_.code[r].target = static_cast<std::int32_t>(result_.code.size());
     }
     for (const jump& j : jumps) {
@@ -184,7 +184,7 @@ class kernel_decoder {
   void place_variable(frame& f, const ptx_variable& v) {
     if (v.space == state_space::shared) {
       shared_end_ = aligned(shared_end_, std::max<std::uint64_t>(v.alignment, 16));
-      // a variable of a function is one object, however often the function is called
+      // a variable of a function is a single object, however often the function is called
       const auto [it, is_new] = shared_names_.emplace(f.function.name + "/" + v.name, shared_end_);
       f.symbols[v.name] = {state_space::shared, it->second};
       if (is_new) {
@@ -192,7 +192,7 @@ class kernel_decoder {
         shared_end_ += v.bytes + 64;
       }
     } else if (v.space == state_space::local || v.space == state_space::param) {
-      // variables of one name are in blocks of their own, one after the other: the largest is enough for all
+      // variables with the same name are in separate scopes, one after the other, so the largest size is sufficient
       const auto same = [&](const ptx_variable& o) { return o.name == v.name && o.bytes > v.bytes; };
       if (std::none_of(f.function.variables.begin(), f.function.variables.end(), same)) {
         f.symbols[v.name] = {state_space::local, allocate_local(v)};
@@ -235,7 +235,7 @@ class kernel_decoder {
     return at;
   }
 
-  /// Appends a jump around what a predicate does not let run, if there is one, and returns where it is.
+  /// Appends a jump over an instruction that its predicate disables, if it has one. Returns the jump's index.
   std::size_t append_jump_around(const ptx_statement& s, std::int32_t guard, bool guard_negated) {
     if (guard < 0) {
       return std::string::npos;
@@ -248,7 +248,7 @@ class kernel_decoder {
     return result_.code.size() - 1;
   }
 
-  /// A jump that was appended leads to what is appended next.
+  /// Makes an appended jump lead to the instruction that is appended next.
   void land(std::size_t jump_from) {
     if (jump_from < result_.code.size()) {
       result_.code[jump_from].target = static_cast<std::int32_t>(result_.code.size());
@@ -262,17 +262,17 @@ class kernel_decoder {
     land(around);
   }
 
-  /// A call that is read, and ends the check where a thread reaches it.
+  /// A call that is accepted, but ends the check if a thread reaches it.
   void unsupported_call(const ptx_statement& s, const std::string& what) {
     instruction i = placed(s);
     i.code = op::unsupported;
     i.text += " of " + what;
     i.reason =
-        "a call is replaced by the function's body, so that must be known: call a function of this module, without recursion";
+        "the reader inlines every call, so it needs the function's body: call a function of this module, without recursion";
     result_.code.push_back(std::move(i));
   }
 
-  /// Functions of the device's run time, which no module defines.
+  /// Functions of the device runtime, which no module defines.
   static constexpr std::string_view of_run_time[] = {
       "malloc",  "free",     "__cuda_",   "cudaDevice",    "cudaGet",  "cudaStream",  "cudaEvent",  "cudaMem",   "cudaLaunch",
       "cudaCDP", "cudaFunc", "cudaGraph", "cudaOccupancy", "cudaPeek", "cudaRuntime", "cudaDriver", "__cudaCDP", "nvshmem"};
@@ -300,7 +300,7 @@ class kernel_decoder {
       result_.code.push_back(i);
       return;
     }
-    if (name == "vprintf") {  // prints nothing, and returns that
+    if (name == "vprintf") {  // prints nothing, and returns as if it had
       for (const ptx_operand& result : results.parts) {
         instruction i = placed(s);
         i.code = op::store;
@@ -354,7 +354,8 @@ class kernel_decoder {
     calls_.pop_back();
   }
 
-  /// The line that a reader looks for first: of the calls that led to a statement, the outermost one that is not in a library.
+  /// Returns the source line that a reader would look for first: among the calls that led to a statement, the outermost one
+  /// that is not in a library.
   [[nodiscard]] const ptx_place* caller_of(const ptx_statement& s) const {
     const ptx_place* result = nullptr;
     bool own = false;
@@ -395,7 +396,7 @@ class kernel_decoder {
     }
     form = read_opcode(i);
     if (i.code == op::unknown_result || i.rows != 0) {
-      return i;  // what appends it reads its operands
+      return i;  // the caller reads its operands
     }
     operands(f, s, i, form);
     if (becomes_several(form.shape)) {
@@ -408,7 +409,8 @@ class kernel_decoder {
     return i;
   }
 
-  /// The carry flag is its own register: a source if the instruction takes it, and a destination if it gives it.
+  /// The carry flag has a register of its own. It is a source if the instruction reads it, and a destination if the instruction
+  /// sets it.
   void add_carry(instruction& i) {
     carry_ = carry_ < 0 ? result_.words++ : carry_;
     source_operand& in = i.by[i.sources++];
@@ -428,7 +430,7 @@ class kernel_decoder {
     return result;
   }
 
-  /// Registers of the decoder's own, which hold what a matrix instruction moves.
+  /// Returns additional registers for the data that a matrix instruction moves.
   [[nodiscard]] std::int32_t own_registers() {
     if (own_ < 0) {
       own_ = result_.words;
@@ -437,7 +439,7 @@ class kernel_decoder {
     return own_;
   }
 
-  /// Whether an access of a vector counts as one access.
+  /// Returns whether a vector access counts as one access.
   [[nodiscard]] bool is_atomic_vector(const instruction& i) const noexcept {
     const int bytes = i.bytes * i.elements;
     return (i.code == op::load || i.code == op::store) && i.elements > 1 && i.mbarrier == mbarrier_op::none &&
@@ -445,7 +447,7 @@ class kernel_decoder {
            (i.space == state_space::generic || i.space == state_space::global || i.space == state_space::shared);
   }
 
-  /// Appends an access of a vector as one of all its bytes, and what packs or unpacks them.
+  /// Appends a vector access as one access of all its bytes, and the instructions that pack or unpack the elements.
   void append_as_one(const ptx_statement& s, instruction i) {
     const std::size_t around = append_jump_around(s, i.guard, i.guard_negated);
     const bool wide = i.bytes * i.elements == 16;
@@ -479,7 +481,7 @@ class kernel_decoder {
     land(around);
   }
 
-  /// Appends the jump of lanes from `rows` on, or of all if the instruction's own predicate says so, and returns where it is.
+  /// Appends a jump for lanes from `rows` on, or for all lanes if the instruction's own predicate says so. Returns its index.
   std::size_t append_jump_of_others(const instruction& of, std::uint64_t rows) {
     const std::int32_t predicate = own_registers() + 3;
     instruction test = of;
@@ -504,7 +506,7 @@ class kernel_decoder {
     return result_.code.size() - 1;
   }
 
-  /// Appends the accesses of the row of a lane, by pieces of 8 bytes.
+  /// Appends the accesses to a lane's row, in pieces of 8 bytes.
   void append_row(const frame& f, const ptx_statement& s, instruction access) {
     const std::int32_t moved = own_registers();
     const std::int32_t at = moved + 2;
@@ -534,7 +536,7 @@ class kernel_decoder {
     for (unsigned piece = 0; piece < access.row_bytes / 8U; ++piece) {
       result_.code.push_back(access);
       access.offset += 8;
-      if (access.code == op::load) {  // what is moved depends on all pieces
+      if (access.code == op::load) {  // the result depends on all pieces
         instruction all = placed(s);
         all.code = op::unknown_result;
         all.by = {register_source(moved), register_source(moved + 4)};
@@ -546,7 +548,8 @@ class kernel_decoder {
     }
   }
 
-  /// Appends `ldmatrix`, `stmatrix`, `wmma.load` or `wmma.store`: the lane of a row accesses its bytes, by weak accesses. What is moved is unknown.
+  /// Appends `ldmatrix`, `stmatrix`, `wmma.load` or `wmma.store`. The lane of a row accesses its bytes with weak accesses. The
+  /// transferred values are unknown.
   void append_rows(const frame& f, const ptx_statement& s, const instruction& i) {
     const bool loads = i.code == op::load;
     const std::size_t most = i.row_bytes != 0 ? 3 : 2;
@@ -589,7 +592,7 @@ class kernel_decoder {
     land(around);
   }
 
-  // ---- instructions that become several
+  // ---- instructions that are decoded to several
 
   [[nodiscard]] static bool becomes_several(operand_shape shape) noexcept {
     return shape == operand_shape::bulk_store || shape == operand_shape::map_field || shape == operand_shape::map_copy ||
@@ -616,7 +619,7 @@ class kernel_decoder {
     result_.code.push_back(std::move(i));
   }
 
-  /// Appends what an instruction does that becomes several others. False for one that does not.
+  /// Appends the code for an instruction that is decoded to several. Returns false if it is not such an instruction.
   bool append_several(const frame& f, const ptx_statement& s, const instruction& i, operand_shape shape) {
     if (!becomes_several(shape) || i.code == op::unsupported) {
       return false;
@@ -630,7 +633,7 @@ class kernel_decoder {
     return true;
   }
 
-  /// `tcgen05.alloc`: the first lane stores where the columns begin.
+  /// `tcgen05.alloc`: the first lane stores the address of the allocated columns.
   void append_allocation(const frame& f, const ptx_statement& s, instruction store) {
     store.guard = -1;
     const std::size_t others = append_jump_of_others(store, 1);
@@ -669,7 +672,7 @@ class kernel_decoder {
     land(end);
   }
 
-  /// `tensormap.replace`: loads the map, changes a field, and stores it.
+  /// `tensormap.replace`: loads the map, changes a field, and stores the map.
   void append_map_field(const frame& f, const ptx_statement& s, instruction store) {
     const tensor_map_field& field = tensor_map_fields[store.map_field];
     std::uint64_t dimension = 0;
@@ -707,7 +710,7 @@ class kernel_decoder {
     }
   }
 
-  /// `tensormap.cp_fenceproxy`: the first lane copies the map, and all release it.
+  /// `tensormap.cp_fenceproxy`: the first lane copies the map, and all lanes release it.
   void append_map_copy(const frame& f, const ptx_statement& s, instruction fence) {
     const std::int32_t own = own_registers();
     fence.guard = -1;
@@ -734,7 +737,8 @@ class kernel_decoder {
     result_.code.push_back(std::move(fence));
   }
 
-  /// Appends an instruction with unknown results, which may have more operands than one instruction holds: first those that join the sources.
+  /// Appends an instruction with unknown results. If it has more operands than one instruction can have, instructions that
+  /// combine the sources come first.
   void append_unknown(const frame& f, const ptx_statement& s, instruction i) {
     std::vector<destination_operand> to;
     std::vector<source_operand> by;
@@ -780,7 +784,7 @@ class kernel_decoder {
     }
   }
 
-  /// The registers of an operand.
+  /// Returns the registers of an operand.
   static void collect(const frame& f, const ptx_operand& o, bool results, std::vector<destination_operand>& to,
                       std::vector<source_operand>& by) {
     if (o.reg >= 0) {
@@ -895,7 +899,7 @@ class kernel_decoder {
     }
   }
 
-  /// A move of several registers packs or unpacks them: two or four.
+  /// A move with two or four registers in a list packs or unpacks them.
   static void finish_move(const ptx_statement& s, instruction& i) {
     if (i.code != op::move || (i.sources == 1 && i.destinations <= 1)) {
       return;
@@ -928,7 +932,8 @@ class kernel_decoder {
     }
   }
 
-  /// What `cp.async.mbarrier.arrive` without .noinc does first: the phase expects the arrival in addition.
+  /// Appends the first part of `cp.async.mbarrier.arrive` without .noinc: it increases the number of arrivals that the phase
+  /// expects.
   [[nodiscard]] static instruction expectation_of(const instruction& arrival) {
     instruction i = arrival;
     i.code = op::atomic;
@@ -947,7 +952,7 @@ class kernel_decoder {
     v.low = value;
   }
 
-  /// The operands of an instruction on an mbarrier or of a copy: a destination, addresses, values.
+  /// Reads the operands of an instruction on an mbarrier or of a copy: a destination, addresses and values.
   void addresses(const frame& f, const ptx_statement& s, instruction& i, const operand_form& form) {
     for (const ptx_operand& o : s.operands) {
       if (o.kind == ptx_operand::kind_t::address && i.sources == 0) {
@@ -961,7 +966,7 @@ class kernel_decoder {
       }
     }
     require_form(s, i, form, " addresses and values");
-    if (i.hinted && i.masked) {  // the mask follows the policy
+    if (i.hinted && i.masked) {  // the mask comes after the cache policy
       i.by[i.sources - 2U] = i.by[i.sources - 1U];
     }
     if (i.hinted) {
@@ -978,7 +983,7 @@ class kernel_decoder {
     }
   }
 
-  /// The words of the registers of a list, appended to `words`.
+  /// Appends the words of the registers in a list to `words`.
   static void words_of(const frame& f, const ptx_operand& list, std::vector<std::int32_t>& words) {
     for (const ptx_operand& part : list.parts) {
       if (part.reg >= 0) {
@@ -987,8 +992,9 @@ class kernel_decoder {
     }
   }
 
-  /// The operands of `tcgen05.ld` and `st`: an address, and registers in braces. Of `mma`: the address of the result, two matrices, of which the
-  /// first may be in tensor memory, a descriptor of the instruction, and whether the result is added to, which is the last predicate.
+  /// Reads the operands of `tcgen05.ld` and `st`: an address, and registers in braces. For `mma`, they are the address of the
+  /// result, two matrices, the first of which may be in tensor memory, an instruction descriptor, and a final predicate that
+  /// says whether to accumulate.
   void tensor_memory_operands(const frame& f, const ptx_statement& s, instruction& i, operand_shape shape) {
     const bool loads = shape == operand_shape::tensor_load;
     const auto next_address = [&](const ptx_operand& o) { further_address(f, s, i, o); };
@@ -1018,8 +1024,8 @@ class kernel_decoder {
     i.mode = static_cast<std::uint8_t>(i.mode | (in_memory ? first_is_in_registers : 0));
   }
 
-  /// The operands of `wgmma.mma_async`: the descriptors of two matrices, of which the first may be in registers. Two immediates at the end say
-  /// which is transposed.
+  /// Reads the operands of `wgmma.mma_async`: the descriptors of two matrices, the first of which may be in registers. Two
+  /// immediates at the end say which of them is transposed.
   void product_operands(const frame& f, const ptx_statement& s, instruction& i) {
     const auto is_list = [](const ptx_operand& o) { return o.kind == ptx_operand::kind_t::list; };
     const bool in_registers = is_list(s.operands[1]);
@@ -1036,8 +1042,8 @@ class kernel_decoder {
       source(f, s, i, s.operands[1]);
     }
     source(f, s, i, s.operands[2]);
-    const std::size_t after =
-        (i.mode & first_is_sparse) != 0 ? 5 : 3;  // the scale of the results, those of both matrices, which are transposed
+    // the scale of the result, the scales of both matrices, and whether they are transposed
+    const std::size_t after = (i.mode & first_is_sparse) != 0 ? 5 : 3;
     const auto is_set = [&](std::size_t n) {
       return n < s.operands.size() && s.operands[n].kind == ptx_operand::kind_t::number && s.operands[n].value != 0;
     };
@@ -1050,7 +1056,7 @@ class kernel_decoder {
     result_.holds_registers = true;
   }
 
-  /// The operands of a tensor copy, in the order that `tensor_mask_operand` says.
+  /// Reads the operands of a tensor copy, in the order that `tensor_mask_operand` describes.
   void tensor_operands(const frame& f, const ptx_statement& s, instruction& i) {
     const bool loads = i.completes == model::completion::mbarrier;
     const std::size_t others = loads ? 3 : 2;
@@ -1171,7 +1177,7 @@ class kernel_decoder {
       }
     } else if (found.space != i.space && !(i.space == state_space::constant && found.space == state_space::global) &&
                i.space != state_space::generic) {
-      refuse(s, quote(s.opcode) + " names a state space other than the one of " + quote(o.name));
+      refuse(s, quote(s.opcode) + " names a state space other than the state space of " + quote(o.name));
     } else if (i.space == state_space::generic && found.space != state_space::global) {
       refuse(s, quote(s.opcode) + " is generic, but " + quote(o.name) + " is a name in a state space: cvta is missing");
     }
@@ -1183,11 +1189,11 @@ class kernel_decoder {
   kernel_code result_{};
   std::uint64_t shared_end_ = first_offset;
   std::map<std::string, std::uint64_t> shared_names_{};
-  std::vector<const ptx_function*> calls_{};  ///< what is being copied: the kernel, and the calls that led here
-  std::vector<int> call_places_{};            ///< where these calls are
+  std::vector<const ptx_function*> calls_{};  ///< the functions being inlined: the kernel, and the calls that led here
+  std::vector<int> call_places_{};            ///< the positions of these calls
   std::int32_t carry_ = -1;                   ///< the register of the carry flag, if there is one
-  std::int32_t own_ = -1;                     ///< the first of the registers that matrix instructions need
-  std::int32_t joined_ = -1;                  ///< one for what the sources of an instruction with many of them have in common
+  std::int32_t own_ = -1;                     ///< the first of the additional registers of matrix instructions
+  std::int32_t joined_ = -1;                  ///< a register that combines the sources of an instruction with many operands
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// From the statements of a kernel to instructions that can be executed. Calls are replaced by the body of what they call.
+/// Translates the statements of a kernel to instructions that can be executed. Calls are replaced by the body of the called
+/// function.
 #pragma once
 
 #include <ptx/instruction.hpp>
@@ -14,41 +15,45 @@
 
 namespace membar::ptx {
 
-/// Where the memory of the checked program lies. Addresses are the checker's own; nothing may depend on their values.
+/// The address space of the checked program. Addresses are the checker's own, and no result may depend on their values.
 inline constexpr std::uint64_t global_window = std::uint64_t{1} << 32U;
 /// Generic addresses of shared memory; each block has 4 GiB of them.
 inline constexpr std::uint64_t shared_window = std::uint64_t{1} << 46U;
 /// Generic addresses of a thread's local memory.
 inline constexpr std::uint64_t local_window = std::uint64_t{1} << 47U;
-/// Tensor memory; each block has 4 GiB of addresses. 16 lanes are one place here, of 512 columns of 4 bytes: instructions access no fewer.
+/// Tensor memory. Each block has 4 GiB of addresses. A location stands for 16 lanes, with 512 columns of 4 bytes, because no
+/// instruction accesses fewer lanes.
 inline constexpr std::uint64_t tensor_window = std::uint64_t{1} << 48U;
 inline constexpr std::uint64_t tensor_columns = 512;
 inline constexpr std::uint64_t tensor_lanes = 128;
 inline constexpr std::uint64_t tensor_bytes = tensor_lanes / 16 * tensor_columns * 4;
-/// The first address of each kind of memory, so that 0 is none.
+/// The first address of each kind of memory. It is not 0, so that 0 is a null pointer.
 inline constexpr std::uint64_t first_offset = 1024;
 
 /// A kernel that can be executed.
 struct kernel_code {
   std::string name;
   std::vector<instruction> code;
-  int words = 0;  ///< registers, in units of 64 bits
+  int words = 0;  ///< the number of registers, in units of 64 bits
   std::uint64_t local_bytes = 0;
-  std::vector<ptx_variable> parameters;          ///< in their order
+  std::vector<ptx_variable> parameters;          ///< in order
   std::vector<std::uint64_t> parameter_offsets;  ///< in the buffer of arguments
   std::uint64_t parameter_bytes = 0;
   std::vector<std::pair<ptx_variable, std::uint64_t>> shared;  ///< variables in shared memory and their offsets
   std::vector<std::string> files;
-  bool tensor_memory = false;    ///< it allocates some
-  bool pairs = false;            ///< some instruction belongs to a pair of blocks
-  bool holds_registers = false;  ///< some instruction starts an operation that holds registers until it is waited for
+  bool tensor_memory = false;  ///< whether it allocates tensor memory
+  bool pairs = false;          ///< whether it has instructions that belong to a pair of blocks
+  /// whether it has instructions that start an operation that holds registers until it is waited for
+  bool holds_registers = false;
 };
 
-/// Where `extern __shared__` memory begins: apart from all variables, whose size is known before that of a launch. All such
-/// variables are one, as in CUDA. Descriptors of matrices have the last 18 bits of an address, which the variables do not use.
+/// The offset of `extern __shared__` memory. It is separate from all variables, whose size is known before the size in a
+/// launch. All such variables are one object, as in CUDA. Matrix descriptors have the low 18 bits of an address, which the
+/// variables do not use.
 inline constexpr std::uint64_t dynamic_offset = (std::uint64_t{1} << 24U) + (std::uint64_t{1} << 14U);
 
-/// The bits of a shared memory address that name the block of the cluster begin here: its rank plus 1, or 0 for the thread's own block.
+/// The position of the bits in a shared memory address that name the block of the cluster: its rank plus 1, or 0 for the
+/// thread's own block.
 inline constexpr int block_shift = 26;
 
 /// The addresses of a module's variables in global and constant memory.
@@ -62,15 +67,15 @@ struct module_layout {
   return alignment <= 1 ? value : (value + alignment - 1) / alignment * alignment;
 }
 
-/// Gives every variable of a module its address, with a gap after it that no access may reach into. For another device than those that
-/// `last` is the last layout of: managed variables are where they are there, and the others are behind it.
+/// Assigns an address to every variable of a module, followed by a gap that no access may reach into. For another device than
+/// that of the layout `last`, managed variables keep their addresses, and the others are placed behind it.
 [[nodiscard]] module_layout layout_of(const ptx_module& module, const module_layout* last = nullptr);
 
-/// Marks the instructions that jumps backward lead to.
+/// Marks the instructions that are targets of backward jumps.
 void mark_heads(std::vector<instruction>& code);
 
-/// A kernel of a module. Throws `model::error`, with the line in the PTX text, for what is not known. A load or store of a vector of up to
-/// `atomic_vector` bytes, 8 or 16, is one access: an assumption that the PTX ISA does not make.
+/// Returns a kernel of a module. Throws `model::error`, with the line in the PTX text, for anything unknown. A load or store of
+/// a vector of up to `atomic_vector` bytes, 8 or 16, is a single access. The PTX ISA does not guarantee that.
 [[nodiscard]] kernel_code decode_kernel(const ptx_module& module, const module_layout& layout, const ptx_function& kernel,
                                         int atomic_vector = 0);
 

@@ -23,7 +23,8 @@ using membar_tools::quote;
 
 namespace {
 
-/// Reads one opcode. Each member of a family takes out the words that it understands; what is left at the end is not supported.
+/// Parses an opcode. Each member for a family of opcodes removes the words that it understands. Opcodes with words left over
+/// are not supported.
 class opcode_reader {
  public:
   explicit opcode_reader(instruction& i) : i_(i) {
@@ -39,7 +40,7 @@ class opcode_reader {
 
   // ---- registers
 
-  /// Any words may follow.
+  /// Accepts any words.
   void anything() { words_.resize(1); }
   void not_modelled();
   void nothing() {}
@@ -81,7 +82,7 @@ class opcode_reader {
   void match();
   void warp_reduction();
 
-  // ---- the asynchronous side
+  // ---- asynchronous operations
 
   void mbarrier();
   void mbarrier_with_bytes();
@@ -144,7 +145,7 @@ class opcode_reader {
   operand_form form_{};
 };
 
-/// What distinguishes rows that have one operation: a mode, what is combined how, or what becomes of an mbarrier.
+/// Distinguishes rows with the same operation: a mode, how results are combined, or the operation on an mbarrier.
 struct opcode_variant {
   std::uint8_t mode = 0;
   model::operation what = model::operation::move;
@@ -158,11 +159,11 @@ struct opcode_variant {
 
 /// An opcode that the checker executes.
 struct opcode_row {
-  /// Its name, and the words that tell it from other rows of that name, which may be anywhere in the opcode.
+  /// Its name, and the words that distinguish it from other rows with that name. They may be anywhere in the opcode.
   std::string_view spelling;
   op code;
   operand_form operands;
-  void (opcode_reader::*read)();  ///< takes the other words
+  void (opcode_reader::*read)();  ///< parses the other words
   opcode_variant variant{};
 };
 
@@ -178,7 +179,7 @@ constexpr operand_form no_operands{};
 constexpr operand_form any_operands{operand_shape::any};
 constexpr operand_form results{operand_shape::results};
 
-/// All opcodes. Of several rows that fit, the one with most words is meant; `spelling_of` is that of the first row.
+/// All opcodes. If several rows match, the one with the most words applies. `spelling_of` uses the first row.
 constexpr opcode_row opcodes[] = {
     // arithmetic
     {"add", op::add, registers_of(2), &opcode_reader::arithmetic},
@@ -268,7 +269,7 @@ constexpr opcode_row opcodes[] = {
     {"set.or", op::set_number, registers_of(3), &opcode_reader::set_by_comparison, model::operation::bit_or},
     {"set.xor", op::set_number, registers_of(3), &opcode_reader::set_by_comparison, model::operation::bit_xor},
     {"slct", op::select_by_sign, registers_of(3), &opcode_reader::set_by_comparison},
-    // data that is not followed
+    // instructions whose data is not followed
     {"mma", op::unknown_result, results, &opcode_reader::anything},
     {"wmma.mma", op::unknown_result, results, &opcode_reader::anything},
     {"movmatrix", op::unknown_result, results, &opcode_reader::anything},
@@ -297,7 +298,7 @@ constexpr opcode_row opcodes[] = {
     {"vset4", op::unknown_result, results, &opcode_reader::anything},
     {"fns", op::unknown_result, results, &opcode_reader::anything},
     {"clmad", op::unknown_result, results, &opcode_reader::anything},
-    // what is read, and ends the check where a thread reaches it
+    // instructions that are accepted, but end the check if a thread reaches them
     {"tex", op::unsupported, any_operands, &opcode_reader::not_modelled},
     {"tld4", op::unsupported, any_operands, &opcode_reader::not_modelled},
     {"txq", op::unsupported, any_operands, &opcode_reader::not_modelled},
@@ -315,7 +316,7 @@ constexpr opcode_row opcodes[] = {
     {"alloca", op::unsupported, any_operands, &opcode_reader::not_modelled},
     {"stacksave", op::unsupported, any_operands, &opcode_reader::not_modelled},
     {"stackrestore", op::unsupported, any_operands, &opcode_reader::not_modelled},
-    // the thread's path, and hints
+    // control flow and hints
     {"bra", op::branch, {operand_shape::label, 1, 1}, &opcode_reader::jump},
     {"brx.idx", op::branch_index, {operand_shape::index, 2, 2}, &opcode_reader::jump},
     {"exit", op::exit, no_operands, &opcode_reader::jump},
@@ -325,7 +326,7 @@ constexpr opcode_row opcodes[] = {
     {"prefetch", op::nothing, any_operands, &opcode_reader::anything},
     {"prefetchu", op::nothing, any_operands, &opcode_reader::anything},
     {"applypriority", op::nothing, any_operands, &opcode_reader::anything},
-    {"createpolicy", op::nothing, any_operands, &opcode_reader::anything},  // a register that only hints use
+    {"createpolicy", op::nothing, any_operands, &opcode_reader::anything},  // the register is only used by hints
     {"setmaxnreg", op::nothing, any_operands, &opcode_reader::anything},
     {"pmevent", op::nothing, any_operands, &opcode_reader::anything},
     {"brkpt", op::trap, no_operands, &opcode_reader::nothing},
@@ -455,7 +456,7 @@ constexpr bool spellings_differ() {
 }
 static_assert(spellings_differ());
 
-/// Calls `each` with the words of a spelling after its name, until that returns false.
+/// Calls `each` with the words of a spelling that follow its name, until it returns false.
 template <class Each>
 bool all_words(std::string_view spelling, const Each& each) {
   std::size_t dot = spelling.find('.');
@@ -506,7 +507,7 @@ operand_form opcode_reader::read() {
 
 // ---- words
 
-/// Takes `word` out, if it is there.
+/// Removes `word`, if it is present.
 bool opcode_reader::take(std::string_view word) {
   const auto at = std::find(words_.begin() + 1, words_.end(), word);
   if (at == words_.end()) {
@@ -516,7 +517,7 @@ bool opcode_reader::take(std::string_view word) {
   return true;
 }
 
-/// Takes the first word of a table out that is there.
+/// Removes the first word that is in a table.
 template <class Table, class Value>
 bool opcode_reader::take_one_of(const Table& table, Value& value) {
   for (const auto& row : table) {
@@ -528,7 +529,7 @@ bool opcode_reader::take_one_of(const Table& table, Value& value) {
   return false;
 }
 
-/// Takes out the last word that is a type.
+/// Removes the last word that is a type.
 ptx_type opcode_reader::take_type() {
   for (std::size_t k = words_.size(); k > 1; --k) {
     if (const ptx_type type = type_named(words_[k - 1]); type != ptx_type::none) {
@@ -546,13 +547,13 @@ void opcode_reader::require_type() {
   }
 }
 
-/// Takes out the first state space: where an opcode names two, that is the destination's.
+/// Removes the first state space. If an opcode names two, this is the space of the destination.
 state_space opcode_reader::take_space(bool of_several_threads) {
   for (std::size_t k = 1; k < words_.size(); ++k) {
     const space_row* const row = space_named(words_[k]);
     if (row != nullptr && row->space != state_space::generic && (row->for_model || !of_several_threads)) {
       words_.erase(words_.begin() + static_cast<std::ptrdiff_t>(k));
-      i_.own_block = row->for_model == model::state_space::shared;  // `.shared` is `.shared::cta`
+      i_.own_block = row->for_model == model::state_space::shared;  // `.shared` means `.shared::cta`
       return row->space;
     }
   }
@@ -578,27 +579,27 @@ void opcode_reader::take_rounding() {
 
 void opcode_reader::integer() { require_type(); }
 
-/// The instruction is another one than its row says, because of words that are left.
+/// Changes the instruction to another operation than that of its row, because of words that are left.
 void opcode_reader::become(op code, operand_form operands) {
   i_.code = code;
   form_ = operands;
   words_.resize(1);
 }
 
-/// The instruction is read and not executed, for a reason that says what to do.
+/// Marks the instruction as accepted but not executed, for a reason that contains the remedy.
 void opcode_reader::give_up(std::string reason) {
   become(op::unsupported, any_operands);
   i_.reason = std::move(reason);
 }
 
-/// Why an instruction is not executed, by the begin of its name.
+/// The reasons why instructions are not executed, by the beginning of their names.
 constexpr meaning<std::string_view> reasons[] = {
     {"t", "textures are not modelled: read the same memory with loads"},
     {"istypep", "textures and surfaces are not modelled: read the same memory with loads"},
     {"su", "surfaces are not modelled: access the same memory with loads and stores"},
     {"multimem",
      "multimem addresses are not modelled: check the kernel with one device, or write its accesses as a litmus test"},
-    {"discard", "memory whose contents are lost is not modelled: leave the instruction out"},
+    {"discard", "discarding the contents of memory is not modelled: leave the instruction out"},
     {"", "stack memory of unknown size is not modelled: use an array of a fixed size"}};
 
 void opcode_reader::not_modelled() {
@@ -607,7 +608,7 @@ void opcode_reader::not_modelled() {
   give_up(std::string(reason->value));
 }
 
-/// Words of arithmetic whose results are not followed. If there is one, the results are unknown.
+/// Removes words of arithmetic whose results are not followed. If there are any, the results are unknown.
 bool opcode_reader::take_unfollowed() {
   constexpr std::string_view unfollowed[] = {"relu", "satfinite", "NaN",  "xorsign", "abs",   "oob",   "f32x2", "rs",
                                              "rna",  "tf32",      "pack", "b64x2",   "u16x2", "s16x2", "u8x4",  "s8x4"};
@@ -647,12 +648,12 @@ void opcode_reader::class_test() {
   constexpr meaning<std::uint8_t> classes[] = {{"finite", 0},     {"infinite", 1}, {"number", 2},
                                                {"notanumber", 3}, {"normal", 4},   {"subnormal", 5}};
   if (!take_one_of(classes, i_.mode)) {
-    refuse("does not test for a class of floats");
+    refuse("does not name a known class of floats");
   }
   require_type();
 }
 
-/// `set` and `slct`: the type of the result comes first, then that of what is compared.
+/// `set` and `slct`: the type of the result comes first, followed by the type of the compared values.
 void opcode_reader::set_by_comparison() {
   skip({"ftz"});
   if (i_.code == op::set_number && !take_one_of(comparison_words, i_.test)) {
@@ -666,13 +667,13 @@ void opcode_reader::set_by_comparison() {
   }
 }
 
-/// Results of floats are those of the host, whatever the approximation.
+/// Computes float results as the host does, regardless of the requested approximation.
 void opcode_reader::arithmetic() {
   if (take_unfollowed()) {
     return;
   }
   require_type();
-  if (is_float(i_.type) && type_named(words_.back()) != ptx_type::none) {  // of two types
+  if (is_float(i_.type) && type_named(words_.back()) != ptx_type::none) {  // two types
     become(op::unknown_result, results);
     return;
   }
@@ -743,8 +744,8 @@ void opcode_reader::comparison() {
 
 // ---- memory
 
-/// State space, type, vector and hints of an access. The memory model does not see hints. Source: PTX ISA, "Cache Operators", "Cache
-/// Eviction Priority Hints".
+/// Parses the state space, type, vector and hints of an access. Hints do not affect the memory model. Source: PTX ISA, "Cache
+/// Operators", "Cache Eviction Priority Hints".
 void opcode_reader::memory() {
   i_.space = take_space(false);
   require_type();
@@ -773,7 +774,7 @@ void opcode_reader::access() {
   }
 }
 
-/// The default scope is that of PTX.
+/// The default scope is the one that PTX defines.
 void opcode_reader::read_modify_write() {
   i_.strong = true;
   i_.scope = thread_scope::device;
@@ -791,15 +792,15 @@ void opcode_reader::read_modify_write() {
     i_.elements = static_cast<std::uint8_t>(2 * i_.elements);
   }
   if (i_.bytes * i_.elements > 16) {
-    refuse("has more than 16 bytes");
+    refuse("accesses more than 16 bytes");
   }
   if (i_.code == op::atomic && i_.what == model::operation::compare_exchange) {
     form_.least = form_.most = 4;
   }
 }
 
-/// Matrices of 8 rows of 16 bytes, or of 16 rows where they are of bytes or smaller numbers; each lane up to their number names a row.
-/// Source: PTX ISA, "ldmatrix", "stmatrix".
+/// Matrices of 8 rows of 16 bytes, or of 16 rows if the elements are bytes or smaller. The lanes whose number is less than the
+/// number of rows each provide the address of a row. Source: PTX ISA, "ldmatrix", "stmatrix".
 void opcode_reader::matrix_rows() {
   const bool tall = take("m16n16") || take("m16n8");
   static_cast<void>(take("m8n8") || take("m8n16"));
@@ -812,8 +813,8 @@ void opcode_reader::matrix_rows() {
   i_.rows = static_cast<std::uint8_t>(std::min(count * (tall ? 16 : 8), 32));
 }
 
-/// A matrix of rows, or of columns, that are a distance apart. Which lane accesses which element is open; here a row is of one lane. Source: PTX
-/// ISA, "wmma.load", "wmma.store".
+/// A matrix whose rows or columns have a given distance. PTX does not define which lane accesses which element. Here, each row
+/// belongs to one lane. Source: PTX ISA, "wmma.load", "wmma.store".
 void opcode_reader::matrix() {
   struct shape_row {
     std::string_view word;
@@ -874,14 +875,14 @@ void opcode_reader::membar() {
   }
 }
 
-/// Between ordinary accesses and those of bulk copies. Source: PTX ISA, "membar/fence".
+/// A fence between ordinary accesses and those of bulk copies. Source: PTX ISA, "membar/fence".
 void opcode_reader::proxy_fence() {
   i_.strong = true;
   i_.proxy_spaces = every_proxy_space;
   static_cast<void>(take_one_of(proxy_space_words, i_.proxy_spaces));
 }
 
-/// What a release is before, then what an acquire is after, both in shared memory.
+/// The words before a release, and the words after an acquire, both for shared memory.
 void opcode_reader::restricted_proxy_fence() {
   i_.strong = true;
   i_.restricted = true;
@@ -891,7 +892,7 @@ void opcode_reader::restricted_proxy_fence() {
   }
 }
 
-/// Of the proxies, the generic and the async one are checked.
+/// The checker models the generic and the async proxy.
 void opcode_reader::other_proxy_fence() {
   give_up(
       "only the generic, the async and the tensormap proxy are modelled: leave out accesses through aliases, textures and "
@@ -902,7 +903,7 @@ void opcode_reader::other_proxy_fence() {
 
 void opcode_reader::barrier() {
   skip({"cta", "sync"});
-  i_.aligned = take("aligned") || words_.front() == "bar";  // bar is barrier.cta.aligned
+  i_.aligned = take("aligned") || words_.front() == "bar";  // bar means barrier.cta.aligned
 }
 
 void opcode_reader::barrier_reduction() {
@@ -931,7 +932,7 @@ void opcode_reader::match() {
 }
 
 void opcode_reader::warp_reduction() {
-  if ((i_.mode == 2 || i_.mode == 3) && words_.back() == "f32") {  // of floats there are only these
+  if ((i_.mode == 2 || i_.mode == 3) && words_.back() == "f32") {  // for floats, only these exist
     give_up("reductions of floats in a warp are not modelled: reduce by shuffles");
     return;
   }
@@ -941,7 +942,7 @@ void opcode_reader::warp_reduction() {
   }
 }
 
-// ---- the asynchronous side
+// ---- asynchronous operations
 
 /// An mbarrier's state is a location of 64 bits. Source: PTX ISA, "mbarrier".
 void opcode_reader::mbarrier() {
@@ -955,7 +956,8 @@ void opcode_reader::mbarrier() {
   static_cast<void>(take_one_of(order_words, i_.order));
   static_cast<void>(take_one_of(scope_words, i_.scope));
   i_.space = take_space();
-  i_.own_block = i_.own_block || i_.space == state_space::generic;  // of another block's only `.shared::cluster` is
+  // only `.shared::cluster` refers to another block's mbarrier
+  i_.own_block = i_.own_block || i_.space == state_space::generic;
   skip({"b64"});
   i_.type = ptx_type::b64;
   i_.bytes = 8;
@@ -974,7 +976,7 @@ void opcode_reader::mbarrier_in_phase() {
   mbarrier();
 }
 
-/// A field of what an arrival returned.
+/// Extracts a field of an arrival's result.
 void opcode_reader::pending_count() {
   skip({"b64"});
   i_.type = ptx_type::u64;
@@ -1018,7 +1020,7 @@ void opcode_reader::bulk_copy() {
   copy();
   i_.via = model::proxy::async;
   if (take("ignore_oob")) {
-    give_up("copies that leave out bytes at both ends are not modelled: copy whole units of 16 bytes");
+    give_up("copies that omit bytes at both ends are not modelled: copy whole units of 16 bytes");
     return;
   }
   i_.masked = take("cp_mask");
@@ -1047,7 +1049,7 @@ void opcode_reader::reducing_copy() {
   }
 }
 
-/// The type of what a copy writes or reduces in one access.
+/// Returns the type of what a copy writes or reduces in one access.
 void opcode_reader::piece() {
   i_.type = take_type();
   i_.bytes = static_cast<std::uint8_t>(bytes_of(i_.type));
@@ -1123,7 +1125,8 @@ void opcode_reader::tensor_fence() {
   i_.order = i_.mode == 1 ? memory_order::acquire : memory_order::release;
 }
 
-/// Which lanes and columns a warp accesses: of `.16x32bx2` both halves of its lanes, at columns that are an immediate apart.
+/// Determines the lanes and columns that a warp accesses. With `.16x32bx2`, it accesses both halves of its lanes, at columns
+/// with an immediate distance.
 void opcode_reader::tensor_access() {
   struct shape_row {
     std::string_view word;
@@ -1158,7 +1161,7 @@ void opcode_reader::tensor_wait() {
   skip({"sync", "aligned"});
 }
 
-/// Rows of shared memory, as a descriptor has them, into all lanes.
+/// Copies rows of shared memory, given by a descriptor, into all lanes.
 void opcode_reader::tensor_fill() {
   struct shape_row {
     std::string_view word;
@@ -1188,7 +1191,7 @@ void opcode_reader::tensor_fill() {
 
 void opcode_reader::tensor_product() {
   if (take("ws")) {
-    give_up("products with stationary weights are not modelled: check the kernel without .ws");
+    give_up("products with stationary weights (.ws) are not modelled: check the kernel without .ws");
     return;
   }
   of_tensor_memory();
@@ -1197,7 +1200,7 @@ void opcode_reader::tensor_product() {
   i_.via = model::proxy::async;
   i_.mode = static_cast<std::uint8_t>((take("block_scale") ? is_block_scaled : 0) | (take("sp") ? first_is_sparse : 0));
   i_.type = ptx_type::b64;
-  words_.resize(1);  // what is computed, and hints
+  words_.resize(1);  // the computed types, and hints
 }
 
 void opcode_reader::tensor_commit() {
@@ -1212,7 +1215,8 @@ void opcode_reader::tensor_commit() {
   form_.least = form_.most = i_.multicast ? 2 : 1;
 }
 
-/// Before tensor copies that read a map which was changed. The size after the address is that of a map. Source: PTX ISA, "membar/fence".
+/// A fence before tensor copies that read a changed map. The size after the address is that of a map. Source: PTX ISA,
+/// "membar/fence".
 void opcode_reader::tensor_map_fence() {
   i_.strong = true;
   i_.restricted = true;
@@ -1223,7 +1227,7 @@ void opcode_reader::tensor_map_fence() {
   }
 }
 
-/// Zeros, by stores of the thread. Source: PTX ISA, "st.bulk".
+/// Writes zeros, with stores by the thread. Source: PTX ISA, "st.bulk".
 void opcode_reader::bulk_store() {
   skip({"weak"});
   i_.space = take_space();
@@ -1240,7 +1244,7 @@ void opcode_reader::map_field() {
   };
   const auto field = std::find_if(words_.begin() + 1, words_.end(), is_field);
   if (field == words_.end()) {
-    refuse("does not replace a known field of a tensor map");
+    refuse("does not name a known field of a tensor map");
   }
   i_.map_field = static_cast<std::uint8_t>(std::find_if(std::begin(tensor_map_fields), std::end(tensor_map_fields),
                                                         [&](const auto& f) { return f.word == *field; }) -
@@ -1252,16 +1256,18 @@ void opcode_reader::map_field() {
   i_.bytes = 16;
 }
 
-/// A copy of a tensor map by the first lane, and a fence that releases it by all. Source: PTX ISA, "tensormap.cp_fenceproxy".
+/// A copy of a tensor map by the first lane, and a fence by which all lanes release it. Source: PTX ISA,
+/// "tensormap.cp_fenceproxy".
 void opcode_reader::map_copy() {
   skip({"global", "shared::cta", "tensormap::generic", "sync", "aligned"});
   tensor_map_fence();
 }
 
-/// The answer is 16 zeros: that no launch was cancelled. Source: PTX ISA, "clusterlaunchcontrol.try_cancel".
+/// The answer is 16 zero bytes, which means that no launch was cancelled. Source: PTX ISA, "clusterlaunchcontrol.try_cancel".
 void opcode_reader::cancellation() {
   if (take("multicast::cluster::all")) {
-    give_up("an answer to all blocks of a cluster is not modelled: check the kernel with clusters of one block");
+    give_up(
+        "a response that is multicast to all blocks of a cluster is not modelled: check the kernel with clusters of one block");
     return;
   }
   skip({"async", "mbarrier::complete_tx::bytes", "b128"});
@@ -1287,7 +1293,8 @@ void opcode_reader::of_warpgroup() {
   skip({"sync", "aligned"});
 }
 
-/// A product of matrices by the 128 threads of a warpgroup. A row of an operand has 32 bytes along the sum. Source: PTX ISA, "wgmma.mma_async".
+/// A matrix product by the 128 threads of a warpgroup. A row of an operand has 32 bytes along the summation index. Source: PTX
+/// ISA, "wgmma.mma_async".
 void opcode_reader::product() {
   of_warpgroup();
   i_.copies = copy_kind::product;
@@ -1306,7 +1313,7 @@ void opcode_reader::product() {
   if (i_.matrix_columns == 0 || i_.matrix_columns > 256 || i_.matrix_columns % 8 != 0) {
     refuse("does not have a known shape");
   }
-  words_.resize(1);  // the types of what is computed
+  words_.resize(1);  // the types of the computation
 }
 
 void opcode_reader::arrival_of_copies() {
@@ -1330,7 +1337,7 @@ void opcode_reader::value_copy() {
   if (take("release")) {
     i_.order = memory_order::release;
     i_.strong = true;
-    i_.completes = model::completion::group;  // at nothing that can be waited for
+    i_.completes = model::completion::group;  // it cannot be waited for
     if (!take_one_of(scope_words, i_.scope)) {
       refuse("names no scope");
     }

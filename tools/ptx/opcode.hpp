@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// PTX's opcodes: one table of their spelling, their operands and what they do, which reading and printing share.
+/// The PTX opcodes: a single table of their spelling, their operands and their operation, which the parser and the printer
+/// share.
 #pragma once
 
 #include <ptx/instruction.hpp>
@@ -11,9 +12,9 @@
 
 namespace membar::ptx {
 
-/// Which operands an instruction has. `addresses`: at most a destination, then an address, then addresses and values. `results`: any number of
-/// destinations, then of sources. `tensor`: a place in shared memory and a tensor map with coordinates, in either order. `product`:
-/// registers that are read and written, two matrices, and more.
+/// The kinds of operands that an instruction has. `addresses`: at most a destination, then an address, then addresses and
+/// values. `results`: any number of destinations, then sources. `tensor`: a location in shared memory and a tensor map with
+/// coordinates, in either order. `product`: registers that are read and written, two matrices, and further operands.
 enum class operand_shape : unsigned char {
   none,
   any,
@@ -41,8 +42,8 @@ enum class operand_shape : unsigned char {
   tensor_product
 };
 
-/// The operands of an opcode: how many sources and at most how many results where the shape is `registers`, `sources` or `addresses`, each
-/// register of a list counted; else how many operands.
+/// The operands of an opcode. For the shapes `registers`, `sources` and `addresses`, it is the number of sources and the
+/// maximum number of results, where each register of a list counts. For other shapes, it is the number of operands.
 struct operand_form {
   operand_shape shape = operand_shape::none;
   unsigned least = 0;
@@ -50,16 +51,16 @@ struct operand_form {
   unsigned results = 0;
 };
 
-/// Reads the opcode `i.text` into `i`, and says which operands have to follow. Throws `model::error`, with the line `i.line`, for an opcode
-/// that is not supported.
+/// Parses the opcode `i.text` into `i`, and returns the operands that must follow. Throws `model::error`, with the line
+/// `i.line`, for an unsupported opcode.
 [[nodiscard]] operand_form read_opcode(instruction& i);
 
-/// The name of an opcode: "ld" of "ld.acquire.gpu.u32".
+/// Returns the name of an opcode: "ld" for "ld.acquire.gpu.u32".
 [[nodiscard]] constexpr std::string_view name_of(std::string_view opcode) noexcept {
   return opcode.substr(0, opcode.find('.'));
 }
 
-/// The spelling of an operation without the words that vary: "ld", "mbarrier.try_wait", "cp.async.bulk.commit_group".
+/// Returns the spelling of an operation without the words that vary: "ld", "mbarrier.try_wait", "cp.async.bulk.commit_group".
 [[nodiscard]] std::string_view spelling_of(op code, mbarrier_op mbarrier = mbarrier_op::none) noexcept;
 
 // ---- printing
@@ -73,7 +74,7 @@ struct operand_form {
   return type_words[static_cast<std::size_t>(type)].word;
 }
 
-/// An opcode of a spelling and further words, which are words of PTX or what they mean; empty ones are left out:
+/// Builds an opcode from a spelling and further words, given as PTX words or by their meaning. Empty ones are skipped:
 /// `opcode_text("ld", memory_order::acquire, thread_scope::device, ptx_type::u32)` is "ld.acquire.gpu.u32".
 template <class... Words>
 [[nodiscard]] std::string opcode_text(std::string_view spelling, Words... words) {

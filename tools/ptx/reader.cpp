@@ -22,7 +22,7 @@ using membar_tools::quote;
 
 namespace {
 
-/// Reads one module. Every error says the line and the column.
+/// Parses one module. Every error names the line and the column.
 class ptx_reader {
  public:
   explicit ptx_reader(std::string_view text) : tokens_(ptx_tokens(text)) {}
@@ -66,7 +66,7 @@ class ptx_reader {
     }
   }
 
-  /// A number without a sign.
+  /// Parses a number without a sign.
   ptx_number number() {
     const ptx_token token = take();
     if (token.kind != kind_t::number) {
@@ -157,7 +157,7 @@ class ptx_reader {
     }
   }
 
-  /// The state space of a declaration, which is a word with a dot before it. Null if it is not one.
+  /// Returns the state space of a declaration, which is a word that begins with a dot. Null if the word is not a state space.
   [[nodiscard]] static const space_row* space_of(std::string_view word) noexcept {
     if (word.empty() || word.front() != '.' || word.find(':') != std::string_view::npos) {
       return nullptr;
@@ -166,7 +166,7 @@ class ptx_reader {
     return row != nullptr && row->space != state_space::generic ? row : nullptr;
   }
 
-  /// The variables of one declaration, after its state space and up to ';' ('all'), or the one before ',' or ')'.
+  /// Parses the variables of one declaration, after its state space: up to ';' if `all`, or one variable before ',' or ')'.
   std::vector<ptx_variable> variables(state_space space, bool external, bool all = true) {
     std::uint64_t alignment = 0;
     ptx_type type = ptx_type::none;
@@ -185,7 +185,7 @@ class ptx_reader {
       } else if (token.is(".v2") || token.is(".v4")) {
         lanes = static_cast<std::uint64_t>(token.text[2] - '0');
       } else if (token.is(".ptr") || token.is(".global") || token.is(".shared") || token.is(".local") || token.is(".const")) {
-        // what a pointer parameter points to
+        // the memory that a pointer parameter points to
       } else if (type = type_named(token.text.substr(1)); type == ptx_type::none) {
         refuse(token, "the type " + quote(token.text) + " of a variable is not known");
       }
@@ -259,7 +259,7 @@ class ptx_reader {
     v.initial.resize(static_cast<std::size_t>(v.bytes));
   }
 
-  /// `name`, `generic(name)`, and either with an offset.
+  /// Parses `name` or `generic(name)`, optionally with an offset.
   void address_of(ptx_variable& v) {
     std::string of = name();
     if (of == "generic" && accept("(")) {
@@ -301,7 +301,7 @@ class ptx_reader {
     if (now().is("(")) {
       f.parameters = parameter_list();
     }
-    while (!now().is("{") && !now().is(";")) {  // .maxntid 256, 1, 1 and the like
+    while (!now().is("{") && !now().is(";")) {  // .maxntid 256, 1, 1 and similar directives
       if (now().kind == kind_t::end) {
         refuse(now(), "expected the body of function " + quote(f.name) + ", found " + found());
       }
@@ -346,7 +346,8 @@ class ptx_reader {
     }
   }
 
-  /// Gives the labels of an inner block, which are known in it alone, names that no other block has. Those of its own blocks have theirs already.
+  /// Renames the labels of an inner block, whose scope is that block, so that they are unique. The labels of blocks inside it
+  /// have been renamed already.
   void name_labels_of_block(std::size_t begin) {
     std::map<std::string, std::string> names;
     for (std::size_t k = begin; k < function_->body.size(); ++k) {
@@ -447,12 +448,12 @@ class ptx_reader {
       inlined_at = known != inlined_.end() ? known->second : add_place(call, -1);
     }
     if (here[1] == 0 && place_ >= 0) {
-      return;  // code of no line belongs to what is before it
+      return;  // code without a line belongs to the preceding location
     }
     place_ = inlined_[here] = add_place(here, inlined_at);
   }
 
-  /// A file, a line and a column, of which the last may be missing.
+  /// A file, a line and a column. The column may be missing.
   using location = std::array<int, 3>;
   [[nodiscard]] location read_location(int line) {
     location result{};
@@ -573,7 +574,7 @@ class ptx_reader {
       return o;
     }
     o.kind = ptx_operand::kind_t::name;
-    if (accept("+")) {  // variable + offset, as a value
+    if (accept("+")) {  // variable + offset, used as a value
       o.value = integer();
     }
     return o;
@@ -610,8 +611,8 @@ class ptx_reader {
   ptx_function* function_ = nullptr;
   std::vector<scope> scopes_{};
   int inner_labels_ = 0;               ///< labels of inner blocks so far
-  int place_ = -1;                     ///< of the last `.loc` of the function
-  std::map<location, int> inlined_{};  ///< the latest place of each `.loc`, which others are inlined at
+  int place_ = -1;                     ///< the last `.loc` of the function
+  std::map<location, int> inlined_{};  ///< the latest location of each `.loc`, which other locations are inlined at
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Reads PTX text, as nvcc and NVRTC write it and as people do.
+/// Parses PTX text, whether nvcc, NVRTC or a person wrote it.
 #pragma once
 
 #include <ptx/module.hpp>
@@ -9,7 +9,7 @@
 
 namespace membar::ptx {
 
-/// Reads a PTX module. Throws `model::error` with line and column for text that is not PTX, or that is not supported.
+/// Parses a PTX module. Throws `model::error` with line and column for text that is not PTX, or that is not supported.
 [[nodiscard]] ptx_module read_ptx(std::string_view text);
 
 }  // namespace membar::ptx

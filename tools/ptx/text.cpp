@@ -17,7 +17,7 @@ namespace {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$' || c == '%';
 }
 
-/// Where the comment or the string at `at` ends; `at` if there is none.
+/// Returns the end of the comment or the string at `at`, or `at` if there is none.
 [[nodiscard]] std::size_t behind_comment(std::string_view text, std::size_t at) noexcept {
   const auto behind = [&](std::string_view end, std::size_t from) {
     const std::size_t found = text.find(end, from);
@@ -29,7 +29,7 @@ namespace {
                                       : at;
 }
 
-/// The word that begins at or after `at`.
+/// Returns the word that begins at or after `at`.
 [[nodiscard]] std::string_view word_from(std::string_view text, std::size_t at) noexcept {
   while (at < text.size() && is_space(text[at])) {
     ++at;
@@ -41,10 +41,10 @@ namespace {
   return text.substr(at, end - at);
 }
 
-/// Directives that end with their line.
+/// Directives that extend to the end of the line.
 constexpr std::string_view line_directives[] = {".version", ".target", ".address_size", ".file", ".loc"};
 
-/// The name of a variable: the first word that is neither a directive nor a number.
+/// Returns the name of a variable: the first word that is neither a directive nor a number.
 [[nodiscard]] std::string_view variable_name(std::string_view text) noexcept {
   for (std::size_t at = 0; at < text.size() && text[at] != '=' && text[at] != ';';) {
     if (is_space(text[at])) {
@@ -82,7 +82,7 @@ constexpr std::string_view line_directives[] = {".version", ".target", ".address
   return part;
 }
 
-/// How opcodes of synchronization begin.
+/// The prefixes of opcodes that synchronize.
 constexpr std::string_view synchronizing[] = {"atom.",       "red.",        "fence.",    "membar.",          "ld.acquire",
                                               "ld.relaxed",  "ld.volatile", "ld.mmio",   "st.release",       "st.relaxed",
                                               "st.volatile", "st.mmio",     "mbarrier.", "cp.async",         "cp.reduce.async",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// PTX as text: the parts of a module, found without reading what is in them, so that any version and any size of PTX can be divided.
+/// Splits PTX text into the parts of a module without parsing their contents, so that PTX of any version and size can be split.
 #pragma once
 
 #include <string>
@@ -17,17 +17,17 @@ struct ptx_part {
   std::string_view text{};
 };
 
-/// The parts of the module, which refer to `text`.
+/// Returns the parts of the module, which refer to `text`.
 [[nodiscard]] std::vector<ptx_part> parts_of(std::string_view text);
 
-/// Whether the module defines a kernel of this name.
+/// Returns whether the module defines a kernel of this name.
 [[nodiscard]] bool defines_kernel(std::string_view text, std::string_view kernel);
 
-/// Whether the kernel, or a function of its module if it calls any, synchronizes: it has an atomic operation, a fence, an ordered or volatile access,
-/// an mbarrier, an asynchronous copy or a programmatic launch.
+/// Returns whether the kernel, or a function of its module if it calls any, synchronizes: it has an atomic operation, a fence,
+/// an ordered or volatile access, an mbarrier, an asynchronous copy or a programmatic launch.
 [[nodiscard]] bool synchronizes(const std::vector<ptx_part>& module, std::string_view kernel);
 
-/// The module without the kernels that are not named, variables that nothing names, and sections for debuggers.
+/// Returns the module without the kernels that are not named, variables that nothing refers to, and debug sections.
 [[nodiscard]] std::string with_kernels(std::string_view text, const std::vector<std::string>& kernels);
 
 }  // namespace membar::ptx

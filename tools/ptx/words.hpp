@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The words that many instructions of PTX share, and what they mean: types, state spaces, orders, scopes, operations, comparisons, special
-/// registers. Whatever reads or prints PTX or a litmus file has them from these tables.
+/// The words that many PTX instructions share, and their meaning: types, state spaces, orders, scopes, operations, comparisons,
+/// special registers. All code that parses or prints PTX or a litmus file uses these tables.
 #pragma once
 
 #include <membar/memory_order.hpp>
@@ -17,14 +17,14 @@
 
 namespace membar::ptx {
 
-/// A word and what it means.
+/// A word and its meaning.
 template <class Value>
 struct meaning {
   std::string_view word;
   Value value;
 };
 
-/// What a word means, if the table has it.
+/// Returns the meaning of a word, if the table contains it.
 template <class Value, std::size_t Count>
 [[nodiscard]] constexpr std::optional<Value> find(const meaning<Value> (&table)[Count], std::string_view word) noexcept {
   for (const meaning<Value>& one : table) {
@@ -35,7 +35,7 @@ template <class Value, std::size_t Count>
   return std::nullopt;
 }
 
-/// The first word with a meaning, or an empty one.
+/// Returns the first word with a meaning, or an empty one.
 template <class Value, std::size_t Count>
 [[nodiscard]] constexpr std::string_view word_for(const meaning<Value> (&table)[Count], Value value) noexcept {
   for (const meaning<Value>& one : table) {
@@ -73,14 +73,14 @@ enum class ptx_type : std::uint8_t {
   bf16x2
 };
 
-/// A type's name without its dot, and its size in bytes, which is 1 for a predicate.
+/// The name of a type without its dot, and its size in bytes, which is 1 for a predicate.
 struct type_row {
   std::string_view word;
   ptx_type type;
   std::uint8_t bytes;
 };
 
-/// Every type, in the order of `ptx_type`.
+/// All types, in the order of `ptx_type`.
 inline constexpr type_row type_words[] = {
     {"", ptx_type::none, 0},        {"pred", ptx_type::pred, 1}, {"b8", ptx_type::b8, 1},      {"b16", ptx_type::b16, 2},
     {"b32", ptx_type::b32, 4},      {"b64", ptx_type::b64, 8},   {"b128", ptx_type::b128, 16}, {"u8", ptx_type::u8, 1},
@@ -99,7 +99,7 @@ constexpr bool types_are_in_order() {
 }
 static_assert(types_are_in_order());
 
-/// The type of a name without its dot, or `none`.
+/// Returns the type with a name, given without its dot, or `none`.
 [[nodiscard]] constexpr ptx_type type_named(std::string_view name) noexcept {
   for (const type_row& row : type_words) {
     if (row.word == name) {
@@ -109,32 +109,33 @@ static_assert(types_are_in_order());
   return ptx_type::none;
 }
 
-/// The type's size in bytes; 1 for a predicate, 0 for `none`.
+/// Returns the type's size in bytes: 1 for a predicate, 0 for `none`.
 [[nodiscard]] constexpr int bytes_of(ptx_type type) noexcept { return type_words[static_cast<std::size_t>(type)].bytes; }
 
 [[nodiscard]] constexpr bool is_signed(ptx_type type) noexcept { return type >= ptx_type::s8 && type <= ptx_type::s64; }
 
 [[nodiscard]] constexpr bool is_float(ptx_type type) noexcept { return type >= ptx_type::f32 && type <= ptx_type::bf16x2; }
 
-/// Whether it is a pair of floats of 16 bits.
+/// Returns whether it is a pair of floats of 16 bits.
 [[nodiscard]] constexpr bool is_packed(ptx_type type) noexcept { return type == ptx_type::f16x2 || type == ptx_type::bf16x2; }
 
-/// Whether it is of floats of 16 bits: one or a pair.
+/// Returns whether it is a float of 16 bits or a pair of them.
 [[nodiscard]] constexpr bool is_half(ptx_type type) noexcept { return type >= ptx_type::f16 && type <= ptx_type::bf16x2; }
 
 // ---- state spaces
 
-/// Where a variable is, or which memory an access names.
+/// The memory in which a variable is, or that an access names.
 enum class state_space : std::uint8_t { generic, global, shared, local, param, constant };
 
-/// A state space as an instruction names it. The memory model has those that several threads share.
+/// A state space as an instruction names it. The memory model only has those that several threads share.
 struct space_row {
   std::string_view word;
   state_space space;
   std::optional<model::state_space> for_model;
 };
 
-/// The first word for a space is that of declarations. Only litmus files have the word "generic": in PTX it is the lack of one.
+/// The first word for a space is the one used in declarations. Only litmus files have the word "generic": PTX expresses it by
+/// omission.
 inline constexpr space_row space_words[] = {{"generic", state_space::generic, model::state_space::generic},
                                             {"global", state_space::global, model::state_space::global},
                                             {"shared", state_space::shared, model::state_space::shared},
@@ -146,7 +147,7 @@ inline constexpr space_row space_words[] = {{"generic", state_space::generic, mo
                                             {"param::func", state_space::param, {}},
                                             {"const", state_space::constant, {}}};
 
-/// The row of a word; null if it is not a state space.
+/// Returns the row of a word, or null if the word is not a state space.
 [[nodiscard]] constexpr const space_row* space_named(std::string_view word) noexcept {
   for (const space_row& row : space_words) {
     if (row.word == word) {
@@ -191,7 +192,7 @@ inline constexpr meaning<model::operation> operation_words[] = {
     {"max", model::operation::maximum},         {"inc", model::operation::increment}, {"dec", model::operation::decrement},
     {"cas", model::operation::compare_exchange}};
 
-/// Whether `atom` and `red` have the operation. Source: PTX ISA, "atom", "red".
+/// Returns whether `atom` and `red` have the operation. Source: PTX ISA, "atom", "red".
 [[nodiscard]] constexpr bool is_atomic_operation(model::operation what) noexcept {
   return what <= model::operation::compare_exchange && what != model::operation::subtract &&
          what != model::operation::multiply && what != model::operation::divide;
@@ -199,7 +200,7 @@ inline constexpr meaning<model::operation> operation_words[] = {
 
 // ---- registers
 
-/// A comparison of `setp`. The ordered ones of floats are false for NaN, those with `u` true.
+/// A comparison of `setp`. Ordered comparisons of floats are false for NaN, and those with `u` are true.
 enum class ptx_comparison : std::uint8_t { eq, ne, lt, le, gt, ge, lo, ls, hi, hs, equ, neu, ltu, leu, gtu, geu, num, nan };
 
 inline constexpr meaning<ptx_comparison> comparison_words[] = {
@@ -209,7 +210,7 @@ inline constexpr meaning<ptx_comparison> comparison_words[] = {
     {"ltu", ptx_comparison::ltu}, {"leu", ptx_comparison::leu}, {"gtu", ptx_comparison::gtu}, {"geu", ptx_comparison::geu},
     {"num", ptx_comparison::num}, {"nan", ptx_comparison::nan}};
 
-/// A register whose value the machine gives.
+/// A register whose value the hardware provides.
 enum class special : std::uint8_t {
   thread_x,
   thread_y,
@@ -226,7 +227,7 @@ enum class special : std::uint8_t {
   lane,
   warp,
   warps,
-  workspace_high,  ///< of the address of what cooperative groups keep of a grid
+  workspace_high,  ///< the upper half of the address of the grid's workspace for cooperative groups
   workspace_low,
   lanes_equal,
   lanes_less,
@@ -238,8 +239,8 @@ enum class special : std::uint8_t {
   cluster,
   clusters,
   explicit_cluster,
-  dynamic_shared,  ///< bytes of the launch
-  unknown,         ///< of the hardware: which multiprocessor, which grid
+  dynamic_shared,  ///< the launch's dynamic shared memory, in bytes
+  unknown,         ///< a hardware property, such as the multiprocessor or the grid's number
   zero,
   one,
   clock,

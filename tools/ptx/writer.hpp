@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Builds PTX kernels statement by statement, without text. Their opcodes are those of `opcode_text`.
+/// Builds PTX kernels statement by statement, without text. `opcode_text` builds their opcodes.
 #pragma once
 
 #include <ptx/module.hpp>
@@ -19,7 +19,7 @@ namespace membar::ptx {
 /// A label, a variable or a special register.
 [[nodiscard]] ptx_operand named(std::string name);
 
-/// A destination that is thrown away: `_`.
+/// Discards a result: `_`.
 [[nodiscard]] ptx_operand sink();
 
 /// `[address]`.
@@ -31,11 +31,11 @@ namespace membar::ptx {
 /// `[variable+offset]`.
 [[nodiscard]] ptx_operand memory_at(std::string variable, std::uint64_t offset);
 
-/// Builds one kernel. Its lines are numbered as those of its text: one for its head, one for the brace that opens its body, and one for each
-/// declaration and each statement.
+/// Builds one kernel. Its line numbers are those of the printed kernel: one line for its head, one for the brace that opens its
+/// body, and one for each declaration and each statement.
 class kernel_writer {
  public:
-  /// A kernel whose head is in line `line`.
+  /// Creates a kernel whose head is in line `line`.
   kernel_writer(std::string name, int line);
 
   /// Declares registers of a type: `.reg .b64 %r<count>`.
@@ -46,19 +46,19 @@ class kernel_writer {
 
   void label(std::string name);
 
-  /// Where the predicate holds, or does not, the next instruction is executed.
+  /// Makes the next instruction execute only where the predicate is true, or false.
   void guard(const ptx_operand& predicate, bool negated);
 
   void add(std::string opcode, std::initializer_list<ptx_operand> operands);
 
   [[nodiscard]] const ptx_function& function() const noexcept { return function_; }
-  /// The line after the brace that closes the body.
+  /// Returns the line after the brace that closes the body.
   [[nodiscard]] int end_line() const noexcept { return line_ + 2; }
 
  private:
   ptx_function function_{};
-  ptx_statement next_{};  ///< has the guard of the next instruction
-  int line_ = 0;          ///< the last one that was written
+  ptx_statement next_{};  ///< contains the guard of the next instruction
+  int line_ = 0;          ///< the last line that was written
 };
 
 }  // namespace membar::ptx

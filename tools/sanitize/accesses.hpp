@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Loads, stores and read-modify-writes of a run, one after the other.
+/// Performs the loads, stores and read-modify-writes of a run, one after the other.
 #pragma once
 
 #include <check/machine.hpp>
@@ -21,7 +21,8 @@ class memory_events {
   memory_events(run_state& state, reporter& out, race_detector& races, thread_order& orders)
       : state_(state), out_(out), races_(races), orders_(orders) {}
 
-  /// Performs the access that a thread is at. A read-modify-write is performed as a whole. `watch` follows the thread to its next event.
+  /// Performs a thread's next access. A read-modify-write is performed as a whole. `watch` follows the thread to its next
+  /// event.
   template <class Watch>
   void perform(lane& l, Watch& watch) {
     const check::machine& m = l.home->machine_of(l);
@@ -73,7 +74,8 @@ class memory_events {
     return a;
   }
 
-  /// The object of an access; null if there is none, or it may not be accessed so, which is reported and ends the schedule.
+  /// Returns the object of an access. Null if there is none, or if the access is not allowed; this is reported and ends the
+  /// schedule.
   [[nodiscard]] object* placed(lane& l, const check::instruction& i, access& a) {
     object* const o = check::machine::is_shared(a.address) && check::thread_context::block_of(a.address) == l.home->number
                           ? l.home->find(a.address, a.bytes)
@@ -108,7 +110,9 @@ class memory_events {
     }
     if (check::acquires_or_releases_a_vector(i)) {
       fail(l, check_status::gave_up,
-           "'" + i.text + "' is an access of a vector that acquires or releases, which is not supported");
+           "'" + i.text +
+               "' is a vector access that acquires or releases, which is not supported: use a 16-byte scalar (.b128), or a "
+               "relaxed access and a fence");
       return nullptr;
     }
     if (i.mbarrier == check::mbarrier_op::none && !state_.checked.assumed.accepted_races.empty() &&
@@ -119,7 +123,7 @@ class memory_events {
     return o;
   }
 
-  /// Notes that a read hears of another block, which has written to the word.
+  /// Records that a read observes another block, if that block has written to the word.
   static void hear(lane& l, const object& o, std::uint64_t address, bool reads) {
     if (!reads || o.constant || l.home->context_of(l).cluster_blocks == 1 || l.home->has_heard) {
       return;
@@ -131,10 +135,11 @@ class memory_events {
     });
   }
 
-  /// Whether another block of the cluster has begun, as far as the thread can know, and has not ended. What it cannot know of the begin is taken to
-  /// be known once a thread of its block has read what another block has written.
+  /// Returns whether another block of the cluster has begun, as far as the thread can know, and has not ended. If the thread
+  /// cannot know that it has begun, it counts as begun once a thread of the own block has read a value that another block has
+  /// written.
   [[nodiscard]] bool is_alive(lane& l, const object& o, int number) {
-    const block& other = *state_.by_number[static_cast<std::size_t>(number)];
+    const block& other = *state_.by_number.at(number);
     const bool begun = l.home->has_heard ||
                        l.known.base.has_some(other.first_key, other.first_key + other.launch->keys_of_block - 1) ||
                        l.cluster_waits > 0;
@@ -166,7 +171,8 @@ class memory_events {
     return out_.is_discarded(s);
   }
 
-  /// The read of a load or of a read-modify-write. Whether it has read strongly what a strong write of this size has written.
+  /// Performs the read of a load or of a read-modify-write. Returns whether it is a strong read of the value of a strong write
+  /// of this size.
   bool load(object& o, lane& l, access& a, const check::instruction& i, check::wide_value seen) {
     const cell* const word = o.constant ? nullptr : &o.cell_at(a.address);
     bool chained = false;
@@ -180,11 +186,11 @@ class memory_events {
       const auto c = state_.cells.find(a.address);
       chained = c != state_.cells.end() && race_detector::reads_strongly(c->second, l.home->context_of(l), a);
     }
-    races_.touch(o, accessor_of(l), a);  // after what the read acquires itself
+    races_.touch(o, accessor_of(l), a);  // after what the read itself acquires has been added
     return chained;
   }
 
-  /// Whether the last write of a word is strong, and morally strong with a strong read.
+  /// Returns whether the last write of a word is strong, and morally strong with a strong read.
   [[nodiscard]] bool observes(const cell& c, const lane& l, const access& a) const {
     for (unsigned k = 4; k-- > 1;) {
       const stamp& o = c.last[k];
@@ -194,8 +200,8 @@ class memory_events {
       constexpr model::every_rule rules{};
       const model::place there = state_.place_of(o.key);
       const model::place& here = l.home->context_of(l).where;
-      return o.is_strong() && state_.accesses[o.number()]->bytes == a.bytes && model::includes(rules, a.scope, here, there) &&
-             model::includes(rules, o.scope(), there, here);
+      return o.is_strong() && state_.numbered->all[o.number()]->bytes == a.bytes &&
+             model::includes(rules, a.scope, here, there) && model::includes(rules, o.scope(), there, here);
     }
     return false;
   }
@@ -214,7 +220,7 @@ class memory_events {
     state_.last_change = a.changes ? state_.instructions : state_.last_change;
   }
 
-  /// The write of a read-modify-write.
+  /// Performs the write of a read-modify-write.
   void update(object& o, lane& l, access& a, const check::instruction& i, bool chained) {
     const check::machine& m = l.home->machine_of(l);
     bool completes = false;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a thread knows of all others: for each of them the time up to which its accesses come before.
+/// Vector clocks: for each other thread, the time up to which its accesses happen before a thread's next event.
 ///
-/// Every thread has a key, and blocks have aligned ranges of keys. A clock is a tree over keys with 16 children per node, in which one entry stands
-/// for a whole range where all have the same time: that of a block after its barrier, or that of a launch that has ended. Nodes are shared by
-/// clocks and are copied where one of them changes, so that what all threads of a block know is there once.
+/// Every thread has a key, and blocks have aligned ranges of keys. A clock is a tree over keys with 16 children per node. If
+/// all keys of a range have the same time, as those of a block have after its barrier, or those of a launch that has ended, a
+/// single entry stands for the whole range. Clocks share nodes, which are copied on write, so that what all threads of a block
+/// know is stored once.
 #pragma once
 
 #include <algorithm>
@@ -15,20 +16,23 @@
 
 namespace membar::sanitize {
 
-/// The key of a thread, and a time of it. A thread begins at time 1.
+/// The key of a thread, and a time of the thread. A thread begins at time 1.
 using thread_key = std::uint32_t;
 using thread_time = std::uint32_t;
 inline constexpr thread_time end_of_time = 0x7fffffff;
 
 namespace detail {
 
+struct clock_node_pool;
+
 struct clock_node {
+  clock_node_pool* pool = nullptr;  ///< that it belongs to
   std::uint32_t users = 1;
-  std::uint32_t most = 0;  ///< no time below it is later
+  std::uint32_t most = 0;  ///< no time below the node is later
   std::uint64_t child[16] = {};
 };
 
-/// The nodes of the clocks of one thread of the host.
+/// The nodes of the clocks of one run, or of a part of it.
 struct clock_node_pool {
   std::vector<clock_node*> chunks{};
   clock_node* free = nullptr;
@@ -42,8 +46,8 @@ struct clock_node_pool {
     }
   }
   [[nodiscard]] clock_node* take() {
-    constexpr std::size_t count = 1024;
     if (free == nullptr) {
+      const std::size_t count = chunks.empty() ? 64 : 1024;  // parts of a run need few
       clock_node* const chunk = new clock_node[count];
       chunks.push_back(chunk);
       for (std::size_t k = 0; k < count; ++k) {
@@ -53,6 +57,7 @@ struct clock_node_pool {
     ++live;
     clock_node* const result = free;
     free = reinterpret_cast<clock_node*>(result->child[0]);
+    result->pool = this;
     result->users = 1;
     result->most = 0;
     return result;
@@ -65,9 +70,29 @@ struct clock_node_pool {
 
 }  // namespace detail
 
-/// A map from keys to times. Clocks of one thread of the host share nodes, and none may be used by another one.
+using clock_nodes = detail::clock_node_pool;
+
+/// A map from keys to times. Clocks share nodes. A host thread creates nodes in one pool at a time and only reads the nodes of other pools, which
+/// must not change meanwhile.
 class clock {
  public:
+  /// Lets the clocks of this thread of the host have new nodes in `pool`, and keys of so many levels, for as long as this object is there.
+  class using_nodes {
+   public:
+    using_nodes(clock_nodes& pool, int levels) noexcept
+        : before_(std::exchange(pool_, &pool)), levels_before_(std::exchange(levels_, levels)) {}
+    using_nodes(const using_nodes&) = delete;
+    using_nodes& operator=(const using_nodes&) = delete;
+    ~using_nodes() {
+      pool_ = before_;
+      levels_ = levels_before_;
+    }
+
+   private:
+    clock_nodes* before_;
+    int levels_before_;
+  };
+
   clock() = default;
   clock(const clock& other) noexcept : root_(retained(other.root_)) {}
   clock(clock&& other) noexcept : root_(std::exchange(other.root_, 0)) {}
@@ -82,9 +107,10 @@ class clock {
   }
   ~clock() { release(root_); }
 
-  /// Lets keys be less than 16 to the power of `levels`, for all clocks of this thread of the host that are made from now on.
+  /// Limits keys to less than 16 to the power of `levels`, for all clocks that this host thread creates from now on.
   static void use_levels(int levels) noexcept { levels_ = levels; }
-  /// The levels that `keys` keys need.
+  [[nodiscard]] static int levels() noexcept { return levels_; }
+  /// Returns the number of levels that `keys` keys need.
   [[nodiscard]] static int levels_for(std::uint64_t keys) noexcept {
     int levels = 1;
     while ((std::uint64_t{1} << (4 * levels)) < keys) {
@@ -106,7 +132,7 @@ class clock {
   [[nodiscard]] bool is_same(const clock& other) const noexcept { return root_ == other.root_; }
   [[nodiscard]] bool is_empty() const noexcept { return root_ == 0; }
 
-  /// Whether some key from `first` to `last` has a time.
+  /// Returns whether some key from `first` to `last` has a time.
   [[nodiscard]] bool has_some(thread_key first, thread_key last) const noexcept {
     for (thread_key k = first; k <= last; ++k) {
       if (at(k) > 0) {
@@ -116,14 +142,15 @@ class clock {
     return false;
   }
 
-  /// Lets the keys from `first` to `last` have at least this time.
+  /// Raises the times of the keys from `first` to `last` to at least this time.
   void raise(thread_key first, thread_key last, thread_time time) {
     raise(root_, 4 * (levels_ - 1), 0, first, last, time_slot(time));
   }
   void raise(thread_key key, thread_time time) { raise(key, key, time); }
 
   void join(const clock& other) { static_cast<void>(join(root_, other.root_, no_base)); }
-  /// The same where this clock has come from `base`, which was at a former time what `other` is now: only what changed since is looked at.
+  /// Does the same if this clock was derived from `base`, which had the same value as `other` at an earlier time. Only later
+  /// changes are examined.
   void join(const clock& other, const clock& base) { static_cast<void>(join(root_, other.root_, base.root_)); }
 
   /// Keeps the earlier time of each key.
@@ -133,12 +160,19 @@ class clock {
     release(mine);
   }
 
-  /// Nodes that exist on this thread of the host.
-  [[nodiscard]] static std::uint64_t nodes() noexcept { return pool_.live; }
-  static constexpr std::uint64_t node_bytes = 136;
+  /// Returns the same clock in the current pool: nodes of other pools are copied.
+  [[nodiscard]] clock adopted() const {
+    clock result;
+    result.root_ = adopted(root_);
+    return result;
+  }
+
+  /// Returns the number of nodes in this host thread's pool.
+  [[nodiscard]] static std::uint64_t nodes() noexcept { return pool().live; }
+  static constexpr std::uint64_t node_bytes = 144;
 
  private:
-  /// 0: no time is known; an odd number: a time; else a node.
+  /// 0: no time is known; an odd number: a time; otherwise: a node
   using slot = std::uint64_t;
   using node = detail::clock_node;
   static_assert(sizeof(node) == node_bytes);
@@ -149,29 +183,39 @@ class clock {
   [[nodiscard]] static slot time_slot(thread_time t) noexcept { return (std::uint64_t{t} << 1U) | 1U; }
   [[nodiscard]] static node* node_in(slot s) noexcept { return reinterpret_cast<node*>(s); }
   [[nodiscard]] static bool is_node(slot s) noexcept { return s != 0 && !is_time(s) && s != no_base; }
+  [[nodiscard]] static clock_nodes& pool() noexcept {
+    if (pool_ == nullptr) {
+      thread_local clock_nodes first;
+      pool_ = &first;
+    }
+    return *pool_;
+  }
+  /// Whether this thread counts the users of a node.
+  [[nodiscard]] static bool is_counted(slot s) noexcept { return is_node(s) && node_in(s)->pool == pool_; }
+  [[nodiscard]] static bool is_unshared(slot s) noexcept { return is_counted(s) && node_in(s)->users == 1; }
   static slot retained(slot s) noexcept {
-    if (is_node(s)) {
+    if (is_counted(s)) {
       ++node_in(s)->users;
     }
     return s;
   }
   static void release(slot s) noexcept {
-    if (is_node(s) && --node_in(s)->users == 0) {
+    if (is_counted(s) && --node_in(s)->users == 0) {
       for (const slot c : node_in(s)->child) {
         release(c);
       }
-      pool_.give(node_in(s));
+      pool_->give(node_in(s));
     }
   }
   [[nodiscard]] static thread_time most_in(slot s) noexcept { return is_node(s) ? node_in(s)->most : time_in(s); }
   [[nodiscard]] static slot child_of(slot s, unsigned k) noexcept { return is_node(s) ? node_in(s)->child[k] : s; }
 
-  /// Lets `s` be a node that nothing else uses.
+  /// Makes `s` a node that nothing else uses.
   static node* owned(slot& s) {
-    if (is_node(s) && node_in(s)->users == 1) {
+    if (is_unshared(s)) {
       return node_in(s);
     }
-    node* const n = pool_.take();
+    node* const n = pool().take();
     n->most = most_in(s);
     for (unsigned k = 0; k < 16; ++k) {
       n->child[k] = retained(child_of(s, k));
@@ -205,7 +249,7 @@ class clock {
     }
   }
 
-  /// Joins `b` into `a`. False if that changes nothing.
+  /// Joins `b` into `a`. Returns false if that changes nothing.
   static bool join(slot& a, slot b, slot base) {
     if (a == b || b == 0 || b == base) {
       return false;
@@ -230,7 +274,7 @@ class clock {
     for (unsigned k = 0; k < 16; ++k) {
       const slot theirs = child_of(b, k);
       const slot before = base == no_base ? no_base : child_of(base, k);
-      if (is_node(a) && node_in(a)->users == 1) {
+      if (is_unshared(a)) {
         changed = join(node_in(a)->child[k], theirs, before) || changed;
         continue;
       }
@@ -245,7 +289,7 @@ class clock {
       node_in(a)->most = std::max(node_in(a)->most, most_in(b));
     }
     if (changed && is_node(b) && std::equal(node_in(a)->child, node_in(a)->child + 16, node_in(b)->child)) {
-      release(std::exchange(a, retained(b)));  // what is equal is there once, so that it need not be looked at again
+      release(std::exchange(a, retained(b)));  // equal nodes are stored once, so that they can be compared quickly
     }
     return changed;
   }
@@ -260,7 +304,7 @@ class clock {
     if (is_time(a) && is_time(b)) {
       return std::min(a, b);
     }
-    node* const n = pool_.take();
+    node* const n = pool().take();
     for (unsigned k = 0; k < 16; ++k) {
       n->child[k] = met(child_of(a, k), child_of(b, k));
       n->most = std::max(n->most, most_in(n->child[k]));
@@ -268,7 +312,19 @@ class clock {
     return reinterpret_cast<slot>(n);
   }
 
-  static inline thread_local detail::clock_node_pool pool_{};
+  [[nodiscard]] static slot adopted(slot s) {
+    if (!is_node(s) || node_in(s)->pool == &pool()) {
+      return retained(s);
+    }
+    node* const n = pool().take();
+    n->most = node_in(s)->most;
+    for (unsigned k = 0; k < 16; ++k) {
+      n->child[k] = adopted(node_in(s)->child[k]);
+    }
+    return reinterpret_cast<slot>(n);
+  }
+
+  static inline thread_local clock_nodes* pool_ = nullptr;
   static inline thread_local int levels_ = 1;
   slot root_ = 0;
 };

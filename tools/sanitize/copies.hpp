@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Asynchronous operations: each is performed at once, at a time between its start and the wait for it that the schedule chooses.
+/// Performs asynchronous operations. Each is performed as a whole, at a time between its start and the wait for it that the
+/// schedule chooses.
 ///
-/// An operation has its own key. It comes after what precedes its start, through its proxy, and only its completion passes on what it has
-/// accessed. Which accesses it has is found by `check::copy_started`.
+/// An operation has its own key. It happens after what precedes its start, through its proxy, and its accesses only become
+/// known to others by its completion. `check::copy_started` determines its accesses.
 #pragma once
 
 #include <check/async_copies.hpp>
@@ -40,15 +41,15 @@ class asynchronous_operations {
     }
   }
 
-  /// A thread starts an operation. False if something is wrong with it, which is reported.
+  /// Starts an operation of a thread. Returns false if it is invalid, which is reported.
   bool start(lane& l) {
     const check::instruction& i = l.home->machine_of(l).at(*l.state);
     const int starters = i.performers;
     const int first = l.local - static_cast<int>(l.local % static_cast<unsigned>(starters));
     if (first + starters > static_cast<int>(l.home->lanes.size())) {
       return fail(l, check_status::undefined,
-                  "executes '" + i.text + "', which " + std::to_string(starters) + " threads together, but its block has " +
-                      std::to_string(static_cast<int>(l.home->lanes.size()) - first));
+                  "executes '" + i.text + "', which needs " + std::to_string(starters) +
+                      " threads together, but its block has " + std::to_string(static_cast<int>(l.home->lanes.size()) - first));
     }
     const std::shared_ptr<operation> one = starters == 1 ? new_operation(l, i, 1) : shared_operation(l, i, first, starters);
     if (l.local == first && !plan(l, *one)) {
@@ -88,7 +89,7 @@ class asynchronous_operations {
     }
   }
 
-  /// A wait for groups. False if an operation cannot be performed yet.
+  /// Waits for groups. Returns false if an operation cannot be performed yet.
   bool wait(lane& l, const check::instruction& i) {
     const std::uint64_t pending =
         i.mode == check::waits_for_all ? 0 : check::truncated(l.home->machine_of(l).operand(*l.state, 0), 32);
@@ -112,11 +113,11 @@ class asynchronous_operations {
     return !state_.stopped;
   }
 
-  /// Performs an operation now and then.
+  /// Performs an operation from time to time.
   bool perform_some() {
     return !lazy_ && !pending_.empty() && state_.random.below(4) == 0 && perform_pending(state_.random.below(pending_.size()));
   }
-  /// Performs one. False if there is none.
+  /// Performs one operation. Returns false if there is none.
   bool perform_one() {
     for (std::size_t k = 0; k < pending_.size(); ++k) {
       if (perform_pending(k)) {
@@ -126,7 +127,7 @@ class asynchronous_operations {
     return false;
   }
 
-  /// A block ends: what its threads have started is performed before.
+  /// Ends a block. The operations that its threads have started are performed first.
   void finish(const block& b) {
     for (std::size_t k = 0; k < pending_.size();) {
       k = pending_[k]->home == &b && perform_pending(k) ? 0 : k + 1;
@@ -165,7 +166,7 @@ class asynchronous_operations {
     return all[n];
   }
 
-  /// Finds the accesses of an operation.
+  /// Determines the accesses of an operation.
   bool plan(lane& l, operation& one) {
     const check::machine& m = l.home->machine_of(l);
     check::copy_request asked = check::copy_started(*code_, memory_for(*l.home), m, *l.state, [&](std::uint64_t address) {
@@ -179,7 +180,7 @@ class asynchronous_operations {
     return asked.wrong.empty() || fail(l, asked.status, asked.wrong);
   }
 
-  /// A program that has the memory which a thread of a block can see, without its values.
+  /// Returns a program with the memory that a thread of a block can access, without its values.
   [[nodiscard]] const check::program& memory_for(const block& b) {
     if (visible_.memory.empty()) {
       for (const check::memory_object& o : state_.checked.memory) {
@@ -191,7 +192,7 @@ class asynchronous_operations {
     const auto& context = b.contexts.front();
     const int first = b.number - static_cast<int>(context.cluster_rank);
     for (int n = first; n < first + static_cast<int>(context.cluster_blocks); ++n) {
-      const block* const other = state_.by_number[static_cast<std::size_t>(n)];
+      const block* const other = state_.by_number.at(n);
       if (other != nullptr) {
         visible_.memory.insert(visible_.memory.end(), other->described.begin(), other->described.end());
       }
@@ -210,7 +211,7 @@ class asynchronous_operations {
     }
   }
 
-  /// The accesses that have completed come before all that follow, through all proxies.
+  /// The completed accesses happen before all that follow, through all proxies.
   static void pass_on(knowledge& to, const operation& one, thread_time time) {
     const auto give = [&](knowledge& k) {
       k.base.raise(one.key, time);
@@ -235,7 +236,7 @@ class asynchronous_operations {
     return true;
   }
 
-  /// Performs an operation. False if it waits for others, which cannot be performed yet.
+  /// Performs an operation. Returns false if it waits for others that cannot be performed yet.
   bool perform(operation& one) {
     if (one.done || one.starts_missing > 0) {
       return one.done;
@@ -270,7 +271,7 @@ class asynchronous_operations {
     return true;
   }
 
-  /// Some operations come after others of their thread.
+  /// Orders operations of a thread, some of which happen after earlier ones.
   bool perform_those_before(operation& one) {
     bool waits = false;
     ptx::async_group group = ptx::async_group::none;
@@ -316,7 +317,7 @@ class asynchronous_operations {
       fail(l, check_status::out_of_bounds,
            "starts an asynchronous operation that accesses " + std::to_string(a.bytes) + " bytes at " +
                out_.place(l, a.address) +
-               (o == nullptr               ? ", which lie in no object"
+               (o == nullptr               ? ", which are outside of every object"
                 : a.address % a.bytes != 0 ? ", which are not aligned"
                                            : ", which are constant"));
       return &s;
@@ -368,7 +369,7 @@ class asynchronous_operations {
     return h;
   }
 
-  /// A store that releases what its thread did before.
+  /// A store that releases what its thread has done before.
   void release(const operation& one, object& o, const check::thread_context& context, const access& a) {
     o.cell_at(a.address).last[0].what |= stamp::synchronizes;
     sync_cell& c = state_.cells[a.address];
@@ -381,7 +382,7 @@ class asynchronous_operations {
     c.heads.add(head_of(one, one.known, a.scope));
   }
 
-  /// An update of the mbarrier at which the operation completes.
+  /// The update of the mbarrier at which the operation completes.
   const check::thread_state* complete(operation& one, object& o, lane& l, const access& a, const check::machine& m,
                                       const check::thread_state& s) {
     const check::thread_state* const now = m.step(s, o.value(a.address, a.bytes));
@@ -413,7 +414,7 @@ class asynchronous_operations {
   std::unique_ptr<check::kernel_code> code_{};
   std::shared_ptr<const check::register_use> unused_{};
   std::vector<std::shared_ptr<operation>> pending_{};
-  check::program visible_{};  ///< of `memory_for`
+  check::program visible_{};  ///< used by `memory_for`
   std::size_t globals_ = 0;
   bool eager_ = false;
   bool lazy_ = false;

@@ -18,19 +18,19 @@ using check::op;
 using check::ptx_type;
 using check::source_operand;
 
-/// Whether the operation has the same result for every type.
+/// Returns whether the operation has the same result for every type.
 constexpr bool is_of_any_type(op code) noexcept {
   return code == op::bit_and || code == op::bit_or || code == op::bit_xor || code == op::select;
 }
 
-/// Whether `compute_float` performs the operation on floats.
+/// Returns whether `compute_float` performs the operation on floats.
 constexpr bool is_of_floats(op code) noexcept {
   return code == op::add || code == op::subtract || code == op::multiply_low || code == op::multiply_add_low ||
          code == op::fused_multiply_add || code == op::minimum || code == op::maximum;
 }
 
-/// What an instruction of this operation and type computes without rounding or saturation, of which the compiler of this program keeps
-/// nothing else.
+/// Computes the result of an instruction with this operation and type, without rounding or saturation. The compiler of this
+/// program removes everything else.
 template <op Code, ptx_type Type>
 #if defined(__GNUC__)
 __attribute__((flatten))
@@ -126,7 +126,7 @@ template <op Code>
   }
 }
 
-/// The function that computes an instruction; null if it is left to the machine.
+/// Returns the function that computes an instruction, or null if the machine has to execute it.
 [[nodiscard]] fast_instruction::computation computation_of(const instruction& i) noexcept {
   const bool plain = i.mode == 0;  // without rounding or saturation
   switch (i.code) {
@@ -178,7 +178,7 @@ template <op Code>
   return is_computed ? computed_by_switch : nullptr;
 }
 
-/// A parameter that is read as a whole, as a constant. False if it is not that.
+/// Returns a parameter that is read as a whole, as a constant. Returns false if it is not read as a whole.
 [[nodiscard]] bool is_parameter(const instruction& i, const std::vector<std::uint8_t>& parameters, std::uint64_t& value) {
   const std::uint64_t from = i.by[0].low + static_cast<std::uint64_t>(i.offset);
   if (i.code != op::load_param || i.elements != 1 || i.bytes > 8 || i.by[0].kind == source_operand::kind_t::reg ||

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Instructions that use only registers, with their operands found beforehand.
+/// Instructions that use only registers, with their operands resolved in advance.
 ///
-/// `check::compute` defines the result of an instruction. It is instantiated here for the operations and types that are most frequent in kernels.
-/// All other instructions, and threads with unknown values, are left to `check::machine`.
+/// `check::compute` defines the result of an instruction. It is instantiated here for the operations and types that are most
+/// frequent in kernels. `check::machine` executes all other instructions, and threads with unknown values.
 #pragma once
 
 #include <ptx/decode.hpp>
@@ -16,7 +16,7 @@
 
 namespace membar::sanitize {
 
-/// An instruction that can be executed at once.
+/// An instruction with resolved operands.
 struct fast_instruction {
   enum class kind : std::uint8_t { slow, computes, jumps };
   using computation = std::uint64_t (*)(const fast_instruction&, const std::uint64_t*, const check::thread_context&);
@@ -26,11 +26,11 @@ struct fast_instruction {
   bool guard_negated = false;
   std::uint8_t sources = 0;
   std::int32_t guard = -1;
-  std::int32_t target = 0;                 ///< of a jump; else the word of the destination
-  std::uint32_t word[4] = {};              ///< of each source
-  std::uint64_t taken[4] = {};             ///< the bits of it that are taken: none of a constant
-  std::uint64_t added[4] = {};             ///< a constant
-  std::uint64_t kept = ~std::uint64_t{0};  ///< the bits of the result
+  std::int32_t target = 0;                 ///< the target of a jump; otherwise the word of the destination
+  std::uint32_t word[4] = {};              ///< the word of each source
+  std::uint64_t taken[4] = {};             ///< the mask of its bits that are used: 0 for a constant
+  std::uint64_t added[4] = {};             ///< the value of a constant
+  std::uint64_t kept = ~std::uint64_t{0};  ///< the mask of the result
   computation compute = nullptr;
   const check::instruction* of = nullptr;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The findings of all runs, with each pair of places once.
+/// The findings of all runs. Each pair of places is stored once.
 #pragma once
 
 #include <check/program.hpp>
@@ -11,14 +11,14 @@
 
 namespace membar::sanitize {
 
-/// Something that a run has found.
+/// A finding of the runs.
 struct sanitizer_finding {
-  check::finding found{};             ///< its threads are numbers in `found.whole`
-  std::vector<std::string> places{};  ///< the lines that it is about, in order
-  std::uint64_t count = 0;            ///< how often
-  std::uint64_t seed = 0;             ///< of the first schedule that showed it
-  std::uint64_t key = 0;              ///< equal for what is the same finding
-  bool polls = false;                 ///< the schedule was cut as threads only poll: they may wait for ever, together
+  check::finding found{};             ///< its threads are indices of `found.whole`
+  std::vector<std::string> places{};  ///< the source lines involved, in order
+  std::uint64_t count = 0;            ///< the number of times it was found
+  std::uint64_t seed = 0;             ///< the seed of the first schedule that showed it
+  std::uint64_t key = 0;              ///< equal for equal findings
+  bool polls = false;                 ///< the schedule was cut short because threads only poll: together, they may wait forever
 };
 
 }  // namespace membar::sanitize

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The events that come before a thread's next event, and the part of them that its releases pass on.
+/// The events that happen before a thread's next event, and the part of them that its releases pass on.
 #pragma once
 
 #include <membar/model/morally_strong.hpp>
@@ -20,17 +20,17 @@
 
 namespace membar::sanitize {
 
-/// What comes before an event: by base causality and, where a program has asynchronous operations, what has crossed to other proxies. The rules
-/// are those of `check::event_rules`.
+/// The events that happen before an event: by base causality and, if a program has asynchronous operations, those ordered
+/// across proxies. The rules are those of `check::event_rules`.
 struct knowledge {
-  /// What only programs with asynchronous operations have.
+  /// Data that only programs with asynchronous operations need.
   struct proxies {
-    std::array<clock, ptx::proxy_spaces> crossed{};  ///< what comes before a proxy fence of a space in this block
-    std::array<clock, ptx::one_ways> released{};     ///< what proxy fences of one direction have released
+    std::array<clock, ptx::proxy_spaces> crossed{};  ///< the events before a proxy fence for a space in this block
+    std::array<clock, ptx::one_ways> released{};     ///< the events that proxy fences of one direction have released
   };
 
   clock base{};
-  clock begun{};  ///< initializations of mbarriers, which a fence for them alone passes on
+  clock begun{};  ///< initializations of mbarriers, which a fence restricted to them passes on
   std::unique_ptr<proxies> more{};
 
   knowledge() = default;
@@ -59,12 +59,12 @@ struct knowledge {
       more->released[k].join(o.more->released[k]);
     }
     for (std::size_t k = 0; k < ptx::proxy_spaces && same_proxies; ++k) {
-      if (k != static_cast<std::size_t>(ptx::proxy_space::tensor_memory)) {  // such a fence is for its own thread
+      if (k != static_cast<std::size_t>(ptx::proxy_space::tensor_memory)) {  // such a fence only affects its own thread
         more->crossed[k].join(o.more->crossed[k]);
       }
     }
   }
-  /// A proxy fence for these spaces, a bit for each.
+  /// Performs a proxy fence for these spaces, given as one bit each.
   void cross(unsigned spaces) {
     for (std::size_t k = 0; k < ptx::proxy_spaces && more != nullptr; ++k) {
       if (((spaces >> k) & 1U) != 0) {
@@ -74,19 +74,20 @@ struct knowledge {
   }
 };
 
-/// The start of release patterns: what the threads that released have known, by one scope.
+/// The beginning of release patterns: what the releasing threads knew, for one scope.
 struct release_head {
   thread_scope scope = thread_scope::system;
   model::place where{};
   bool several = false;     ///< it belongs to several blocks that the scope includes
-  bool fence = false;       ///< a proxy fence of one direction: only that is passed on
-  bool restricted = false;  ///< a fence for the initialization of mbarriers only
+  bool fence = false;       ///< a proxy fence of one direction: it passes on only what such fences release
+  bool restricted = false;  ///< a fence that only applies to the initialization of mbarriers
   bool copy = false;        ///< the completion of an asynchronous operation, which is performed where its mbarrier is
   ptx::one_way fenced = ptx::one_way::async;
-  std::uint64_t serial = 0;  ///< of what it began as: `known` only grows
+  std::uint64_t serial = 0;  ///< the serial number of its first version: `known` only grows
   std::shared_ptr<knowledge> known{};
 
-  /// Whether the scope of this head includes a thread at `there`, and that thread's scope includes the place of the release.
+  /// Returns whether the scope of this head includes a thread at `there`, and that thread's scope includes the location of the
+  /// release.
   [[nodiscard]] bool reaches(thread_scope their_scope, const model::place& there) const noexcept {
     constexpr model::every_rule rules{};
     return copy || (model::includes(rules, scope, where, there) &&
@@ -97,7 +98,7 @@ struct release_head {
   }
 };
 
-/// Heads of release patterns. Those of one scope that are in one place of that scope become one head where there are many.
+/// Heads of release patterns. If there are many, those with one scope and in one instance of that scope are combined.
 class release_heads {
  public:
   void clear() noexcept { heads_.clear(); }
@@ -126,7 +127,7 @@ class release_heads {
 
  private:
   static constexpr std::size_t most_apart = 8;
-  /// Whether two heads of one scope reach the same threads, by that scope or a wider one.
+  /// Returns whether two heads of one scope reach the same threads, by that scope or a wider one.
   [[nodiscard]] static bool is_in_place(const release_head& x, const release_head& y) noexcept {
     constexpr model::every_rule rules{};
     return x.where.host == y.where.host && model::includes(rules, std::min(x.scope, thread_scope::device), x.where, y.where);
@@ -140,8 +141,8 @@ struct sync_cell {
   thread_scope scope = thread_scope::system;
   std::uint8_t bytes = 0;
   release_heads heads{};
-  release_heads phase{};  ///< an mbarrier: those of the last phase that is complete
-  /// The last releasing writes of threads here: the thread's later writes here end their release patterns.
+  release_heads phase{};  ///< for an mbarrier: the heads of the last completed phase
+  /// The last releasing writes by threads to this location. A thread's later writes to it end their release patterns.
   std::vector<std::pair<thread_key, release_head>> own{};
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Sync points of blocks, warps and clusters: who waits for whom, what they are given, and what they learn.
+/// Synchronization points of blocks, warps and clusters: which threads wait for which others, what results they get, and which
+/// events happen before them afterwards.
 #pragma once
 
 #include <check/barrier_alignment.hpp>
@@ -21,13 +22,13 @@ namespace membar::sanitize {
 
 class meetings {
  public:
-  /// `go_on` is called with each thread that a sync point lets continue, and with what it is given.
+  /// `go_on` is called with each thread that a sync point releases, and with its result.
   using let_go = std::function<void(lane&, check::wide_value)>;
 
   meetings(run_state& state, reporter& out, thread_order& orders, let_go go_on)
       : state_(state), out_(out), orders_(orders), go_on_(std::move(go_on)) {}
 
-  /// A thread arrives at the sync point of its next event. False if that is reported.
+  /// Handles a thread's arrival at the sync point of its next event. Returns false if an error is reported.
   bool arrive(lane& l) {
     block& b = *l.home;
     const check::machine& m = b.machine_of(l);
@@ -47,7 +48,7 @@ class meetings {
     }
     const bool of_block = i.code == check::op::block_barrier || i.code == check::op::block_arrive;
     meeting_point& at = point_of(b, number, of_block ? -1 : l.local / 32);
-    if (of_block && std::find(at.arrived.begin(), at.arrived.end(), l.local) != at.arrived.end()) {
+    if (of_block && at.has(l.local)) {
       out_.add(check_status::undefined,
                "thread " + out_.number_of(l) + " arrives at barrier " + std::to_string(check::sync_points::number_of(number)) +
                    " a second time, and nothing orders this arrival after the end of the first phase",
@@ -63,27 +64,27 @@ class meetings {
     l.arrival.arrives = true;
     l.arrival.pc = l.state->pc;
     l.arrival.value = b.points->brought(l.local, *l.state);
-    at.arrived.push_back(l.local);
+    at.add(l.local);
     if (i.code == check::op::block_arrive) {
       arrivals_[{&b, l.local, number}] = {orders_.released(l, thread_scope::block), l.arrival};
       go_on_(l, {});
     } else {
       l.where = stand::meeting;
-      m.step_in_place(*l.state, {}, check::nobody{});  // which only says that it has arrived
+      m.step_in_place(*l.state, {}, check::nobody{});  // this only records that it has arrived
     }
     return finish(b, point_of(b, number, of_block ? -1 : l.local / 32));
   }
 
-  /// A thread of the block has left the kernel, so that others may continue.
+  /// Handles a thread of the block that has exited, which may release others.
   void left(block& b) {
     for (std::size_t k = 0; k < b.meetings.size() && !state_.stopped; ++k) {
       const std::size_t before = b.meetings.size();
       static_cast<void>(finish(b, b.meetings[k]));
-      k = b.meetings.size() < before ? static_cast<std::size_t>(-1) : k;  // begins again
+      k = b.meetings.size() < before ? static_cast<std::size_t>(-1) : k;  // starts again from the beginning
     }
   }
 
-  /// Lanes that are at one `activemask` continue together. False if there are none.
+  /// Releases lanes that are at the same `activemask` together. Returns false if there are none.
   bool finish_active_masks(block& b) {
     std::vector<meeting_point> at;
     std::erase_if(b.meetings, [&](const meeting_point& p) {
@@ -124,11 +125,11 @@ class meetings {
         return p;
       }
     }
-    b.meetings.push_back({number, warp, {}});
+    b.meetings.push_back({number, warp, {}, {}});
     return b.meetings.back();
   }
 
-  /// Whether a barrier with the same number is used with another number of threads. Reports it.
+  /// Returns whether a barrier with the same number is in use with another number of threads, and reports it.
   bool mixes_counts(const block& b, const meeting_point& at, const lane& l) {
     const std::uint64_t id = check::sync_points::number_of(at.number);
     const bool mixed = std::any_of(b.meetings.begin(), b.meetings.end(), [&](const meeting_point& p) {
@@ -137,8 +138,8 @@ class meetings {
     if (mixed) {
       out_.add(check_status::gave_up,
                "thread " + out_.number_of(l) + ": barrier " + std::to_string(id) +
-                   " is of other numbers of threads at other places of the block, which is not supported: give each its own "
-                   "barrier number",
+                   " is used with different numbers of threads in different places of the block, which is not supported: give "
+                   "each its own barrier number",
                l);
     }
     return mixed;
@@ -146,7 +147,7 @@ class meetings {
 
   [[nodiscard]] static bool is_gone(const block& b, int t) { return b.lanes[static_cast<std::size_t>(t)].where == stand::gone; }
 
-  /// Whether all participants have arrived. A thread that has arrived may have left the kernel since.
+  /// Returns whether all participants have arrived. A thread that has arrived may have exited since.
   [[nodiscard]] static bool is_complete(const block& b, const meeting_point& p) {
     if (check::sync_points::is_of_lanes(p.number) || p.arrived.empty()) {
       return false;
@@ -156,28 +157,23 @@ class meetings {
     if (p.warp < 0 && warps == 0 && static_cast<int>(p.arrived.size()) < b.alive) {
       return false;
     }
-    std::uint32_t come[32] = {};  // the lanes of each warp
-    int warps_come = 0;
-    for (const int t : p.arrived) {
-      warps_come += come[t / 32] == 0 ? 1 : 0;
-      come[t / 32] |= 1U << (static_cast<unsigned>(t) % 32U);
-    }
-    if (warps_come < warps) {
+    const auto& come = p.lanes;
+    if (std::count_if(come.begin(), come.end(), [](std::uint32_t lanes) { return lanes != 0; }) < warps) {
       return false;
     }
     const std::uint32_t mask = p.warp < 0 ? ~0U : static_cast<std::uint32_t>(p.number);
     const int first = p.warp < 0 ? 0 : 32 * p.warp;
     for (int t = first; t < (p.warp < 0 ? size : std::min(size, first + 32)); ++t) {
-      const std::uint32_t bit = 1U << (static_cast<unsigned>(t) % 32U);
-      const bool takes_part = (mask & bit) != 0 && (warps == 0 || come[t / 32] != 0);
-      if (takes_part && (come[t / 32] & bit) == 0 && !is_gone(b, t)) {
+      const bool takes_part =
+          (mask & meeting_point::bit_of(t)) != 0 && (warps == 0 || come[static_cast<std::size_t>(t / 32)] != 0);
+      if (takes_part && !p.has(t) && !is_gone(b, t)) {
         return false;
       }
     }
     return true;
   }
 
-  /// Lets all continue, if all have arrived. False if something is wrong, which is reported.
+  /// Releases all threads if all have arrived. Returns false if there is an error, which is reported.
   bool finish(block& b, meeting_point& at) {
     if (!is_complete(b, at)) {
       return true;
@@ -212,20 +208,15 @@ class meetings {
   void give(block& b, const std::vector<lane*>& waiting, const std::vector<const check::graph_event*>& arrivals) {
     std::vector<check::wide_value> given;
     for (const lane* l : waiting) {
-      std::string wrong;
-      given.push_back(b.points->result(l->local, *l->state, arrivals, wrong));
-      if (!wrong.empty()) {
-        out_.add(check_status::gave_up, "thread " + out_.number_of(*l) + ": " + wrong, *l);
-        state_.stop();
-        return;
-      }
+      given.push_back(b.points->result(l->local, *l->state, arrivals));
     }
     for (std::size_t k = 0; k < waiting.size(); ++k) {
       go_on_(*waiting[k], given[k]);
     }
   }
 
-  /// All who continue know what all who arrived have done. Threads of a barrier have one time after it, so that one entry of a clock says it of all.
+  /// Makes everything that the arriving threads have done happen before what the released threads do next. Threads of a barrier
+  /// have the same time after it, so that one entry of a clock covers all of them.
   void join_all(block& b, const meeting_point& p, const std::vector<lane*>& waiting) {
     lane& first = *waiting.front();
     knowledge all = first.known;
@@ -248,7 +239,7 @@ class meetings {
     }
     std::ranges::sort(order);
     const int size = static_cast<int>(b.lanes.size());
-    for (std::size_t k = 0; k < order.size();) {  // runs of neighbours
+    for (std::size_t k = 0; k < order.size();) {  // runs of adjacent threads
       std::size_t n = k;
       while (n + 1 < order.size() && order[n + 1] == order[n] + 1) {
         ++n;
@@ -266,7 +257,8 @@ class meetings {
     }
   }
 
-  /// Whether CUDA and PTX define that these threads synchronize, although their barriers may be at different places. Reports it if not.
+  /// Returns whether CUDA and PTX define that these threads synchronize, although their barriers may be at different places. If
+  /// not, reports it.
   bool is_allowed(const block& b, const lane& mine, const std::vector<const check::graph_event*>& arrivals) {
     const auto& code = b.context_of(mine).kernel->code;
     for (const check::graph_event* a : arrivals) {

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The memory of one run: the bytes, and for each word of 4 bytes the last accesses.
+/// The memory of one run: the bytes, and the last accesses to each word of 4 bytes.
 #pragma once
 
 #include <check/event.hpp>
 #include <check/program.hpp>
 #include <ptx/decode.hpp>
-#include <sanitize/clock.hpp>
+#include <sanitize/private_pages.hpp>
+#include <sanitize/stamp.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -21,41 +22,7 @@
 
 namespace membar::sanitize {
 
-/// An access of a word: who, when, and what.
-struct stamp {
-  // bits of `what`; above them is the number of the access's instruction
-  static constexpr std::uint32_t bytes_mask = 15;  ///< which bytes of the word
-  static constexpr std::uint32_t strong = 1U << 4U;
-  static constexpr unsigned scope_shift = 5;  ///< two bits: its width
-  static constexpr std::uint32_t scope_mask = 3U << scope_shift;
-  static constexpr std::uint32_t write = 1U << 7U;
-  static constexpr std::uint32_t observes = 1U << 8U;  ///< it has observed the strong writes before it
-  static constexpr std::uint32_t synchronizes =
-      1U << 9U;                              ///< of the first stamp of a word: its last strong write has a `sync_cell`
-  static constexpr unsigned via_shift = 10;  ///< two bits: 0: the generic proxy
-  static constexpr std::uint32_t via_mask = 3U << via_shift;
-  static constexpr unsigned number_shift = 12;
-
-  thread_key key = 0;  ///< 0: there is none
-  thread_time time = 0;
-  std::uint32_t what = 0;
-
-  [[nodiscard]] std::uint32_t number() const noexcept { return what >> number_shift; }
-  [[nodiscard]] bool is_write() const noexcept { return (what & write) != 0; }
-  [[nodiscard]] bool is_strong() const noexcept { return (what & strong) != 0; }
-  [[nodiscard]] thread_scope scope() const noexcept {
-    constexpr thread_scope scopes[] = {thread_scope::block, thread_scope::cluster, thread_scope::device, thread_scope::system};
-    return scopes[(what & scope_mask) >> scope_shift];
-  }
-};
-
-/// The last accesses of a word that an access may race with: first the last weak write, then others from the oldest on.
-struct cell {
-  stamp last[4];
-};
-static_assert(sizeof(cell) == 48);
-
-/// Zeros that take no memory before they are written to.
+/// Zeros that take no memory until they are written to.
 template <class T>
 class lazy_array {
  public:
@@ -74,7 +41,7 @@ class lazy_array {
   std::unique_ptr<T, to_free> first_{};
 };
 
-/// An object of memory in a run.
+/// An object in the memory of a run.
 class object {
  public:
   explicit object(const check::memory_object& o)
@@ -92,59 +59,155 @@ class object {
     }
   }
 
+  /// The object as a part of a run sees it.
+  object(object& whole, private_pages& pages)
+      : address(whole.address),
+        bytes(whole.bytes),
+        constant(whole.constant),
+        first_page(whole.first_page),
+        initialised_(whole.initialised_),
+        whole_(&whole),
+        pages_(&pages) {}
+
   [[nodiscard]] bool holds(std::uint64_t at, std::uint64_t count) const noexcept {
     return at >= address && at - address < bytes && bytes - (at - address) >= count;
   }
-  [[nodiscard]] cell& cell_at(std::uint64_t at) const noexcept { return cells_.get()[(at - address) / 4]; }
+  [[nodiscard]] cell& cell_at(std::uint64_t at) const {
+    return pages_ == nullptr ? cells_.get()[(at - address) / 4] : cell_in(page_at(at), at);
+  }
+  /// The cell of a word that is accessed now, which a part of a run keeps.
+  [[nodiscard]] cell& accessed_cell(std::uint64_t word, bool writes) const {
+    if (pages_ == nullptr) {
+      return cell_at(word);
+    }
+    private_page& p = page_at(word);
+    (writes ? p.written : p.read) |= std::uint64_t{1} << p.word_of(word);
+    return cell_in(p, word);
+  }
 
-  /// The value of at most 16 bytes.
-  [[nodiscard]] check::wide_value value(std::uint64_t at, unsigned count) const noexcept {
+  /// Returns the value of at most 16 bytes, which are in one page.
+  [[nodiscard]] check::wide_value value(std::uint64_t at, unsigned count) const {
     std::uint64_t both[2] = {};
-    std::memcpy(both, data_.get() + (at - address), count);
-    return {both[0], both[1], marks_.get() != nullptr && has_mark(at, count, 4)};
+    std::memcpy(both, data_at(at), count);
+    return {both[0], both[1], has_mark(at, count, 4)};
   }
   void write(std::uint64_t at, unsigned count, check::wide_value v) {
     const std::uint64_t both[2] = {v.low, v.high};
-    std::memcpy(data_.get() + (at - address), both, count);
-    if (marks_.get() == nullptr && v.unknown) {
-      marks_ = lazy_array<std::uint8_t>(words());
+    std::memcpy(data_at(at), both, count);
+    if (v.unknown) {
+      let_unknown(at);
     }
-    if (marks_.get() != nullptr) {
-      mark(at, count, v.unknown);
-    }
+    mark(at, count, v.unknown);
   }
-  /// Whether the object has no initial value and some of these bytes were never written.
+  /// Returns whether the object has no initial value and some of these bytes have never been written.
   [[nodiscard]] bool is_uninitialised(std::uint64_t at, unsigned count) const noexcept {
     if (initialised_) {
       return false;
     }
-    for (std::uint64_t b = at - address; b < at - address + count; ++b) {
-      if (((marks_.get()[b / 4] >> (b % 4)) & 1U) == 0) {
+    const std::uint8_t* const marks = marks_at(at);
+    const std::uint64_t first = (at - address) % 4;
+    for (std::uint64_t b = first; b < first + count; ++b) {
+      if (((marks[b / 4] >> (b % 4)) & 1U) == 0) {
         return true;
       }
     }
     return false;
   }
 
+  // ---- for parts of a run
+
+  /// Some words are unknown from now on.
+  void let_unknown() {
+    if (marks_.get() == nullptr) {
+      marks_ = lazy_array<std::uint8_t>(words());
+    }
+  }
+  /// Takes a word of a page that no other part has written.
+  void take(const private_page& p, std::uint64_t at, const cell& c) noexcept {
+    const std::uint64_t k = p.word_of(at);
+    cells_.get()[(at - address) / 4] = c;
+    if (((p.written >> k) & 1U) != 0) {
+      std::memcpy(data_.get() + (at - address), p.data.data() + 4 * k, 4);
+      if (marks_.get() != nullptr) {
+        marks_.get()[(at - address) / 4] = p.marks[k];
+      }
+    }
+  }
+
   std::uint64_t address;
   std::uint64_t bytes;
   bool constant;
+  std::uint64_t first_page = 0;  ///< the number of its first page
 
  private:
   [[nodiscard]] std::size_t words() const noexcept { return static_cast<std::size_t>((bytes + 3) / 4 + 4); }
   [[nodiscard]] static std::size_t padded(std::uint64_t n) noexcept { return static_cast<std::size_t>(n + 16); }
 
-  /// A byte for each word: which bytes were written, and above them which are unknown.
-  [[nodiscard]] bool has_mark(std::uint64_t at, unsigned count, unsigned shift) const noexcept {
+  /// Returns the part's own page of an address.
+  [[nodiscard]] private_page& page_at(std::uint64_t at) const {
+    const std::uint64_t number = first_page + (at >> private_page::shift) - (address >> private_page::shift);
+    private_page* const p = pages_->find(number);
+    return p != nullptr ? *p : new_page(number, at);
+  }
+  [[nodiscard]] private_page& new_page(std::uint64_t number, std::uint64_t at) const {
+    private_page& p = pages_->add(number);
+    p.address = at & ~(private_page::bytes - 1);
+    p.of = whole_;
+    const std::uint64_t from = std::max(p.address, address);
+    const std::uint64_t to = std::min(p.address + private_page::bytes, address + (bytes + 3) / 4 * 4);
+    const std::uint64_t word = (from - address) / 4;
+    const auto count = static_cast<std::size_t>((to - from) / 4);
+    std::memcpy(p.data.data() + (from - p.address), whole_->data_.get() + (from - address), 4 * count);
+    std::copy_n(whole_->cells_.get() + word, count, p.cells.data() + p.word_of(from));
+    if (whole_->marks_.get() != nullptr) {
+      std::copy_n(whole_->marks_.get() + word, count, p.marks.data() + p.word_of(from));
+    }
+    return p;
+  }
+  [[nodiscard]] static cell& cell_in(private_page& p, std::uint64_t at) noexcept { return p.cells[p.word_of(at)]; }
+
+  [[nodiscard]] void* data_at(std::uint64_t at) const {
+    if (pages_ == nullptr) {
+      return data_.get() + (at - address);
+    }
+    if (constant) {
+      return whole_->data_.get() + (at - address);
+    }
+    private_page& p = page_at(at);
+    return p.data.data() + (at - p.address);
+  }
+
+  /// Returns a byte for each word, starting at the word of `at`: the lower bits say which bytes were written, and the bits above them which are
+  /// unknown. Null if no byte is unknown.
+  [[nodiscard]] std::uint8_t* marks_at(std::uint64_t at) const {
+    if (pages_ == nullptr || constant) {
+      const object& o = pages_ == nullptr ? *this : *whole_;
+      return o.marks_.get() == nullptr ? nullptr : o.marks_.get() + (at - address) / 4;
+    }
+    private_page& p = page_at(at);
+    return whole_->marks_.get() == nullptr && !p.has_unknown ? nullptr : p.marks.data() + p.word_of(at);
+  }
+  void let_unknown(std::uint64_t at) {
+    if (pages_ == nullptr) {
+      let_unknown();
+    } else {
+      pages_->let_unknown(page_at(at));
+    }
+  }
+  [[nodiscard]] bool has_mark(std::uint64_t at, std::uint64_t count, unsigned shift) const {
+    const std::uint8_t* const marks = marks_at(at);
     bool result = false;
-    for (std::uint64_t b = at - address; b < at - address + count; ++b) {
-      result = result || ((marks_.get()[b / 4] >> (b % 4 + shift)) & 1U) != 0;
+    const std::uint64_t first = (at - address) % 4;
+    for (std::uint64_t b = first; marks != nullptr && b < first + count; ++b) {
+      result = result || ((marks[b / 4] >> (b % 4 + shift)) & 1U) != 0;
     }
     return result;
   }
-  void mark(std::uint64_t at, std::uint64_t count, bool unknown) noexcept {
-    for (std::uint64_t b = at - address; b < at - address + count; ++b) {
-      std::uint8_t& m = marks_.get()[b / 4];
+  void mark(std::uint64_t at, std::uint64_t count, bool unknown) {
+    std::uint8_t* const marks = marks_at(at);
+    const std::uint64_t first = (at - address) % 4;
+    for (std::uint64_t b = first; marks != nullptr && b < first + count; ++b) {
+      std::uint8_t& m = marks[b / 4];
       const auto bit = static_cast<std::uint8_t>(1U << (b % 4));
       const auto high = static_cast<std::uint8_t>(bit << 4U);
       m = static_cast<std::uint8_t>((m | bit) & ~high);
@@ -156,9 +219,11 @@ class object {
   lazy_array<cell> cells_;
   lazy_array<std::uint8_t> marks_{};
   bool initialised_ = true;
+  object* whole_ = nullptr;         ///< of a part of a run: the object of the run
+  private_pages* pages_ = nullptr;  ///< likewise: its words
 };
 
-/// Objects that are there for the whole run.
+/// Objects that exist during the whole run.
 class global_memory {
  public:
   explicit global_memory(std::span<const check::memory_object> objects) {
@@ -167,25 +232,41 @@ class global_memory {
       sorted.push_back(&o);
     }
     std::ranges::sort(sorted, {}, [](const auto* o) { return o->address; });
+    std::uint64_t pages = 0;
     for (const auto* o : sorted) {
-      objects_.emplace_back(*o);
+      objects_.emplace_back(*o).first_page = pages;
+      pages += ((o->address + o->bytes) >> private_page::shift) - (o->address >> private_page::shift) + 1;
     }
     const std::uint64_t end = objects_.empty() ? 0 : objects_.back().address + objects_.back().bytes;
     first_ = objects_.empty() ? 0 : objects_.front().address;
     constexpr std::uint64_t most_pages = std::uint64_t{1} << 24U;
     if (!objects_.empty() && (end - first_) >> page_shift < most_pages) {
-      pages_.resize(static_cast<std::size_t>((end - first_) >> page_shift) + 1);
+      own_pages_.resize(static_cast<std::size_t>((end - first_) >> page_shift) + 1);
       std::size_t o = 0;
-      for (std::size_t p = 0; p < pages_.size(); ++p) {
-        while (objects_[o].address + objects_[o].bytes <= first_ + (p << page_shift)) {
+      for (std::size_t p = 0; p < own_pages_.size(); ++p) {
+        while (o + 1 < objects_.size() && objects_[o].address + objects_[o].bytes <= first_ + (p << page_shift)) {
           ++o;
         }
-        pages_[p] = static_cast<std::uint32_t>(o);
+        own_pages_[p] = static_cast<std::uint32_t>(o);
       }
+      pages_ = own_pages_;
     }
   }
 
-  /// The object that holds an address; null if there is none.
+  /// The memory of a run as one of its parts sees it.
+  global_memory(global_memory& whole, private_pages& pages) : pages_(whole.pages_), first_(whole.first_) {
+    objects_.reserve(whole.objects_.size());
+    for (object& o : whole.objects_) {
+      objects_.emplace_back(o, pages);
+    }
+  }
+
+  /// Returns whether all words are aligned.
+  [[nodiscard]] bool is_aligned() const noexcept {
+    return std::all_of(objects_.begin(), objects_.end(), [](const object& o) { return o.address % 4 == 0; });
+  }
+
+  /// Returns the object that contains an address, or null if there is none.
   [[nodiscard]] object* find(std::uint64_t address, std::uint64_t bytes) noexcept {
     if (address < first_ || objects_.empty()) {
       return nullptr;
@@ -214,7 +295,8 @@ class global_memory {
  private:
   static constexpr unsigned page_shift = 8;
   std::vector<object> objects_{};
-  std::vector<std::uint32_t> pages_{};
+  std::vector<std::uint32_t> own_pages_{};
+  std::span<const std::uint32_t> pages_{};  ///< of each page, the first object that ends after its first byte
   std::uint64_t first_ = 0;
 };
 

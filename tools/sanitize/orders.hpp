@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Release and acquire patterns, fences, and the order of `fence.sc`, as what one thread learns of others. The rules are those of
-/// `check::event_rules`.
+/// Release and acquire patterns, fences, and the order of `fence.sc`, and how each affects what a thread knows. The rules are
+/// those of `check::event_rules`.
 #pragma once
 
 #include <membar/memory_order.hpp>
@@ -22,7 +22,7 @@ class thread_order {
  public:
   explicit thread_order(run_state& state) : state_(state) {}
 
-  /// What the thread releases: all that comes before, and what it has done itself. Its time advances.
+  /// Returns what the thread releases: all events before, and its own. Its time advances.
   [[nodiscard]] release_head released(lane& l, thread_scope scope) {
     release_head h;
     h.scope = scope;
@@ -30,7 +30,9 @@ class thread_order {
     h.serial = ++state_.serials;
     h.known = std::make_shared<knowledge>(l.known);
     h.known->base.raise(l.key, l.time);
-    h.known->begun.raise(l.key, l.time);
+    if (state_.has_mbarriers) {
+      h.known->begun.raise(l.key, l.time);
+    }
     ++l.time;
     return h;
   }
@@ -58,7 +60,7 @@ class thread_order {
     mine.keep(std::move(h));
   }
 
-  /// A proxy fence of one direction.
+  /// Performs a proxy fence of one direction.
   void proxy_fence(lane& l, const check::instruction& i) {
     if (!i.restricted) {
       l.known.cross(i.proxy_spaces);
@@ -83,7 +85,8 @@ class thread_order {
     }
   }
 
-  /// A strong read: lets the thread come after what it synchronizes with. `red` says that the read takes part in no pattern with a later fence.
+  /// Performs a strong read: the thread's later events happen after the writes with which it synchronizes. `red` says that the
+  /// read takes part in no pattern with a later fence.
   void read(lane& l, const access& a, memory_order order, bool red, bool passes) {
     const auto it = state_.cells.find(a.address);
     if (it == state_.cells.end()) {
@@ -112,7 +115,7 @@ class thread_order {
     }
   }
 
-  /// A strong write. `chained`: it belongs to a read-modify-write that has read strongly what was there.
+  /// Performs a strong write. `chained`: it belongs to a read-modify-write with a strong read of the previous value.
   void write(object& o, lane& l, const access& a, memory_order order, bool chained, bool completes) {
     const bool releases = model::releases(order);
     const bool mbarrier = a.by->mbarrier != check::mbarrier_op::none && a.rmw;
@@ -148,19 +151,22 @@ class thread_order {
     }
   }
 
-  /// A weak write ends what a strong one has left.
+  /// A weak write ends the patterns of the previous strong write.
   void weak_write(object& o, std::uint64_t address) {
     cell& word = o.cell_at(address);
     if ((word.last[0].what & stamp::synchronizes) != 0) {
       word.last[0].what &= ~stamp::synchronizes;
       state_.cells.erase(address);
+      if (state_.is_part) {
+        state_.dropped_cells.push_back(address);
+      }
     }
   }
 
-  /// The end of a kernel as a fence that acquires.
+  /// Treats the end of a kernel as an acquiring fence.
   void acquire_all(lane& l) { acquire_observed(l, thread_scope::system, nullptr); }
 
-  /// Lets a thread come after a head.
+  /// Makes a thread's later events happen after a head.
   void synchronize(lane& l, const release_head& h) {
     const bool same_proxies =
         l.home->context_of(l).is_of_pair(h.where.block) || state_.how.readings.takes(model::reading::fence_of_another_block);
@@ -174,7 +180,7 @@ class thread_order {
     } else {
       l.known.join(*h.known, same_proxies);
       if (h.copy &&
-          l.known.more != nullptr) {  // what has completed needs no fence before the synchronization, and one after it
+          l.known.more != nullptr) {  // a completed operation needs no fence before the synchronization, but one after it
         l.known.more->released[static_cast<std::size_t>(ptx::one_way::tensor_memory)].join(h.known->base);
       }
     }
@@ -187,7 +193,7 @@ class thread_order {
     return *l.orders;
   }
 
-  /// The heads of fences that end in what the thread does next.
+  /// Returns the heads of fences whose patterns the thread's next event completes.
   void add_fences(sync_cell& c, const lane& l) const {
     for_each_fence(l, [&](const release_head& h) { c.heads.add(h); });
   }
@@ -226,7 +232,7 @@ class thread_order {
     c.heads.add(head);
   }
 
-  /// Keeps a head for a later fence or acquiring read.
+  /// Stores a head for a later fence or acquiring read.
   void observe(lane& l, std::uint64_t address, const release_head& h) {
     constexpr std::size_t most = 4096;
     auto& all = orders_of(l).observed;
@@ -247,7 +253,7 @@ class thread_order {
     all.push_back({address, h});
   }
 
-  /// An acquiring fence of a scope; or a proxy fence of one direction, which synchronizes with its kind.
+  /// Performs an acquiring fence of a scope, or a proxy fence of one direction, which synchronizes with others of its kind.
   void acquire_observed(lane& l, thread_scope scope, const ptx::one_way* kind) {
     if (l.orders == nullptr) {
       return;
@@ -265,7 +271,8 @@ class thread_order {
 
   // ---- the order of `fence.sc`, which is that of the schedule
 
-  /// Where the `fence.sc` are that a fence of a scope and a place is in one order with: those of one number include each other.
+  /// Returns the groups of `fence.sc` with which a fence of a scope and a place is ordered. Those with the same number include
+  /// each other.
   [[nodiscard]] static std::uint64_t place_number(thread_scope scope, const model::place& p) noexcept {
     const int gpu = p.host ? -1 : p.gpu;
     const std::int64_t id = scope == thread_scope::block     ? p.block
@@ -307,7 +314,7 @@ class thread_order {
       if (h.scope == thread_scope::system) {
         of_system_.push_back(number);
       }
-    } else {  // the fence knows all that was in this order before
+    } else {  // the fence knows everything that preceded it in this order
       all.known->base = h.known->base;
       all.known->begun = h.known->begun;
       all.known->join_proxies(*h.known, false);
@@ -341,7 +348,7 @@ class thread_order {
 
   run_state& state_;
   std::unordered_map<std::uint64_t, release_head> sequential_{};  ///< by `place_number`
-  std::vector<std::uint64_t> of_system_{};                        ///< the numbers of those of system scope
+  std::vector<std::uint64_t> of_system_{};                        ///< the numbers of the heads with system scope
 };
 
 }  // namespace membar::sanitize

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The choice of the thread that runs next, by the schedule's seed.
+/// Chooses the thread that runs next, by the schedule's seed.
 #pragma once
 
 #include <sanitize/run_state.hpp>
@@ -9,14 +9,15 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <set>
 #include <utility>
 #include <vector>
 
 namespace membar::sanitize {
 
-/// The threads that can continue. A schedule is one of
+/// The threads that can continue. A schedule is of one of these kinds:
 ///  * in turn: a thread continues until it waits or has had this many events;
-///  * at random: any of the threads, for a random number of events;
+///  * at random: any of the threads continues, for a random number of events;
 ///  * by priorities, some of which change at random events. Source: Burckhardt et al., "A Randomized Scheduler with Probabilistic Guarantees of
 ///    Finding Bugs", ASPLOS 2010.
 class thread_queue {
@@ -24,15 +25,12 @@ class thread_queue {
   enum class kind : std::uint8_t { in_turn, at_random, by_priority };
 
   thread_queue(random_source& random, std::uint64_t schedule, std::uint64_t threads) : random_(random) {
-    constexpr std::uint64_t most_by_priority = 4096;
+    constexpr std::uint64_t few = 4096;
     constexpr kind kinds[] = {kind::in_turn, kind::by_priority, kind::at_random, kind::by_priority};
     kind_ = kinds[(schedule + 3) % 4];
-    if (kind_ == kind::by_priority && threads > most_by_priority) {
-      kind_ = schedule % 4 == 2 ? kind::at_random : kind::in_turn;
-    }
     constexpr std::uint64_t turns[] = {~std::uint64_t{0}, 1, 16, 256};
     turn_ = schedule <= 1 ? turns[0] : turns[random_.below(4)];
-    mean_ = std::uint64_t{1} << random_.below(threads > most_by_priority ? 10 : 5);
+    mean_ = std::uint64_t{1} << random_.below(threads > few ? 10 : 5);
     backward_ = schedule > 1 && random_.below(2) == 1;
     for (std::uint64_t k = random_.below(4); k > 0; --k) {
       changes_.push_back(random_.below(threads <= 8 ? 32 : 8 * threads));
@@ -45,21 +43,29 @@ class thread_queue {
     if (kind_ == kind::by_priority && l.priority == 0) {
       l.priority = static_cast<std::uint32_t>(random_.next() | (std::uint64_t{1} << 31U));
     }
+    if (kind_ == kind::by_priority) {
+      l.place = left_ + threads_.size();
+      by_priority_.emplace(l);
+    }
     threads_.push_back(&l);
     ++arrived_;
   }
   [[nodiscard]] bool empty() const noexcept { return threads_.empty(); }
   [[nodiscard]] std::size_t size() const noexcept { return threads_.size(); }
 
-  /// Takes out the thread that continues; `events` becomes for how many events at most.
+  /// Removes the thread that continues, and sets `events` to the maximum number of its events.
   [[nodiscard]] lane* take(std::uint64_t& events) {
     constexpr std::uint64_t turns_of_the_first =
-        64;  // how often the thread that waits for longest runs, so that threads that only poll delay nobody
+        64;  // how often the thread that has waited longest runs, so that threads that only poll do not delay others forever
     const bool oldest = ++taken_ % turns_of_the_first == 0;
     if (kind_ == kind::in_turn || oldest) {
       const bool last = backward_ && !oldest;
       lane* const l = last ? threads_.back() : threads_.front();
       last ? threads_.pop_back() : threads_.pop_front();
+      left_ += last ? 0 : 1;
+      if (kind_ == kind::by_priority) {
+        by_priority_.erase(ranked(*l));
+      }
       events = turn_;
       return l;
     }
@@ -68,19 +74,19 @@ class thread_queue {
       at = static_cast<std::size_t>(random_.below(threads_.size()));
       events = 1 + random_.below(2 * mean_);
     } else {
-      for (std::size_t k = 1; k < threads_.size(); ++k) {
-        at = threads_[k]->priority > threads_[at]->priority ? k : at;
-      }
+      at = static_cast<std::size_t>(by_priority_.begin()->who->place - left_);
+      by_priority_.erase(by_priority_.begin());
       events = ~std::uint64_t{0};
     }
     std::swap(threads_[at], threads_.back());
+    threads_[at]->place = left_ + at;
     lane* const l = threads_.back();
     threads_.pop_back();
     arrived_ = 0;
     return l;
   }
 
-  /// Whether a thread that continues has to stop after this event.
+  /// Returns whether a thread that is running has to stop after this event.
   [[nodiscard]] bool changes(lane& l) {
     if (kind_ != kind::by_priority) {
       return false;
@@ -91,7 +97,7 @@ class thread_queue {
       l.priority = ++lowest_;
       return true;
     }
-    return std::exchange(arrived_, 0) != 0;  // those that came may have a higher priority
+    return std::exchange(arrived_, 0) != 0;  // newly queued threads may have a higher priority
   }
   /// Gives a waiting thread the lowest priority.
   void lower(lane& l) noexcept { l.priority = kind_ == kind::by_priority ? ++lowest_ : l.priority; }
@@ -109,8 +115,18 @@ class thread_queue {
   std::uint64_t taken_ = 0;
   std::uint64_t arrived_ = 0;
   std::uint32_t lowest_ = 0;
-  std::vector<std::uint64_t> changes_{};  ///< the last one comes first
+  std::vector<std::uint64_t> changes_{};  ///< the last one takes effect first
   std::deque<lane*> threads_{};
+  std::uint64_t left_ = 0;  ///< how many threads were taken from its begin, from which on a lane's place counts
+
+  /// A thread by its priority, the highest first.
+  struct ranked {
+    explicit ranked(lane& l) noexcept : rank(std::uint64_t{~l.priority} << 32U | l.key), who(&l) {}
+    [[nodiscard]] bool operator<(const ranked& o) const noexcept { return rank < o.rank; }
+    std::uint64_t rank;
+    lane* who;
+  };
+  std::set<ranked> by_priority_{};
 };
 
 }  // namespace membar::sanitize

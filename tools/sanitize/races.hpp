@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Looks for races of an access with the last ones of its words.
+/// Looks for races of an access with the last accesses to its words.
 #pragma once
 
 #include <membar/model/morally_strong.hpp>
@@ -12,26 +12,26 @@
 
 namespace membar::sanitize {
 
-/// An access of memory as it is looked at for races.
+/// An access to memory, as race detection sees it.
 struct access {
   const check::instruction* by = nullptr;
-  std::uint32_t number = 0;  ///< of the instruction
+  std::uint32_t number = 0;  ///< the number of the instruction
   std::uint64_t address = 0;
   std::uint8_t bytes = 0;
   bool writes = false;
   bool strong = false;
-  bool rmw = false;       ///< half of a read-modify-write
-  bool changes = true;    ///< a write of another value than the one that is there
-  bool observes = false;  ///< a strong read of what a strong write wrote, each in the other's scope
+  bool rmw = false;       ///< it is half of a read-modify-write
+  bool changes = true;    ///< it writes a value other than the current one
+  bool observes = false;  ///< it is a strong read of the value of a strong write, and each is in the other's scope
   thread_scope scope = thread_scope::system;
   model::proxy via = model::proxy::generic;
 };
 
-/// A thread or copy that accesses memory, and the events that come before.
+/// A thread or copy that accesses memory, and the events that happen before its next one.
 struct accessor {
   thread_key key = 0;
   thread_time time = 1;
-  thread_key first_of_block = 1;  ///< the keys of its block, whose threads it knows up to `of_block`
+  thread_key first_of_block = 1;  ///< the first key of its block, whose threads it knows up to `of_block`
   thread_key last_of_block = 0;
   thread_time of_block = 0;
   const knowledge* known = nullptr;
@@ -42,7 +42,7 @@ class race_detector {
  public:
   race_detector(run_state& state, reporter& out) : state_(state), out_(out) {}
 
-  /// Looks at an access, and keeps it.
+  /// Checks an access for races, and records it.
   void touch(object& o, const accessor& who, const access& a) {
     ++state_.accesses_made;
     if (o.constant) {
@@ -58,12 +58,13 @@ class race_detector {
       const std::uint64_t from = a.address > word ? a.address - word : 0;
       const std::uint64_t to = end - word < 4 ? end - word : 4;
       const auto bytes = static_cast<std::uint32_t>(((1U << to) - 1) & ~((1U << from) - 1));
-      touch(o.cell_at(word), who, a, bytes);
+      touch(o.accessed_cell(word, a.writes), who, a, bytes);
     }
   }
 
-  /// Looks at the shared memory of a block that ends: each access by another block, or by an asynchronous operation, has to come before what some
-  /// thread of the block has known at its end. Source: CUDA programming guide, "Distributed Shared Memory"; PTX ISA, "cp.async.bulk".
+  /// Checks the shared memory of a block that ends: each access by another block, or by an asynchronous operation, must happen
+  /// before an event that some thread of the block knows at its end. Source: CUDA programming guide, "Distributed Shared
+  /// Memory"; PTX ISA, "cp.async.bulk".
   void end_of(const block& b, const knowledge& known) {
     const thread_key last = b.first_key + b.launch->keys_of_block - 1;
     for (const object& o : b.shared) {
@@ -81,7 +82,7 @@ class race_detector {
     }
   }
 
-  /// Whether a read of a location whose last write is `writer`'s, by a scope, is morally strong with it.
+  /// Returns whether a read with a scope is morally strong with the location's last write, by `writer`.
   [[nodiscard]] static bool reads_strongly(const sync_cell& c, const check::thread_context& reader, const access& a) noexcept {
     constexpr model::every_rule rules{};
     return c.bytes == a.bytes && model::includes(rules, c.scope, c.writer, reader.where) &&
@@ -116,12 +117,12 @@ class race_detector {
         meets(c, k, o, mine, who, a);
       }
       covered[k] = ordered && covers(mine, o);
-      mine.what |= covered[k] ? o.what & stamp::observes : 0U;  // what it knew is known here
+      mine.what |= covered[k] ? o.what & stamp::observes : 0U;  // it observes the same writes as the earlier access
     }
     keep(c, mine, covered);
   }
 
-  /// Whether every later access that races with `o` also races with `mine`.
+  /// Returns whether every later access that races with `o` also races with `mine`.
   [[nodiscard]] static bool covers(const stamp& mine, const stamp& o) noexcept {
     const std::uint32_t same = (mine.what ^ o.what) & stamp::via_mask;
     const bool bytes = (o.what & ~mine.what & stamp::bytes_mask) == 0;
@@ -147,7 +148,7 @@ class race_detector {
     if (covered[0] && c.last[0].key != 0) {
       c.last[0] = {0, 0, flag};
     }
-    unsigned to = 1;  // the others stay in order
+    unsigned to = 1;  // the others keep their order
     for (unsigned k = 1; k < 4; ++k) {
       if (!covered[k]) {
         const stamp o = c.last[k];
@@ -165,7 +166,8 @@ class race_detector {
     c.last[to] = mine;
   }
 
-  /// Whether access `o` comes before, through the proxy of `a`. Source: PTX ISA, "Proxy-preserved base causality order".
+  /// Returns whether access `o` happens before, through the proxy of `a`. Source: PTX ISA, "Proxy-preserved base causality
+  /// order".
   [[nodiscard]] bool is_ordered(const stamp& o, const accessor& who, const access& a) const {
     if (who.known->more == nullptr || a.via == model::proxy::generic) {
       return (o.key >= who.first_of_block && o.key <= who.last_of_block && o.time <= who.of_block) ||
@@ -192,13 +194,13 @@ class race_detector {
         .covers(o.key, o.time);
   }
 
-  /// Whether an access belongs to a copy, such as cp.async, whose completion its thread awaits by groups.
+  /// Returns whether an access belongs to a copy whose completion its thread awaits by groups, such as cp.async.
   [[nodiscard]] bool is_small_copy(const stamp& s) const noexcept {
-    return s.key >= state_.first_copy && state_.accesses[s.number()]->completes == model::completion::group &&
-           state_.accesses[s.number()]->via == model::proxy::generic;
+    return s.key >= state_.first_copy && state_.numbered->all[s.number()]->completes == model::completion::group &&
+           state_.numbered->all[s.number()]->via == model::proxy::generic;
   }
-  /// Whether a strong read has read the value of write `k` of a word or of a later write. The read is by a thread of the block, or it comes before
-  /// the next event according to `known`.
+  /// Returns whether a strong read has read the value of write `k` of a word or of a later write. The read is by a thread of
+  /// the block, or it happens before the next event according to `known`.
   [[nodiscard]] static bool is_observed(const block& b, const knowledge& known, const cell& c, unsigned k) noexcept {
     for (unsigned n = k + 1; n < 4; ++n) {
       const stamp& r = c.last[n];
@@ -210,11 +212,12 @@ class race_detector {
     return false;
   }
 
-  /// The stamps after a read-modify-write by which the thread of `o`, a weak write, has read it: who observes that observes `o`. 4: there is none.
-  /// Source: PTX ISA, "Observation order"; what is related in program order is morally strong.
+  /// Returns the stamps after a read-modify-write by which the thread of `o`, a weak write, has read it: a read that observes
+  /// it also observes `o`. 4: there is none. Source: PTX ISA, "Observation order"; accesses related in program order are
+  /// morally strong.
   [[nodiscard]] unsigned after_own_update(const cell& c, const stamp& o) const noexcept {
     for (unsigned n = 1; n < 4; ++n) {
-      const check::op code = c.last[n].key == o.key ? state_.accesses[c.last[n].number()]->code : check::op::load;
+      const check::op code = c.last[n].key == o.key ? state_.numbered->all[c.last[n].number()]->code : check::op::load;
       if ((code == check::op::atomic || code == check::op::reduction) && c.last[n].time >= o.time) {
         return n + 1;
       }
@@ -222,9 +225,20 @@ class race_detector {
     return 4;
   }
 
-  /// `o` and the access conflict, and nothing orders them.
+  /// Returns whether a later read that happens before the next event of `who` has observed `o`, write `k` of a word.
+  [[nodiscard]] bool is_observed(const cell& c, unsigned k, const stamp& o, const accessor& who) const noexcept {
+    for (unsigned n = o.is_strong() ? k + 1 : after_own_update(c, o); n < 4; ++n) {
+      const stamp& r = c.last[n];
+      if (r.key != 0 && (r.what & stamp::observes) != 0 && (r.key == who.key || who.known->base.covers(r.key, r.time))) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /// Reports that `o` and the access conflict and are unordered.
   void meets(const cell& c, unsigned k, const stamp& o, const stamp& mine, const accessor& who, const access& a) {
-    const check::instruction& other = *state_.accesses[o.number()];
+    const check::instruction& other = *state_.numbered->all[o.number()];
     if (o.is_strong() && mine.is_strong() && other.bytes == a.bytes &&
         (o.what & (stamp::bytes_mask | stamp::via_mask)) == (mine.what & (stamp::bytes_mask | stamp::via_mask))) {
       constexpr model::every_rule rules{};
@@ -239,21 +253,21 @@ class race_detector {
          (other.mbarrier == check::mbarrier_op::init && who.known->begun.covers(o.key, o.time)))) {
       return;
     }
-    if (o.is_write()) {
-      for (unsigned n = o.is_strong() ? k + 1 : after_own_update(c, o); n < 4;
-           ++n) {  // a later read that has observed it, and comes before
-        const stamp& r = c.last[n];
-        if (r.key != 0 && (r.what & stamp::observes) != 0 && (r.key == who.key || who.known->base.covers(r.key, r.time))) {
-          return;
-        }
-      }
+    const bool observed = o.is_write() && is_observed(c, k, o, who);
+    const bool is_update = other.code == check::op::atomic || other.code == check::op::reduction;
+    if (observed && !(is_update && a.writes)) {  // the write happens before the access, but the read half of a read-modify-write need not
+      return;
     }
     if (state_.checked.assumed.same_value_writes && (!a.writes || !a.changes)) {
       return;
     }
     shown_access second = shown(who, a);
     second.follows = who.known->base.covers(o.key, o.time);
-    out_.race(shown(o, a.address, a.address & ~std::uint64_t{3}), second);
+    shown_access first = shown(o, a.address, a.address & ~std::uint64_t{3});
+    if (observed) {
+      first.event.kind = model::event_kind::read;
+    }
+    out_.race(first, second);
   }
 
   [[nodiscard]] shown_access shown(const accessor& who, const access& a) const {
@@ -268,7 +282,7 @@ class race_detector {
     return result;
   }
   [[nodiscard]] shown_access shown(const stamp& o, std::uint64_t address, std::uint64_t word) const {
-    const check::instruction& i = *state_.accesses[o.number()];
+    const check::instruction& i = *state_.numbered->all[o.number()];
     shown_access result{o.key, o.number(), {}};
     result.event.kind = o.is_write() ? model::event_kind::write : model::event_kind::read;
     result.event.strong = o.is_strong();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Puts what a run finds into the words and the form that the checker's findings have.
+/// Converts a run's findings to the wording and the form of the checker's findings.
 #pragma once
 
 #include <check/liveness.hpp>
@@ -16,12 +16,12 @@
 
 namespace membar::sanitize {
 
-/// An access as a finding shows it.
+/// An access, as a finding shows it.
 struct shown_access {
   thread_key key = 0;
-  std::uint32_t number = 0;  ///< of its instruction
+  std::uint32_t number = 0;  ///< the number of its instruction
   check::graph_event event{};
-  bool follows = false;  ///< of the second: it comes after the first one, but not through its proxy
+  bool follows = false;  ///< for the second access: it happens after the first one, but not through its proxy
 };
 
 /// Collects the findings of one run.
@@ -29,7 +29,7 @@ class reporter {
  public:
   explicit reporter(run_state& state) : state_(state) {}
 
-  /// Two accesses race. False if one of them is of a load whose value is never used, which is not a finding.
+  /// Reports that two accesses race. Returns false if one of them is a load whose value is never used, which is not a finding.
   void race(const shown_access& first, const shown_access& second) {
     const std::uint64_t key =
         key_of(check_status::race, std::min(first.number, second.number), std::max(first.number, second.number));
@@ -54,7 +54,7 @@ class reporter {
     add(key, view, check_status::race, check::race_text(*view, g, x, y), {x, y});
   }
 
-  /// A finding about one thread, or about two.
+  /// Reports a finding about one thread, or about two.
   void add(check_status status, std::string message, const lane& l, const shown_access* access = nullptr) {
     const check::instruction& i = l.home->machine_of(l).at(*l.state);
     const std::uint32_t number = state_.number_of(*l.home->context_of(l).kernel, l.state->pc);
@@ -70,7 +70,7 @@ class reporter {
     f.places = {check::place_of(*view, 0, *f.found.waiting[0])};
   }
 
-  /// Threads that wait for ever. At most some are shown.
+  /// Reports threads that wait forever. Only some of them are shown.
   void hang(const std::string& message, const std::vector<const lane*>& stuck) {
     constexpr std::size_t most = 8;
     std::vector<const lane*> shown;
@@ -97,7 +97,7 @@ class reporter {
     }
   }
 
-  /// An access of the shared memory of a block that may have ended.
+  /// Reports an access to the shared memory of a block that may have ended.
   void outside_of_life(const block& b, const shown_access& access, bool copy) {
     const std::uint64_t key = key_of(check_status::undefined, access.number, 0xffffffU);
     if (is_known(key)) {
@@ -116,32 +116,44 @@ class reporter {
         {e});
   }
 
-  /// Something about the whole run.
+  /// Reports a finding about the whole run.
   void add(check_status status, std::string message) {
     const std::uint64_t key = key_of(status, std::hash<std::string>()(message) & 0xffffU, 0);
     if (!is_known(key)) {
       add(key, excerpt({}), status, std::move(message), {});
     }
   }
-  /// No thread has changed memory for long.
+  /// Reports that no thread has changed memory for a long time.
   void only_polls(std::uint64_t instructions) {
     const std::uint64_t key = key_of(check_status::gave_up, 0xffffffU, 0xffffffU);
     if (!is_known(key)) {
       add(key, excerpt({}), check_status::gave_up,
-          "threads have executed " + std::to_string(instructions) +
-              " instructions, and none has changed memory: they may wait for ever, together. Explore a smaller launch, which "
-              "says "
-              "whether they do",
+          "the threads have executed " + std::to_string(instructions) +
+              " instructions without any change to memory, so they may be waiting for each other forever: explore a smaller "
+              "launch to decide this",
           {})
           .polls = true;
     }
   }
 
-  /// A thread's name and number in words.
+  /// Adds the findings of a part of the run.
+  void add(std::vector<sanitizer_finding> found) {
+    for (sanitizer_finding& f : found) {
+      const auto [at, is_new] = found_.try_emplace(f.key);
+      if (is_new) {
+        order_.push_back(f.key);
+        at->second = std::move(f);
+      } else {
+        at->second.count += f.count;
+      }
+    }
+  }
+
+  /// Returns a thread's name and number in words.
   [[nodiscard]] std::string number_of(const lane& l) const {
     return std::to_string(state_.context_of(state_.actor_of(l.key)).number_in_program);
   }
-  /// An address as the object that it is in.
+  /// Returns an address as an offset in its object.
   [[nodiscard]] std::string place(const lane& l, std::uint64_t address) const {
     return check::place_text(*excerpt({l.key}), address);
   }
@@ -155,7 +167,7 @@ class reporter {
   }
   [[nodiscard]] bool empty() const noexcept { return order_.empty(); }
 
-  /// Whether the value of a weak load is never used by its thread.
+  /// Returns whether the value of a weak load is never used by its thread.
   [[nodiscard]] bool is_discarded(const shown_access& a) const {
     if (a.event.kind != model::event_kind::read || a.event.strong || a.event.rmw || a.key >= state_.first_copy) {
       return false;
@@ -167,7 +179,7 @@ class reporter {
     return pc < use->discarded.size() && use->discarded[pc];
   }
 
-  /// A program with these threads only, and the memory that they can see.
+  /// Returns a program that consists of these threads only, and of the memory that they can access.
   [[nodiscard]] std::shared_ptr<check::program> excerpt(const std::vector<thread_key>& keys) const {
     auto view = std::make_shared<check::program>();
     view->excerpt = true;
@@ -206,10 +218,10 @@ class reporter {
     }
     return it != found_.end() || ignored_.count(key) != 0;
   }
-  /// The place of an access in its kernel: of an asynchronous operation, where it was started.
+  /// Returns the place of an access in its kernel. For an asynchronous operation, this is where it was started.
   [[nodiscard]] std::int32_t pc_of(const shown_access& a) const {
     const actor who = state_.actor_of(a.key);
-    return static_cast<std::int32_t>(a.number - state_.first_access.at(who.launch->plan->request.kernel.get()));
+    return static_cast<std::int32_t>(a.number - state_.numbered->first.at(who.launch->plan->request.kernel.get()));
   }
 
   sanitizer_finding& add(std::uint64_t key, const std::shared_ptr<check::program>& view, check_status status,

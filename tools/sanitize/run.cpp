@@ -5,6 +5,7 @@
 #include <sanitize/fast_code.hpp>
 #include <sanitize/meetings.hpp>
 #include <sanitize/orders.hpp>
+#include <sanitize/parts.hpp>
 #include <sanitize/queue.hpp>
 #include <sanitize/races.hpp>
 #include <sanitize/reporter.hpp>
@@ -12,6 +13,7 @@
 #include <sanitize/run_state.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -27,7 +29,7 @@ namespace {
 using check::op;
 using check::thread_status;
 
-constexpr int no_thread = -1;  ///< of a step that is left out
+constexpr int no_thread = -1;  ///< marks an omitted step
 
 /// Follows a thread from one event to the next.
 class lane_watch {
@@ -40,9 +42,10 @@ class lane_watch {
     return check::watched::goes_on;
   }
 
-  /// Executes what can be executed at once. False if the thread is where a loop begins, or has taken too long.
+  /// Executes instructions until the next event. Returns false if the thread is at the head of a loop, or has executed too
+  /// many.
   [[nodiscard]] bool hurries(check::thread_state& s) {
-    const std::vector<fast_instruction>& code = lane_.home->launch->fast;
+    const std::vector<fast_instruction>& code = *lane_.home->launch->fast;
     if (code.empty() || machine_.has_unknown_values(s)) {
       return true;
     }
@@ -81,7 +84,7 @@ class lane_watch {
     return n < most;
   }
 
-  /// Whether a thread is at the head of a loop, where it was before in the same state, and has changed nothing since.
+  /// Returns whether a thread is at a loop head where it was before in the same state, and has changed nothing since.
   [[nodiscard]] bool comes_to_head(check::thread_state& s) {
     if (state_.recorded != nullptr) {
       forget_round(s);
@@ -121,7 +124,8 @@ class lane_watch {
   }
 
  private:
-  /// Leaves the events since the thread was at this loop head out of the schedule, if they are again those of a round that has changed nothing.
+  /// Removes the events since the thread was last at this loop head from the schedule, if they again belong to a round that has
+  /// changed nothing.
   void forget_round(const check::thread_state& s) {
     std::vector<check::replayed_schedule::step>& steps = state_.recorded->steps;
     lane::noted_head& head = lane_.noted[s.pc];
@@ -154,22 +158,32 @@ class lane_watch {
 class schedule_run {
  public:
   schedule_run(const check::program& p, const std::vector<check::planned_launch>& plans, std::uint64_t seed,
-               const sanitize_options& options)
-      : state_(p, plans, seed, options),
-        out_(state_),
-        races_(state_, out_),
-        orders_(state_),
-        memory_(state_, out_, races_, orders_),
-        meetings_(state_, out_, orders_, [this](lane& l, check::wide_value given) { go_on(l, given); }),
-        queue_(state_.random, seed, threads_of(plans)) {
-    constexpr std::uint64_t few[] = {2, 8, 32};
-    at_once_ = seed <= 1 ? 8 : few[state_.random.below(3)];
-    at_once_ = threads_of(plans) <= 4096 && (seed % 2 == 0 || seed <= 1) ? ~std::uint64_t{0} : at_once_;
+               const sanitize_options& options, crew& all)
+      : crew_(&all), state_(p, plans, seed, options), queue_(state_.random, seed, threads_of(plans)) {
+    const std::uint64_t threads = threads_of(plans);
+    begin_schedule(threads);
+    for (launch_run& l : state_.launches) {
+      l.in_parts = threads > few_threads && l.plan->blocks > blocks_of_part(l) && may_run_in_parts(state_, l);
+    }
+  }
+
+  /// A part of a schedule: `seed` is its own.
+  schedule_run(schedule_run& whole, std::uint64_t seed, const part_blocks& of, part_result& result)
+      : state_(whole.state_, seed, of, result.pages),
+        queue_(state_.random, state_.schedule,
+               (of.end - of.first) * state_.launches[static_cast<std::size_t>(of.launch)].plan->block_size),
+        pages_(&result.pages),
+        most_instructions_(state_.how.most_instructions - whole.state_.instructions) {
+    const launch_run& l = state_.launches[static_cast<std::size_t>(of.launch)];
+    begin_schedule((of.end - of.first) * l.plan->block_size);
   }
 
   void run() {
     start_blocks();
     while (!state_.stopped) {
+      if (queue_.empty() && running_.empty() && run_parts()) {
+        continue;
+      }
       if (queue_.empty() && !wake()) {
         break;
       }
@@ -186,11 +200,26 @@ class schedule_run {
     }
   }
 
+  /// Moves what a part has done to `result`.
+  void finish_part(const part_blocks& of, part_result& result) {
+    launch_run& l = state_.launches[static_cast<std::size_t>(of.launch)];
+    result.whole = !state_.stopped && !state_.stalled && l.ended == of.end;
+    result.end = std::move(l.end);
+    result.dropped_cells = std::move(state_.dropped_cells);
+    result.found = out_.take();
+    result.instructions = state_.instructions;
+    result.accesses = state_.accesses_made;
+    result.writes = state_.writes;
+  }
+
   [[nodiscard]] bool is_whole() const {
     return !state_.stopped &&
            std::all_of(state_.launches.begin(), state_.launches.end(), [](const launch_run& l) { return l.is_over(); });
   }
   [[nodiscard]] run_state& state() noexcept { return state_; }
+  [[nodiscard]] std::uint64_t parts() const noexcept { return parts_; }
+  /// The nodes of clocks that the parts of a batch had at their ends, at most.
+  [[nodiscard]] std::uint64_t most_nodes_of_parts() const noexcept { return most_nodes_of_parts_; }
   void record(recorded_schedule& to) noexcept { state_.recorded = &to; }
   [[nodiscard]] reporter& out() noexcept { return out_; }
 
@@ -203,16 +232,123 @@ class schedule_run {
     return sum;
   }
 
+  static constexpr std::uint64_t few_threads = 4096;
+
+  void begin_schedule(std::uint64_t threads) {
+    constexpr std::uint64_t few[] = {2, 8, 32};
+    at_once_ = state_.schedule <= 1 ? 8 : few[state_.random.below(3)];
+    at_once_ = threads <= few_threads && (state_.schedule % 2 == 0 || state_.schedule <= 1) ? ~std::uint64_t{0} : at_once_;
+  }
+
+  // ---- parts of a schedule
+
+  [[nodiscard]] static std::uint64_t blocks_of_part(const launch_run& l) noexcept {
+    constexpr std::uint64_t threads = 1024;
+    return std::max<std::uint64_t>(threads / std::max<std::uint64_t>(l.plan->block_size, 1), 1);
+  }
+
+  /// Runs the blocks of a launch in parts, while these do not communicate. False if there is no such launch that may begin.
+  bool run_parts() {
+    const auto at = std::find_if(state_.launches.begin(), state_.launches.end(),
+                                 [&](const launch_run& l) { return l.in_parts && l.started < l.plan->blocks && may_begin(l); });
+    if (at == state_.launches.end()) {
+      return false;
+    }
+    launch_run& l = *at;
+    begin(l);
+    find_code(l, 0);
+    constexpr std::uint64_t most = 64;          // parts of a batch
+    constexpr std::uint64_t pages = 1U << 15U;  // about, of a batch
+    std::uint64_t parts = 2;
+    while (l.in_parts && l.started < l.plan->blocks && !state_.stopped) {
+      const std::uint64_t made = run_batch(l, parts);
+      parts = std::min({most, 2 * parts, std::max<std::uint64_t>(pages * parts / std::max<std::uint64_t>(made, 1), 1)});
+    }
+    if (l.is_over()) {
+      end_launch(l);
+    }
+    start_blocks();
+    return true;
+  }
+
+  /// Runs so many parts of a launch, whose blocks run together from now on if these communicate. The pages of all parts.
+  std::uint64_t run_batch(launch_run& l, std::uint64_t parts) {
+    const std::uint64_t each = blocks_of_part(l);
+    const std::uint64_t end = std::min(l.plan->blocks, l.started + each * parts);
+    part_results results(static_cast<std::size_t>((end - l.started + each - 1) / each));
+    std::atomic<bool> failed = false;
+    crew_->perform(results.size(), [&, levels = clock::levels()](std::size_t k) {
+      const std::uint64_t first = l.started + k * each;
+      results[k] = std::make_unique<part_result>();
+      if (!failed) {
+        run_part({l.plan->number, first, std::min(end, first + each)}, *results[k], levels);
+        failed = failed || !results[k]->whole;
+      }
+    });
+    const auto key_of = [&](std::uint64_t block) { return l.first_key + static_cast<thread_key>(block * l.keys_of_block); };
+    page_merge merge(results, *crew_, key_of(l.started), key_of(end) - 1);
+    std::uint64_t instructions = state_.instructions;
+    for (const auto& r : results) {
+      instructions += r->instructions;
+    }
+    if (failed || instructions > state_.how.most_instructions || merge.communicate()) {
+      l.in_parts = false;
+      return 0;
+    }
+    merge.perform();
+    std::uint64_t nodes = 0;
+    for (const auto& r : results) {
+      join(l, *r);
+      nodes += r->nodes.live;
+    }
+    most_nodes_of_parts_ = std::max(most_nodes_of_parts_, nodes);
+    parts_ += results.size();
+    l.launching += end - l.started;
+    l.started = l.ended = end;
+    return merge.pages();
+  }
+
+  void run_part(const part_blocks& of, part_result& result, int levels) noexcept {
+    try {
+      const clock::using_nodes own(result.nodes, levels);
+      constexpr std::uint64_t mixed = 0x9e3779b97f4a7c15U;
+      const auto number = static_cast<std::uint64_t>(of.launch) << 40U | of.first;
+      schedule_run one(*this, (state_.schedule + 1) * mixed ^ (number + 1) * 0xbf58476d1ce4e5b9U, of, result);
+      one.run();
+      one.finish_part(of, result);
+    } catch (...) {
+      result.whole = false;  // the blocks run together, and fail there again
+    }
+  }
+
+  void join(launch_run& l, part_result& r) {
+    knowledge end;
+    end.base = r.end.base.adopted();
+    end.begun = r.end.begun.adopted();
+    l.end.join(end, true);
+    for (const std::uint64_t address : r.dropped_cells) {
+      state_.cells.erase(address);
+    }
+    out_.add(std::move(r.found));
+    state_.instructions += r.instructions;
+    state_.accesses_made += r.accesses;
+    state_.writes += r.writes;
+    state_.last_change = state_.instructions;
+  }
+
   // ---- blocks
 
-  /// Gives up a schedule that takes too long.
+  /// Abandons a schedule that takes too long.
   void check_limits() {
-    constexpr std::uint64_t each = 1'000'000;  // instructions of each thread that runs, in which memory stays as it is
-    constexpr std::uint64_t few = 32;          // a thread that works alone may read much
+    if (pages_ != nullptr && pages_->are_too_many()) {
+      state_.stop();
+    }
+    constexpr std::uint64_t each = 1'000'000;  // instructions of each running thread during which memory does not change
+    constexpr std::uint64_t few = 32;          // a thread that works alone may read a lot
     const std::uint64_t idle = each * (queue_.size() + spinning_.size() + few);
-    if (state_.instructions > state_.how.most_instructions) {
+    if (state_.instructions > most_instructions_) {
       out_.add(check_status::gave_up, "the schedule took more than " + std::to_string(state_.how.most_instructions) +
-                                          " instructions: --limit=N lets it take more");
+                                          " instructions: raise the limit with --limit=N");
       state_.stop();
     } else if (state_.instructions > state_.last_change + idle) {
       out_.only_polls(state_.instructions - state_.last_change);
@@ -234,12 +370,12 @@ class schedule_run {
     });
   }
 
-  /// Starts blocks, up to as many as run at once.
+  /// Starts blocks, up to the number that runs at once.
   void start_blocks() {
     for (launch_run& l : state_.launches) {
       const auto group = static_cast<std::uint64_t>(std::max(l.plan->request.cluster, 1));
-      while (l.started < l.plan->blocks && running_of(l) + group <= std::max(group, std::min(at_once_, resident(l))) &&
-             may_begin(l)) {
+      while (l.started < l.until && !l.in_parts && running_of(l) + group <= std::max(group, std::min(at_once_, resident(l))) &&
+             (state_.is_part || may_begin(l))) {
         begin(l);
         for (std::uint64_t k = 0; k < group; ++k) {
           start(l);
@@ -271,6 +407,15 @@ class schedule_run {
     known.cross(~0U);  // the boundary of a kernel joins the proxies
   }
 
+  /// Finds what the threads of a launch share.
+  static void find_code(launch_run& l, std::uint64_t block) {
+    if (l.registers == nullptr) {
+      const check::thread_context c = check::context_of(*l.plan, block, 0);
+      l.registers = check::register_use_of(c, !c.where.host);
+      l.fast = std::make_shared<const std::vector<fast_instruction>>(fast_code_of(*c.kernel, c.parameters));
+    }
+  }
+
   void start(launch_run& l) {
     const auto size = static_cast<std::size_t>(l.plan->block_size);
     std::unique_ptr<block> made = free_.empty() ? std::make_unique<block>() : std::move(free_.back());
@@ -279,7 +424,8 @@ class schedule_run {
     }
     block& b = *made;
     const std::uint64_t index = l.started++;
-    const bool fits = b.launch == &l;  // else it was of another launch, or is new
+    find_code(l, index);
+    const bool fits = b.launch == &l;  // otherwise it was used for another launch, or is new
     b.launch = &l;
     b.index = index;
     b.number = l.plan->first_block + static_cast<int>(index);
@@ -304,10 +450,6 @@ class schedule_run {
     }
     for (std::size_t t = 0; t < size; ++t) {
       check::thread_context c = check::context_of(*l.plan, index, t);
-      if (l.registers == nullptr) {
-        l.registers = check::register_use_of(c, !c.where.host);
-        l.fast = fast_code_of(*c.kernel, c.parameters);
-      }
       c.registers = l.registers;
       c.number_in_program = static_cast<int>(t);
       fits ? static_cast<void>(b.contexts[t] = std::move(c)) : b.contexts.push_back(std::move(c));
@@ -320,7 +462,7 @@ class schedule_run {
       b.states = std::make_unique_for_overwrite<std::byte[]>(size * stride(b.machines.front()));
       b.lanes = std::vector<lane>(size);
     }
-    state_.by_number[static_cast<std::size_t>(b.number)] = &b;
+    state_.by_number.set(b.number, &b);
     begin_lanes(b);
     running_.emplace(&b, std::move(made));
   }
@@ -347,12 +489,12 @@ class schedule_run {
 
   void end(lane& l) {
     l.where = stand::gone;
-    state_.last_change = state_.instructions;  // not all do nothing but poll
+    state_.last_change = state_.instructions;  // not all threads only poll
     block& b = *l.home;
     if (state_.checked.assumed.kernel_boundary_acquires) {
       orders_.acquire_all(l);
     }
-    if (!b.launch->last_end.is_same(l.known.base) || state_.wide) {  // most threads of a block know the same
+    if (!b.launch->last_end.is_same(l.known.base) || state_.wide) {  // most threads of a block have the same knowledge
       b.launch->end.join(l.known, true);
       b.launch->last_end = l.known.base;
     }
@@ -381,20 +523,23 @@ class schedule_run {
     }
     ++l.ended;
     l.launching += b.launched_dependents ? 0 : 1;
-    if (l.is_over()) {
-      l.end.base.raise(l.first_key, l.first_key + static_cast<thread_key>(l.plan->blocks * l.keys_of_block) - 1, end_of_time);
+    if (l.is_over() && !state_.is_part) {
+      end_launch(l);
     }
     ++state_.writes;
     const auto it = running_.find(&b);
     if (b.contexts.front().cluster_blocks == 1) {
-      state_.by_number[static_cast<std::size_t>(b.number)] = nullptr;
+      state_.by_number.set(b.number, nullptr);
       free_.push_back(std::move(it->second));
     } else {
-      kept_.push_back(std::move(it->second));  // others of its cluster may look at its memory
+      kept_.push_back(std::move(it->second));  // others of its cluster may still access its memory
     }
     running_.erase(it);
     wake_waiting();
     start_blocks();
+  }
+  static void end_launch(launch_run& l) {
+    l.end.base.raise(l.first_key, l.first_key + static_cast<thread_key>(l.plan->blocks * l.keys_of_block) - 1, end_of_time);
   }
   void wake_waiting() {
     for (lane* const w : std::exchange(waiting_, {})) {
@@ -402,14 +547,15 @@ class schedule_run {
     }
   }
 
-  /// Whether threads of other blocks may access the shared memory of a block.
+  /// Returns whether threads of other blocks may access the shared memory of a block.
   [[nodiscard]] bool lives_matter(const block& b) const noexcept {
     return state_.wide || b.contexts.front().cluster_blocks > 1;
   }
 
   // ---- which thread continues
 
-  /// No thread can continue at once. Lets some continue that wait for others; false if there are none.
+  /// Called when no thread can continue immediately: releases some threads that wait for others. Returns false if there are
+  /// none.
   bool wake() {
     if (wake_spinning()) {
       return true;
@@ -469,17 +615,22 @@ class schedule_run {
     if (limited) {
       const launch_run& l = *stuck.front()->home->launch;
       text += ": the device holds " + std::to_string(resident(l)) + " of the " + std::to_string(l.plan->blocks) +
-              " blocks at once, and these wait for others";
+              " blocks at once, and these blocks wait for the others";
     }
     out_.hang(text, stuck);
     state_.stop();
   }
 
-  /// Lets a thread have up to so many events.
+  /// Runs a thread for up to this many events.
   void run(lane& l, std::uint64_t events) {
+    // A thread that polls, and writes while it does, does not delay others for ever.
+    constexpr std::uint64_t most = 16'384;
     lane_watch watch(state_, l);
     for (std::uint64_t n = 0; !state_.stopped; ++n) {
-      if (n >= events) {
+      if (n >= most) {
+        queue_.lower(l);
+      }
+      if (n >= events || n >= most) {
         queue_.add(l);
         return;
       }
@@ -493,7 +644,7 @@ class schedule_run {
     }
   }
 
-  /// The next event of a thread. False if it cannot continue.
+  /// Performs the next event of a thread. Returns false if it cannot continue.
   bool step(lane& l, lane_watch& watch) {
     check::thread_state& s = *l.state;
     const check::machine& m = l.home->machine_of(l);
@@ -566,7 +717,7 @@ class schedule_run {
         if (!copies_.start(l)) {
           return false;
         }
-        if (i.performers > 1) {  // others may wait for all to start it
+        if (i.performers > 1) {  // others may wait until all have started it
           wake_waiting();
         }
         break;
@@ -581,7 +732,7 @@ class schedule_run {
         }
         break;
       default:
-        if (i.code != op::block_arrive) {  // of which arrival and going on are one
+        if (i.code != op::block_arrive) {  // for `bar.arrive`, arriving and continuing are one event
           state_.note(l);
         }
         if (!meetings_.arrive(l)) {
@@ -596,7 +747,7 @@ class schedule_run {
     return true;
   }
 
-  /// A sync point lets a thread continue.
+  /// Continues a thread that a sync point has released.
   void go_on(lane& l, check::wide_value given) {
     lane_watch watch(state_, l);
     state_.note(l);
@@ -620,12 +771,12 @@ class schedule_run {
         out_.add(check_status::hang, number + " is in a loop that accesses no memory and never ends", l);
         break;
       case thread_status::waits_for_time:
-        out_.add(
-            check_status::gave_up,
-            number +
-                " waits for time to pass, and clocks stand still: leave that wait out by a macro that the scenario's source "
-                "line defines",
-            l);
+        out_.add(check_status::gave_up,
+                 number +
+                     " waits for time to pass, but clocks stand still in this check: leave the wait out with a macro that the "
+                     "scenario's source "
+                     "line defines",
+                 l);
         break;
       case thread_status::uninitialised:
         out_.add(check_status::uninitialised, number + " reads local memory that it never wrote", l);
@@ -639,8 +790,8 @@ class schedule_run {
       case thread_status::held:
       case thread_status::unfenced:
         out_.add(check_status::undefined,
-                 number + " uses by '" + i.text +
-                     "' a register of an asynchronous matrix operation without the wait or the fence before",
+                 number + " uses, in '" + i.text +
+                     "', a register of an asynchronous matrix operation without the wait or fence that must precede it",
                  l);
         break;
       case thread_status::unknown_operand:
@@ -748,13 +899,13 @@ class schedule_run {
     return true;
   }
 
-  /// Ends the phase of a cluster's barrier, if all have arrived.
+  /// Ends the phase of a cluster's barrier if all have arrived.
   void finish_cluster(const block& b) {
     cluster_run& c = cluster_of(b);
     const int first = b.number - static_cast<int>(b.contexts.front().cluster_rank);
     bool some = false;
     for (int k = 0; k < static_cast<int>(b.contexts.front().cluster_blocks); ++k) {
-      const block* const other = state_.by_number[static_cast<std::size_t>(first + k)];
+      const block* const other = state_.by_number.at(first + k);
       if (other == nullptr) {
         return;
       }
@@ -776,26 +927,31 @@ class schedule_run {
     }
   }
 
+  crew* crew_ = nullptr;  ///< null: this is a part
   run_state state_;
-  reporter out_;
-  race_detector races_;
-  thread_order orders_;
-  memory_events memory_;
-  meetings meetings_;
+  reporter out_{state_};
+  race_detector races_{state_, out_};
+  thread_order orders_{state_};
+  memory_events memory_{state_, out_, races_, orders_};
+  meetings meetings_{state_, out_, orders_, [this](lane& l, check::wide_value given) { go_on(l, given); }};
   thread_queue queue_;
+  std::uint64_t parts_ = 0;
+  std::uint64_t most_nodes_of_parts_ = 0;
+  const private_pages* pages_ = nullptr;  ///< of a part
+  std::uint64_t most_instructions_ = state_.how.most_instructions;
   check::stack_arena arena_{};
   asynchronous_operations copies_{state_, out_, races_, orders_, arena_};
-  std::uint64_t at_once_ = 8;  ///< blocks of a launch
+  std::uint64_t at_once_ = 8;  ///< the number of blocks of a launch that run at once
   std::uint64_t turns_ = 0;
   std::unordered_map<block*, std::unique_ptr<block>> running_{};
   std::vector<std::unique_ptr<block>> free_{};
   std::vector<std::unique_ptr<block>> kept_{};
   std::vector<lane*> spinning_{};
-  std::vector<lane*> waiting_{};                     ///< for launches
-  std::unordered_map<int, cluster_run> clusters_{};  ///< by the first block
+  std::vector<lane*> waiting_{};                     ///< threads that wait for launches
+  std::unordered_map<int, cluster_run> clusters_{};  ///< by the index of the first block
 };
 
-/// Memory at the end of a schedule.
+/// Returns the memory at the end of a schedule.
 class memory_at_end final : public check::final_memory {
  public:
   explicit memory_at_end(run_state& state) : state_(state) {}
@@ -820,7 +976,11 @@ std::vector<sanitizer_finding> findings_of(schedule_run& one, const check::check
       one.out().add(check_status::violated, std::move(broken));
     }
   }
-  counts = {1, one.state().instructions, one.state().accesses_made, clock::nodes() * clock::node_bytes};
+  counts.schedules = 1;
+  counts.instructions = one.state().instructions;
+  counts.accesses = one.state().accesses_made;
+  counts.clock_bytes = (clock::nodes() + one.most_nodes_of_parts()) * clock::node_bytes;
+  counts.parts = one.parts();
   return one.out().take();
 }
 
@@ -828,15 +988,16 @@ std::vector<sanitizer_finding> findings_of(schedule_run& one, const check::check
 
 std::vector<sanitizer_finding> run_schedule(const check::program& p, const std::vector<check::planned_launch>& launches,
                                             const check::check_property& property, std::uint64_t seed,
-                                            const sanitize_options& options, sanitize_statistics& counts) {
-  schedule_run one(p, launches, seed, options);
+                                            const sanitize_options& options, crew& all, sanitize_statistics& counts) {
+  schedule_run one(p, launches, seed, options, all);
   return findings_of(one, property, counts);
 }
 
 check::replayed_schedule schedule_of(const check::program& p, const std::vector<check::planned_launch>& launches,
                                      const check::check_property& property, const sanitizer_finding& f,
                                      const sanitize_options& options) {
-  schedule_run one(p, launches, f.seed, options);
+  crew alone;
+  schedule_run one(p, launches, f.seed, options, alone);
   recorded_schedule recorded{f.key, {}};
   one.record(recorded);
   sanitize_statistics counts;
@@ -860,7 +1021,7 @@ std::uint64_t resident_blocks(const check::planned_launch& launch, const device_
   if (launch.request.host) {
     return 1;
   }
-  std::uint64_t shared = 1024;  // that CUDA takes of each block
+  std::uint64_t shared = 1024;  // the amount that CUDA reserves in each block
   for (const auto& [variable, offset] : launch.request.kernel->shared) {
     shared += variable.bytes;
   }

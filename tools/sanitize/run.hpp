@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// One schedule.
+/// Runs one schedule.
 #pragma once
 
+#include <sanitize/crew.hpp>
 #include <sanitize/findings.hpp>
 #include <sanitize/sanitize.hpp>
 
@@ -11,10 +12,11 @@
 
 namespace membar::sanitize {
 
-/// Runs one schedule. `counts` becomes what it went through.
+/// Runs one schedule, and sets `counts` to its statistics. The threads of `all` may help.
 [[nodiscard]] std::vector<sanitizer_finding> run_schedule(const check::program& p,
                                                           const std::vector<check::planned_launch>& launches,
                                                           const check::check_property& property, std::uint64_t seed,
-                                                          const sanitize_options& options, sanitize_statistics& counts);
+                                                          const sanitize_options& options, crew& all,
+                                                          sanitize_statistics& counts);
 
 }  // namespace membar::sanitize

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What all parts of a run share: its program, its memory and threads, and what it has found.
+/// The state that all parts of a run share: its program, its memory and threads, and its findings.
 #pragma once
 
 #include <check/async_copies.hpp>
@@ -28,7 +28,7 @@ namespace membar::sanitize {
 
 using check::check_status;
 
-/// Random numbers of a schedule.
+/// The random numbers of a schedule.
 class random_source {
  public:
   explicit random_source(std::uint64_t seed) noexcept : state_(seed * 0x9e3779b97f4a7c15U + 0x632be59bd9b4e019U) {}
@@ -47,23 +47,66 @@ class random_source {
 /// The author of an access: a thread, or one of its asynchronous operations.
 struct actor {
   const launch_run* launch = nullptr;
-  std::uint64_t index = 0;  ///< of the block in its launch
+  std::uint64_t index = 0;  ///< the index of the block in its launch
   std::uint64_t local = 0;
   bool copy = false;
 };
 
 /// The order of a run's events, up to a finding.
 struct recorded_schedule {
-  std::uint64_t until = 0;  ///< the finding's key
+  std::uint64_t until = 0;  ///< the key of the finding
   std::vector<check::replayed_schedule::step> steps{};
-  std::size_t changes = 0;        ///< the steps up to the last one that has changed memory
-  std::uint64_t last_change = 0;  ///< as `run_state` has it
+  std::size_t changes = 0;        ///< the number of steps up to the last one that changed memory
+  std::uint64_t last_change = 0;  ///< as in `run_state`
+};
+
+/// The instructions of all kernels have numbers, by which stamps name them.
+struct numbered_instructions {
+  explicit numbered_instructions(const check::program& p) {
+    for (const auto& kernel : p.kernels) {
+      first[kernel.get()] = static_cast<std::uint32_t>(all.size());
+      for (const check::instruction& i : kernel->code) {
+        all.push_back(&i);
+      }
+    }
+  }
+  std::unordered_map<const check::kernel_code*, std::uint32_t> first{};
+  std::vector<const check::instruction*> all{};
+};
+
+/// The blocks that run, by their numbers among all blocks.
+class block_table {
+ public:
+  block_table() = default;
+  block_table(int first, int count) : first_(first), blocks_(static_cast<std::size_t>(count), nullptr) {}
+  /// Null if the block does not run.
+  [[nodiscard]] block* at(std::int64_t number) const noexcept {
+    const auto k = static_cast<std::uint64_t>(number - first_);
+    return k < blocks_.size() ? blocks_[static_cast<std::size_t>(k)] : nullptr;
+  }
+  void set(int number, block* b) { blocks_.at(static_cast<std::size_t>(number - first_)) = b; }
+
+ private:
+  int first_ = 0;
+  std::vector<block*> blocks_{};
+};
+
+/// The blocks of a launch that a part of a run executes.
+struct part_blocks {
+  int launch = 0;
+  std::uint64_t first = 0;
+  std::uint64_t end = 0;
 };
 
 struct run_state {
   run_state(const check::program& p, const std::vector<check::planned_launch>& plans, std::uint64_t seed,
             const sanitize_options& options)
-      : checked(p), how(options), random(seed), schedule(seed), memory(p.memory) {
+      : checked(p),
+        how(options),
+        random(seed),
+        schedule(seed),
+        memory(p.memory),
+        numbered(std::make_shared<const numbered_instructions>(p)) {
     std::uint64_t keys = 16;
     int blocks = 0;
     int threads = 0;
@@ -84,19 +127,47 @@ struct run_state {
     first_copy = next_copy = static_cast<thread_key>(keys);
     constexpr std::uint64_t most_copies = std::uint64_t{1} << 24U;
     clock::use_levels(clock::levels_for(keys + (wide ? most_copies : 0)));
-    by_number.resize(static_cast<std::size_t>(blocks), nullptr);
-    for (const auto& kernel : p.kernels) {
-      first_access[kernel.get()] = static_cast<std::uint32_t>(accesses.size());
-      for (const check::instruction& i : kernel->code) {
-        accesses.push_back(&i);
-      }
-    }
+    has_mbarriers = std::any_of(numbered->all.begin(), numbered->all.end(),
+                                [](const check::instruction* i) { return i->mbarrier == check::mbarrier_op::init; });
+    by_number = block_table(0, blocks);
     for (launch_run& l : launches) {
-      l.first_access = first_access.at(l.plan->request.kernel.get());
+      l.first_access = numbered->first.at(l.plan->request.kernel.get());
+      l.until = l.plan->blocks;
     }
   }
 
-  /// Whether who knows that need not come after the end of the launches before a programmatic dependent.
+  /// A part of `whole`: some blocks of a launch, with their own seed. The part reads `whole` and does not change it.
+  run_state(run_state& whole, std::uint64_t seed, const part_blocks& of, private_pages& pages)
+      : checked(whole.checked),
+        how(whole.how),
+        random(seed),
+        schedule(whole.schedule),
+        memory(whole.memory, pages),
+        numbered(whole.numbered),
+        has_mbarriers(whole.has_mbarriers),
+        first_copy(whole.first_copy),
+        next_copy(whole.next_copy),
+        is_part(true) {
+    for (const launch_run& theirs : whole.launches) {
+      launch_run& l = launches.emplace_back();
+      l.plan = theirs.plan;
+      l.first_key = theirs.first_key;
+      l.first_thread = theirs.first_thread;
+      l.keys_of_block = theirs.keys_of_block;
+      l.first_access = theirs.first_access;
+      l.has_begin = true;
+    }
+    const launch_run& theirs = whole.launches[static_cast<std::size_t>(of.launch)];
+    launch_run& l = launches[static_cast<std::size_t>(of.launch)];
+    l.registers = theirs.registers;
+    l.fast = theirs.fast;
+    l.begin = theirs.begin;
+    l.started = l.ended = of.first;
+    l.until = of.end;
+    by_number = block_table(l.plan->first_block + static_cast<int>(of.first), static_cast<int>(of.end - of.first));
+  }
+
+  /// Returns whether an author with this knowledge may precede the end of the launches before a programmatic dependent.
   [[nodiscard]] bool is_early(int launch, const knowledge& known) const {
     const auto number = static_cast<std::size_t>(launch);
     const std::vector<int>& before = checked.launches_before[number];
@@ -105,9 +176,9 @@ struct run_state {
            });
   }
 
-  /// The number of an instruction as stamps have it.
+  /// Returns the number of an instruction, as stamps contain it.
   [[nodiscard]] std::uint32_t number_of(const check::kernel_code& kernel, std::int32_t pc) const {
-    return first_access.at(&kernel) + static_cast<std::uint32_t>(pc);
+    return numbered->first.at(&kernel) + static_cast<std::uint32_t>(pc);
   }
 
   [[nodiscard]] object* find(std::uint64_t address, std::uint64_t bytes) noexcept {
@@ -115,8 +186,7 @@ struct run_state {
       return memory.find(address, bytes);
     }
     const std::uint64_t window = address >= check::tensor_window ? check::tensor_window : check::shared_window;
-    const std::uint64_t number = (address - window) >> 32U;
-    block* const b = number < by_number.size() ? by_number[static_cast<std::size_t>(number)] : nullptr;
+    block* const b = by_number.at(static_cast<std::int64_t>((address - window) >> 32U));
     return b == nullptr ? nullptr : b->find(address, bytes);
   }
 
@@ -136,7 +206,7 @@ struct run_state {
     c.number_in_program = a.launch->first_thread + static_cast<int>(a.index * a.launch->plan->block_size + a.local);
     return c;
   }
-  /// The place of a thread, without what names of threads need.
+  /// Returns the place of a thread, without the data that thread names need.
   [[nodiscard]] model::place place_of(thread_key key) const {
     const actor a = actor_of(key);
     const check::launch_request& r = a.launch->plan->request;
@@ -150,7 +220,7 @@ struct run_state {
     return result;
   }
 
-  /// Keeps an event of a thread, where the schedule is asked for.
+  /// Records an event of a thread, if the schedule is requested.
   void note(const lane& l, std::uint64_t chosen = 0, int operation = -1) {
     if (recorded != nullptr) {
       if (recorded->last_change != last_change) {
@@ -160,50 +230,53 @@ struct run_state {
       recorded->steps.push_back({number_of(l), operation, chosen});
     }
   }
-  /// Its number among all threads.
+  /// Returns its number among all threads.
   [[nodiscard]] static int number_of(const lane& l) {
     const launch_run& of = *l.home->launch;
     return of.first_thread + static_cast<int>(l.home->index * of.plan->block_size) + l.local;
   }
 
-  /// The last event does not count after all, unless it is what is looked for.
+  /// Discards the last event, unless it is the one being looked for.
   void forget_last() {
     if (recorded != nullptr && !stopped) {
       recorded->steps.pop_back();
     }
   }
 
-  /// Stops one thread, because its next step is not defined. The other threads continue, and show an execution in which this thread has not
-  /// been scheduled yet.
+  /// Stops one thread, because its next step is undefined. The other threads continue, and show an execution in which this
+  /// thread has not been scheduled yet.
   void stall(lane& l) noexcept {
     l.where = stand::stalled;
     stalled = true;
   }
-  /// Stops the schedule: what comes after is not defined.
+  /// Stops the schedule, because what follows is undefined.
   void stop() noexcept { stopped = true; }
 
-  const check::program& checked;  ///< memory, kernels and assumptions; no threads
+  const check::program& checked;  ///< memory, kernels and assumptions, without threads
   const sanitize_options& how;
   random_source random;
   std::uint64_t schedule;
   global_memory memory;
   std::deque<launch_run> launches{};
-  std::vector<block*> by_number{};
-  std::unordered_map<const check::kernel_code*, std::uint32_t> first_access{};
-  std::vector<const check::instruction*> accesses{};
+  block_table by_number{};
+  std::shared_ptr<const numbered_instructions> numbered;
   std::unordered_map<std::uint64_t, sync_cell> cells{};
-  bool wide = false;  ///< some kernel starts asynchronous operations
+  std::vector<std::uint64_t>
+      dropped_cells{};         ///< of a part: addresses at which it has ended what strong writes before it have left
+  bool wide = false;           ///< some kernel starts asynchronous operations
+  bool has_mbarriers = false;  ///< some kernel initializes one
   thread_key first_copy = 0;
   thread_key next_copy = 0;
-  std::vector<std::pair<thread_key, std::uint32_t>> copy_owner{};  ///< of each operation: its thread, and the instruction
+  std::vector<std::pair<thread_key, std::uint32_t>> copy_owner{};  ///< for each operation: its thread, and the instruction
   std::uint64_t instructions = 0;
   std::uint64_t accesses_made = 0;
-  std::uint64_t writes = 0;       ///< and whatever else may end a wait
-  std::uint64_t last_change = 0;  ///< how many instructions there were when memory changed last, or a thread ended
+  std::uint64_t writes = 0;       ///< the number of writes and of other events that may end a wait
+  std::uint64_t last_change = 0;  ///< the number of instructions when memory last changed or a thread last ended
   std::uint64_t serials = 0;
   recorded_schedule* recorded = nullptr;
   bool stopped = false;
-  bool stalled = false;  ///< some thread is
+  bool stalled = false;  ///< some thread is stalled
+  bool is_part = false;
 };
 
 }  // namespace membar::sanitize

@@ -20,7 +20,7 @@ namespace membar::sanitize {
 
 namespace {
 
-/// Gathers what schedules find, in the order of their seeds.
+/// Collects the findings of schedules, in the order of their seeds.
 class gathering {
  public:
   void add(std::vector<sanitizer_finding> found, const sanitize_statistics& counts) {
@@ -38,6 +38,7 @@ class gathering {
     counts_.schedules += counts.schedules;
     counts_.instructions += counts.instructions;
     counts_.accesses += counts.accesses;
+    counts_.parts += counts.parts;
     counts_.clock_bytes = std::max(counts_.clock_bytes, counts.clock_bytes);
   }
   [[nodiscard]] bool has_found() {
@@ -65,16 +66,18 @@ class gathering {
                                       const check::check_property& property, const sanitize_options& options) {
   gathering all;
   std::atomic<std::uint64_t> next = 0;
+  const int busy = std::max(options.jobs, 1);
+  crew helpers(busy);
   std::exception_ptr failed;
   std::mutex failing;
   const auto work = [&] {
     try {
       for (std::uint64_t k = next++; k < options.schedules; k = next++) {
         if (options.stop_at_first && all.has_found()) {
-          return;
+          break;
         }
         sanitize_statistics counts;
-        std::vector<sanitizer_finding> found = run_schedule(p, launches, property, options.seed + k, options, counts);
+        std::vector<sanitizer_finding> found = run_schedule(p, launches, property, options.seed + k, options, helpers, counts);
         all.add(std::move(found), counts);
       }
     } catch (...) {
@@ -82,9 +85,10 @@ class gathering {
       failed = std::current_exception();
       next = options.schedules;
     }
+    helpers.help();
   };
   std::vector<std::thread> others;
-  for (int k = 1; k < options.jobs; ++k) {
+  for (int k = 1; k < busy; ++k) {
     others.emplace_back(work);
   }
   work();
@@ -102,13 +106,16 @@ void name_readings(const check::program& p, const std::vector<check::planned_lau
                    const check::check_property& property, const sanitize_options& options,
                    std::vector<sanitizer_finding>& findings) {
   sanitize_options others = options;
-  others.observe = nullptr;
+  if (others.observe) {  // blocks of launches that are observed do not run in parts
+    others.observe = [](const observed_event&) {};
+  }
+  crew alone;
   std::map<std::uint64_t, std::set<std::uint64_t>> shown;  // by the seed: the keys of the findings that are left
   const auto is_gone = [&](const sanitizer_finding& f) {
     const auto [at, is_new] = shown.try_emplace(f.seed);
     if (is_new) {
       sanitize_statistics counts;
-      for (const sanitizer_finding& other : run_schedule(p, launches, property, f.seed, others, counts)) {
+      for (const sanitizer_finding& other : run_schedule(p, launches, property, f.seed, others, alone, counts)) {
         at->second.insert(other.key);
       }
     }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Executes all threads of a sequence of launches, once per schedule, and looks for data races by what happens before what.
+/// Executes all threads of a sequence of launches, once per schedule, and detects data races with the happens-before relation.
 ///
-/// A schedule is sequentially consistent: a read returns the last write. What a finding shows is an execution of the PTX memory model; that nothing
-/// is found says nothing of other schedules, or of executions in which a read returns an older write.
+/// A schedule is sequentially consistent: a read returns the value of the last write. A finding shows an execution of the PTX
+/// memory model. The absence of findings says nothing about other schedules, or about executions in which a read returns an
+/// older value.
 #pragma once
 
 #include <check/launch.hpp>
@@ -16,42 +17,43 @@
 
 namespace membar::sanitize {
 
-/// What the device holds at once. The defaults are those of an H200.
+/// The limits of what the device can run at once. The defaults are those of an H200.
 struct device_limits {
   std::uint64_t multiprocessors = 132;
-  std::uint64_t threads = 2048;             ///< of a multiprocessor
-  std::uint64_t blocks = 32;                ///< likewise
-  std::uint64_t shared_bytes = 228 * 1024;  ///< likewise
+  std::uint64_t threads = 2048;             ///< per multiprocessor
+  std::uint64_t blocks = 32;                ///< per multiprocessor
+  std::uint64_t shared_bytes = 228 * 1024;  ///< per multiprocessor
 };
 
-/// Something that a thread of a launch, or a copy of it, does.
+/// An operation by a thread of a launch, or by one of its asynchronous copies.
 struct observed_event {
   enum class kind_t : std::uint8_t { read, write, launch_dependents, wait_for_launches };
   kind_t kind = kind_t::read;
-  int launch = 0;  ///< its number
+  int launch = 0;  ///< the number of the launch
   const check::instruction* by = nullptr;
   std::uint64_t address = 0, bytes = 0;
   bool strong = false;
-  bool early = false;  ///< the launches before its own need not have ended
+  bool early = false;  ///< the launches before its own one need not have ended
 };
 
 struct sanitize_options {
   std::uint64_t schedules = 10;
-  std::uint64_t seed = 1;                            ///< of the first one
-  int jobs = 1;                                      ///< schedules that run at the same time
-  std::uint64_t most_instructions = 20'000'000'000;  ///< of one schedule
-  bool stop_at_first = false;                        ///< a schedule that shows something is the last one
-  model::other_readings readings{};                  ///< of what the PTX ISA leaves open: docs/readings.md
+  std::uint64_t seed = 1;                            ///< the seed of the first schedule
+  int jobs = 1;                                      ///< the number of host threads, which run schedules and parts of schedules
+  std::uint64_t most_instructions = 20'000'000'000;  ///< the limit for one schedule
+  bool stop_at_first = false;                        ///< stop after the first schedule with a finding
+  model::other_readings readings{};                  ///< the choices where the PTX ISA is ambiguous: docs/readings.md
   device_limits device{};
-  std::function<void(const observed_event&)> observe{};  ///< called for each event, from as many threads as there are jobs
+  std::function<void(const observed_event&)> observe{};  ///< called for each event, by as many host threads as there are jobs
 };
 
-/// Counts of one schedule or of several.
+/// The statistics of one schedule or of several.
 struct sanitize_statistics {
   std::uint64_t schedules = 0;
   std::uint64_t instructions = 0;
   std::uint64_t accesses = 0;
-  std::uint64_t clock_bytes = 0;  ///< the most of a schedule
+  std::uint64_t clock_bytes = 0;  ///< the maximum over the schedules
+  std::uint64_t parts = 0;        ///< groups of blocks that ran separately
 };
 
 struct sanitize_result {
@@ -59,17 +61,17 @@ struct sanitize_result {
   sanitize_statistics counts{};
 };
 
-/// Runs `launches`, which `p` has the memory of.
+/// Runs `launches`, whose memory is in `p`.
 [[nodiscard]] sanitize_result sanitize(const check::program& p, const std::vector<check::planned_launch>& launches,
                                        const check::check_property& property, const sanitize_options& options);
 
-/// The schedule that has shown a finding, up to there, for `check::explore` to follow. Its threads are those of the scenario's program. If threads
-/// only polled, that is up to the last change of memory, and a hang is looked for.
+/// Returns the schedule that showed a finding, up to the finding, for `check::explore` to follow. Its threads are those of the
+/// scenario's program. If threads only polled, it extends to the last change of memory, and a hang is searched for.
 [[nodiscard]] check::replayed_schedule schedule_of(const check::program& p, const std::vector<check::planned_launch>& launches,
                                                    const check::check_property& property, const sanitizer_finding& f,
                                                    const sanitize_options& options);
 
-/// The blocks of a launch that the device holds at once; 0: not one.
+/// Returns the number of blocks of a launch that the device can run at once. 0: not even one.
 [[nodiscard]] std::uint64_t resident_blocks(const check::planned_launch& launch, const device_limits& device);
 
 }  // namespace membar::sanitize

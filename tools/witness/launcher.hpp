@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Launches rewritten kernels many times with random delays, and counts how often the result is wrong. It needs a C++17 compiler and finds the
-/// CUDA driver when it runs. `membar-check witness` uses it, and its reproducers include it.
+/// Launches rewritten kernels many times with random delays, and counts how often the result is wrong. It requires a C++17
+/// compiler, and loads the CUDA driver at run time. `membar-check witness` uses it, and its reproducers include it.
 ///
-/// One launch runs many copies of a grid, each in memory of its own and with its own delays. The copies are blocks of different z, and all of them
-/// fit on the device at once, so that blocks that wait for each other run at the same time.
+/// One launch runs many copies of a grid, each with its own memory and its own delays. The copies are blocks with different z
+/// coordinates. All of them fit on the device at once, so that blocks that wait for each other run at the same time.
 #pragma once
 
 #include <dlfcn.h>
@@ -34,35 +34,36 @@ constexpr size_t actor_slots = 4;
 [[maybe_unused]] constexpr size_t most_sites = 32;
 [[maybe_unused]] constexpr uint32_t unlikely_value = 0x9e3779b9;
 [[maybe_unused]] constexpr uint64_t most_delay =
-    1000000;  ///< cycles of all delays of a thread, before those that follow are left out
+    1000000;  ///< the maximum total delay of a thread in cycles; later delays are omitted
 constexpr uint64_t no_actor = ~uint64_t{0};
 
-/// The additional parameter of a rewritten kernel. All zero: it does what it did before.
+/// The additional parameter of a rewritten kernel. With zeros only, the kernel behaves as before.
 struct plan {
-  uint64_t report;    ///< address of `report_words`, of the first copy of the grid
-  uint64_t stride;    ///< bytes between the memories of two copies
-  uint64_t pointers;  ///< bit w: the 8 bytes of the parameters from 8 w on are an address in the memory of the first copy
-  uint64_t rows;      ///< address of the delays: of each copy and actor a row of `words_of_row` words, in cycles; 0: none
-  uint64_t limit;     ///< cycles after which a thread ends at the head of a loop
-  uint64_t actors[actor_slots];  ///< block in the upper half, thread in the lower half, both linear; or `no_actor`
-  uint64_t early[actor_slots];   ///< an address of the first copy that this actor loads at each site; 0: none
-  uint64_t watch;                ///< when the watched load is executed for this time, its value is reported; 0: never
-  uint64_t blocks_z;             ///< of the grid of one copy; 0: there is one copy
+  uint64_t report;    ///< the address of `report_words`, for the first copy of the grid
+  uint64_t stride;    ///< the distance in bytes between the memories of two copies
+  uint64_t pointers;  ///< bit w: the 8 bytes at 8 w in the parameters are an address in the memory of the first copy
+  uint64_t rows;      ///< the address of the delays: for each copy and actor a row of `words_of_row` words, in cycles; 0: none
+  uint64_t limit;     ///< the number of cycles after which a thread ends at the head of a loop
+  uint64_t actors[actor_slots];  ///< the block in the upper half, the thread in the lower half, both linear; or `no_actor`
+  uint64_t early[actor_slots];   ///< an address in the first copy that this actor loads at each site; 0: none
+  uint64_t watch;                ///< at which execution of the watched load its value is reported; 0: never
+  uint64_t blocks_z;             ///< the z size of the grid of one copy; 0: there is only one copy
 };
 
-/// The 4-byte words that the delays of an actor have.
+/// The number of 4-byte words for the delays of an actor.
 constexpr size_t words_of_row(size_t sites) { return (sites + 3) / 4 * 4; }
 
-/// What kernels report: 1 if a thread ended at the limit; unused; 1 if the watched load was executed, and its value.
+/// The words that kernels report: 1 if a thread ended at the limit; unused; 1 if the watched load was executed; its value.
 [[maybe_unused]] constexpr size_t report_words = 4;
 
-/// Memory of the launches. Addresses are those of the scenario; `pointers` are the places of words that hold one.
+/// An object in the memory of the launches. Addresses are those of the scenario, and `pointers` are the offsets of words that
+/// contain an address.
 struct object {
   std::string name;
-  bool variable = false;  ///< of the module, by this name
+  bool variable = false;  ///< it is the module's variable of this name
   uint64_t address = 0;
   uint64_t bytes = 0;
-  std::vector<uint8_t> initial;  ///< shorter than the object: zeros follow
+  std::vector<uint8_t> initial;  ///< if it is shorter than the object, zeros follow
   std::vector<uint64_t> pointers;
 };
 
@@ -72,15 +73,15 @@ struct launch {
   std::array<unsigned, 3> block{{1, 1, 1}};
   unsigned shared = 0;
   bool cooperative = false;
-  unsigned cluster = 0;    ///< blocks of a cluster; 0: none
-  int dependent_on = -1;   ///< it may begin when this launch lets its dependents begin; -1: of none
-  std::vector<int> after;  ///< launches that have ended before this one begins
+  unsigned cluster = 0;    ///< the number of blocks in a cluster; 0: no clusters
+  int dependent_on = -1;   ///< it may begin when this launch lets its dependents begin; -1: it depends on none
+  std::vector<int> after;  ///< the launches that end before this one begins
   std::vector<uint8_t> arguments;
-  std::vector<uint64_t> offsets;   ///< of the parameters
-  std::vector<uint64_t> pointers;  ///< places of words of the arguments that hold an address
+  std::vector<uint64_t> offsets;   ///< the offsets of the parameters
+  std::vector<uint64_t> pointers;  ///< the offsets of words in the arguments that contain an address
   int sites = 1;
   std::vector<uint64_t> actors;  ///< as in `plan`
-  std::vector<uint64_t> early;   ///< of each actor: an address of the scenario, or 0
+  std::vector<uint64_t> early;   ///< for each actor: an address of the scenario, or 0
   uint64_t watch = 0;
 };
 
@@ -91,7 +92,7 @@ struct program {
   std::string one_copy;  ///< why a launch cannot run several copies; empty: it can
 };
 
-/// There is no GPU to run on.
+/// Thrown if there is no GPU.
 struct no_gpu : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -122,14 +123,14 @@ class driver {
     attribute* attributes;
     unsigned count;
   };
-  static constexpr int cooperative = 2;  // CU_LAUNCH_ATTRIBUTE_COOPERATIVE and those that follow
+  static constexpr int cooperative = 2;  // CU_LAUNCH_ATTRIBUTE_COOPERATIVE and the attributes after it
   static constexpr int cluster = 4;
   static constexpr int overlaps_previous = 6;
 
   driver() {
     library_ = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
     if (library_ == nullptr) {
-      throw no_gpu("no CUDA driver: libcuda.so.1 cannot be loaded; run it on a machine with an NVIDIA GPU");
+      throw no_gpu("no CUDA driver: libcuda.so.1 cannot be loaded; run this on a machine with an NVIDIA GPU");
     }
     find(init, "cuInit");
     find(device_count, "cuDeviceGetCount");
@@ -212,7 +213,7 @@ class driver {
   void find(Function& f, const char* name) {
     void* const found = dlsym(library_, name);
     if (found == nullptr) {
-      throw no_gpu(std::string("the CUDA driver has no ") + name + "; update it");
+      throw no_gpu(std::string("the CUDA driver has no ") + name + "; update the driver");
     }
     std::memcpy(&f, &found, sizeof f);
   }
@@ -231,18 +232,18 @@ class image {
         return result;
       }
     }
-    throw std::runtime_error("the address " + std::to_string(address) + " is in no memory that is read back");
+    throw std::runtime_error("the address " + std::to_string(address) + " is not in memory that is read back");
   }
   uint64_t report(size_t word) const {
     uint64_t result = 0;
     std::memcpy(&result, data_ + report_ + 8 * word, 8);
     return result;
   }
-  /// Whether bytes outside of every object were written.
+  /// Returns whether bytes outside of every object were written.
   bool is_written_outside() const {
     return std::any_of(outside_.begin(), outside_.end(), [&](size_t at) { return data_[at] != filler; });
   }
-  /// All bytes of it: runs with the same bytes went wrong in the same way.
+  /// Returns all its bytes. Runs with the same bytes failed in the same way.
   std::string_view bytes() const { return {reinterpret_cast<const char*>(data_), bytes_}; }
 
  private:
@@ -257,7 +258,7 @@ class image {
   std::vector<size_t> outside_;
   size_t report_ = 0;
   size_t bytes_ = 0;
-  const uint8_t* data_ = nullptr;  ///< of the copy
+  const uint8_t* data_ = nullptr;  ///< the memory of the copy
 };
 
 /// A delay of an actor of a launch before a site, in cycles.
@@ -277,7 +278,7 @@ inline uint64_t total(const delays& all) {
   return sum;
 }
 
-/// A program on the first GPU. `program` outlives it.
+/// A program on the first GPU. `program` must outlive it.
 class session {
  public:
   explicit session(const program& p, uint64_t limit_microseconds = 10000) : program_(p) {
@@ -308,12 +309,12 @@ class session {
   int driver_version() const { return driver_version_; }
   double nanoseconds(uint64_t cycles) const { return 1e6 * static_cast<double>(cycles) / kilohertz_; }
 
-  /// The most runs that one call of `begin` starts.
+  /// Returns the maximum number of runs that one call of `begin` starts.
   uint64_t copies() const { return copies_; }
-  /// How many runs have about one block on each multiprocessor; at most `copies`.
+  /// Returns the number of runs with about one block on each multiprocessor, which is at most `copies`.
   uint64_t sparse_copies() const { return sparse_copies_; }
 
-  /// Starts runs, each from the initial memory and with its own delays. Two may have begun and not ended.
+  /// Starts runs, each with the initial memory and its own delays. At most two batches may be in flight.
   void begin(const std::vector<delays>& chosen, size_t count, bool early) {
     batch& b = batches_[begun_++ % 2];
     b.count = count;
@@ -335,14 +336,14 @@ class session {
     cuda_.require(cuda_.record(b.done, stream_), "cuEventRecord");
   }
 
-  /// Waits for the runs that began first, and calls `each(run, image)` for each of them.
+  /// Waits for the batch of runs that began first, and calls `each(run, image)` for each run.
   template <class Each>
   void end(Each each) {
     batch& b = batches_[ended_++ % 2];
     cuda_.require(cuda_.synchronize(b.done), "a launch");
     for (size_t run = 0; run < b.count; ++run) {
       uint8_t* const data = b.ends + run * end_bytes_;
-      for (const size_t at : pointer_places_) {  // addresses are those of the first copy
+      for (const size_t at : pointer_places_) {  // the addresses are those of the first copy
         uint64_t value = 0;
         std::memcpy(&value, data + at, 8);
         if (const uint64_t first = arena_ + run * stride_; value >= first && value - first < stride_) {
@@ -360,7 +361,7 @@ class session {
     void* function = nullptr;
     void* stream = nullptr;
     void* done = nullptr;
-    bool is_followed = false;  ///< by a dependent launch in its stream
+    bool is_followed = false;  ///< it is followed by a dependent launch in its stream
     std::vector<uint8_t> arguments;
     plan parameters{};
     std::vector<void*> addresses;
@@ -368,8 +369,8 @@ class session {
   struct stored {
     uint64_t at;
     uint64_t initial;
-    uint64_t bytes;  ///< of a copy
-    size_t offset;   ///< in the memory of the host
+    uint64_t bytes;  ///< the size in one copy
+    size_t offset;   ///< the offset in host memory
   };
   struct batch {
     size_t count = 0;
@@ -381,7 +382,7 @@ class session {
   void open_device() {
     int count = 0;
     if (cuda_.init(0) != 0 || cuda_.device_count(&count) != 0 || count == 0) {
-      throw no_gpu("no GPU: the CUDA driver finds no device; run it on a machine with an NVIDIA GPU");
+      throw no_gpu("no GPU: the CUDA driver finds no device; run this on a machine with an NVIDIA GPU");
     }
     char name[128] = "";
     cuda_.require(cuda_.device_name(name, sizeof name, 0), "cuDeviceGetName");
@@ -400,11 +401,11 @@ class session {
     void* values[] = {log.data(), reinterpret_cast<void*>(log.size() - 1)};
     const int status = cuda_.load(&module, program_.ptx.c_str(), 2, options, values);
     if (status != 0) {
-      throw std::runtime_error("the driver does not compile the rewritten PTX: " + cuda_.text_of(status) + " " + log.data());
+      throw std::runtime_error("the driver cannot compile the rewritten PTX: " + cuda_.text_of(status) + " " + log.data());
     }
   }
 
-  /// The function of a launch, and the stream that it is in.
+  /// The function of a launch, and its stream.
   void prepare(const launch& l, void* module) {
     const bool several = program_.launches.size() > 1;
     ready r;
@@ -413,7 +414,7 @@ class session {
       cuda_.require(cuda_.set_attribute(r.function, 8, static_cast<int>(l.shared)), "cuFuncSetAttribute");
     }
     r.stream = stream_;
-    if (l.dependent_on >= 0) {  // behind that launch, with nothing between them
+    if (l.dependent_on >= 0) {  // it follows that launch directly in the stream
       ready& before = ready_launches_[static_cast<size_t>(l.dependent_on)];
       r.stream = before.stream;
       r.done = before.done;
@@ -426,12 +427,13 @@ class session {
     row_bytes_ += 4 * words_of_row(static_cast<size_t>(l.sites)) * actor_slots;
   }
 
-  /// How many copies are on the device at once: all blocks of all launches fit together, since they may wait for each other.
+  /// Returns how many copies the device can run at once: all blocks of all launches must fit together, because they may wait
+  /// for each other.
   void choose_copies() {
     if (!program_.one_copy.empty()) {
       return;
     }
-    double multiprocessors = 0;  // that one copy fills
+    double multiprocessors = 0;  // the number that one copy fills
     uint64_t all_blocks = 0;
     uint64_t most = 65535;
     for (size_t k = 0; k < ready_launches_.size(); ++k) {
@@ -465,7 +467,7 @@ class session {
     return result;
   }
 
-  /// Memory that each run begins with, and that is read back. `initial` has all copies.
+  /// Memory that is initialized before each run, and read back afterwards. `initial` contains all copies.
   void store(uint64_t at, const std::vector<uint8_t>& initial) {
     const stored s{at, new_memory(initial.size()), initial.size() / copies_, end_bytes_};
     cuda_.require(cuda_.to_device(s.initial, initial.data(), initial.size()), "cuMemcpyHtoD");
@@ -473,7 +475,7 @@ class session {
     end_bytes_ += s.bytes;
   }
 
-  /// The first address of the scenario's memory that is not a variable, and where its last object ends.
+  /// The first address of the scenario's memory other than variables, and the end of its last object.
   std::pair<uint64_t, uint64_t> range() const {
     uint64_t first = ~uint64_t{0};
     uint64_t last = 0;
@@ -487,7 +489,8 @@ class session {
   }
   uint64_t arena_bytes() const { return range().second - range().first + 256; }
 
-  /// Memory of the scenario is in one allocation for each copy, at the distances that it has there, and variables are where the module has them.
+  /// The memory of the scenario is in one allocation per copy, with the same relative addresses. Variables are where the module
+  /// has them.
   void place(void* module) {
     const uint64_t first = range().first;
     stride_ = arena_bytes();
@@ -500,7 +503,7 @@ class session {
         unsigned long long found = 0;
         size_t size = 0;
         if (cuda_.global(&found, &size, module, o.name.c_str()) != 0) {
-          continue;  // the driver leaves out what nothing uses
+          continue;  // the driver omits unused variables
         }
         at = found;
       }
@@ -508,7 +511,7 @@ class session {
     }
     std::vector<uint8_t> initial(stride_, image::filler);
     std::vector<bool> inside(stride_);
-    std::fill(initial.end() - 256, initial.end(), 0);  // for what kernels report
+    std::fill(initial.end() - 256, initial.end(), 0);  // for the words that kernels report
     std::fill(inside.end() - 256, inside.end(), true);
     std::vector<std::pair<const object*, std::vector<uint8_t>>> variables;
     for (const object& o : program_.memory) {
@@ -536,7 +539,7 @@ class session {
     }
     image_.report_ = stride_ - 256;
     store(arena_, all_copies(initial));
-    for (const auto& [o, own] : variables) {  // there is one copy then
+    for (const auto& [o, own] : variables) {  // if there are variables, there is only one copy
       if (const uint64_t at = actual(o->address); at != 0 && o->bytes != 0) {
         image_.parts_.push_back({o->address, o->bytes, end_bytes_});
         store(at, own);
@@ -545,7 +548,7 @@ class session {
     image_.bytes_ = end_bytes_;
   }
 
-  /// The initial memory of all copies, with addresses of their own.
+  /// Returns the initial memory of all copies, each with its own addresses.
   std::vector<uint8_t> all_copies(const std::vector<uint8_t>& one) const {
     std::vector<uint8_t> result;
     result.reserve(one.size() * copies_);
@@ -562,7 +565,7 @@ class session {
     return result;
   }
 
-  /// Where an address of the scenario is on the device, in the first copy; 0 if in no object.
+  /// Returns the device address, in the first copy, for an address of the scenario, or 0 if it is in no object.
   uint64_t actual(uint64_t address) const {
     for (const auto& m : moved_) {
       if (address >= m[0] && address - m[0] <= m[1]) {
@@ -601,7 +604,7 @@ class session {
     r.addresses.push_back(&r.parameters);
   }
 
-  /// The delays of all copies, those of each launch together.
+  /// Returns the delays of all copies. Those of each launch are contiguous.
   void write_rows(batch& b, const std::vector<delays>& chosen) {
     std::memset(b.rows, 0, row_bytes_ * b.count);
     uint64_t begin = 0;
@@ -662,7 +665,7 @@ class session {
     }
   }
 
-  static constexpr uint64_t most_bytes = uint64_t{1} << 26U;  ///< of the memory of all copies
+  static constexpr uint64_t most_bytes = uint64_t{1} << 26U;  ///< for the memory of all copies
 
   driver cuda_;
   const program& program_;
@@ -676,13 +679,13 @@ class session {
   void* stream_ = nullptr;
   void* ready_ = nullptr;
   uint64_t arena_ = 0;                          ///< the memory of all copies
-  uint64_t stride_ = 0;                         ///< bytes of one
-  uint64_t report_ = 0;                         ///< of the first copy
+  uint64_t stride_ = 0;                         ///< the size of one copy
+  uint64_t report_ = 0;                         ///< the words of the first copy that kernels report
   uint64_t rows_ = 0;                           ///< the delays
-  uint64_t row_bytes_ = 0;                      ///< of all launches of a copy
-  uint64_t end_bytes_ = 0;                      ///< of a copy, that are read back
-  std::vector<std::array<uint64_t, 3>> moved_;  ///< address, bytes, and where they are on the device
-  std::vector<size_t> pointer_places_;          ///< in the memory of a copy
+  uint64_t row_bytes_ = 0;                      ///< for all launches of a copy
+  uint64_t end_bytes_ = 0;                      ///< the number of bytes of a copy that are read back
+  std::vector<std::array<uint64_t, 3>> moved_;  ///< address, size, and location on the device
+  std::vector<size_t> pointer_places_;          ///< offsets in the memory of a copy
   std::vector<stored> stored_;
   std::vector<ready> ready_launches_;
   std::array<batch, 2> batches_;
@@ -691,24 +694,24 @@ class session {
   image image_;
 };
 
-/// Says what is wrong with the memory at the end of a run, or nothing.
+/// Returns what is wrong with the memory at the end of a run, or an empty string.
 using judge = std::function<std::string(const image&)>;
 
-/// Runs of one kind.
+/// The runs of one kind.
 struct tally {
   uint64_t runs = 0;
-  uint64_t wrong = 0;           ///< by the judge
-  uint64_t hangs = 0;           ///< a thread ended at the limit of its loops
-  std::string example;          ///< what was wrong first
+  uint64_t wrong = 0;           ///< runs that failed according to the judge
+  uint64_t hangs = 0;           ///< runs in which a thread ended at the limit of its loops
+  std::string example;          ///< the first error that occurred
   std::string fault;            ///< the driver's error that ended the runs
-  std::string stopped;          ///< why there are fewer runs than wanted
-  delays smallest;              ///< of the runs that went wrong, those of the smallest sum
-  uint64_t repeated = 0;        ///< runs with `smallest`
-  uint64_t repeated_wrong = 0;  ///< that went wrong
+  std::string stopped;          ///< why there were fewer runs than requested
+  delays smallest;              ///< the delays with the smallest sum among the failing runs
+  uint64_t repeated = 0;        ///< the number of runs with `smallest`
+  uint64_t repeated_wrong = 0;  ///< the number of those runs that failed
   uint64_t bad() const { return wrong + hangs; }
 };
 
-/// Random numbers, the same on every machine (splitmix64).
+/// Random numbers that are the same on every machine (splitmix64).
 class random_numbers {
  public:
   explicit random_numbers(uint64_t seed) : state_(seed) {}
@@ -731,7 +734,7 @@ struct search_options {
   bool early = false;
 };
 
-/// Runs with chosen delays.
+/// Runs the program with chosen delays.
 class search {
  public:
   search(session& s, const program& p, judge wrong, search_options how)
@@ -742,7 +745,7 @@ class search {
     return repeat([](delays& chosen) { chosen.clear(); }, how_.runs, how_.seconds);
   }
 
-  /// Runs with random delays; then looks for a smaller delay that shows it, and repeats that.
+  /// Runs with random delays, then looks for smaller delays that still fail, and repeats the runs with those.
   tally delayed() {
     tally all = repeat([this](delays& chosen) { any(chosen); }, how_.runs, how_.seconds);
     if (all.bad() == 0 || !all.fault.empty()) {
@@ -781,18 +784,20 @@ class search {
   }
 
  private:
-  static constexpr uint64_t most_hangs = 50;  ///< launches in which a thread hangs, of which each takes the whole limit
+  /// the limit on launches in which a thread hangs, each of which takes the whole time limit
+  static constexpr uint64_t most_hangs = 50;
   static constexpr size_t most_verdicts = 64;
 
-  /// What the judge said about a final memory.
+  /// The judge's verdict on a final memory.
   struct verdict {
     std::string bytes;
     std::string wrong;
     bool hang = false;
   };
 
-  /// The number of runs of a launch. Copies on one multiprocessor disturb each other's first-level cache, and many copies load the memory system:
-  /// of 11 launches 8 have about one block on each multiprocessor, two have four times as many copies, and one has all that fit.
+  /// Returns the number of runs in a launch. Copies on one multiprocessor affect each other's L1 cache, and many copies load
+  /// the memory system. Therefore, of 11 launches, 8 have about one block on each multiprocessor, two have four times as many
+  /// copies, and one has all that fit.
   uint64_t size_of_launch(uint64_t number) const {
     const uint64_t step = number % 11;
     return step < 8    ? session_.sparse_copies()
@@ -800,7 +805,7 @@ class search {
                        : session_.copies();
   }
 
-  /// Runs with the delays that `choose` gives, two launches at a time: one is judged while the next one runs.
+  /// Runs with the delays that `choose` returns. Two launches are in flight at a time: one is judged while the next one runs.
   template <class Choose>
   tally repeat(Choose choose, uint64_t runs, double seconds, tally* smaller = nullptr) {
     tally t;
@@ -830,7 +835,7 @@ class search {
         }
         if (begun == ended) {
           t.stopped = started >= runs           ? ""
-                      : with_hangs < most_hangs ? "the time was up"
+                      : with_hangs < most_hangs ? "the time limit was reached"
                                                 : "threads hung in " + std::to_string(with_hangs) + " launches";
           break;
         }
@@ -865,7 +870,7 @@ class search {
     (v.hang ? t.hangs : t.wrong) += 1;
   }
 
-  /// Most runs end with one of a few memories, which are judged once.
+  /// Most runs end with one of a few memory states. Each state is judged once.
   const verdict& verdict_on(const image& end) {
     const std::string_view bytes = end.bytes();
     for (size_t k = 0; k < verdicts_.size(); ++k) {
@@ -877,7 +882,7 @@ class search {
       }
     }
     verdict v{std::string(bytes), {}, end.report(0) != 0};
-    v.wrong = v.hang ? "a thread did not come out of a loop" : judge_(end);
+    v.wrong = v.hang ? "a thread did not leave a loop" : judge_(end);
     if (verdicts_.size() == most_verdicts) {
       verdicts_.pop_back();
     }
@@ -885,7 +890,7 @@ class search {
     return verdicts_.back();
   }
 
-  /// One to four delays of 64 to 131,072 cycles, or up to a smaller scale in some launches.
+  /// Returns one to four delays of 64 to 131,072 cycles, or up to a smaller limit in some launches.
   void any(delays& result) {
     result.clear();
     const uint64_t count = 1 + random_.below(4);
@@ -911,7 +916,7 @@ class search {
     all.push_back(d);
   }
 
-  /// Without one of the delays, or with one or all of them smaller.
+  /// Returns delays with one of them omitted, or with one or all of them reduced.
   void weaken(delays& given) {
     if (given.empty()) {
       return;

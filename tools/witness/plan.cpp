@@ -27,13 +27,13 @@ using membar_witness::actor_slots;
 
 constexpr const char* shift_name = "membar witness shift";
 
-/// Throws for what is not launched here.
+/// Throws for a scenario that cannot be launched.
 void require_launchable(const check::scenario& s) {
   const auto refuse = [](int line, const std::string& what) {
     throw model::error(line, 1, "witness launches kernels on one GPU, and cannot launch " + what);
   };
   if (!s.tensors.empty()) {
-    refuse(s.tensors.front().line, "a scenario with tensor maps: read the tensor by other copies");
+    refuse(s.tensors.front().line, "a scenario with tensor maps: read the tensor with other copies");
   }
   for (const check::scenario::launch_line& l : s.launches) {
     if (l.request.host) {
@@ -45,7 +45,7 @@ void require_launchable(const check::scenario& s) {
   }
 }
 
-/// A scenario and its launches, with the memory at two places: words that differ hold addresses.
+/// A scenario and its launches, with the memory at two different addresses: words that differ contain addresses.
 struct twice_prepared {
   std::array<check::prepared_scenario, 2> prepared{};
   std::array<std::vector<check::planned_launch>, 2> launches{};
@@ -58,7 +58,8 @@ struct twice_prepared {
     shifted.memory.insert(shifted.memory.begin(), m);
     try {
       prepared[1] = check::prepare(shifted, ptx, launches[1]);
-    } catch (const model::error&) {  // memory at an address that the scenario gives is in the way: all of it counts as fixed
+      // an object at an address that the scenario gives is in the way, so all memory counts as fixed
+    } catch (const model::error&) {
       launches[1].clear();
       prepared[1] = check::prepare(s, ptx, launches[1]);
     }
@@ -81,7 +82,8 @@ struct twice_prepared {
     }
   }
 
-  /// The places of the words in which two versions of bytes differ, and of those that hold an address which is the same in both.
+  /// Returns the offsets of the words in which two versions of bytes differ, and of those that contain an address that is the
+  /// same in both.
   [[nodiscard]] std::vector<std::uint64_t> pointers(const std::vector<std::uint8_t>& a,
                                                     const std::vector<std::uint8_t>& b) const {
     std::vector<std::uint64_t> result;
@@ -101,7 +103,8 @@ struct twice_prepared {
   }
 
  private:
-  /// Whether an address is in memory that is at one place: as the scenario says, or a variable that it names as a value.
+  /// Returns whether an address is in memory with a fixed address: given by the scenario, or a variable that the scenario names
+  /// as a value.
   [[nodiscard]] bool is_fixed(std::uint64_t address) const {
     return std::any_of(
         prepared[0].checked.memory.begin(), prepared[0].checked.memory.end(), [&](const check::memory_object& o) {
@@ -114,7 +117,7 @@ struct twice_prepared {
   }
 
   std::set<std::string> fixed_{};  ///< memory at addresses that the scenario gives
-  std::set<std::string> named_{};  ///< words of arguments and of memory
+  std::set<std::string> named_{};  ///< names in the words of arguments and of memory
 };
 
 [[nodiscard]] std::size_t occurrences(std::string_view text, const std::string& word) {
@@ -125,7 +128,7 @@ struct twice_prepared {
   return count;
 }
 
-/// The memory that lines of the scenario are about, and the variables of the module that something uses.
+/// The memory that the scenario describes, and the module's variables that are used.
 [[nodiscard]] std::vector<membar_witness::object> memory_of(const check::scenario& s, const twice_prepared& two,
                                                             std::string_view ptx) {
   const ptx::ptx_module module = ptx::read_ptx(ptx);
@@ -164,7 +167,7 @@ struct twice_prepared {
   return result;
 }
 
-/// The kernels that are launched, by the names that `prepare` gives them: the names of the module.
+/// The kernels to launch, under the names that `prepare` gives them, which are the names of the module.
 [[nodiscard]] std::map<std::string, const ptx::ptx_function*> kernels_of(const ptx::ptx_module& module) {
   std::map<std::string, const ptx::ptx_function*> result;
   for (const ptx::ptx_function& f : module.functions) {
@@ -175,7 +178,7 @@ struct twice_prepared {
   return result;
 }
 
-/// The actors of a launch: those that it is given, or its first thread.
+/// Returns the actors of a launch: the given ones, or its first thread.
 void give_actors(membar_witness::launch& l, int number, const std::vector<actor>& actors) {
   for (const actor& a : actors) {
     if (a.launch == number && l.actors.size() < actor_slots) {
@@ -189,14 +192,14 @@ void give_actors(membar_witness::launch& l, int number, const std::vector<actor>
   }
 }
 
-/// Whether the first actor of a launch is in one warp with another one.
+/// Returns whether the first actor of a launch is in the same warp as another one.
 [[nodiscard]] bool shares_warp(const membar_witness::launch& l) {
   return std::any_of(l.actors.begin() + 1, l.actors.end(), [&](std::uint64_t a) {
     return a >> 32U == l.actors[0] >> 32U && (a & 0xffffffffU) / 32 == (l.actors[0] & 0xffffffffU) / 32;
   });
 }
 
-/// Adds to a request which parameters of the kernel hold addresses, and where.
+/// Adds the parameters of the kernel that contain addresses, and their offsets, to a request.
 void add_pointers(rewrite_request& request, const check::kernel_code& code, const ptx::ptx_function& kernel,
                   const std::vector<std::uint64_t>& pointers) {
   for (std::size_t k = 0; k < code.parameter_offsets.size() && k < kernel.parameters.size(); ++k) {
@@ -214,7 +217,7 @@ void add_pointers(rewrite_request& request, const check::kernel_code& code, cons
   }
 }
 
-/// Notes what the copies of a launch would have in common.
+/// Records what the copies of a launch would have in common.
 void forbid_copies(membar_witness::program& p) {
   for (const membar_witness::object& o : p.memory) {
     if (o.variable) {
@@ -231,7 +234,7 @@ void forbid_copies(membar_witness::program& p) {
 }  // namespace
 
 const check::graph& memory_of_run::execution() const noexcept {
-  std::abort();  // conditions of scenarios ask only for memory
+  std::abort();  // conditions of scenarios only refer to memory
 }
 
 std::vector<actor> actors_of(const check::program& p, const check::finding& f) {
@@ -308,9 +311,10 @@ watched_read watched_of(const check::program& p, const check::finding& f, const 
   return result;
 }
 
-/// Dependent launches are started behind the launch before them, and share its event, which only the last of them records. Rejects what that does not order.
+/// Dependent launches are enqueued directly after the launch before them, and share an event, which only the last of them
+/// records. Rejects dependences that this does not order.
 void require_order(const std::vector<membar_witness::launch>& all) {
-  std::vector<std::set<int>> behind(all.size());  // per launch: those that have ended or let it begin
+  std::vector<std::set<int>> behind(all.size());  // for each launch: the launches that have ended or let it begin
   std::vector<int> recorded_by(all.size());
   for (int k = model::count_of(all) - 1; k >= 0; --k) {
     int& last = recorded_by[static_cast<std::size_t>(k)];
@@ -333,12 +337,12 @@ void require_order(const std::vector<membar_witness::launch>& all) {
                                 check::source_name(model::at(all, before).kernel) + "'";
       if (mine.count(before) == 0) {
         throw model::error("witness: " + names +
-                           " and is dependent on another launch: let the launch that it is dependent on come after it, too");
+                           " and depends on another launch: put the launch that it depends on after it as well");
       }
       if (l.dependent_on < 0 && model::at(recorded_by, before) > k) {
         throw model::error("witness: " + names + ", whose dependent launch of '" +
                            check::source_name(model::at(all, model::at(recorded_by, before)).kernel) +
-                           "' is below both: move the dependent launch directly behind the launch that it is dependent on");
+                           "' is below both: move the dependent launch directly below the launch that it depends on");
       }
     }
   }
@@ -366,7 +370,7 @@ witness_program program_of(const check::scenario& s, std::string_view ptx, const
     if (r.dependent) {
       if (r.after.empty()) {
         throw model::error("witness: a dependent launch of '" + r.kernel->name +
-                           "' comes after no launch: give it 'stream' or 'after'");
+                           "' has no launch to depend on: give it 'stream' or 'after'");
       }
       l.dependent_on = r.after.back();
     }
@@ -390,7 +394,7 @@ witness_program program_of(const check::scenario& s, std::string_view ptx, const
     result.launched.launches.push_back(std::move(l));
   }
   require_order(result.launched.launches);
-  std::vector<const ptx::ptx_function*> order;  // the last one first, so that the lines of those before it stay
+  std::vector<const ptx::ptx_function*> order;  // from the last one on, so that the lines of the others do not change
   for (const auto& [kernel, request] : requests) {
     order.push_back(kernel);
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What is launched to show a finding on a GPU: the rewritten kernels of a scenario, its memory, and the threads that are delayed.
+/// Prepares the launches that show a finding on a GPU: the rewritten kernels of a scenario, its memory, and the threads to
+/// delay.
 #pragma once
 
 #include <check/program.hpp>
@@ -15,53 +16,53 @@
 
 namespace membar::witness {
 
-/// A thread that a finding is about.
+/// A thread that a finding involves.
 struct actor {
   int launch = 0;
   std::uint64_t block = 0;   ///< linear
   std::uint64_t thread = 0;  ///< linear
-  std::uint64_t early = 0;   ///< an address in global memory that it reads by a weak load, and is to blame for; 0: none
+  std::uint64_t early = 0;   ///< an address in global memory that it reads with a weak load that is to blame; 0: none
 };
 
-/// What the blamed load should read, where no final condition decides.
+/// The value that the load to blame should read, for scenarios without final conditions.
 struct watched_read {
   int launch = -1;  ///< -1: no load is watched
   int line = 0;
-  int actor = 0;  ///< of the launch
+  int actor = 0;  ///< the index of the actor in the launch
   int time = 0;
   int bytes = 4;
   std::uint64_t expected = 0;
 };
 
-/// The threads that a finding is about, those to blame first, at most `actor_slots` of a launch.
+/// Returns the threads that a finding involves, those to blame first, and at most `actor_slots` of a launch.
 [[nodiscard]] std::vector<actor> actors_of(const check::program& p, const check::finding& f);
 
-/// The load to blame, and the value that it reads in the order of the finding. A finding of another kind has none.
+/// Returns the load to blame, and the value that it reads in the order of the finding. Other kinds of findings have none.
 [[nodiscard]] watched_read watched_of(const check::program& p, const check::finding& f, const std::vector<actor>& actors);
 
-/// What is launched.
+/// The launches to run.
 struct witness_program {
   membar_witness::program launched{};
-  std::vector<std::vector<site>> sites{};  ///< of each launch
+  std::vector<std::vector<site>> sites{};  ///< the sites of each launch
   bool early = false;                      ///< some thread has an address that it can load early
-  bool split = false;                      ///< two threads of one warp run copies of the code
+  bool split = false;                      ///< two threads of one warp run separate copies of the code
 };
 
-/// Rewrites the kernels of a scenario for these threads. `preferred` has lines of the PTX that are sites first. Throws `model::error` for a scenario
-/// that cannot be launched: with host threads, several devices or tensor maps.
+/// Rewrites the kernels of a scenario for these threads. `preferred` contains lines of the PTX that become sites first. Throws
+/// `model::error` for a scenario that cannot be launched: with host threads, several devices or tensor maps.
 [[nodiscard]] witness_program program_of(const check::scenario& s, std::string_view ptx, const std::vector<actor>& actors,
                                          const watched_read& watched, const std::vector<int>& preferred);
 
-/// Whether launches are on several devices or in memory synchronization domains.
+/// Returns whether launches are on several devices or in memory synchronization domains.
 [[nodiscard]] bool has_places(const check::scenario& s);
 
-/// The scenario with all launches on device 0 and in domain 0.
+/// Returns the scenario with all launches on device 0 and in domain 0.
 [[nodiscard]] check::scenario on_one_device(const check::scenario& s);
 
-/// The rewritten scenario, which `prepare` takes with the PTX of `program_of`: each launch has a plan of zeros.
+/// Returns the rewritten scenario. `prepare` takes it with the PTX of `program_of`. The plan of each launch consists of zeros.
 [[nodiscard]] check::scenario with_empty_plans(const check::scenario& s);
 
-/// The final memory of a run, for the final conditions of a scenario.
+/// Converts the final memory of a run, for the final conditions of a scenario.
 class memory_of_run final : public check::final_memory {
  public:
   explicit memory_of_run(const membar_witness::image& end) : end_(end) {}

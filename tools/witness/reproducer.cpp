@@ -21,7 +21,7 @@ namespace {
 using check::named_memory;
 using check::ptx_type;
 
-/// Memory as final conditions name it.
+/// Returns the memory that a final condition names.
 [[nodiscard]] std::vector<named_memory> named(const check::scenario& s, const membar_witness::program& p) {
   std::vector<named_memory> result;
   for (const membar_witness::object& o : p.memory) {
@@ -48,7 +48,7 @@ using check::ptx_type;
 
 [[nodiscard]] bool is_of_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
-/// A list of numbers in braces.
+/// Returns a list of numbers in braces.
 [[nodiscard]] std::string list(const auto& numbers) {
   std::string text = "{";
   for (const auto n : numbers) {
@@ -94,7 +94,7 @@ void write_judge(std::ostream& out, const reproducer_request& r) {
         << r.watched.line << " read \" + std::to_string(read) + \", and not " << r.watched.expected << "\";\n  }\n";
   }
   if (r.outside) {
-    out << "  if (end.is_written_outside()) {\n    return \"bytes outside of every object were written\";\n  }\n";
+    out << "  if (end.is_written_outside()) {\n    return \"the kernels wrote bytes outside of every object\";\n  }\n";
   }
   out << "  static_cast<void>(end);\n  return {};\n}\n\n";
 }

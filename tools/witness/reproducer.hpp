@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A program that shows a finding on a GPU, in one file.
+/// Writes a program in a single file that shows a finding on a GPU.
 #pragma once
 
 #include <check/scenario.hpp>
@@ -16,23 +16,23 @@ namespace membar::witness {
 /// The text of launcher.hpp.
 [[nodiscard]] std::string_view launcher_text() noexcept;
 
-/// What a reproducer consists of.
+/// The contents of a reproducer.
 struct reproducer_request {
-  std::string title;         ///< of the finding, in one line or more
-  check::scenario scenario;  ///< whose final conditions decide
-  watched_read watched{};    ///< decides where there is no final condition
-  bool outside = false;      ///< a write outside of all memory is wrong
+  std::string title;         ///< the title of the finding, in one or more lines
+  check::scenario scenario;  ///< its final conditions decide
+  watched_read watched{};    ///< it decides if there is no final condition
+  bool outside = false;      ///< a write outside of all memory counts as an error
   const membar_witness::program* wrong = nullptr;
   const membar_witness::program* fixed = nullptr;  ///< null: there is none
-  membar_witness::delays chosen{};                 ///< that were seen to show it; empty: random ones are tried
+  membar_witness::delays chosen{};                 ///< delays that have shown the error; empty: random ones are tried
   bool early = false;
 };
 
-/// The source of a program in C++17: it runs without delays, with delays and, if there is a fixed form, that with delays, and prints how often
-/// each went wrong.
+/// Returns the source of a program in C++17. It runs without delays, with delays and, if there is a fixed form, the fixed form
+/// with delays, and prints how often each failed.
 [[nodiscard]] std::string reproducer_of(const reproducer_request& request);
 
-/// A final condition as an expression in C++ on `end`, an image.
+/// Returns a final condition as a C++ expression on `end`, an image.
 [[nodiscard]] std::string expression_of(const std::string& condition, const check::scenario& s,
                                         const membar_witness::program& p);
 

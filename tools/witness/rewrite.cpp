@@ -27,18 +27,19 @@ using membar_witness::most_sites;
 using membar_witness::plan;
 using ptx::ptx_token;
 
-/// How the opcodes begin before which threads are delayed: accesses of memory, fences, and what threads meet at.
+/// The prefixes of the opcodes before which threads are delayed: memory accesses, fences, and synchronization points.
 constexpr std::string_view event_opcodes[] = {
     "ld.",       "st.", "atom.", "red.",  "bar.",   "barrier.", "fence.", "membar.",
     "mbarrier.", "cp.", "shfl.", "vote.", "match.", "redux.",   "elect.", "griddepcontrol."};
-/// Those of accesses that no other thread sees.
+/// The prefixes of accesses that no other thread can observe.
 constexpr std::string_view private_opcodes[] = {"ld.param", "ld.const", "ld.local", "st.param", "st.local", "ldu."};
 constexpr std::string_view warp_opcodes[] = {"shfl.", "vote.", "match.", "redux.", "elect.", "activemask."};
 
-/// What tells a thread where its block is in the grid, and what it reads in place of it: a launch has several grids, one behind the other.
+/// The special registers that tell a thread the position of its block in the grid, and their replacements: a launch contains
+/// several grids, one after the other.
 constexpr std::pair<std::string_view, std::string_view> places_in_grid[] = {
     {"%ctaid.z", "%mw_cz"}, {"%clusterid.z", "%mw_cz"}, {"%nctaid.z", "%mw_nz"}, {"%nclusterid.z", "%mw_nz"}};
-/// What the copies of a grid would have in common.
+/// Constructs whose state the copies of a grid would share.
 constexpr std::string_view of_whole_launch[] = {"%envreg", "%gridid"};
 constexpr std::string_view vectors_of_grid[] = {"%ctaid", "%nctaid", "%clusterid", "%nclusterid"};
 
@@ -50,20 +51,20 @@ constexpr std::string_view vectors_of_grid[] = {"%ctaid", "%nctaid", "%clusterid
   return begins_with_one_of(opcode, event_opcodes) && !begins_with_one_of(opcode, private_opcodes);
 }
 
-/// A statement, label or declaration of a kernel's body, or a brace: the bytes of it in the text.
+/// A statement, label or declaration of a kernel's body, or a brace, given by its bytes in the text.
 struct piece {
   enum class kind_t : unsigned char { label, instruction, declaration, line_directive, open, close };
   kind_t kind = kind_t::instruction;
   std::size_t begin = 0;
   std::size_t end = 0;
   int line = 0;
-  int depth = 0;                          ///< of the scope that it is in; that of the kernel is 1
+  int depth = 0;                          ///< the nesting depth of its scope; that of the kernel is 1
   std::string_view word{};                ///< the opcode without its guard, the label, or the directive
   std::string_view guard{};               ///< "@%p1" or "@!%p1"
-  std::vector<std::string_view> words{};  ///< the others
+  std::vector<std::string_view> words{};  ///< the other words
 };
 
-/// The body of a kernel, divided, and where its parameters end.
+/// The body of a kernel, split into statements, and the end of its parameters.
 class body_reader {
  public:
   body_reader(std::string_view text, const std::string& kernel) : text_(text) {
@@ -83,7 +84,8 @@ class body_reader {
 
   [[nodiscard]] const std::vector<piece>& pieces() const noexcept { return pieces_; }
   [[nodiscard]] std::size_t begin() const noexcept { return begin_; }
-  [[nodiscard]] std::size_t parameters_end() const noexcept { return parameters_end_; }  ///< the ')', or what follows the name
+  /// the position of the ')', or of what follows the name
+  [[nodiscard]] std::size_t parameters_end() const noexcept { return parameters_end_; }
   [[nodiscard]] bool has_list() const noexcept { return has_list_; }
   [[nodiscard]] bool has_parameters() const noexcept { return has_parameters_; }
 
@@ -174,7 +176,7 @@ class body_reader {
   std::vector<piece> pieces_{};
 };
 
-/// The labels that jumps backward lead to.
+/// Returns the targets of backward jumps.
 [[nodiscard]] std::set<std::string_view> heads_of(const std::vector<piece>& pieces) {
   std::set<std::string_view> seen;
   std::set<std::string_view> heads;
@@ -196,7 +198,7 @@ class body_reader {
 [[nodiscard]] std::string rows_name(const std::string& kernel) { return "membar_rows_" + kernel; }
 [[nodiscard]] std::string report_name(const std::string& kernel) { return "membar_report_" + kernel; }
 
-/// The constants of a kernel with constant delays.
+/// Returns the constants of a kernel with constant delays.
 [[nodiscard]] std::string constants_of(const rewrite_request& request, std::size_t sites) {
   const constant_delays& c = *request.constant;
   std::vector<std::uint64_t> words(sizeof(plan) / 8);
@@ -280,7 +282,7 @@ class body_writer {
     }
   }
 
-  /// Notes whether a statement does not do the same in each of several copies of the grid.
+  /// Records a statement that would behave differently in each of several copies of the grid.
   void require_copies(const piece& p) {
     const auto because = [&](const std::string& why) {
       one_copy_ = one_copy_.empty() ? "PTX line " + std::to_string(p.line) + " " + why : one_copy_;
@@ -308,9 +310,9 @@ class body_writer {
     }
   }
 
-  /// A register that a statement loads a pointer to from the parameters, and the number of the pointer's word of 8 bytes.
+  /// A register into which a statement loads a pointer from the parameters, and the number of the pointer's word of 8 bytes.
   struct loaded_pointer {
-    std::string_view to{};  ///< empty: it loads a part
+    std::string_view to{};  ///< empty: it loads a part of a pointer
     std::uint64_t word = 0;
   };
   [[nodiscard]] std::vector<loaded_pointer> pointers_of(const piece& p) const {
@@ -342,7 +344,7 @@ class body_writer {
   }
 
   void say(const std::string& line) { out_ += "\t" + line + "\n"; }
-  /// Loads 8 bytes, or 4, of the plan: of the additional parameter, or of a constant.
+  /// Loads 8 or 4 bytes of the plan, from the additional parameter or from a constant.
   void load_plan(const char* type, const std::string& to, std::size_t offset) {
     const bool constant = request_.constant != nullptr;
     say(std::string(constant ? "ld.const." : "ld.param.") + type + " " + to + ", [" +
@@ -358,7 +360,7 @@ class body_writer {
   [[nodiscard]] std::string row_register(int number) const { return "%mw_s" + std::to_string(number); }
   [[nodiscard]] std::size_t row_words() const { return membar_witness::words_of_row(sites_.size()); }
 
-  /// Which copy of the grid and which actor the thread is, when it began, and where it reports.
+  /// Determines the copy of the grid, the actor that the thread is, its start time, and where it reports.
   void write_begin() {
     say("// membar-check witness: registers, which copy of the grid this is, and which of the actors this thread is");
     say(".reg .pred %mw_a<4>, %mw_p, %mw_q;");
@@ -408,7 +410,7 @@ class body_writer {
     }
   }
 
-  /// An actor reads its delays and what it loads early once, so that a delay of zero costs nothing but a comparison.
+  /// An actor reads its delays and its early load address once, so that a delay of zero only costs a comparison.
   void write_row() {
     say("mov.u64 %mw_early, 0;");
     say("mov.u32 %mw_r6, " + std::to_string(actor_slots) + ";");
@@ -440,7 +442,7 @@ class body_writer {
     out_ += "membar_row_end:\n";
   }
 
-  /// The delay of a site, and a load of what the thread reads too early later on.
+  /// Inserts the delay of a site, and a load of the address that the thread later reads too early.
   void write_delay(int number, const std::string& label) {
     const std::string own = "membar_" + label + suffix_;
     say("setp.eq.u64 %mw_p, %mw_early, 0;");
@@ -464,7 +466,7 @@ class body_writer {
     out_ += own + "_end:\n";
   }
 
-  /// At the head of a loop: a thread that has run for too long says so and ends.
+  /// At the head of a loop: a thread that has run for too long reports this and ends.
   void write_limit() {
     say("mov.u64 %mw_t, %clock64;");
     say("sub.u64 %mw_t, %mw_t, %mw_begin;");
@@ -473,7 +475,7 @@ class body_writer {
     say("@%mw_p exit;");
   }
 
-  /// Behind the load that is watched: its value, once.
+  /// After the watched load: reports its value, once.
   void write_watch(const piece& p) {
     const std::string to(p.words.empty() ? std::string_view() : p.words.front());
     const std::string_view type = p.word.substr(p.word.rfind('.') + 1);
@@ -495,7 +497,7 @@ class body_writer {
     say("@%mw_p st.volatile.global.u64 [%mw_report+16], 1;");
   }
 
-  /// Behind a load of parameters: addresses become those of this copy of the grid.
+  /// After a load of parameters: shifts addresses to those of this copy of the grid.
   void write_shift(const piece& p) {
     for (const loaded_pointer& l : pointers_of(p)) {
       if (l.to.starts_with("%") && l.word < 64) {
@@ -510,7 +512,8 @@ class body_writer {
     }
   }
 
-  /// The text between two places, with the names of labels in the copy of the code, and barriers that threads of a warp may reach one by one.
+  /// Returns the text between two positions, with the label names of this copy of the code, and with barriers that threads of a
+  /// warp may reach one by one.
   [[nodiscard]] std::string as_written(const piece& p) const {
     std::string text(text_.substr(p.begin, p.end - p.begin));
     for (const auto& [name, own] : places_in_grid) {

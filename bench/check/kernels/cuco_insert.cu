@@ -2,7 +2,6 @@
 // cuCollections: insertion into its static map.
 #include <cuco/static_map.cuh>
 #include <cuco/static_map_ref.cuh>
-#include "../instances/thrust_identity.cuh"
 
 using map = cuco::static_map<int, int, cuco::extent<std::size_t>, cuda::thread_scope_device, cuda::std::equal_to<int>,
                              cuco::linear_probing<1, cuco::default_hash_function<int>>>;

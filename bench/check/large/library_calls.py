@@ -4,6 +4,7 @@
 reports the time and the memory that this needs.
 
 usage: library_calls.py --checker=<membar-check> [--calls=NAME,...] [--schedules=N] [--jobs=N] [--minutes=N] [--program=COMMAND] [--out=FILE.json]
+       library_calls.py --from=FILE.json --page=FILE.md
 
 The recordings are in a temporary folder because they are large: each scenario contains the memory of its launch. nvcc
 compiles library_calls.cu, unless --program gives another command, to which the name of a call is appended.
@@ -36,7 +37,8 @@ def ended(words, seconds):
     begin = time.monotonic()
     with tempfile.TemporaryFile("w+") as said, tempfile.TemporaryFile("w+") as complained:
         process = subprocess.Popen([str(w) for w in words], stdout=said, stderr=complained)
-        # Python's own wait does not report the memory.
+        # Python's own wait does not report the memory. The value that wait4 reports is at least the size of this process, which starts the
+        # other one.
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
             waiting = pool.submit(os.wait4, process.pid, 0)
             try:
@@ -65,17 +67,15 @@ def recorded(options, words, name, folder):
     output = folder / name
     status, said, complained, seconds, _ = ended([options.checker, "record", "--all", "--limit=1G", f"--output={output}", "--", *words, name],
                                                  options.end - time.monotonic())
-    lines = [line for line in (said + complained).splitlines() if line.startswith("membar-check: ")]
     scenarios = sorted(output.glob("*.scenario")) if output.exists() else []
-    return {"exit": status, "seconds": round(seconds, 1), "MiB": round(sum(p.stat().st_size for p in output.glob('*')) / (1 << 20), 1),
-            "said": [line[14:300] for line in lines] or complained[-300:]}, scenarios
+    row = {"exit": status, "seconds": round(seconds, 1), "MiB": round(sum(p.stat().st_size for p in output.glob("*")) / (1 << 20), 1)}
+    return row | ({"said": (said + complained)[-300:]} if status != 0 or not scenarios else {}), scenarios
 
 
 def sanitized(options, scenario):
     status, said, complained, seconds, peak = ended([options.checker, "sanitize", f"--schedules={options.schedules}", "--format=json", scenario],
                                                     options.end - time.monotonic())
-    row = {"exit": status, "total seconds": round(seconds, 1), "peak MiB": round(peak),
-           "launches": [re.sub(r" args .*", "", line[7:])[:200] for line in scenario.read_text().splitlines() if line.startswith("launch ")]}
+    row = {"exit": status, "total seconds": round(seconds, 1), "peak MiB": round(peak)}
     try:
         file = json.loads(said)["files"][0]
     except (ValueError, KeyError, IndexError):
@@ -93,25 +93,25 @@ def device():
         return ""
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--checker", required=True, type=pathlib.Path)
-    parser.add_argument("--calls", default="scan,sort,reduce")
-    parser.add_argument("--schedules", type=int, default=1)
-    parser.add_argument("--jobs", type=int, default=1, help="scenarios that are sanitized at the same time")
-    parser.add_argument("--minutes", type=float, default=60)
-    parser.add_argument("--program", default="")
-    parser.add_argument("--out", type=pathlib.Path)
-    options = parser.parse_args()
+def table(document):
+    lines = ["| call | recorded kernel, and the number of its launch | of all schedules | instructions of a schedule | s of a schedule | peak MiB |",
+             "|---|---|---|---|---|---|"]
+    for name, call in document["calls"].items():
+        for scenario, row in sorted(call["scenarios"].items()):
+            schedules = max(row.get("schedules", 0), 1)
+            lines.append(f"| {name} | `{scenario}` | {row['status']} | {row.get('instructions', 0) / schedules / 1e6:.2f} million | "
+                         f"{row.get('seconds', 0) / schedules:.1f} | {row['peak MiB']} |")
+    return "\n".join(lines)
+
+
+def measured(options):
     options.checker, options.end = options.checker.resolve(), time.monotonic() + 60 * options.minutes
     document = {"context": {"date": datetime.date.today().isoformat(), "device": device(), "cores": os.cpu_count(), "jobs": options.jobs,
                             **{folder: include_hash.tree_hash(ROOT / folder).hexdigest() for folder in ("include", "tools")}}, "calls": {}}
 
     def write():
-        text = result_files.text_of(document)
         if options.out:
-            options.out.write_text(text, encoding="utf-8")
-        return text
+            options.out.write_text(result_files.text_of(document), encoding="utf-8")
 
     with tempfile.TemporaryDirectory() as temporary, concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         folder = pathlib.Path(temporary)
@@ -125,7 +125,28 @@ def main():
             name, scenario = waiting[done]
             document["calls"][name]["scenarios"][scenario] = done.result()
             write()
-    print(write())
+    return document
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--checker", default="membar-check", type=pathlib.Path)
+    parser.add_argument("--calls", default="scan,sort,reduce")
+    parser.add_argument("--schedules", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=1, help="scenarios that are sanitized at the same time")
+    parser.add_argument("--minutes", type=float, default=60)
+    parser.add_argument("--program", default="")
+    parser.add_argument("--out", type=pathlib.Path)
+    parser.add_argument("--from", dest="before", type=pathlib.Path, help="only writes the table, of the results in this file")
+    parser.add_argument("--page", type=pathlib.Path, help="replaces the table of a page between its marks")
+    options = parser.parse_args()
+    document = json.loads(options.before.read_text()) if options.before else measured(options)
+    print(table(document))
+    if options.page:
+        begin = "<!-- what bench/check/large/library_calls.py writes -->\n"
+        page = options.page.read_text(encoding="utf-8")
+        options.page.write_text(re.sub(f"({re.escape(begin)}).*?(<!-- its end -->)", lambda m: m[1] + table(document) + "\n" + m[2], page, flags=re.S),
+                                encoding="utf-8")
     rows = [row for call in document["calls"].values() for row in call["scenarios"].values()]
     return 0 if rows and all(row["exit"] == 0 for row in rows) else 1
 

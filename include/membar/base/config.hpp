@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Every macro of membar. Headers that a plain C++ compiler reads use them so that one declaration serves host and device.
+/// All macros of membar. Headers that a plain C++ compiler also compiles use them so that one declaration works for host and
+/// device.
 #pragma once
 
-/// major * 10000 + minor * 100 + patch, for `#if`. The typed form is in version.hpp. CMake reads the version from this line.
+/// The version as major * 10000 + minor * 100 + patch, for `#if`. version.hpp has it as a typed constant. CMake reads the
+/// version from this line.
 #define MEMBAR_VERSION 200
 
-// Errors of the preprocessor end the work of nvcc. A host compiler continues and reports what follows from them, unless a file is
-// missing; this one always is.
+// nvcc stops at a preprocessor error. A host compiler continues and reports consequential errors, unless an included file is
+// missing, so this header includes a file that is always missing.
 #if __cplusplus < 202002L
 #error "membar: these headers need C++20: compile with -std=c++20 or newer"
 #if !defined(__CUDACC__)
@@ -26,7 +28,8 @@
 #define MEMBAR_CONSTANT inline constexpr
 #endif
 
-/// MEMBAR_CALLS_EITHER is before a template for host and device. It allows calls of functions that only one of the two has.
+/// MEMBAR_CALLS_EITHER precedes a template for host and device. It allows calls of functions that exist for only one of the
+/// two.
 #if defined(__CUDACC__)
 #define MEMBAR_HOST_DEVICE __host__ __device__
 #define MEMBAR_CALLS_EITHER _Pragma("nv_exec_check_disable")
@@ -35,8 +38,8 @@
 #define MEMBAR_CALLS_EITHER
 #endif
 
-/// MEMBAR_HOST is before a function of the host that NVRTC reads too, with a device header: it accepts functions of the device
-/// only. No kernel calls it.
+/// MEMBAR_HOST precedes a host function in a device header that NVRTC also compiles, because NVRTC accepts only device
+/// functions. No kernel calls the function.
 #if defined(__CUDACC_RTC__)
 #define MEMBAR_HOST __device__
 #else

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a process has once, although several of its libraries may contain membar, of different versions.
+/// State that exists once per process, even if several of its libraries contain membar in different versions.
 ///
-/// So it is outside every namespace, under names of C that end in the version of their layout. Anyone who changes a layout gives
-/// the variable a new name. Default visibility also holds for libraries that hide everything else. g++ makes an inline variable a unique
-/// symbol (`STB_GNU_UNIQUE`), which the dynamic linker of glibc keeps once for a process, also for `dlopen` with `RTLD_LOCAL`.
+/// It is outside of every namespace, under C names that end in the version of their layout. If you change a layout, rename the
+/// variable. Default visibility makes this work even for libraries that hide all other symbols. g++ makes an inline variable a
+/// unique symbol (`STB_GNU_UNIQUE`), of which the dynamic linker of glibc keeps one instance per process, even with `dlopen`
+/// and `RTLD_LOCAL`.
 #pragma once
 
 #include <pthread.h>
@@ -13,17 +14,17 @@
 
 extern "C" {
 
-/// What is held of the L2 of one device. Made at its first use and kept until the process ends.
+/// The L2 set-aside accounting of one device. It is created at its first use and exists until the process ends.
 struct membar_l2_account_v1 {
   int device;
   std::size_t holders;
-  std::size_t sum;    ///< of what the holders asked for, each at most `largest`
-  std::size_t found;  ///< the limit before the first holder
+  std::size_t sum;    ///< the sum of the requests, each at most `largest`
+  std::size_t found;  ///< the limit before the first request
   std::size_t largest;
   membar_l2_account_v1* next;
 };
 
-/// The accounts of all devices, and the lock of them and of the limits that they represent.
+/// The accounts of all devices, and the lock that protects them and the limits that they represent.
 struct membar_l2_accounts_v1 {
   pthread_mutex_t lock;
   membar_l2_account_v1* first;
@@ -32,7 +33,7 @@ struct membar_l2_accounts_v1 {
 inline __attribute__((visibility("default"))) membar_l2_accounts_v1 membar_process_l2_accounts_v1 = {PTHREAD_MUTEX_INITIALIZER,
                                                                                                      nullptr};
 
-/// Receives the sentences of failed restores. Null: they are printed to stderr.
+/// Receives the messages about failed restores. If null, the messages are printed to stderr.
 inline __attribute__((visibility("default"))) void (*membar_process_restore_failure_handler_v1)(const char*) noexcept = nullptr;
 
 }  // extern "C"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The exact analysis of a program of at most about a thousand operations: it finds every
-/// order and the shortest cycle. Its time grows with the cube of the number of operations.
+/// The exact analysis of a program of up to about a thousand operations. It finds every order and the shortest cycle. Its time
+/// grows with the cube of the number of operations.
 #pragma once
 
 #include <membar/deadlock/cycle.hpp>
@@ -29,7 +29,8 @@ class analysis : public cycle_finder {
   analysis(const program& program, std::shared_ptr<program_parts> parts)
       : cycle_finder(program, std::move(parts)), text_(program) {}
 
-  /// All faults. Only the shortest cycle is reported, as the first fault, because a cycle blocks many other operations.
+  /// Returns all faults. Of the cycles, only the shortest one is reported, as the first fault, because one cycle blocks many
+  /// other operations.
   [[nodiscard]] std::vector<report> reports() const {
     std::vector<report> all;
     report_stuck(all);
@@ -42,8 +43,8 @@ class analysis : public cycle_finder {
     return all;
   }
 
-  /// What is wrong so far, if the last operation is a wait of the host and the host thread enqueues more after it: why that
-  /// wait would never return, and what no later operation can fix.
+  /// Returns the faults so far, if the last operation is a host wait and the host thread enqueues more after it: the reasons
+  /// why that wait would never return, and faults that no later operation can fix.
   [[nodiscard]] std::vector<report> reports_of_last_wait() const {
     std::vector<report> all;
     const std::size_t last = program_.operations.size() - 1;
@@ -88,7 +89,7 @@ class analysis : public cycle_finder {
     }
   }
 
-  /// Reports a node that never runs, with any hardware queues, because of itself.
+  /// Reports a node that itself prevents its own completion, with any assignment of hardware queues.
   void report_alone(std::size_t n, std::vector<report>& all) const {
     const stream_operation& operation = operation_of(n);
     if (nodes_[n].kind == kind_t::departs && incomplete_[n]) {
@@ -109,17 +110,18 @@ class analysis : public cycle_finder {
       sum += effect_of(each).value;
       if (!is_added_to(n) && brings(each, n)) {
         if (!free_[each]) {
-          return;  // it depends on that
+          return;  // the node depends on another one that never runs
         }
         lost = &each;
       }
     }
     if (lost != nullptr) {
-      all.push_back(
-          {hazard::lost_signal,
-           "membar: lost signal: " + text(nodes_[n].operation) + " misses " + text(nodes_[*lost].operation) +
-               ", because another value replaces it first: order that one after the wait, or count: add, and wait for at least",
-           {}});
+      all.push_back({hazard::lost_signal,
+                     "membar: lost signal: " + text(nodes_[n].operation) + " may miss the value of " +
+                         text(nodes_[*lost].operation) +
+                         ", because another value replaces it first: order the other value after the wait, or count "
+                         "notifications with add and wait with at_least",
+                     {}});
     } else if (!is_added_to(n) || !condition_of(n).holds(sum)) {
       all.push_back(text_.never_notified(nodes_[n].operation, is_added_to(n) ? &sum : nullptr));
     }
@@ -153,7 +155,7 @@ class analysis : public cycle_finder {
       case hazard::host_before_enqueue:
         return program_text::host_remedy;
       default:
-        return "swap two of these";
+        return "swap two of these operations";
     }
   }
 
@@ -229,7 +231,7 @@ class analysis : public cycle_finder {
     }
   }
 
-  /// Whether no order sets the signal to another value after `earlier`, or the start, and before the wait.
+  /// Returns whether no order sets the signal to another value between `earlier` (or the start) and the wait.
   [[nodiscard]] bool keeps_its_value(std::size_t earlier, std::size_t wait) const {
     const std::vector<std::size_t>& sets = notifications_of(wait);
     return std::none_of(sets.begin(), sets.end(), [&](std::size_t set) {

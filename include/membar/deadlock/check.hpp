@@ -4,29 +4,30 @@
 ///
 /// **The schedules of a program.** Each stream of a PE uses one of the device's hardware queues; which one is not specified. A
 /// queue runs its operations in the order in which they were enqueued. Two streams may share a queue, and may then block each
-/// other although nothing orders them. A captured graph is enqueued as one piece; its nodes run in any order that its edges allow.
+/// other although nothing orders them. A captured graph is enqueued as a unit; its nodes run in any order that its edges allow.
 /// The host thread enqueues an operation after the waits that it called before. An operation runs when it is the first in its
 /// queue, when the operations that its events name have run, and when the condition that it waits for holds: for a wait, its
 /// signal's value; for a collective, every member's call with the same number. The blocks of one kernel run concurrently.
 ///
 /// **The answer.** The program hangs if some operation never runs in some schedule. With counters, collectives
-/// and events this is decided exactly. An operation that runs can only enable others, so the schedule with one
-/// queue per device is the worst one, and what runs in it does not depend on the order of arrival.
+/// and events this is decided exactly. Running an operation can only enable others, so the schedule with one queue per device
+/// is the worst case, and the set of operations that run in it does not depend on the order of arrival.
 ///
-/// Two kinds of programs are reported although they may never hang. In a signal that is set, a later value may overwrite the
-/// value that is waited for. Such a signal is decided like a counter if each set of another value is ordered before the awaited
-/// set, or after the wait; otherwise it is reported as `lost_signal`. A captured graph is reported if each order of its nodes
-/// blocks some operation, even if no order blocks all of them. No program that hangs in some schedule goes unreported.
+/// Two kinds of programs are reported even though they may never hang. First, if a signal is set, a later value may overwrite
+/// the value that a wait needs. Such a signal can be decided like a counter if each set of another value is ordered before the
+/// awaited set or after the wait; otherwise it is reported as `lost_signal`. Second, a captured graph is reported if each order
+/// of its nodes blocks some operation, even if no order blocks all of them. Every program that hangs in some schedule is
+/// reported.
 ///
-/// `concurrent_collectives`, `grid_too_large` and `early_host_copy` are undefined by CUDA or NVSHMEM, whether or not they hang.
-/// The first and the last are reported unless an order is found. So are `lost_signal` and `stale_wait`, a
-/// wait that the value of an earlier wait may end before its own notification arrives. Orders follow from
-/// streams, events, host waits, collectives, and from the notifications that a wait needs in order to end.
+/// CUDA or NVSHMEM leaves `concurrent_collectives`, `grid_too_large` and `early_host_copy` undefined, whether or not the
+/// program hangs. The first and the last are reported unless the check finds an order. The same applies to `lost_signal` and
+/// `stale_wait`, a wait that the value of an earlier wait may satisfy before its own notification arrives. Orders follow from
+/// streams, events, host waits, collectives, and notifications that a wait needs in order to end.
 ///
-/// **Time and size.** A program is run once in its worst schedule, with vector clocks, in time that grows with the number of
-/// operations. That proves most programs correct. The others are analyzed exactly if they have at most
-/// `exact_operations`. In a larger program, a hang is shown on the operations that have not run, cut to
-/// that size, and a report of another kind may be a false alarm that the exact analysis would rule out.
+/// **Time and size.** The check runs a program once in its worst schedule, with vector clocks, in time that grows with the
+/// number of operations. This proves most programs correct. The other programs are analyzed exactly if they have at most
+/// `exact_operations` operations. In a larger program, a hang is shown on the operations that have not run, cut to that size,
+/// and a report of another kind may be a false alarm that the exact analysis would rule out.
 ///
 /// Source: NVSHMEM's documentation, "NVSHMEM and the CUDA model"; CUDA C++ Programming Guide, "Asynchronous concurrent
 /// execution".
@@ -51,7 +52,7 @@ namespace membar {
 inline namespace v0_2 {
 namespace deadlock {
 
-/// The most operations, counted with the parts of collectives and kernels, that are analyzed exactly.
+/// The largest number of operations that are analyzed exactly, counting the parts of collectives and kernels.
 inline constexpr std::size_t exact_operations = 1024;
 
 namespace detail {
@@ -59,11 +60,12 @@ namespace detail {
 /// Checks a program repeatedly while it grows.
 class checker {
  public:
-  /// `exact` and `rest`: the most operations of the whole, and of what has not run, that are analyzed exactly.
+  /// `exact` and `rest` are the largest numbers of operations that are analyzed exactly, in the whole program and among the
+  /// operations that have not run.
   explicit checker(const program& program, std::size_t exact = exact_operations, std::size_t rest = exact_operations)
       : program_(program), exact_(exact), rest_(rest), watch_(made()) {}
 
-  /// All faults, if nothing follows.
+  /// Returns all faults, assuming that the program ends here.
   [[nodiscard]] std::vector<report> reports() {
     settle();
     if (watch_->is_clean()) {
@@ -77,7 +79,7 @@ class checker {
     return all;
   }
 
-  /// The faults if the last operation is a host wait, and the host enqueues more after it.
+  /// Returns the faults, assuming that the last operation is a host wait and the host enqueues more after it.
   [[nodiscard]] std::vector<report> reports_of_last_wait() {
     settle();
     const bool ends = watch_->last_has_ended(program_.operations.size() - 1);
@@ -96,38 +98,38 @@ class checker {
     return all;
   }
 
-  /// Starts over, after the program has changed elsewhere than at its end, or begins later.
+  /// Starts over, because the program changed before its end or now begins later.
   void restart() {
     acquitted_ = 0;
     watch_ = made();
   }
-  /// Begins again after the last operation, a wait of the host, was taken back.
+  /// Starts over after the last operation, a host wait, was removed.
   void take_back() {
     parts_->take_back();
     restart();
   }
-  /// Begins again with another program.
+  /// Starts over with another program.
   void forget() {
     parts_ = std::make_shared<program_parts>();
     restart();
   }
-  /// How many times it has started over.
+  /// Returns how many times the check has started over.
   [[nodiscard]] std::size_t runs() const noexcept { return runs_; }
-  /// How many operations were looked at for what is captured and for steps of kernels.
+  /// Returns how many operations were examined for captures and kernel steps.
   [[nodiscard]] std::size_t registered() const noexcept { return parts_->taken(); }
 
-  /// Whether nothing so far is wrong or matters to what the host enqueues from now on, except by what signals hold.
+  /// Returns whether nothing so far is wrong or affects later operations of the host, apart from the values of signals.
   [[nodiscard]] bool is_behind() const {
     return watch_->size() >= least_to_leave && watch_->is_clean() && watch_->host_is_after_all();
   }
-  /// Whether everything has run.
+  /// Returns whether all operations have run.
   [[nodiscard]] bool ended() const { return watch_->ended(); }
-  /// Makes what signals hold now their start in `next`.
+  /// Makes the current values of the signals the initial values in `next`.
   void leave_signals(program& next) const { watch_->leave_signals(next); }
 
  private:
   static constexpr std::size_t least_to_leave = 512;
-  static constexpr std::size_t most_reports = 64;  ///< of a kind
+  static constexpr std::size_t most_reports = 64;  ///< the maximum per kind
 
   void settle() {
     while (!watch_->settle()) {
@@ -169,12 +171,12 @@ class checker {
     }
   }
 
-  /// Why what has not run never does.
+  /// Reports why the remaining operations never run.
   [[nodiscard]] std::vector<report> reports_of_rest(bool of_a_host_wait) const {
     bool whole = true;
     const program rest = program_of_rest(whole);
     std::vector<report> all = analysis(rest).reports();
-    // The whole program says better what misses something.
+    // The whole program gives a better explanation for a missing notification or call.
     std::erase_if(all, [](const report& each) {
       const bool of_signals = hangs(each.kind) || each.kind == hazard::lost_signal;
       return !of_signals || each.kind == hazard::never_notified || each.kind == hazard::missing_member;
@@ -185,8 +187,9 @@ class checker {
       const std::vector<std::size_t> left = watch_->left();
       all.push_back({hazard::cycle,
                      "membar: cycle: " + text.whole(watch_->node_at(left.front()).operation) +
-                         " never ends, because what it waits for comes after more than " + std::to_string(rest_) + " of the " +
-                         std::to_string(left.size()) + " operations that never run: check a shorter part of the program",
+                         " never ends, because the operation it waits for follows more than " + std::to_string(rest_) +
+                         " of the " + std::to_string(left.size()) +
+                         " operations that never run: check a shorter part of the program",
                      {}});
     }
     if (of_a_host_wait && !all.empty() && all.front().cycle.empty()) {
@@ -195,7 +198,7 @@ class checker {
     return all;
   }
 
-  /// The waits and collectives for which the whole program lacks a notification or a call.
+  /// Reports the waits and collectives for which the whole program lacks a notification or a call.
   void add_missing(std::vector<report>& all) const {
     const program_text text(program_);
     for (const std::size_t n : watch_->left()) {
@@ -220,8 +223,8 @@ class checker {
     }
   }
 
-  /// What has not run, as a program that starts from what has; cut to what is analyzed exactly if it is longer. `whole`:
-  /// whether it was not.
+  /// Returns the operations that have not run, as a program that starts from the state after those that have. If it is too long
+  /// for the exact analysis, it is cut. `whole` says whether it was not cut.
   [[nodiscard]] program program_of_rest(bool& whole) const {
     program rest;
     rest.pes = program_.pes;
@@ -236,12 +239,12 @@ class checker {
     if (!whole) {
       nodes = nearest(nodes);
     }
-    std::erase_if(nodes, [&](std::size_t n) {  // the delivery of what is there already, or the host's wait for it
+    std::erase_if(nodes, [&](std::size_t n) {  // the delivery of something that is already there, or the host's wait for it
       const operation_kind kind = program_.operations[watch_->node_at(n).operation].kind;
       return watch_->node_at(n).unit < 0 && (kind == operation_kind::notify || kind == operation_kind::host_copy);
     });
     for (const std::size_t index :
-         watch_->open_arrivals()) {  // a wait of a complete barrier is separate, and waits for nothing
+         watch_->open_arrivals()) {  // a wait for a complete barrier is separate and waits for nothing
       rest.operations.push_back(program_.operations[index]);
       rest.operations.back().graph = rest.operations.back().kernel = 0;
     }
@@ -298,7 +301,8 @@ class checker {
     rest.operations.push_back(operation);
   }
 
-  /// Of what has not run: what comes first in each queue, and the first notifications after that for which it waits.
+  /// Returns the operations that are first in each queue among those that have not run, and the first notifications after them
+  /// that they wait for.
   [[nodiscard]] std::vector<std::size_t> nearest(const std::vector<std::size_t>& left) const {
     const std::size_t most = rest_ / (4 * watch_->queues()) + 1;
     std::map<std::pair<std::uint32_t, bool>, std::size_t> taken;
@@ -330,12 +334,12 @@ class checker {
   std::shared_ptr<program_parts> parts_ = std::make_shared<program_parts>();
   std::size_t runs_ = 0;
   std::unique_ptr<watch> watch_;
-  std::size_t acquitted_ = 0;  ///< suspicions that the exact analysis has ruled out at a wait of the host
+  std::size_t acquitted_ = 0;  ///< suspected faults that the exact analysis has ruled out at a host wait
 };
 
 }  // namespace detail
 
-/// The faults of `program`; empty if every schedule ends. The time grows with the number of operations.
+/// Returns the faults of `program`; the result is empty if every schedule ends. The time grows with the number of operations.
 [[nodiscard]] inline std::vector<report> check(const program& program) { return detail::checker(program).reports(); }
 
 }  // namespace deadlock

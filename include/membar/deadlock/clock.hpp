@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Vector clocks: decides in constant time which of two operations that have run comes before the other.
+/// Vector clocks: decide in constant time which of two operations that have run is ordered before the other.
 #pragma once
 
 #include <algorithm>
@@ -12,10 +12,11 @@ namespace membar {
 inline namespace v0_2 {
 namespace deadlock::detail {
 
-/// The clocks of operations that run in chains, where each comes after its predecessor in the chain. Equal clocks are stored once.
+/// The clocks of operations in chains. In a chain, each operation is ordered after its predecessor. Equal clocks are stored
+/// once.
 class clocks {
  public:
-  /// The position of an operation that has run in its chain, from 1; 0 if it has not run.
+  /// Returns the position of an operation in its chain, starting at 1, or 0 if it has not run.
   struct stamp {
     std::uint32_t chain = 0;
     std::uint32_t position = 0;
@@ -24,14 +25,15 @@ class clocks {
 
   clocks() { snapshots_.push_back({0, 0}); }
 
-  /// With `unordered`, its members are unordered among themselves; what comes after one of them also comes after all members before it.
+  /// With `unordered`, the members of the chain are not ordered among themselves. An operation ordered after one of them is
+  /// also ordered after all members before it.
   [[nodiscard]] std::uint32_t new_chain(bool unordered = false) {
     chains_.push_back({0, 0, unordered});
     return static_cast<std::uint32_t>(chains_.size() - 1);
   }
   [[nodiscard]] std::size_t chains() const noexcept { return chains_.size(); }
 
-  /// Whether `first` comes before `second`, which has run.
+  /// Returns whether `first` is ordered before `second`, which has run.
   [[nodiscard]] bool before(const stamp& first, const stamp& second) const noexcept {
     if (first.position == 0) {
       return false;
@@ -40,12 +42,13 @@ class clocks {
                                        : seen(second.snapshot, first.chain) >= first.position;
   }
 
-  /// Begins the stamp of the next operation of a chain; call `join` for what it comes after, then `end`.
+  /// Begins the clock of the next operation of a chain. Call `join` for each operation that it is ordered after, and then
+  /// `end`.
   void begin(std::uint32_t chain) noexcept {
     chain_ = chain;
     joined_ = false;
   }
-  /// Whether what is begun comes after `other`.
+  /// Returns whether the operation that was begun is ordered after `other`.
   [[nodiscard]] bool covers(const stamp& other) const noexcept {
     if (other.position == 0) {
       return false;
@@ -77,7 +80,7 @@ class clocks {
     return {chain_, ++own.length, own.snapshot};
   }
 
-  /// Whether everything that has run is, or comes before, `last`.
+  /// Returns whether every operation that has run is `last` or is ordered before it.
   [[nodiscard]] bool all_before(const stamp& last) const noexcept {
     for (std::size_t chain = 0; chain != chains_.size(); ++chain) {
       const std::uint32_t reached =

@@ -29,11 +29,11 @@ class cycle_finder : public schedule {
     std::size_t to = 0;
     std::size_t cost = 0;
     const char* how = "";
-    bool by_host = false;  ///< because the host waits, and not by a stream
+    bool by_host = false;  ///< whether the cause is a host wait and not a stream
   };
   static constexpr std::size_t false_dependency = 1000;
 
-  /// The operations that are first when nothing more runs: everything before them by stream, event or host has run.
+  /// Returns the operations that are first when nothing more can run: everything before them by stream, event or host has run.
   [[nodiscard]] std::vector<std::size_t> heads(const std::vector<char>& ran) const {
     std::vector<std::size_t> result;
     for (std::size_t n = 0; n != nodes_.size(); ++n) {
@@ -45,7 +45,7 @@ class cycle_finder : public schedule {
     return result;
   }
 
-  /// The operation at which each PE's queue is blocked, with one queue per device.
+  /// Returns the operation at which each PE's queue is blocked, with one queue per device.
   [[nodiscard]] std::vector<std::size_t> fronts() const {
     std::vector<std::size_t> result;
     for (const std::vector<queue_unit>& queue : queues_) {
@@ -62,7 +62,8 @@ class cycle_finder : public schedule {
     return result;
   }
 
-  /// What a node that never runs depends on: the heads before it, the operation that blocks its queue, and what it waits for.
+  /// Returns what a node that never runs depends on: the first operations before it, the operation that blocks its queue, and
+  /// what it waits for.
   [[nodiscard]] std::vector<edge> blockers(std::size_t n, const std::vector<char>& ran, const std::vector<std::size_t>& heads,
                                            const std::vector<std::size_t>& fronts) const {
     std::vector<edge> result;
@@ -75,7 +76,7 @@ class cycle_finder : public schedule {
     }
     for (const std::size_t other : fronts) {
       if (other != n && queue_puts_after(n, other)) {
-        result.push_back({other, false_dependency, "may share a hardware queue with, and then comes after,"});
+        result.push_back({other, false_dependency, "may share a hardware queue with, and then follow,"});
       }
     }
     if (each.kind == kind_t::waits) {
@@ -93,7 +94,8 @@ class cycle_finder : public schedule {
     return result;
   }
 
-  /// Whether `n` is enqueued after the host has waited for `other`, which is in another stream or is the host's wait itself.
+  /// Returns whether the host enqueues `n` after it has waited for `other`, which is in another stream or is the host wait
+  /// itself.
   [[nodiscard]] bool host_puts_after(std::size_t n, std::size_t other, const std::vector<char>& ran) const {
     if (nodes_[n].unit < 0 ||
         (nodes_[other].unit >= 0 && operation_of(n).stream == operation_of(other).stream && nodes_[n].pe == nodes_[other].pe)) {
@@ -108,7 +110,7 @@ class cycle_finder : public schedule {
     return false;
   }
 
-  /// Whether a queue may run `n` after `other` though nothing orders them.
+  /// Returns whether a queue may run `n` after `other` even though nothing orders them.
   [[nodiscard]] bool queue_puts_after(std::size_t n, std::size_t other) const {
     const node& each = nodes_[n];
     if (nodes_[other].queue != each.queue || nodes_[other].unit > each.unit || given_.before(other, n)) {
@@ -118,7 +120,7 @@ class cycle_finder : public schedule {
            (unit_of(n).any_order && !ready_[other] && !given_.before(n, other) && !same_kernel(other, n));
   }
 
-  /// "comes after", or for the host's waits "waits for".
+  /// Returns "comes after", or "waits for" for host waits.
   [[nodiscard]] const char* how_after(std::size_t n) const {
     if (nodes_[n].unit < 0 && nodes_[n].blocks && nodes_[n].kind == kind_t::passes) {
       return "waits for";
@@ -128,8 +130,8 @@ class cycle_finder : public schedule {
 
   using path = std::vector<std::pair<std::size_t, edge>>;
 
-  /// The shortest cycle through the operations that are first, with a queue for each stream. If there is none: the cycle with the fewest
-  /// dependencies that only a shared queue makes, and of these the shortest.
+  /// Returns the shortest cycle through the operations that are first, with a queue for each stream. If there is none, returns
+  /// the cycle with the fewest dependencies that exist only because of a shared queue; among these, the shortest one.
   [[nodiscard]] path shortest_cycle() const {
     const bool only_by_queues = std::find(free_.begin(), free_.end(), 0) == free_.end();
     const std::vector<char>& ran = only_by_queues ? done_ : free_;
@@ -149,11 +151,11 @@ class cycle_finder : public schedule {
     return best;
   }
 
-  /// Replaces `best` by the cheapest cycle through `start`, if that is cheaper. With `only_by_queues` at least one of its
-  /// dependencies is false.
+  /// Replaces `best` with the cheapest cycle through `start`, if that one is cheaper. With `only_by_queues`, at least one of
+  /// its dependencies must be false.
   void find_cycle(std::size_t start, bool only_by_queues, const std::vector<std::vector<edge>>& edges, path& best,
                   std::size_t& best_cost) const {
-    // A state is a node, and whether a false dependency led there.
+    // A state is a node and a flag that says whether a false dependency led to it.
     std::vector<std::size_t> cost(2 * nodes_.size(), none);
     path came(2 * nodes_.size());
     using entry = std::pair<std::size_t, std::size_t>;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A program of streams as a graph: its operations as nodes, and the direct predecessors of each. It grows with the program.
+/// The graph of a program of streams: its operations are the nodes, and each node has its direct predecessors. The graph grows
+/// with the program.
 #pragma once
 
 #include <membar/deadlock/clock.hpp>
@@ -24,11 +25,11 @@ namespace membar {
 inline namespace v0_2 {
 namespace deadlock::detail {
 
-/// The operations of a program that are parts of others: the steps of each kernel, and what each graph captured. It outlives the
-/// graphs that begin at a later operation, so each is examined only once.
+/// Operations that are parts of other operations: the steps of each kernel and the nodes of each captured graph. It outlives
+/// graphs that begin at a later operation, so each operation is examined only once.
 class program_parts {
  public:
-  /// Takes what was added to the program since.
+  /// Processes the operations that were added to the program since the last call.
   void take(const program& program) {
     for (; next_ < program.operations.size(); ++next_) {
       const stream_operation& operation = program.operations[next_];
@@ -39,12 +40,12 @@ class program_parts {
       }
     }
   }
-  /// The last operation, which is not a part, was taken back.
+  /// Removes the last operation, which must not be a part.
   void take_back() noexcept { --next_; }
 
   [[nodiscard]] const std::vector<std::size_t>& steps(unsigned kernel) const { return of(steps_, kernel); }
   [[nodiscard]] const std::vector<std::size_t>& captured(unsigned graph) const { return of(captured_, graph); }
-  /// How many operations it has looked at.
+  /// Returns how many operations it has examined.
   [[nodiscard]] std::size_t taken() const noexcept { return next_; }
 
   [[nodiscard]] static bool is_step(const stream_operation& each) noexcept {
@@ -64,23 +65,24 @@ class program_parts {
   std::size_t next_ = 0;
 };
 
-/// A part of an operation: a collective is an arrival and a departure, a kernel is its steps.
+/// A part of an operation: a collective consists of an arrival and a departure, and a kernel consists of its steps.
 struct node {
   enum class kind_t : unsigned char { passes, notifies, waits, arrives, departs };
 
   std::size_t operation = 0;
-  std::size_t after = 0;  ///< in the list of what comes before nodes
-  std::size_t link = 0;   ///< the signal of `waits` and `notifies`, the call of `arrives` and `departs`
+  std::size_t after = 0;  ///< the position in the list of predecessors
+  std::size_t link = 0;   ///< the signal for `waits` and `notifies`, the call for `arrives` and `departs`
   int pe = 0;
-  /// The position in its queue. -1 for what is in no queue: waits of the host, and notifications that are delivered later.
+  /// The position in its queue, or -1 for nodes in no queue: host waits, and notifications that are delivered later.
   int unit = -1;
   std::uint32_t queue = 0;
-  std::uint32_t chain = 0;   ///< of nodes that come one after the other
-  unsigned kernel = 0;       ///< nodes of one launch share a number; 0: not of a kernel
-  std::uint64_t number = 0;  ///< of an epoch, if one numbers it
-  std::uint16_t afters = 0;  ///< how many; `many` if there are more, whose number is then the first of the list
+  std::uint32_t chain = 0;   ///< shared by nodes that are ordered one after the other
+  unsigned kernel = 0;       ///< nodes of one launch share a number; 0 if the node is not in a kernel
+  std::uint64_t number = 0;  ///< the number of the epoch, if an epoch numbers it
+  /// the number of predecessors; `many` if there are more, in which case the list starts with their number
+  std::uint16_t afters = 0;
   kind_t kind = kind_t::passes;
-  bool blocks = false;  ///< it can delay what comes after it in its queue
+  bool blocks = false;  ///< whether it can delay the nodes after it in its queue
 
   static constexpr std::uint16_t many = 0xffff;
 };
@@ -88,7 +90,7 @@ struct node {
 /// The nodes that one call enqueues: an operation, a kernel with its steps, or a graph, whose nodes run in any order.
 struct queue_unit {
   std::size_t first = 0;
-  std::size_t end = 0;  ///< past its last node. Nodes in no queue may be in between.
+  std::size_t end = 0;  ///< one past its last node; nodes in no queue may be in between
   bool any_order = false;
 };
 
@@ -104,10 +106,10 @@ struct hash_of_pe {
   }
 };
 
-/// The nodes of a program and what comes before each by stream, event, host and kernel.
+/// The nodes of a program and the predecessors of each by stream, event, host and kernel.
 class graph {
  public:
-  /// `parts`: those of the program, as far as they are known.
+  /// `parts` are the program's parts, as far as they are known.
   graph(const program& program, std::shared_ptr<program_parts> parts)
       : program_(program),
         parts_(std::move(parts)),
@@ -121,7 +123,7 @@ class graph {
     take();
   }
 
-  /// Takes what was added to the program since.
+  /// Processes the operations that were added to the program since the last call.
   void take() {
     parts_->take(program_);
     for (const std::size_t end = program_.operations.size(); next_ != end; ++next_) {
@@ -148,7 +150,7 @@ class graph {
     std::size_t departure = none;  ///< `none` until the second half is there
     handle team;
     std::size_t number = 0;
-    std::size_t previous = none;  ///< the end of the call before, of the same PE and team
+    std::size_t previous = none;  ///< the end of the previous call by the same PE in the same team
 
     [[nodiscard]] std::size_t end() const noexcept { return departure == none ? arrival : departure; }
   };
@@ -159,15 +161,15 @@ class graph {
     std::uint32_t deliveries = ~0U;      ///< the chain of its notifications that do not block
     std::vector<std::size_t> pending{};  ///< those since the last operation that waits for them
   };
-  /// Where operations are appended: the streams of the program, or those of a graph that is launched.
+  /// Where operations are appended: the streams of the program, or the streams of a graph that is being launched.
   struct place {
     std::unordered_map<of_pe, std::size_t, hash_of_pe> streams;  ///< their numbers in `streams_`
-    std::unordered_map<of_pe, std::size_t, hash_of_pe> events;   ///< by host thread, because a process has its own events
+    std::unordered_map<of_pe, std::size_t, hash_of_pe> events;   ///< by host thread, because each process has its own events
     std::size_t begin = none;
     int unit = -1;
     std::uint32_t queue = 0;
     std::size_t launching = none;  ///< the stream that launches the graph
-    std::set<std::size_t> waited;  ///< streams of the graph that have waited for what that stream has issued
+    std::set<std::size_t> waited;  ///< streams of the graph that have waited for the operations that this stream has issued
   };
   struct difference {
     std::size_t first;
@@ -178,12 +180,12 @@ class graph {
   [[nodiscard]] const stream_operation& operation_of(std::size_t n) const noexcept {
     return program_.operations[nodes_[n].operation];
   }
-  /// What a notification does, with the number of its epoch.
+  /// Returns the effect of a notification, with the number of its epoch.
   [[nodiscard]] signal_effect effect_of(std::size_t n) const noexcept {
     const signal_effect& effect = operation_of(n).effect;
     return effect.numbered ? signal_set(nodes_[n].number) : effect;
   }
-  /// What a wait requires, with the number of its epoch.
+  /// Returns the condition of a wait, with the number of its epoch.
   [[nodiscard]] signal_condition condition_of(std::size_t n) const noexcept {
     const signal_condition& condition = operation_of(n).condition;
     return condition.numbered ? signal_at_least(nodes_[n].number) : condition;
@@ -191,7 +193,7 @@ class graph {
   [[nodiscard]] std::size_t host_of(int pe) const noexcept {
     return program_.hosts == callers::one ? 0 : static_cast<std::size_t>(pe);
   }
-  /// What comes right before a node by stream, event, host or kernel.
+  /// Returns the direct predecessors of a node by stream, event, host or kernel.
   [[nodiscard]] std::span<const std::size_t> after(std::size_t n) const noexcept {
     const node& each = nodes_[n];
     return each.afters == node::many ? std::span(after_).subspan(each.after + 1, after_[each.after])
@@ -204,7 +206,7 @@ class graph {
     return nodes_[a].kernel != 0 && nodes_[a].kernel == nodes_[b].kernel;
   }
 
-  /// Whether the kernel has blocks that wait, and more of them than fit on the device.
+  /// Returns whether the kernel has blocks that wait and more of them than fit on the device.
   [[nodiscard]] bool too_large(std::size_t index) const {
     const stream_operation& operation = program_.operations[index];
     if (operation.kind != operation_kind::kernel || operation.shape.room == 0 ||
@@ -215,7 +217,7 @@ class graph {
     return std::any_of(steps.begin(), steps.end(),
                        [&](std::size_t step) { return program_.operations[step].kind != operation_kind::notify; });
   }
-  /// Whether an operation reads or writes the heap of a PE, as far as one process knows.
+  /// Returns whether an operation reads or writes the heap of a PE, as far as one process knows.
   [[nodiscard]] bool uses_heap_of(const stream_operation& operation, int pe) const noexcept {
     const bool one_sided = operation.kind == operation_kind::access || operation.kind == operation_kind::notify;
     const bool at_its_own = one_sided || operation.kind == operation_kind::collective ||
@@ -242,14 +244,14 @@ class graph {
   [[nodiscard]] const std::vector<std::size_t>& notifications_of(std::size_t wait) const {
     return signals_[nodes_[wait].link].notifications;
   }
-  /// The calls of a team by a PE, by their number.
+  /// The calls by a PE in a team, indexed by number.
   [[nodiscard]] const std::vector<std::size_t>* calls_of(handle team, int pe) const {
     const auto found = calls_by_.find({pe, team});
     return found == calls_by_.end() ? nullptr : &found->second;
   }
 
  private:
-  /// The next number of an epoch, `step` after the last.
+  /// Returns the next number of an epoch, `step` after the last.
   [[nodiscard]] std::uint64_t next_number(int pe, handle epoch, std::uint64_t step) {
     const auto [found, is_new] = epochs_.try_emplace({pe, epoch}, 0);
     if (is_new) {
@@ -266,7 +268,7 @@ class graph {
   [[nodiscard]] std::size_t number_of(place& where, const stream_operation& operation) {
     const auto [found, is_new] = where.streams.try_emplace({operation.pe, operation.stream}, 0);
     if (is_new) {
-      if (where.launching != none) {  // within a graph: the chain continues at the next launch in the same stream
+      if (where.launching != none) {  // inside a graph, the chain continues at the next launch in the same stream
         const auto [kept, made] = inner_.try_emplace({where.launching, operation.pe, operation.stream}, 0);
         kept->second = made ? new_stream(where.queue) : kept->second;
         streams_[kept->second].last = none;
@@ -410,7 +412,7 @@ class graph {
       }
     }
     streams_[stream].last = make(kind_t::passes, index, inside, chain, all);
-    // What the graph has issued, the stream has.
+    // Everything that the graph has issued also counts as issued by the stream.
     std::vector<std::size_t>& pending = streams_[stream].pending;
     if (!inside.waited.empty()) {
       pending.clear();
@@ -422,7 +424,7 @@ class graph {
     }
   }
 
-  /// The last record of the event; `none` if it has ended, or if there was none, which is reported.
+  /// Returns the last record of the event, or `none` if that record has ended or does not exist. The latter is reported.
   [[nodiscard]] std::size_t event(std::size_t index, const place& where) {
     const stream_operation& operation = program_.operations[index];
     const std::pair key{static_cast<int>(host_of(operation.pe)), operation.object};
@@ -476,12 +478,13 @@ class graph {
     streams_[stream].last = last;
   }
 
-  /// What comes before an operation that waits for the stream's deliveries: those since the last one that did.
+  /// Returns the predecessors of an operation that waits for the stream's deliveries: the deliveries since the last such
+  /// operation.
   [[nodiscard]] list delivered(place& where, std::size_t stream, std::size_t last) {
     many_.assign({last, where.begin});
     std::vector<std::size_t>& pending = streams_[stream].pending;
     many_.insert(many_.end(), pending.begin(), pending.end());
-    pending.clear();  // what comes later in the stream comes after this operation
+    pending.clear();  // later operations of the stream are ordered after this one
     if (where.launching != none && where.waited.insert(stream).second) {
       const std::vector<std::size_t>& before = streams_[where.launching].pending;
       many_.insert(many_.end(), before.begin(), before.end());
@@ -500,7 +503,8 @@ class graph {
     return made;
   }
 
-  /// A notification: the operation `index`, or a step of one. One that does not block is delivered later.
+  /// Adds a notification, which is the operation `index` or a step of it. A notification that does not block is delivered
+  /// later.
   std::size_t notify(std::size_t index, const place& where, std::size_t stream, std::uint32_t chain, list before,
                      unsigned kernel) {
     const stream_operation& operation = program_.operations[index];
@@ -527,7 +531,7 @@ class graph {
     return operation.blocking ? made : made - 1;
   }
 
-  /// The first half of a call of a collective.
+  /// Adds the first half of a call to a collective.
   std::size_t arrive(std::size_t index, const place& where, std::uint32_t chain, list before, unsigned kernel) {
     const stream_operation& operation = program_.operations[index];
     const std::size_t arrival = make(kind_t::arrives, index, where, chain, before);
@@ -537,7 +541,7 @@ class graph {
     const std::size_t number = own.size();
     own.push_back(calls_.size());
     calls_.push_back({arrival, none, operation.object, number, number == 0 ? none : calls_[own[number - 1]].end()});
-    // Two calls that are taken for one collective have one name.
+    // Two calls that are matched as one collective must have the same name.
     std::vector<std::size_t>& first = first_calls_[operation.object];
     if (number == first.size()) {
       first.push_back(index);
@@ -566,7 +570,7 @@ class graph {
     return of_team.departure;
   }
 
-  /// A call to a collective. Returns its departure, which is the node after its arrival.
+  /// Adds a call to a collective. Returns its departure, which is the node after its arrival.
   std::size_t join(std::size_t index, const place& where, std::uint32_t chain, list before, unsigned kernel) {
     return depart(index, where, chain, {arrive(index, where, chain, before, kernel)}, kernel);
   }
@@ -613,14 +617,15 @@ class graph {
   std::shared_ptr<program_parts> parts_;
   std::vector<node> nodes_;
   std::vector<std::size_t> host_last_;
-  std::vector<std::vector<std::size_t>> host_nodes_;  ///< waits of each host thread, in order
-  std::vector<std::vector<queue_unit>> queues_;       ///< one for the streams of each PE, then those of one stream
+  std::vector<std::vector<std::size_t>> host_nodes_;  ///< the waits of each host thread, in order
+  /// the queue of all streams of each PE, and then the queue of each stream
+  std::vector<std::vector<queue_unit>> queues_;
   std::vector<signal_nodes> signals_;
   std::vector<call> calls_;
   std::vector<std::size_t> unrecorded_;  ///< waits for events
   std::vector<difference> different_;
-  std::unordered_map<of_pe, std::uint64_t, hash_of_pe> epochs_;  ///< the last number of those that are used
-  std::map<of_pe, std::vector<std::size_t>> calls_by_;           ///< of each PE and team, in `calls_`
+  std::unordered_map<of_pe, std::uint64_t, hash_of_pe> epochs_;  ///< the last number used of each epoch
+  std::map<of_pe, std::vector<std::size_t>> calls_by_;           ///< indices in `calls_`, per PE and team
   clocks clocks_;
 
  private:
@@ -637,8 +642,9 @@ class graph {
   std::size_t next_ = 0;
 };
 
-/// Finds the nodes of a launched graph that run in every order of it, because what they depend on does: `ready(n)` turns true
-/// for each. Returns whether there are more than before. `before(a, b)`: the graph's edges put a before b.
+/// Finds the nodes of a launched graph that run in every order of it, because everything that they depend on runs. `ready(n)`
+/// becomes true for each. Returns whether there are more than before. `before(a, b)` says whether the graph's edges put a
+/// before b.
 template <class Ready, class Done, class Before, class MayRun, class Nodes, class After>
 bool make_ready(const Nodes& all, Ready ready, Done done, Before before, MayRun may_run, After after) {
   bool any = false;

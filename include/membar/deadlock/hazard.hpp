@@ -14,20 +14,20 @@ namespace deadlock {
 enum class hazard : unsigned char {
   barrier_before_put,      ///< a collective is enqueued before the notification that another PE waits for before it joins
   wait_before_notify,      ///< on another stream of the PE, or in a graph without an edge: a false dependency through a queue
-  host_before_enqueue,     ///< the host waits before it has enqueued what it waits for
+  host_before_enqueue,     ///< the host waits before it has enqueued the operation it waits for
   cycle,                   ///< any other cycle
-  never_notified,          ///< a wait for a value that the signal never has
-  missing_member,          ///< a collective that a member of its team does not call
-  collectives_differ,      ///< members call different collectives of one team as the same one
-  concurrent_collectives,  ///< of one team and PE, on two streams, or on a stream and the host
-  grid_too_large,          ///< for waits inside the kernel
-  early_host_copy,         ///< an operation on the heap after a host copy that may not have run
-  lost_signal,             ///< a value that another may replace before the wait has seen it
-  stale_wait,              ///< a wait that may end by what an earlier wait has seen, before the notification that it is for
+  never_notified,          ///< a wait for a value that the signal never takes
+  missing_member,          ///< a collective that a member of its team never calls
+  collectives_differ,      ///< the members call different collectives of a team where they must call the same one
+  concurrent_collectives,  ///< two collectives of one team and PE, on two streams, or on a stream and the host
+  grid_too_large,          ///< the grid is too large for waits inside of the kernel
+  early_host_copy,         ///< an operation on the heap after a host copy that may not have finished
+  lost_signal,             ///< another value may replace the awaited value before the wait has seen it
+  stale_wait,              ///< a value that an earlier wait has seen may satisfy the wait before its own notification arrives
   unrecorded_event         ///< a wait for an event that was not recorded orders nothing
 };
 
-/// The hazard's name: "barrier before put", "wait before notify", and so on.
+/// Returns the hazard's name: "barrier before put", "wait before notify", and so on.
 [[nodiscard]] constexpr const char* name(hazard kind) noexcept {
   switch (kind) {
     case hazard::barrier_before_put:
@@ -60,8 +60,8 @@ enum class hazard : unsigned char {
   return "unknown hazard";
 }
 
-/// Whether a report of this kind means that some schedule hangs.
-/// The other kinds are undefined behaviour or a possible hang.
+/// Returns whether a report of this kind means that some schedule hangs.
+/// The other kinds mean undefined behaviour or a possible hang.
 [[nodiscard]] constexpr bool hangs(hazard kind) noexcept { return kind <= hazard::missing_member; }
 
 /// A step of a cycle: an operation, and how it depends on the next one.
@@ -69,14 +69,14 @@ struct cycle_step {
   int pe = 0;
   std::string where;  ///< "stream 1", "the host"
   std::string what;   ///< "wait for signal ready = 1"
-  std::string how;    ///< "comes after", "waits for", "may share a hardware queue with, and then comes after,"
+  std::string how;    ///< "comes after", "waits for", "may share a hardware queue with, and then follow,"
 };
 
 /// A fault, in one sentence that names the operations and the remedy.
 struct report {
   hazard kind = hazard::cycle;
   std::string sentence;
-  /// The steps of the shortest cycle, if the hazard is one; the last step depends on the first.
+  /// The steps of the shortest cycle, if the hazard is a cycle. The last step depends on the first.
   std::vector<cycle_step> cycle;
 };
 

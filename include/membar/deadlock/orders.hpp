@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Which operations of a program come before which in every schedule.
+/// Determines which operations of a program are ordered before which others in every schedule.
 #pragma once
 
 #include <membar/deadlock/graph.hpp>
@@ -18,7 +18,7 @@ namespace membar {
 inline namespace v0_2 {
 namespace deadlock::detail {
 
-/// Which nodes come before each node, as rows of bits.
+/// The nodes that are ordered before each node, as rows of bits.
 class order_matrix {
  public:
   explicit order_matrix(std::size_t size) : words_((size + 63) / 64), rows_(size * words_) {}
@@ -26,7 +26,7 @@ class order_matrix {
   [[nodiscard]] bool before(std::size_t first, std::size_t second) const noexcept {
     return (rows_[second * words_ + first / 64] >> (first % 64) & 1U) != 0;
   }
-  /// `first`, and all before it, come before `second`. Returns whether that is new.
+  /// Orders `first` and all its predecessors before `second`. Returns whether this is new.
   bool add(std::size_t first, std::size_t second) noexcept {
     bool changed = !before(first, second);
     rows_[second * words_ + first / 64] |= std::uint64_t{1} << (first % 64);
@@ -37,7 +37,7 @@ class order_matrix {
     }
     return changed;
   }
-  /// Every node that each of `some` is or comes after comes before `second`. Returns whether that is new.
+  /// Orders before `second` every node that each of `some` is or is ordered after. Returns whether this is new.
   bool add_common(const std::vector<std::size_t>& some, std::size_t second) noexcept {
     bool changed = false;
     for (std::size_t i = 0; i != words_; ++i) {
@@ -56,8 +56,9 @@ class order_matrix {
   std::vector<std::uint64_t> rows_;
 };
 
-/// A graph and the orders that hold in every schedule. They follow from streams, events, the host's waits and collectives, from
-/// what all notifications that can end a wait come after, and from what a counter cannot reach its value without.
+/// A graph and the orders that hold in every schedule. These follow from streams, events, host waits and collectives, from the
+/// common predecessors of all notifications that can end a wait, and from the notifications without which a counter cannot
+/// reach its value.
 class ordered_graph : public graph {
  public:
   explicit ordered_graph(const program& program, std::shared_ptr<program_parts> parts)
@@ -76,7 +77,8 @@ class ordered_graph : public graph {
     return condition_of(wait).holds(effect_of(notification).value);
   }
 
-  /// Whether every schedule sets the signal between `first`, or the start, and the wait: then `first` does not end the wait.
+  /// Returns whether every schedule sets the signal between `first` (or the start) and the wait, in which case `first` does not
+  /// end the wait.
   [[nodiscard]] bool replaced_before(std::size_t first, std::size_t wait) const {
     const std::vector<std::size_t>& all = notifications_of(wait);
     return std::any_of(all.begin(), all.end(), [&](std::size_t other) {
@@ -84,7 +86,7 @@ class ordered_graph : public graph {
     });
   }
 
-  /// The sets whose value may end the wait; `none` stands for the value at the start.
+  /// Returns the sets whose value may end the wait; `none` stands for the initial value.
   [[nodiscard]] std::vector<std::size_t> candidates(std::size_t wait) const {
     std::vector<std::size_t> result;
     const stream_operation& operation = operation_of(wait);
@@ -99,7 +101,7 @@ class ordered_graph : public graph {
     return result;
   }
 
-  /// The most that a counter can hold when the wait ends, if the notification `but` has not run by then.
+  /// Returns the largest value that a counter can have when the wait ends, if the notification `but` has not run by then.
   [[nodiscard]] std::uint64_t most(std::size_t wait, std::size_t but) const {
     const stream_operation& operation = operation_of(wait);
     std::uint64_t sum = at_start(operation.pe, operation.object);
@@ -110,7 +112,7 @@ class ordered_graph : public graph {
     return sum;
   }
 
-  /// Finds what each departure of a collective comes after.
+  /// Finds the predecessors of each departure of a collective.
   void match_collectives() {
     arrivals_.resize(nodes_.size());
     incomplete_.assign(nodes_.size(), 0);
@@ -129,7 +131,7 @@ class ordered_graph : public graph {
     }
   }
 
-  /// Finds the orders as a least fixed point: each follows from those found before it.
+  /// Finds the orders as a least fixed point: each order follows from orders found before it.
   void find_orders() {
     for (std::size_t n = 0; n != nodes_.size(); ++n) {
       for (const std::size_t before : after(n)) {
@@ -182,11 +184,11 @@ class ordered_graph : public graph {
     }
   }
 
-  order_matrix given_;  ///< by stream, event, host and kernel only
+  order_matrix given_;  ///< the orders by stream, event, host and kernel only
   order_matrix order_;
-  std::vector<std::vector<std::size_t>> arrivals_;    ///< of departures
+  std::vector<std::vector<std::size_t>> arrivals_;    ///< the arrivals of each departure
   std::vector<char> incomplete_;                      ///< departures of collectives that some member does not call
-  std::vector<std::vector<std::size_t>> candidates_;  ///< of each wait for a value that is set
+  std::vector<std::vector<std::size_t>> candidates_;  ///< the candidates of each wait for a value that is set
 };
 
 }  // namespace deadlock::detail

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What the PEs of a program enqueue, as values: operations on streams, captured graphs and waits of the host, in the order in
-/// which the host calls them. No CUDA call: streams, events, signals and teams are numbers or addresses.
+/// The operations that the PEs of a program enqueue, as values: operations on streams, captured graphs and host waits, in the
+/// order in which the host calls them. It makes no CUDA calls: streams, events, signals and teams are numbers or addresses.
 #pragma once
 
 #include <membar/pe.hpp>
@@ -19,15 +19,15 @@ namespace membar {
 inline namespace v0_2 {
 namespace deadlock {
 
-/// Which host threads make the calls: one for all PEs (a process with all GPUs), or one per PE (a
-/// process per GPU). While a single thread waits for a PE, it enqueues nothing for the others.
+/// Which host threads make the calls: one for all PEs (a process with all GPUs), or one per PE (a process per GPU). While a
+/// single thread waits for one PE, it enqueues nothing for the others.
 enum class callers : unsigned char { one, one_per_pe };
 
 /// Identifies a stream, an event, a signal, an epoch, a team or a graph.
 ///
-/// A signal is identified by what a heap allocated it as (`array::identity`), or by any number or address that is the same in all
-/// calls. Every PE has a signal of that handle. An offset in a heap does not identify
-/// a signal: another allocation, or another heap, may have the same offset later.
+/// A signal is identified by its heap allocation (`array::identity`), or by any number or address that is the same in all
+/// calls. Every PE has a signal with that handle. An offset in a heap does not identify a signal, because another allocation or
+/// another heap may have the same offset later.
 class handle {
  public:
   constexpr handle() noexcept = default;
@@ -38,13 +38,14 @@ class handle {
   handle(const void* address) noexcept : number_(reinterpret_cast<std::uintptr_t>(address)) {}
 
   [[nodiscard]] constexpr std::uint64_t number() const noexcept { return number_; }
-  /// The allocation of a symmetric heap that the object is in, and the heap; 0 for what no heap allocated.
+  /// The allocation of the symmetric heap that contains the object, and the heap; 0 for objects outside of any heap.
   [[nodiscard]] constexpr std::uint64_t allocation() const noexcept {
     return place_ & ((std::uint64_t{1} << allocation_bits) - 1);
   }
   [[nodiscard]] constexpr std::uint64_t heap() const noexcept { return place_ >> allocation_bits; }
   friend constexpr auto operator<=>(const handle&, const handle&) noexcept = default;
-  friend constexpr bool operator==(const handle&, const handle&) noexcept = default;  // nvcc makes none of operator<=>
+  // nvcc does not generate it from operator<=>
+  friend constexpr bool operator==(const handle&, const handle&) noexcept = default;
 
  private:
   static constexpr int allocation_bits = 40;
@@ -53,14 +54,14 @@ class handle {
   std::uint64_t place_ = 0;  ///< heap and allocation
 };
 
-/// What a handle identifies.
+/// The kind of object that a handle identifies.
 enum class handle_kind : unsigned char { stream, event, signal, team, graph, epoch };
 
-/// The team of all PEs, of number 0. It is not declared.
+/// The team of all PEs, number 0. It need not be declared.
 inline constexpr handle world{};
 
-/// What a notification does to a signal: `signal_set(v)`, `signal_add(v)` or `signal_next(epoch)`. A signal is either set or added
-/// to, never both.
+/// The effect of a notification on a signal: `signal_set(v)`, `signal_add(v)` or `signal_next(epoch)`. A signal is either only
+/// set or only added to.
 struct signal_effect {
   bool adds = false;
   std::uint64_t value = 0;
@@ -70,54 +71,54 @@ struct signal_effect {
 [[nodiscard]] constexpr signal_effect signal_set(std::uint64_t value) noexcept { return {false, value}; }
 [[nodiscard]] constexpr signal_effect signal_add(std::uint64_t value) noexcept { return {true, value}; }
 /// Sets the signal to the next number of an epoch of the notifying PE (epoch.cuh). Operations take the numbers in the order in
-/// which they are recorded, and those of a graph at each of its launches.
+/// which they are recorded. Operations of a graph take new numbers at each launch.
 [[nodiscard]] constexpr signal_effect signal_next(handle epoch) noexcept { return {false, 1, true, epoch}; }
 
-/// What a wait requires of a signal: `signal_equals(v)`, for signals that are set, `signal_at_least(v)` or
-/// `signal_at_least_next(epoch)`, where numbers may wrap as in the device's waits (wait.cuh).
+/// The condition that a wait requires of a signal: `signal_equals(v)`, for signals that are set, `signal_at_least(v)` or
+/// `signal_at_least_next(epoch)`, where numbers may wrap around as in the device's waits (wait.cuh).
 struct signal_condition {
   bool at_least = false;
-  std::uint64_t value = 0;  ///< of a numbered one, until its number is known: the step
+  std::uint64_t value = 0;  ///< for a numbered condition whose number is not known yet: the step
   bool numbered = false;    ///< the value is the next number of `epoch`, each time that it runs
   handle epoch{};
 
   [[nodiscard]] constexpr bool holds(std::uint64_t seen) const noexcept {
     return at_least ? static_cast<std::int64_t>(seen - value) >= 0 : seen == value;
   }
-  /// Whether every value that meets this condition also meets the other one.
+  /// Returns whether every value that meets this condition also meets the other one.
   [[nodiscard]] constexpr bool implies(const signal_condition& other) const noexcept {
     return other.holds(value) && (other.at_least || !at_least);
   }
 };
 [[nodiscard]] constexpr signal_condition signal_equals(std::uint64_t value) noexcept { return {false, value}; }
 [[nodiscard]] constexpr signal_condition signal_at_least(std::uint64_t value) noexcept { return {true, value}; }
-/// At least the next number of an epoch of the waiting PE, which is the previous number plus `step`.
+/// Requires at least the next number of an epoch of the waiting PE, which is the previous number plus `step`.
 [[nodiscard]] constexpr signal_condition signal_at_least_next(handle epoch, std::uint64_t step = 1) noexcept {
   return {true, step, true, epoch};
 }
 
-/// What an operation is.
+/// The kind of an operation.
 enum class operation_kind : unsigned char {
-  work,             ///< waits for nothing outside its stream and does not use the heap
+  work,             ///< waits for nothing outside of its stream and does not use the heap
   access,           ///< work that reads or writes the heap: put, get, a kernel
   notify,           ///< sets or adds to a signal of a PE: a put with signal, a signal operation
   wait,             ///< waits for a signal of its own PE
   quiet,            ///< delivers the notifications that the stream has issued without blocking
   collective,       ///< barrier, synchronization, reduction of a team, on a stream
   arrive,           ///< the first half of a barrier of a team
-  depart,           ///< the second half: waits for the arrival of every member
-  record_event,     ///< of the stream
+  depart,           ///< the second half of a barrier: waits for the arrival of every member
+  record_event,     ///< records an event in the stream
   wait_event,       ///< the stream waits for the event's last record
-  kernel,           ///< a launch whose threads wait or notify: its steps follow
-  launch_graph,     ///< everything that was captured
+  kernel,           ///< a launch whose threads wait or notify, followed by its steps
+  launch_graph,     ///< launches everything that was captured
   host_collective,  ///< a collective that the host calls
   host_stream,      ///< the host waits for a stream
   host_event,       ///< the host waits for an event
   host_pe,          ///< the host waits for all streams of a PE
-  host_copy         ///< a copy that the host calls, which may return before it has run
+  host_copy         ///< a copy that the host calls, which may return before it has finished
 };
 
-/// A launch whose threads wait: its number of blocks, and how many the device can hold at once (0: unknown).
+/// A launch whose threads wait: its number of blocks, and the number that the device can hold at once (0: unknown).
 struct kernel_shape {
   unsigned long long blocks = 1;
   unsigned long long room = 0;
@@ -128,21 +129,23 @@ struct kernel_shape {
 struct stream_operation {
   operation_kind kind = operation_kind::work;
   int pe = 0;
-  handle stream;    ///< where it is enqueued, or what `host_stream` waits for
+  handle stream;    ///< the stream in which it is enqueued, or for `host_stream` the stream that it waits for
   handle object;    ///< the signal, event, team or graph
-  int target = -1;  ///< of `notify` and `access`: the PE whose signal or heap it is
+  int target = -1;  ///< for `notify` and `access`: the PE whose signal or heap it uses
   signal_effect effect;
   signal_condition condition;
   kernel_shape shape;
-  bool blocking = true;  ///< of `notify`: delivered when it ends; if not, at the latest when a quiet or a collective has ended
-  bool early = false;    ///< of `host_copy`: it may return before it has run
-  unsigned graph = 0;    ///< captured in this graph; 0: enqueued
-  unsigned kernel = 0;   ///< a step of this kernel; 0: not in a kernel
-  unsigned role = 0;     ///< steps of one role are in order; roles are different blocks of the grid, which run at once
-  char name[24] = {};    ///< its name in a report; if empty, the report says what it does
+  /// for `notify`: it is delivered when it ends; otherwise at the latest when a quiet or a collective has ended
+  bool blocking = true;
+  bool early = false;   ///< for `host_copy`: it may return before it has finished
+  unsigned graph = 0;   ///< the graph that captured it; 0: it was enqueued
+  unsigned kernel = 0;  ///< the kernel that it is a step of; 0: it is not in a kernel
+  /// steps of one role are in order; different roles are different blocks of the grid, which run concurrently
+  unsigned role = 0;
+  char name[24] = {};  ///< its name in reports; if empty, the report describes the operation
 };
 
-/// A step of some of a kernel's blocks.
+/// A step that some blocks of a kernel execute.
 struct kernel_step {
   operation_kind kind = operation_kind::wait;
   handle object;
@@ -163,26 +166,26 @@ struct kernel_step {
 /// The steps of one group of a kernel's blocks, in order.
 using kernel_role = std::vector<kernel_step>;
 
-/// What all PEs enqueue.
+/// Everything that the PEs enqueue.
 struct program {
   int pes = 0;
   callers hosts = callers::one;
-  std::vector<stream_operation>
-      operations;  ///< in the order of the host thread; with one for each PE, each PE's in the order of its thread
-  /// The members of each team but `world`.
+  /// in the order of the host thread; with one thread per PE, the operations of each PE are in the order of its thread
+  std::vector<stream_operation> operations;
+  /// The members of each team except `world`.
   std::map<handle, std::vector<int>> teams;
   /// Names of streams, signals and so on, for reports.
   std::map<std::pair<handle_kind, handle>, std::string> names;
-  /// What signals hold at the start, if not 0, by PE and signal.
+  /// The initial values of signals, if not 0, by PE and signal.
   std::map<std::pair<int, handle>, std::uint64_t> signals;
-  /// What the PE has waited for at the start, of signals that have not been set to another value since.
+  /// The conditions that the PE has waited for before the start, for signals that have not been set to another value since.
   std::map<std::pair<int, handle>, signal_condition> waited;
-  /// The last number of epochs at the start, if not 0, by PE and epoch.
+  /// The initial numbers of epochs, if not 0, by PE and epoch.
   std::map<std::pair<int, handle>, std::uint64_t> epochs;
-  /// Streams that have their own hardware queue, by PE. All others of a device may share one.
+  /// Streams that have their own hardware queue, by PE. All other streams of a device may share one.
   std::set<std::pair<int, handle>> own_queues;
-  /// The operations before this one have ended, and those from it on come after them. They count only as what the members
-  /// above and below say; the graphs that they captured can be launched.
+  /// The operations before this one have ended, and the later ones are ordered after them. Only their effects, as the members
+  /// above and below describe them, count; the graphs that they captured can still be launched.
   std::size_t begin = 0;
   /// The events that those operations recorded, by host thread (0 if there is one).
   std::set<std::pair<int, handle>> recorded;

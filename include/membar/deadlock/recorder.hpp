@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Records what the PEs enqueue, and reports a deadlock before the host waits for it.
+/// Records the operations that the PEs enqueue, and reports a deadlock before the host waits for it.
 #pragma once
 
 #include <membar/deadlock/check.hpp>
@@ -26,7 +26,8 @@ namespace membar {
 inline namespace v0_2 {
 namespace deadlock {
 
-/// The error about a program that hangs, or may hang. `what` is cut at `error`'s length; the report has the whole sentence.
+/// The error for a program that hangs or may hang. `what` is cut at `error`'s maximum length; the report has the whole
+/// sentence.
 class hazard_error : public error {
  public:
   explicit hazard_error(deadlock::report report)
@@ -38,30 +39,33 @@ class hazard_error : public error {
   deadlock::report report_;
 };
 
-/// Records operations alongside the calls that enqueue them, and decides whether all of them can complete (check.hpp defines this).
+/// Records operations alongside the calls that enqueue them, and decides whether all of them can complete (as defined in
+/// check.hpp).
 ///
 /// Call each function just before the CUDA or symmetric call that it records. With one host thread for all PEs, a function
 /// that records a host wait throws `hazard_error`, and records nothing, if that wait would never return. With one host thread
-/// per PE, a process does not know what the others have yet to enqueue: join the records (`operations`, `append`) and call
-/// `check`. Errors: `error` for a PE or a target that does not exist, and for what CUDA or the kinds of signals do not allow;
-/// nothing is recorded then. Thread-safe; the order of the record is the order of the calls.
+/// per PE, a process does not know what the other processes will enqueue: join the records (`operations`, `append`) and call
+/// `check`. Errors: throws `error`, and records nothing, for a PE or a target that does not exist and for operations that CUDA
+/// or the kind of signal does not allow. Thread-safe; the order of the record is the order of the calls.
 class recorder {
  public:
   explicit recorder(int pes, callers hosts = callers::one) : program_(empty_program(pes, hosts)) {}
   recorder(const recorder&) = delete;
   recorder& operator=(const recorder&) = delete;
 
-  /// @name Names for reports, teams, and signals at the start
+  /// @name Names for reports, teams, and initial signal values
   /// @{
   void name(handle_kind kind, handle what, const char* text) {
     const std::lock_guard lock(mutex_);
     program_.names[{kind, what}] = text;
   }
-  /// Not team 0, which is `world`.
+  /// The number must not be 0, which is `world`.
   void declare_team(handle team, const std::vector<pe>& members) {
     const std::lock_guard lock(mutex_);
     if (team == world) {
-      throw error(cudaErrorInvalidValue, "membar: team 0 cannot be declared, because it is all PEs: number the others from 1");
+      throw error(
+          cudaErrorInvalidValue,
+          "membar: team 0 cannot be declared, because it is predefined as the team of all PEs: number other teams from 1");
     }
     std::vector<int> numbers;
     for (const pe member : members) {
@@ -79,7 +83,7 @@ class recorder {
   }
   /// States that the stream has its own hardware queue, so no other stream can block it: there are
   /// no more streams than queues (`CUDA_DEVICE_MAX_CONNECTIONS`, 8 by default), or it belongs to a
-  /// green context. Otherwise a wait that precedes its notification in another stream is reported.
+  /// green context. Without this statement, a wait that precedes its notification in another stream is reported.
   void declare_own_queue(pe who, handle stream) {
     const std::lock_guard lock(mutex_);
     need_pe(who.index(), "the PE of a stream");
@@ -88,7 +92,7 @@ class recorder {
   }
   /// @}
 
-  /// @name What a PE enqueues
+  /// @name Operations that a PE enqueues
   /// @{
   /// A kernel or copy that waits for nothing and does not use the symmetric heap.
   void work(pe who, handle stream, const char* name = "") { enqueue(operation_kind::work, who, stream, {}, name); }
@@ -100,8 +104,9 @@ class recorder {
     record(operation);
   }
 
-  /// A put with signal, or a signal operation: changes the signal of `target`. If it does not block, it is delivered no later than
-  /// the end of the next quiet or collective in the same stream. What a graph issues counts as issued by the stream that launches it.
+  /// A put with signal, or a signal operation: changes the signal of `target`. If it does not block, it is delivered no later
+  /// than the end of the next quiet or collective in the same stream. Operations that a graph issues count as issued by the
+  /// stream that launches it.
   void notify(pe who, handle stream, pe target, handle signal, signal_effect effect, const char* name = "",
               bool blocking = true) {
     stream_operation operation = made(operation_kind::notify, who, stream, signal, name);
@@ -120,17 +125,17 @@ class recorder {
 
   void quiet(pe who, handle stream) { enqueue(operation_kind::quiet, who, stream, {}, ""); }
 
-  /// A barrier or another collective. The name distinguishes the collectives of one team.
+  /// A barrier or another collective. Its name distinguishes it from other collectives of the team.
   void collective(pe who, handle stream, handle team = world, const char* name = "") {
     enqueue(operation_kind::collective, who, stream, team, name);
   }
 
-  /// The first half of a barrier of a team: what the stream has done so far is visible to the others after their second half.
-  /// Until its own second half, in the same stream, the PE enqueues nothing else of the team.
+  /// The first half of a team barrier: everything that the stream has done so far is visible to the other PEs after their
+  /// second half. Until its own second half, in the same stream, the PE must not enqueue other operations of the team.
   void arrive(pe who, handle stream, handle team = world, const char* name = "") {
     enqueue(operation_kind::arrive, who, stream, team, name);
   }
-  /// The second half: waits for the arrival of every member.
+  /// The second half of a team barrier: waits for the arrival of every member.
   void wait_for_team(pe who, handle stream, handle team = world, const char* name = "") {
     enqueue(operation_kind::depart, who, stream, team, name);
   }
@@ -143,7 +148,7 @@ class recorder {
   void kernel(pe who, handle stream, kernel_shape shape, const std::vector<kernel_role>& roles, const char* name = "") {
     stream_operation operation = made(operation_kind::kernel, who, stream, {}, name);
     operation.shape = shape;
-    operation.kernel = 1;  // replaced by its own number when it is recorded
+    operation.kernel = 1;  // replaced with its own number when it is recorded
     std::vector<stream_operation> all{operation};
     for (std::size_t role = 0; role != roles.size(); ++role) {
       for (const kernel_step& each : roles[role]) {
@@ -163,12 +168,13 @@ class recorder {
 
   /// @name Capture
   /// @{
-  /// Captures everything that is enqueued into the stream from now on. A stream that waits for an event recorded there joins.
+  /// Captures everything that is enqueued into the stream from now on. A stream that waits for an event recorded there joins
+  /// the capture.
   void begin_capture(pe who, handle stream) {
     const std::lock_guard lock(mutex_);
     need_pe(who.index(), "the PE");
     if (captures_.contains({who.index(), stream})) {
-      throw error(cudaErrorIllegalState, "membar: a stream of PE %d that is captured already cannot be captured: end it first",
+      throw error(cudaErrorIllegalState, "membar: a stream of PE %d is already being captured: end that capture first",
                   who.index());
     }
     captures_[{who.index(), stream}] = ++graphs_;
@@ -179,7 +185,7 @@ class recorder {
     const std::lock_guard lock(mutex_);
     const auto found = captures_.find({who.index(), stream});
     if (found == captures_.end()) {
-      throw error(cudaErrorIllegalState, "membar: the capture of a stream of PE %d that is not captured cannot end: begin it",
+      throw error(cudaErrorIllegalState, "membar: a capture of a stream of PE %d was ended, but none was begun: begin it",
                   who.index());
     }
     const unsigned graph = found->second;
@@ -191,11 +197,11 @@ class recorder {
   void launch_graph(pe who, handle stream, handle graph) { enqueue(operation_kind::launch_graph, who, stream, graph, ""); }
   /// @}
 
-  /// @name What the host waits for
+  /// @name Host waits
   /// @{
   void synchronize_stream(pe who, handle stream) { host_waits(made(operation_kind::host_stream, who, stream, {}, "")); }
   void synchronize_event(pe who, handle event) { host_waits(made(operation_kind::host_event, who, {}, event, "")); }
-  /// Also for calls that wait for the device themselves, such as `cudaFree`.
+  /// Also use it for calls that wait for the device themselves, such as `cudaFree`.
   void synchronize_pe(pe who) { host_waits(made(operation_kind::host_pe, who, {}, {}, "")); }
 
   /// A collective that the host calls for a PE.
@@ -203,8 +209,8 @@ class recorder {
     host_waits(made(operation_kind::host_collective, who, {}, team, name));
   }
 
-  /// A copy or memset that the host calls in a stream, to or from the heap of
-  /// `who`. If it cannot return before it has run, it counts as a host wait.
+  /// A copy or memset that the host calls in a stream, to or from the heap of `who`. If it cannot return before it has
+  /// finished, it counts as a host wait.
   void host_copy(pe who, handle stream, bool may_return_early, const char* name = "") {
     stream_operation operation = made(operation_kind::host_copy, who, stream, {}, name);
     operation.early = may_return_early;
@@ -216,7 +222,7 @@ class recorder {
   }
   /// @}
 
-  /// The faults of the record, if nothing follows.
+  /// Returns the faults of the record, assuming that nothing follows.
   [[nodiscard]] std::vector<report> check() const {
     const std::lock_guard lock(mutex_);
     return checker_.reports();
@@ -230,27 +236,28 @@ class recorder {
     }
   }
 
-  /// The record, to be sent to the process that joins the records of all PEs.
+  /// Returns the record, to be sent to the process that joins the records of all PEs.
   [[nodiscard]] std::vector<stream_operation> operations() const {
     const std::lock_guard lock(mutex_);
     return program_.operations;
   }
 
-  /// Adds what another process recorded of other PEs, all of it or nothing. Graphs and kernels get new numbers.
+  /// Adds the operations that another process recorded for other PEs, either all or none of them. Graphs and kernels get new
+  /// numbers.
   void append(std::span<const stream_operation> others) {
     const std::lock_guard lock(mutex_);
     append_locked(others);
   }
 
-  /// The whole record, in the form that `deadlock::check` accepts.
+  /// Returns the whole record, in the form that `deadlock::check` accepts.
   [[nodiscard]] deadlock::program program() const {
     const std::lock_guard lock(mutex_);
     return program_;
   }
 
-  /// Forgets the operations, events and graphs, if all operations have ended. Every signal and epoch keeps its final value.
-  /// Throws the first report, and forgets nothing, if not all operations end in every schedule: then fix the program and
-  /// record the rest, or `discard` the record.
+  /// Deletes the operations, events and graphs from the record if all operations have ended. Signals and epochs keep their
+  /// final values. If some operation does not end in every schedule, it throws the first report and deletes nothing: then fix
+  /// the program and record the rest, or `discard` the record.
   void forget() {
     const std::lock_guard lock(mutex_);
     std::vector<report> all = checker_.reports();
@@ -258,13 +265,14 @@ class recorder {
       throw hazard_error(std::move(all.front()));
     }
     if (!captures_.empty()) {
-      throw error(cudaErrorIllegalState, "membar: a record cannot be forgotten while %zu streams are captured: end that first",
+      throw error(cudaErrorIllegalState,
+                  "membar: a record cannot be deleted while %zu streams are being captured: end the captures first",
                   captures_.size());
     }
     if (!arrived_.empty()) {
       throw error(
           cudaErrorIllegalState,
-          "membar: a record cannot be forgotten while PE %d has arrived at a barrier and not waited for it: record the wait "
+          "membar: a record cannot be deleted while PE %d has arrived at a barrier and has not waited for it: record the wait "
           "first",
           arrived_.begin()->first.first);
     }
@@ -272,8 +280,9 @@ class recorder {
     clear();
   }
 
-  /// Forgets all operations, events, graphs and captures, whatever their faults, and the values of signals and epochs, which become 0
-  /// unless `signal_holds` sets others. For a program that has failed and starts over. Names, teams and queues stay. Does not throw.
+  /// Deletes all operations, events, graphs and captures, even if they have faults, and the values of signals and epochs, which
+  /// become 0 unless `signal_holds` sets others. Use it for a program that has failed and starts over. Names, teams and queues
+  /// are kept. It does not throw.
   void discard() {
     const std::lock_guard lock(mutex_);
     program_.signals.clear();
@@ -292,7 +301,7 @@ class recorder {
 
   [[nodiscard]] static deadlock::program empty_program(int pes, callers hosts) {
     if (pes < 1) {
-      throw error(cudaErrorInvalidValue, "membar: a program of %d PEs cannot be recorded: there is at least one", pes);
+      throw error(cudaErrorInvalidValue, "membar: a program of %d PEs cannot be recorded: use at least one PE", pes);
     }
     deadlock::program made;
     made.pes = pes;
@@ -339,9 +348,10 @@ class recorder {
   void host_waits(const stream_operation& operation) {
     const std::lock_guard lock(mutex_);
     if (captures_.contains({operation.pe, operation.stream}) && operation.kind == operation_kind::host_stream) {
-      throw error(cudaErrorStreamCaptureUnsupported,
-                  "membar: the host cannot wait for a stream of PE %d that is captured: end the capture and launch the graph",
-                  operation.pe);
+      throw error(
+          cudaErrorStreamCaptureUnsupported,
+          "membar: the host cannot wait for a stream of PE %d while it is being captured: end the capture and launch the graph",
+          operation.pe);
     }
     append_locked({&operation, 1});
     if (program_.hosts != callers::one) {
@@ -362,9 +372,9 @@ class recorder {
     }
   }
 
-  /// Checks all, then records all.
+  /// Checks all operations first, and then records all of them.
   void append_locked(std::span<const stream_operation> all) {
-    std::vector<key> kinds;  // that become known
+    std::vector<key> kinds;  // the kinds of signals that become known
     try {
       append_checked(all, kinds);
     } catch (...) {
@@ -380,7 +390,7 @@ class recorder {
     std::map<unsigned, unsigned> graphs;
     std::vector<stream_operation> checked;
     std::map<key, half> arrived = arrived_;
-    std::map<key, unsigned> joining;  // captures here; one of another process has ended
+    std::map<key, unsigned> joining;  // captures of this process; a capture in another process has ended
     for (stream_operation operation : all) {
       need_pe(operation.pe, "the PE of an operation");
       if (operation.kind == operation_kind::notify || operation.kind == operation_kind::access) {
@@ -424,7 +434,7 @@ class recorder {
     graphs_ += static_cast<unsigned>(graphs.size());
   }
 
-  /// A barrier that a PE has arrived at: where its second half must be.
+  /// A barrier at which a PE has arrived: the stream and graph in which its second half must be.
   struct half {
     handle stream;
     unsigned graph;
@@ -453,11 +463,10 @@ class recorder {
                   operation.pe);
     } else if (ends) {
       if (found->second.stream != operation.stream || found->second.graph != operation.graph) {
-        throw error(
-            cudaErrorIllegalState,
-            "membar: PE %d cannot wait for a barrier in another %s than that in which it has arrived: keep both halves in "
-            "one stream and one graph",
-            operation.pe, found->second.stream != operation.stream ? "stream" : "graph");
+        throw error(cudaErrorIllegalState,
+                    "membar: PE %d waits for a barrier in a different %s than the one in which it arrived: keep both halves in "
+                    "one stream and one graph",
+                    operation.pe, found->second.stream != operation.stream ? "stream" : "graph");
       }
       arrived.erase(found);
     }
@@ -472,28 +481,28 @@ class recorder {
       }
       const bool adds = kind->second;
       if (adds != operation.effect.adds) {
-        throw error(cudaErrorInvalidValue,
-                    "membar: a signal of PE %d that is %s elsewhere cannot be %s: a signal is either set or added to, for an "
-                    "addition to a set value is not atomic with it",
-                    operation.target, adds ? "added to" : "set", adds ? "set" : "added to");
+        throw error(
+            cudaErrorInvalidValue,
+            "membar: a signal of PE %d is %s elsewhere, so it cannot be %s here: only set it or only add to it, because an "
+            "addition is not atomic with a set",
+            operation.target, adds ? "added to" : "set", adds ? "set" : "added to");
       }
     }
     if (operation.kind == operation_kind::wait && !operation.condition.at_least) {
       const auto found = adds_.find({operation.pe, operation.object});
       if (found != adds_.end() && found->second) {
-        throw error(
-            cudaErrorInvalidValue,
-            "membar: PE %d cannot wait until a signal that is added to is equal to %llu, which it may pass over: wait for at "
-            "least that",
-            operation.pe, static_cast<unsigned long long>(operation.condition.value));
+        throw error(cudaErrorInvalidValue,
+                    "membar: PE %d cannot wait until a signal is equal to %llu, because PEs add to it and it may skip that "
+                    "value: wait for at "
+                    "least that value",
+                    operation.pe, static_cast<unsigned long long>(operation.condition.value));
       }
     }
     if (notifies && operation.effect.adds) {
       if (const auto waited = equal_waits_.find({operation.target, operation.object}); waited != equal_waits_.end()) {
         throw error(cudaErrorInvalidValue,
-                    "membar: a signal of PE %d that is waited for to be equal to %llu cannot be added to, because it may pass "
-                    "over that: "
-                    "wait for at least that",
+                    "membar: a PE waits until a signal of PE %d is equal to %llu, so the signal cannot be added to, because it "
+                    "may skip that value: wait for at least that value",
                     operation.target, static_cast<unsigned long long>(waited->second));
       }
     }
@@ -501,7 +510,7 @@ class recorder {
 
   [[nodiscard]] int host_of(int which) const noexcept { return program_.hosts == callers::one ? 0 : which; }
 
-  /// The graph that captures the operation; 0 if it is enqueued.
+  /// Returns the graph that captures the operation, or 0 if it is enqueued.
   [[nodiscard]] unsigned graph_of(const stream_operation& operation) const {
     const auto capture = captures_.find({operation.pe, operation.stream});
     const unsigned own = capture == captures_.end() ? 0 : capture->second;
@@ -516,14 +525,15 @@ class recorder {
         if (operation.kind == operation_kind::launch_graph &&
             !captured_.contains(static_cast<unsigned>(operation.object.number()))) {
           throw error(cudaErrorInvalidValue,
-                      "membar: PE %d cannot launch graph %llu, which was not captured here, or was forgotten: capture it first",
+                      "membar: PE %d cannot launch graph %llu, which was not captured here or whose record was deleted: "
+                      "capture it first",
                       operation.pe, static_cast<unsigned long long>(operation.object.number()));
         }
         if (own != 0) {
-          throw error(
-              cudaErrorStreamCaptureUnsupported,
-              "membar: a host copy or a graph cannot be put into a stream of PE %d that is captured: end the capture first",
-              operation.pe);
+          throw error(cudaErrorStreamCaptureUnsupported,
+                      "membar: a host copy or a graph cannot be put into a stream of PE %d while it is being captured: end the "
+                      "capture first",
+                      operation.pe);
         }
         return 0;
       case operation_kind::wait_event: {
@@ -532,11 +542,11 @@ class recorder {
         const bool captured =
             std::any_of(captures_.begin(), captures_.end(), [&](const auto& each) { return each.second == theirs; });
         if ((theirs != own && own != 0) || (theirs != 0 && !captured)) {
-          throw error(
-              cudaErrorStreamCaptureIsolation,
-              "membar: a stream of PE %d cannot wait for an event across the border of a capture: record the event in the same "
-              "capture, or outside of it",
-              operation.pe);
+          throw error(cudaErrorStreamCaptureIsolation,
+                      "membar: a stream of PE %d cannot wait for an event from outside of its capture, or from inside of "
+                      "another: record the event in the same "
+                      "capture as the wait, or record both outside of a capture",
+                      operation.pe);
         }
         return theirs;
       }
@@ -548,7 +558,7 @@ class recorder {
   mutable std::mutex mutex_;
   deadlock::program program_;
   std::map<key, unsigned> captures_;
-  std::map<key, unsigned> events_;  ///< by host thread: the graph of the last record
+  std::map<key, unsigned> events_;  ///< the graph of the last record, by host thread
   std::set<key> new_events_;        ///< recorded since `program_.begin`
   std::set<unsigned> captured_;
   std::map<key, half> arrived_;  ///< by PE and team

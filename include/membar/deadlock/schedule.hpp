@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Which operations of a program run in its worst schedule, and which run with any assignment of hardware queues.
+/// Determines which operations of a program run in its worst schedule, and which run with any assignment of hardware queues.
 #pragma once
 
 #include <membar/deadlock/graph.hpp>
@@ -18,13 +18,13 @@ namespace membar {
 inline namespace v0_2 {
 namespace deadlock::detail {
 
-/// A program that has been run with one queue for each device, its graphs in every order, and with one queue for each stream.
+/// The results of running a program with one queue per device, with its graphs in every order, and with one queue per stream.
 class schedule : public ordered_graph {
  public:
   schedule(const program& program, std::shared_ptr<program_parts> parts) : ordered_graph(program, std::move(parts)) { run(); }
 
  protected:
-  /// Whether what the node waits for has happened, if `happened` says so of each other node.
+  /// Returns whether everything that the node waits for has happened, according to `happened`.
   template <class Happened>
   [[nodiscard]] bool may_run(std::size_t n, Happened happened) const {
     const node& each = nodes_[n];
@@ -46,7 +46,7 @@ class schedule : public ordered_graph {
                        [&](std::size_t candidate) { return candidate == none || happened(candidate); });
   }
 
-  /// Runs the program twice: with one queue for each device, and with one for each stream.
+  /// Runs the program twice: with one queue per device and with one queue per stream.
   void run() {
     done_.assign(nodes_.size(), false);
     ready_.assign(nodes_.size(), false);
@@ -60,7 +60,7 @@ class schedule : public ordered_graph {
     }
   }
 
-  /// Runs the nodes that can run, among those for which `may` is true. Returns whether any did.
+  /// Runs the nodes that can run, among those for which `may` is true. Returns whether any node ran.
   template <class May>
   bool run_nodes(std::vector<char>& done, May may) const {
     const auto happened = [&](std::size_t n) { return done[n] != 0; };
@@ -74,7 +74,7 @@ class schedule : public ordered_graph {
     return changed;
   }
 
-  /// Runs each queue as far as possible. Returns whether anything ran.
+  /// Runs each queue as far as possible. Returns whether any node ran.
   bool run_queues(std::vector<std::size_t>& next) {
     bool changed = false;
     const auto happened = [&](std::size_t n) { return done_[n] != 0; };
@@ -114,16 +114,16 @@ class schedule : public ordered_graph {
     return result;
   }
 
-  /// Whether an order of the graph may put a node that still waits before this one.
+  /// Returns whether an order of the graph may put a node that still waits before this one.
   [[nodiscard]] bool held_up(std::size_t n, const std::vector<std::size_t>& unit) const {
     return std::any_of(unit.begin(), unit.end(), [&](std::size_t other) {
       return nodes_[other].blocks && !ready_[other] && !given_.before(n, other) && !(other != n && same_kernel(other, n));
     });
   }
 
-  std::vector<char> done_;   ///< nodes that run with one queue for each device
+  std::vector<char> done_;   ///< nodes that run with one queue per device
   std::vector<char> ready_;  ///< nodes of graphs that run in every order of their graph
-  std::vector<char> free_;   ///< nodes that run with one queue for each stream
+  std::vector<char> free_;   ///< nodes that run with one queue per stream
 };
 
 }  // namespace deadlock::detail

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The history of a signal: whether a wait may end, which notifications it must come after, and which earlier results a later
-/// notification may invalidate. Each takes constant or logarithmic time, if one stream or several ordered streams notify.
+/// The history of a signal: whether a wait may end, which notifications must precede it, and which earlier results a later
+/// notification may invalidate. Each query takes constant or logarithmic time if one stream or several ordered streams notify.
 #pragma once
 
 #include <membar/deadlock/clock.hpp>
@@ -21,9 +21,9 @@ namespace deadlock::detail {
 /// A fault of nodes that no known order rules out.
 struct suspicion {
   hazard kind;
-  std::size_t first;   ///< the wait, the copy, the first collective
-  std::size_t second;  ///< the earlier wait or the candidate; `none` for what was before the program
-  std::size_t third;   ///< the notification or other operation
+  std::size_t first;   ///< the wait, the copy, or the first collective
+  std::size_t second;  ///< the earlier wait or the candidate; `none` for the state before the program
+  std::size_t third;   ///< the notification or the other operation
 };
 
 [[nodiscard]] constexpr bool is_of_signals(hazard kind) noexcept {
@@ -49,9 +49,9 @@ class signal_history {
   }
 
   [[nodiscard]] std::uint64_t value() const noexcept { return total_; }
-  /// Says that the signal is added to, before the first notification.
+  /// Declares, before the first notification, that operations add to the signal.
   void counts() noexcept { adds_ = true; }
-  /// Of what has ended: the strongest condition of a wait that the signal may still meet.
+  /// Among the waits that have ended: the strongest condition that the signal may still meet.
   [[nodiscard]] std::optional<signal_condition> kept() const noexcept {
     std::optional<signal_condition> result;
     const auto add = [&](const seen_wait& seen) {
@@ -67,7 +67,8 @@ class signal_history {
     return result;
   }
 
-  /// Whether a wait may end now. `known(stamp)`: whether that comes before the wait, by stream, event, host or collective.
+  /// Returns whether a wait may end now. `known(stamp)` says whether that operation is ordered before the wait by stream,
+  /// event, host or collective.
   template <class Known>
   [[nodiscard]] bool meets(const signal_condition& condition, Known known) const {
     if (adds_ || sent_.empty() || condition.holds(sent_.back().value)) {
@@ -92,7 +93,7 @@ class signal_history {
     return condition.holds(start_);
   }
 
-  /// Joins, to the wait whose stamp is begun, the notifications that it must come after.
+  /// Joins the notifications that must precede the wait into its clock, which has been begun.
   void order(const signal_condition& condition, clocks& time) {
     edges_ = 0;
     candidate_ = none;
@@ -101,7 +102,8 @@ class signal_history {
     }
     if (adds_) {
       for (const sender& each : senders_) {
-        // The last of the sender's without which, and those after it, all others do not reach the value.
+        // The last of the sender's notifications without which, and without those after it, the other notifications do not
+        // reach the value.
         const std::uint64_t others = total_ - each.sum;
         const auto spare = std::partition_point(each.sent.begin(), each.sent.end(),
                                                 [&](std::size_t i) { return !condition.holds(others + sent_[i].sum_before); });
@@ -113,7 +115,7 @@ class signal_history {
       }
       return;
     }
-    std::size_t first = none;  // that holds and was not replaced before
+    std::size_t first = none;  // the first that satisfies the condition and was not replaced before
     if (rising_) {
       const auto found = std::partition_point(sent_.begin(), sent_.end(), [&](const notification& each) {
         return static_cast<std::int64_t>(each.value - condition.value) < 0;
@@ -139,7 +141,7 @@ class signal_history {
     }
   }
 
-  /// Notes a wait that has ended, after `order`.
+  /// Records a wait that has ended, after `order`.
   template <class Suspect>
   void waited(const signal_event& now, const signal_condition& condition, const clocks& time, Suspect suspect) {
     if (!adds_) {
@@ -192,8 +194,8 @@ class signal_history {
     }
   }
 
-  /// Notes a notification. Returns false if it invalidates an order that was
-  /// derived before, so the analysis must be repeated without this signal's orders.
+  /// Records a notification. Returns false if it invalidates an order that was derived earlier, in which case the analysis must
+  /// be repeated without this signal's orders.
   template <class Suspect>
   [[nodiscard]] bool notified(const signal_event& now, std::uint64_t value, bool unordered, const clocks& time,
                               Suspect suspect) {
@@ -241,7 +243,7 @@ class signal_history {
     std::size_t node;
     clocks::stamp stamp;
     std::uint64_t value;
-    std::uint64_t sum_before;  ///< of its sender
+    std::uint64_t sum_before;  ///< the sum before it, of its sender
   };
   struct sender {
     std::uint32_t chain;
@@ -257,8 +259,8 @@ class signal_history {
   struct seen_wait {
     signal_event wait{none, {}};  ///< `none`: before the program
     signal_condition condition;
-    bool kept = false;                    ///< its value may still be there
-    std::vector<clocks::stamp> replaced;  ///< sets of another value after the wait, the first of each chain
+    bool kept = false;                    ///< whether its value may still be there
+    std::vector<clocks::stamp> replaced;  ///< the sets of another value after the wait, the first of each chain
 
     void note(const signal_event& set, std::uint64_t value, const clocks& time) {
       const bool after = wait.node == none || time.before(wait.stamp, set.stamp);
@@ -272,11 +274,11 @@ class signal_history {
   /// The waits of one chain.
   struct waiter {
     std::uint32_t chain = 0;
-    seen_wait last, older;  ///< the first for the strongest condition, and that before
+    seen_wait last, older;  ///< the first wait for the strongest condition, and the one before it
     signal_event implied{none, {}};
     std::size_t implied_by = none;
     signal_condition implied_condition;
-    signal_event dependent{none, {}};  ///< the last that an order was derived for
+    signal_event dependent{none, {}};  ///< the last notification for which an order was derived
     std::uint32_t exempt = clocks_none;
     open_wait least, equal, other;  ///< the last of each kind, and the last for another value
   };
@@ -293,7 +295,7 @@ class signal_history {
     const auto found = std::find_if(senders_.begin(), senders_.end(), [&](const sender& each) { return each.chain == chain; });
     return found != senders_.end() ? *found : senders_.emplace_back(sender{chain, unordered, 0, {}});
   }
-  /// Of values that rise: the first past those that are at most `value`.
+  /// For ascending values: returns the first element greater than `value`.
   [[nodiscard]] std::size_t first_above(std::uint64_t value) const {
     const auto found = std::partition_point(sent_.begin(), sent_.end(), [&](const notification& each) {
       return static_cast<std::int64_t>(each.value - value) <= 0;
@@ -301,7 +303,8 @@ class signal_history {
     return static_cast<std::size_t>(found - sent_.begin());
   }
 
-  /// Among what has run when a wait ends: a set of another value that may come between one that holds and the wait.
+  /// Finds, among the operations that have run when a wait ends, a set of another value that may be between a set that
+  /// satisfies the wait and the wait.
   template <class Suspect>
   void look_for_lost(const signal_event& now, const signal_condition& condition, const clocks& time, Suspect suspect) {
     if (rising_ && condition.at_least) {
@@ -332,7 +335,8 @@ class signal_history {
     }
   }
 
-  /// If a set is unordered with the sets before it, a set of another value may replace it before a wait that has run without it.
+  /// If a set is not ordered with the sets before it, a set of another value may replace it before a wait that has run without
+  /// it.
   template <class Suspect>
   void look_for_replaced(const signal_event& now, std::uint64_t value, const clocks& time, Suspect suspect) {
     for (const waiter& each : waiters_) {
@@ -354,8 +358,8 @@ class signal_history {
   std::uint64_t total_;  ///< the sum, or the last value
   bool adds_ = false;
   bool gives_order_;
-  bool in_order_ = true;  ///< each set comes after the one before
-  bool rising_ = true;    ///< and has no smaller value
+  bool in_order_ = true;  ///< whether each set is ordered after the previous one
+  bool rising_ = true;    ///< whether no set has a smaller value than the previous one
   seen_wait waited_;      ///< before the program; its node is `none`
   std::vector<notification> sent_;
   std::vector<sender> senders_;

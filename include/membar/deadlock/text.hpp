@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The words for operations in a report.
+/// The text for operations in a report.
 #pragma once
 
 #include <membar/deadlock/hazard.hpp>
@@ -20,12 +20,12 @@ namespace membar {
 inline namespace v0_2 {
 namespace deadlock::detail {
 
-/// Describes the operations of a program, and what is wrong with them.
+/// Describes the operations of a program and their faults.
 class program_text {
  public:
   explicit program_text(const program& program) : program_(program) {}
 
-  /// "stream 1", or "the host".
+  /// Returns "stream 1" or "the host".
   [[nodiscard]] std::string where(std::size_t index) const {
     const stream_operation& operation = program_.operations[index];
     switch (operation.kind) {
@@ -39,7 +39,7 @@ class program_text {
     }
   }
 
-  /// What an operation does: "wait (signal 1 = 1)".
+  /// Returns what an operation does: "wait (signal 1 = 1)".
   [[nodiscard]] std::string what(std::size_t index) const {
     const stream_operation& operation = program_.operations[index];
     const std::string own = operation.name;
@@ -85,14 +85,14 @@ class program_text {
     return "operation";
   }
 
-  /// "PE 0's wait (signal 1 = 1) in stream 2".
+  /// Returns the operation with its PE and place: "PE 0's wait (signal 1 = 1) in stream 2".
   [[nodiscard]] std::string whole(std::size_t index) const {
     const std::string at = where(index);
     return "PE " + std::to_string(program_.operations[index].pe) + "'s " + what(index) + (at == "the host" ? " by " : " in ") +
            at;
   }
 
-  /// The program's names, and for streams without one their numbers, for a part of the program.
+  /// Copies the program's names, and the numbers of streams without a name, for a part of the program.
   [[nodiscard]] std::map<std::pair<handle_kind, handle>, std::string> numbered_streams() const {
     std::map<std::pair<handle_kind, handle>, std::string> names = program_.names;
     std::set<handle> seen;
@@ -104,93 +104,96 @@ class program_text {
     return names;
   }
 
-  /// @name Reports, of operations by their indices
+  /// @name Reports, with operations given by their indices
   /// @{
   [[nodiscard]] report collectives_differ(std::size_t first, std::size_t second, std::size_t number) const {
     return {hazard::collectives_differ,
-            "membar: collectives differ: " + whole(first) + " is taken for " + whole(second) +
-                ", because each is its PE's collective number " + std::to_string(number + 1) +
-                " of that team: call the same collectives of a team in the same order on every PE",
+            "membar: collectives differ: " + whole(first) + " is matched with " + whole(second) +
+                ", because each is collective number " + std::to_string(number + 1) +
+                " of that team on its PE: call the same collectives of a team in the same order on every PE",
             {}};
   }
   [[nodiscard]] report unrecorded_event(std::size_t wait) const {
-    return {
-        hazard::unrecorded_event,
-        "membar: unrecorded event: " + whole(wait) +
-            " orders nothing, because the event was not recorded before: record it first, after the work that it stands for",
-        {}};
+    return {hazard::unrecorded_event,
+            "membar: unrecorded event: " + whole(wait) +
+                " orders nothing, because the event was not recorded before the wait: record it first, after the work that it "
+                "marks",
+            {}};
   }
   [[nodiscard]] report concurrent_collectives(std::size_t first, std::size_t second) const {
     return {hazard::concurrent_collectives,
             "membar: concurrent collectives: " + whole(first) + " and " + whole(second) +
-                " may run at once, which no team allows: put them on one stream, let the second's stream wait for an event "
-                "after the first, or give each its own team",
+                " may run at the same time, which a team does not allow: put them on one stream, let the second one's stream "
+                "wait for an event "
+                "that follows the first, or give each its own team",
             {}};
   }
   [[nodiscard]] report grid_too_large(std::size_t kernel) const {
     const stream_operation& operation = program_.operations[kernel];
     return {hazard::grid_too_large,
             "membar: grid too large: " + whole(kernel) + " has " + std::to_string(operation.shape.blocks) +
-                " blocks that may wait, and the device can hold " + std::to_string(operation.shape.room) + " at once, " +
-                (operation.shape.cooperative ? "so that its cooperative launch fails"
-                                             : "so that those that run may wait for those that cannot begin") +
+                " blocks that may wait for each other, but the device can hold only " + std::to_string(operation.shape.room) +
+                " at once, " +
+                (operation.shape.cooperative ? "so its cooperative launch fails"
+                                             : "so the running blocks may wait for blocks that cannot start") +
                 ": launch at most that many, cooperatively and on every PE (collective_launch)",
             {}};
   }
   [[nodiscard]] report early_host_copy(std::size_t copy, std::size_t operation) const {
     return {hazard::early_host_copy,
-            "membar: early host copy: " + whole(copy) + " may return before it has run, and " + whole(operation) +
-                " may then come first: copy asynchronously and wait for the stream, or have the memory copied "
-                "synchronously (host_copy.hpp does either)",
+            "membar: early host copy: " + whole(copy) + " may return before it has finished, and " + whole(operation) +
+                " may then run first: copy asynchronously and wait for the stream, or make copies of the memory "
+                "synchronous (host_copy.hpp supports both)",
             {}};
   }
-  /// `candidate` is an operation, or `none` for the value at the start.
+  /// `candidate` is an operation, or `none` for the initial value.
   [[nodiscard]] report lost_signal(std::size_t wait, std::size_t candidate, std::size_t other) const {
-    return {hazard::lost_signal,
-            "membar: lost signal: " + whole(wait) + " may miss " +
-                (candidate == none ? std::string("the value at the start") : whole(candidate)) + ", which " + whole(other) +
-                " may replace first: order that after the wait, or count: add, and wait for at least",
-            {}};
+    return {
+        hazard::lost_signal,
+        "membar: lost signal: " + whole(wait) + " may miss " +
+            (candidate == none ? std::string("the initial value") : whole(candidate)) + ", which " + whole(other) +
+            " may replace first: order the replacement after the wait, or count notifications with add and wait with at_least",
+        {}};
   }
-  /// `earlier` is a wait, or `none` for one that has ended before the program.
+  /// `earlier` is a wait, or `none` for a wait that ended before the program.
   [[nodiscard]] report stale_wait(std::size_t wait, std::size_t earlier, std::size_t notification) const {
     return {hazard::stale_wait,
-            "membar: stale wait: " + whole(wait) + " may end by the value that " +
-                (earlier == none ? std::string("an earlier wait") : whole(earlier)) + " has seen, before " +
+            "membar: stale wait: " + whole(wait) + " may be satisfied by the value that " +
+                (earlier == none ? std::string("an earlier wait") : whole(earlier)) + " has already seen, before " +
                 whole(notification) +
-                ": wait each time for another value, or let its reader set the signal back before it answers (in a graph, use "
+                ": wait for a different value each time, or let the reader reset the signal before it answers (in a graph, use "
                 "operations that keep their epoch in device memory)",
             {}};
   }
   [[nodiscard]] report missing_member(std::size_t collective, const std::string& missing) const {
     return {hazard::missing_member,
             "membar: missing member: " + whole(collective) + " waits for " + missing +
-                ", which never calls it: call it on every PE of the team, as often as on the others",
+                ", which never calls it: call it on every PE of the team, the same number of times",
             {}};
   }
-  /// `reached`: the value of a signal that is added to.
+  /// `reached` is the final value of a signal that is added to.
   [[nodiscard]] report never_notified(std::size_t wait, const std::uint64_t* reached) const {
     return {hazard::never_notified,
             "membar: never notified: " + whole(wait) + " waits forever, because " +
-                (reached != nullptr ? "all that is added brings the signal to " + std::to_string(*reached) + " only"
-                                    : std::string("no PE sets the signal so")) +
-                ": notify it, or check the signal, the value and the PE that the notification names",
+                (reached != nullptr ? "all additions together raise the signal only to " + std::to_string(*reached) + ""
+                                    : std::string("no PE sets the signal to such a value")) +
+                ": notify the signal, or check which signal, value and PE the notification names",
             {}};
   }
-  /// Turns a report of what never ends into one of the host's wait `last`, which would not return because of that.
+  /// Turns a report about operations that never end into a report about the host wait `last`, which would therefore not return.
   void blame_host(report& about, std::size_t last) const {
     const std::string why = about.sentence.substr(about.sentence.find(": ", sizeof "membar:") + 2);
     about.kind = hazard::host_before_enqueue;
     about.sentence = std::string("membar: ") + name(about.kind) + ": " + whole(last) + " would never return, because " +
-                     why.substr(0, why.rfind(": ")) + " among what is enqueued so far: " + host_remedy;
+                     why.substr(0, why.rfind(": ")) + " among the operations enqueued so far: " + host_remedy;
   }
-  static constexpr const char* host_remedy = "enqueue the work of every PE before the host waits for any";
+  static constexpr const char* host_remedy = "enqueue the work of every PE before the host waits for any PE";
   /// @}
 
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
 
  private:
-  /// The value of an effect or a condition.
+  /// Returns the text for the value of an effect or a condition.
   template <class Of>
   [[nodiscard]] std::string value(const Of& of) const {
     return of.numbered ? "the next number of " + numbered(handle_kind::epoch, "epoch", of.epoch) : std::to_string(of.value);
@@ -200,7 +203,7 @@ class program_text {
     return found == program_.names.end() ? std::move(otherwise) : found->second;
   }
 
-  /// A stream's name, or its number from 1 in the order of first use.
+  /// Returns a stream's name, or its number, counted from 1 in the order of first use.
   [[nodiscard]] std::string stream_name(handle stream) const {
     if (stream == handle()) {
       return named_or(handle_kind::stream, stream, "the default stream");

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Runs a program in its worst schedule while the program grows, and tracks the order of what has run with vector clocks. Its time
-/// grows with the number of operations. It proves that a program is correct, or reports the faults that it could not rule out.
+/// Runs a program in its worst schedule while the program grows, and tracks the order of the operations that have run with
+/// vector clocks. Its time grows with the number of operations. It proves that a program is correct, or reports the faults that
+/// it could not rule out.
 #pragma once
 
 #include <membar/deadlock/graph.hpp>
@@ -27,8 +28,9 @@ class watch : public graph {
   watch(const program& program, std::shared_ptr<program_parts> parts, std::set<of_pe>& without_order)
       : graph(program, std::move(parts)), without_order_(without_order) {}
 
-  /// Takes what was recorded since and runs as far as possible. Returns false if orders were invalidated: then start over.
-  /// It continues all the same, to find all such orders at once: too much order never invalidates another order wrongly.
+  /// Processes the operations recorded since the last call and runs as far as possible. Returns false if orders were
+  /// invalidated, in which case the caller must start over. It still continues, to find all such orders in one pass: having too
+  /// many orders never invalidates another order by mistake.
   [[nodiscard]] bool settle() {
     take();
     admit();
@@ -45,9 +47,9 @@ class watch : public graph {
     return valid_;
   }
 
-  /// Whether everything has run.
+  /// Returns whether all operations have run.
   [[nodiscard]] bool ended() const noexcept { return ran_ == nodes_.size(); }
-  /// Whether a node of the operation has not run. For the last operation of the program.
+  /// Returns whether a node of the operation has not run. Only for the last operation of the program.
   [[nodiscard]] bool last_has_ended(std::size_t operation) const {
     for (std::size_t n = nodes_.size(); n-- != 0 && nodes_[n].operation == operation;) {
       if (!done_[n]) {
@@ -56,13 +58,13 @@ class watch : public graph {
     }
     return true;
   }
-  /// Whether everything that the host enqueues from now on comes after everything recorded so far.
+  /// Returns whether everything that the host enqueues from now on is ordered after everything recorded so far.
   [[nodiscard]] bool host_is_after_all() const {
     return ended() && host_last_.size() == 1 && host_last_[0] != none && clocks_.all_before(stamps_[host_last_[0]]);
   }
 
   [[nodiscard]] const std::vector<suspicion>& suspicions() const noexcept { return suspicions_; }
-  /// How many of them make a host wait an error: a signal's lost value may still turn out to be ordered.
+  /// Returns how many of the faults make a host wait an error. A signal's lost value may still turn out to be ordered.
   [[nodiscard]] std::size_t suspicions_for_the_host() const noexcept { return of_others_; }
   [[nodiscard]] const std::vector<std::size_t>& unrecorded_events() const noexcept { return unrecorded_; }
   struct differing {
@@ -81,7 +83,7 @@ class watch : public graph {
     return ended() && suspicions_.empty() && unrecorded_.empty() && different_.empty() && large_grids_.empty();
   }
 
-  /// Makes the current values of signals and epochs, and the values waited for, the start of `next`.
+  /// Makes the current values of signals and epochs, and the awaited values, the initial values in `next`.
   void leave_signals(program& next) const {
     for (std::size_t i = 0; i != histories_.size(); ++i) {
       const of_pe key{signals_[i].pe, signals_[i].signal};
@@ -98,7 +100,7 @@ class watch : public graph {
   }
 
   using graph::condition_of, graph::effect_of;
-  /// The nodes that have not run, of all queues and hosts, in the order in which they were recorded.
+  /// Returns the nodes that have not run, from all queues and hosts, in the order in which they were recorded.
   [[nodiscard]] std::vector<std::size_t> left() const {
     std::vector<std::size_t> all;
     for (std::size_t n = 0; n != nodes_.size(); ++n) {
@@ -109,25 +111,25 @@ class watch : public graph {
     return all;
   }
   [[nodiscard]] const node& node_at(std::size_t n) const noexcept { return nodes_[n]; }
-  /// The operation that enqueued the node: the launch of its graph, its kernel, or itself.
+  /// Returns the operation that enqueued the node: the launch of its graph, its kernel, or the operation itself.
   [[nodiscard]] std::size_t enqueued_by(std::size_t n) const noexcept {
     return nodes_[n].unit < 0 ? nodes_[n].operation : nodes_[unit_of(n).first].operation;
   }
-  /// Distinguishes the calls that enqueued nodes: equal for nodes that one call enqueued in order.
+  /// Identifies the call that enqueued a node. It is equal for nodes that one call enqueued in order.
   [[nodiscard]] std::pair<std::size_t, std::size_t> call_of(std::size_t n) const noexcept {
     const node& each = nodes_[n];
     return each.unit < 0 ? std::pair(none, each.operation)
                          : std::pair(std::size_t{each.queue}, static_cast<std::size_t>(each.unit));
   }
   [[nodiscard]] std::size_t queues() const noexcept { return queues_.size() + host_nodes_.size(); }
-  /// Whether a wait for an event waits for a record that has not run.
+  /// Returns whether a wait for an event waits for a record that has not run.
   [[nodiscard]] bool waits_for_record(std::size_t n) const {
     const auto before = after(n);
     return std::any_of(before.begin(), before.end(), [&](std::size_t other) {
       return !done_[other] && operation_of(other).kind == operation_kind::record_event;
     });
   }
-  /// The value that all recorded notifications give the signal of a wait; nothing if the signal is set.
+  /// Returns the value that all recorded notifications give the signal of a wait, or nothing if the signal is set.
   [[nodiscard]] std::optional<std::uint64_t> most_of(std::size_t wait) const {
     const signal_nodes& signal = signals_[nodes_[wait].link];
     if (signal.notifications.empty() || !operation_of(signal.notifications.front()).effect.adds) {
@@ -139,13 +141,13 @@ class watch : public graph {
     }
     return sum;
   }
-  /// Whether some notification that has not run meets the condition of a wait for a value that is set.
+  /// Returns whether a notification that has not run meets the condition of a wait for a value that is set.
   [[nodiscard]] bool may_be_set(std::size_t wait) const {
     const auto& all = notifications_of(wait);
     return std::any_of(all.begin(), all.end(),
                        [&](std::size_t each) { return !done_[each] && condition_of(wait).holds(effect_of(each).value); });
   }
-  /// The first halves of barriers that have run, and for which other members have not arrived yet: their operations.
+  /// Returns the first halves of barriers that have run and for which other members have not arrived yet, as operations.
   [[nodiscard]] std::vector<std::size_t> open_arrivals() const {
     std::vector<std::size_t> result;
     for (const call& each : calls_) {
@@ -155,7 +157,7 @@ class watch : public graph {
     }
     return result;
   }
-  /// The members that do not call the collective of a departure.
+  /// Returns the members that never call the collective of a departure.
   [[nodiscard]] std::vector<int> missing_of(std::size_t departure) const {
     const call& own = calls_[nodes_[departure].link];
     std::vector<int> result;
@@ -169,7 +171,8 @@ class watch : public graph {
   }
 
  private:
-  /// A graph in which one branch may block another: what the edges order, as rows of bits, and what runs in every order.
+  /// A graph in which one branch may block another: the orders by its edges, as rows of bits, and the nodes that run in every
+  /// order.
   struct branches {
     std::vector<std::size_t> nodes;
     std::size_t first = 0;
@@ -197,7 +200,7 @@ class watch : public graph {
     branches inner;
   };
 
-  /// Prepares for the nodes that are new.
+  /// Prepares for the new nodes.
   void admit() {
     for (std::size_t n = done_.size(); n != nodes_.size(); ++n) {
       const stream_operation& operation = operation_of(n);
@@ -250,7 +253,7 @@ class watch : public graph {
     const auto before = after(n);
     return std::all_of(before.begin(), before.end(), [&](std::size_t other) { return done_[other] != 0; });
   }
-  /// Whether what the node waits for has happened.
+  /// Returns whether everything that the node waits for has happened.
   [[nodiscard]] bool may_run(std::size_t n) {
     if (nodes_[n].kind == kind_t::waits) {
       return histories_[nodes_[n].link].meets(condition_of(n), [&](const clocks::stamp& stamp) {
@@ -267,7 +270,7 @@ class watch : public graph {
     return true;
   }
 
-  /// Whether it may run in every order of its graph, once the graph's nodes given by `ran` have run.
+  /// Returns whether the node may run in every order of its graph, once the graph's nodes given by `ran` have run.
   template <class Ran>
   [[nodiscard]] bool may_run_in(const branches& within, std::size_t n, Ran ran) {
     bool result = may_run(n);
@@ -280,7 +283,7 @@ class watch : public graph {
       if (waits && nodes_[other].kind == kind_t::notifies) {
         const signal_effect effect = effect_of(other);
         sum += effect.adds && ran(other) ? effect.value : 0;
-        const bool kept = effect.adds || !within.puts(other, n);  // else it replaces what is there
+        const bool kept = effect.adds || !within.puts(other, n);  // otherwise it replaces the current value
         result = (result && kept) || (ran(other) && condition_of(n).holds(effect.adds ? sum : effect.value));
       } else if (nodes_[n].kind == kind_t::departs && nodes_[other].kind == kind_t::arrives && ran(other)) {
         const call& own = calls_[nodes_[n].link];
@@ -330,7 +333,7 @@ class watch : public graph {
     if (!copies_.empty()) {
       look_for_early_copies(n, suspect);
     }
-    // A notification that does not block may be delivered at once.
+    // A notification that does not block may be delivered immediately.
     if (n + 1 != nodes_.size() && nodes_[n + 1].kind == kind_t::notifies && nodes_[n + 1].unit < 0 &&
         nodes_[n + 1].operation == each.operation && !done_[n + 1] && each.kind == kind_t::passes) {
       run(n + 1);
@@ -382,7 +385,7 @@ class watch : public graph {
     return any;
   }
 
-  /// Runs a queue as far as possible. Returns whether anything ran.
+  /// Runs a queue as far as possible. Returns whether any node ran.
   bool run_queue(std::size_t queue) {
     bool any = false;
     for (; cursors_[queue].unit != queues_[queue].size(); ++cursors_[queue].unit, cursors_[queue].begun = false) {
@@ -417,7 +420,7 @@ class watch : public graph {
     return any;
   }
 
-  /// Examines a unit that is first: whether its nodes have one order.
+  /// Determines whether the nodes of a unit at the head of a queue have a single order.
   void begin(cursor& at, const queue_unit& unit) {
     at.begun = true;
     at.node = unit.first;
@@ -488,9 +491,9 @@ class watch : public graph {
   std::size_t counted_ = 0;
   std::set<std::size_t> uncounted_;
   std::map<of_pe, team_state> teams_;
-  std::map<std::pair<int, std::uint32_t>, std::vector<std::size_t>> copies_;  ///< early ones, by PE and chain
+  std::map<std::pair<int, std::uint32_t>, std::vector<std::size_t>> copies_;  ///< early host copies, by PE and chain
   std::set<std::size_t> large_grids_;
-  std::vector<suspicion> suspicions_;  ///< one of a kind for each wait, copy or collective
+  std::vector<suspicion> suspicions_;  ///< one per kind for each wait, copy or collective
   std::set<std::pair<hazard, std::size_t>> suspected_;
   std::size_t of_others_ = 0;
   std::vector<cursor> cursors_;

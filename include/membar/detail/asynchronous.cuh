@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What bulk_copy.cuh and async_copy.cuh share: how the end of a copy is known, as a type, and the operations of reductions.
+/// Shared parts of bulk_copy.cuh and async_copy.cuh: types that say how to detect the end of a copy, and the operations of
+/// reductions.
 #pragma once
 
 #include <membar/detail/compilation.cuh>
@@ -11,7 +12,7 @@ inline namespace v0_2 {
 
 namespace detail {
 
-/// The generic address of global memory as instructions of that state space take it.
+/// Returns a generic address in global memory as instructions of that state space need it.
 [[nodiscard]] __device__ inline std::uint64_t global_address(const void* object) noexcept {
   return __cvta_generic_to_global(object);
 }
@@ -20,12 +21,13 @@ struct copy_results;
 
 }  // namespace detail
 
-/// Bytes that asynchronous copies bring to an mbarrier. Its phase must expect them: `barrier.arrive_expect(bytes, release)`, before or
-/// after the copies begin, and as the last arrival of the phase or before it.
-class [[nodiscard("a phase of the mbarrier must expect these bytes: arrive_expect(bytes, release)")]] transaction_bytes {
+/// The number of bytes that asynchronous copies bring to an mbarrier. The mbarrier's phase must expect them: call
+/// `barrier.arrive_expect(bytes, release)` before or after the copies start. It must be the last arrival of the phase or
+/// precede it.
+class [[nodiscard("a phase of the mbarrier must expect these bytes: call arrive_expect(bytes, release)")]] transaction_bytes {
  public:
   __device__ constexpr operator unsigned() const noexcept { return count_; }  // NOLINT: it is a number of bytes
-  /// The bytes of several copies.
+  /// Adds the bytes of several copies.
   [[nodiscard]] __device__ friend constexpr transaction_bytes operator+(transaction_bytes a, transaction_bytes b) noexcept {
     return transaction_bytes(a.count_ + b.count_);
   }
@@ -36,10 +38,11 @@ class [[nodiscard("a phase of the mbarrier must expect these bytes: arrive_expec
   unsigned count_;
 };
 
-/// Bulk copies that have begun and are in no group yet: `bulk_commit` takes them.
-class [[nodiscard("a copy that is in no group is not waited for: bulk_commit(copies)")]] uncommitted_copies {
+/// Bulk copies that have started and are not in a group yet. Pass them to `bulk_commit`.
+class [[nodiscard(
+    "a copy that is not committed to a group cannot be waited for: call bulk_commit(copies)")]] uncommitted_copies {
  public:
-  /// All the copies of both.
+  /// Combines the copies of both objects.
   [[nodiscard]] __device__ friend constexpr uncommitted_copies operator+(uncommitted_copies all, uncommitted_copies) noexcept {
     return all;
   }
@@ -49,11 +52,13 @@ class [[nodiscard("a copy that is in no group is not waited for: bulk_commit(cop
   constexpr uncommitted_copies() noexcept = default;
 };
 
-/// Copies of `async_copy` that have begun: `async_commit` puts them into a group, or `async_arrive` lets them arrive at an mbarrier.
+/// Copies that `async_copy` has started. `async_commit` puts them into a group, and `async_arrive` makes them arrive at an
+/// mbarrier.
 class [[nodiscard(
-    "a copy that nobody waits for may not be there: async_commit(copies), or async_arrive(copies, barrier)")]] started_copies {
+    "a copy may be incomplete until a thread waits for it: call async_commit(copies) or async_arrive(copies, "
+    "barrier)")]] started_copies {
  public:
-  /// All the copies of both.
+  /// Combines the copies of both objects.
   [[nodiscard]] __device__ friend constexpr started_copies operator+(started_copies all, started_copies) noexcept {
     return all;
   }
@@ -63,12 +68,12 @@ class [[nodiscard(
   constexpr started_copies() noexcept = default;
 };
 
-/// What an asynchronous reduction does to each element.
+/// The operation that an asynchronous reduction applies to each element.
 enum class async_operation : unsigned char { add, min, max, inc, dec, bitwise_and, bitwise_or, bitwise_xor };
 
 namespace detail {
 
-/// Only copies make the values that they return, through this class.
+/// Only copies can create the values that they return, through this class.
 struct copy_results {
   [[nodiscard]] __device__ static constexpr transaction_bytes bytes(unsigned count) noexcept {
     return transaction_bytes(count);
@@ -77,7 +82,8 @@ struct copy_results {
   [[nodiscard]] __device__ static constexpr started_copies started() noexcept { return started_copies(); }
 };
 
-/// The type whose operations are those of `T`: of an integer the one of its size and sign in the tables of types, of a pair its element.
+/// The type whose operations `T` supports: for an integer, the type of the same size and sign in the tables; for a pair, the
+/// element type.
 template <class T>
 struct element_of {
   using type = T;

@@ -10,9 +10,9 @@ namespace membar {
 inline namespace v0_2 {
 namespace detail {
 
-/// The value to add in order to subtract `value`.
+/// Returns the value to add in order to subtract `value`.
 ///
-/// Half and bfloat16 are negated and added by CUDA's functions: programs may be compiled without their operators.
+/// Half and bfloat16 are negated and added with CUDA's functions, because programs may be compiled without their operators.
 template <class T>
 MEMBAR_HOST_DEVICE constexpr T negated(T value) noexcept {
   if constexpr (kind_of<T> == value_kind::integer) {
@@ -31,23 +31,23 @@ MEMBAR_HOST_DEVICE constexpr T negated(T value) noexcept {
   }
 }
 
-/// The bits of a floating-point value as an unsigned integer in IEEE 754's total order:
-/// -NaN < -inf < ... < -0 < +0 < ... < +inf < +NaN.
+/// Returns the bits of a floating-point value as an unsigned integer in IEEE 754's total order: -NaN < -inf < ... < -0 < +0 <
+/// ... < +inf < +NaN.
 template <class Bits>
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr Bits total_order(Bits bits) noexcept {
   constexpr Bits sign = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
   return static_cast<Bits>((bits & sign) != 0 ? ~bits : bits | sign);
 }
 
-/// The smaller or the larger of two floating-point values, given as bits.
+/// Returns the smaller or the larger of two floating-point values, given as bits.
 template <atom_op Op, class Bits>
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr Bits extreme_of_bits(Bits old, Bits value) noexcept {
   const bool smaller = total_order(value) < total_order(old);
   return smaller == (Op == atom_op::min) ? value : old;
 }
 
-/// The smaller or the larger of two floating-point numbers, given as bits, as the vector forms of PTX have it: a single
-/// NaN is ignored, two NaNs are the canonical one, and -0 is smaller than +0.
+/// Returns the smaller or the larger of two floating-point numbers, given as bits, like the vector forms in PTX: a single NaN
+/// is ignored, two NaNs give the canonical NaN, and -0 is smaller than +0.
 template <atom_op Op, class T>
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr bits_of<T> extreme_number(bits_of<T> old, bits_of<T> value) noexcept {
   static_assert(kind_of<T> == value_kind::half || kind_of<T> == value_kind::bfloat16 || kind_of<T> == value_kind::floating);
@@ -65,14 +65,15 @@ template <atom_op Op, class T>
   return extreme_of_bits<Op>(old, value);
 }
 
-/// The value that changes no other one when the operation is applied to both.
+/// Returns the identity element of the operation.
 template <atom_op Op, class T>
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr T identity_of() noexcept {
   using bits = bits_of<T>;
   constexpr bool paired = kind_of<T> == value_kind::half_pair || kind_of<T> == value_kind::bfloat16_pair;
   constexpr auto ones = static_cast<bits>(~bits{0});
   constexpr auto all_but_sign = static_cast<bits>(paired ? 0x7fff7fffU : ones >> 1);
-  constexpr bool total = kind_of<T> != value_kind::integer;  // total order: the greatest is the NaN with all bits but the sign
+  // In the total order, the greatest value is the NaN with all bits set except the sign.
+  constexpr bool total = kind_of<T> != value_kind::integer;
   if constexpr (Op == atom_op::bitwise_and || (Op == atom_op::max && total) ||
                 (Op == atom_op::min && !total && !is_signed<T>)) {
     return from_bits<T>(ones);
@@ -85,7 +86,7 @@ template <atom_op Op, class T>
   }
 }
 
-/// The result of an operation on `old` and `value`, for the host and for loops: what the instruction stores.
+/// Returns the result of an operation on `old` and `value`, which the instruction would store. The host and loops use it.
 template <atom_op Op, class T>
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr T applied(T old, T value) noexcept {
   constexpr value_kind kind = kind_of<T>;

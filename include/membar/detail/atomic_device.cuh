@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The code of atomic operations on the device: one instruction, the integer form of a floating-point minimum or maximum, or a
-/// loop of compare-and-swap.
+/// The device code of atomic operations: one instruction, the integer form of a floating-point minimum or maximum, or a
+/// compare-and-swap loop.
 #pragma once
 
 #include <membar/detail/atomic_arithmetic.hpp>
@@ -13,7 +13,7 @@ namespace membar {
 inline namespace v0_2 {
 namespace detail {
 
-/// The word that a compare-and-swap acts on: the object itself, or for 8 and 16 bits the aligned 32-bit word around it.
+/// The word on which a compare-and-swap operates: the object itself or, for 8 and 16 bits, the aligned 32-bit word around it.
 ///
 /// The other bits of that word keep the values that were read.
 template <class Bits, bool IsWord = sizeof(Bits) >= 4>
@@ -41,7 +41,8 @@ struct cell<Bits, false> {
   }
 };
 
-/// A function of a value as a function of the value's bits. It is compiled for the device even if only the host calls it.
+/// Turns a function of a value into a function of the value's bits. It is compiled for the device even if only the host calls
+/// it.
 template <class T, class Function>
 struct replacement {
   Function function;
@@ -53,27 +54,31 @@ struct replacement {
   }
 };
 
-/// The highest lane of a set that is not empty.
+/// Returns the highest lane of a non-empty set.
 [[nodiscard]] __device__ inline int highest(unsigned lanes) noexcept { return 31 - __clz(static_cast<int>(lanes)); }
 
-/// Whether the lane at distance 2 seems to change the same word: a cheap hint that more than two lanes change it. If it is
-/// wrong, only time is lost.
+/// Returns whether the lane at distance 2 seems to change the same word. This cheap hint indicates that more than two lanes
+/// change it. A wrong hint only costs time.
 [[nodiscard]] __device__ inline bool seems_shared(const void* word) noexcept {
   const auto low = static_cast<unsigned>(reinterpret_cast<unsigned long long>(word));
   return __shfl_xor_sync(__activemask(), low, 2) == low;
 }
 
-/// Performs an operation merged with those of the warp's lanes that change the same word, and returns the object's bits before.
+/// Performs an operation merged with those of the warp's lanes that change the same word, and returns the object's previous
+/// bits.
 ///
-/// Of a warp's attempts to change one value only one succeeds, and the others delay other warps. So the lanes of a word apply
-/// their operations one after the other, each to what another has left, and one compare-and-swap stores what all have made of
-/// the value. `next` is called last with the value that it is applied to. No lane sleeps.
+/// If several lanes of a warp try to change one value at the same time, only one of them succeeds, and the others delay other
+/// warps. Therefore the lanes of a word apply their operations one after the other, each to the previous lane's result, and a
+/// single compare-and-swap stores the final result. `next` is called last with the value to which it is applied. No lane
+/// sleeps.
 ///
-/// Only one lane accesses the object. So a barrier of the lanes is before its release fence, and one after its acquire
-/// fence: its operation is ordered with what each lane does before and after. Lanes that share a word with no other need none.
+/// Only one lane accesses the object. A barrier of the lanes precedes its release fence, and another one follows its acquire
+/// fence, so its operation is ordered with the earlier and later accesses of every lane. A lane that shares its word with no
+/// other lane needs no barriers.
 ///
-/// A lane of `same_word` may be here again, for a later operation on another word, while this one still attempts. It has another
-/// `same_word` then: two lanes that have each other in one set found it at one moment. So those with an equal set are merged.
+/// A lane of `same_word` may execute this code again, for a later operation on another word, while this lane is still
+/// attempting. It then has a different `same_word`: two lanes that are in each other's set computed the set at the same time.
+/// Therefore lanes with equal sets are merged.
 template <thread_scope Scope, memory_order Order, class Bits, class Next>
 __device__ inline Bits attempt_together(const cell<Bits>& c, typename cell<Bits>::word_type seen, Next& next) {
   const unsigned together = __activemask();
@@ -118,11 +123,11 @@ __device__ inline Bits attempt_together(const cell<Bits>& c, typename cell<Bits>
   }
 }
 
-/// Replaces the value by `function(value)` and returns the previous value. It compares bits. The order is applied outside of the
-/// attempts.
+/// Replaces the value with `function(value)` and returns the previous value. It compares bits. The order is applied outside of
+/// the attempts.
 ///
-/// A lane attempts by itself first, without the cost of finding out which lanes share its word, unless it would change a word that
-/// more than two seem to change: two are quicker one after the other.
+/// A lane first makes its own attempt, which avoids the cost of finding out which lanes share its word, unless more than two
+/// lanes seem to change its word: two lanes are faster one after the other.
 template <class T, thread_scope Scope, memory_order Order, class Function>
 __device__ inline T update_loop(T* object, Function function) {
   const cell<bits_of<T>> c(reinterpret_cast<bits_of<T>*>(object));
@@ -145,16 +150,16 @@ __device__ inline T update_loop(T* object, Function function) {
   return from_bits<T>(old);
 }
 
-/// Rejects, in the pass that compiles for a device, a type for which the architecture has neither an instruction nor a loop.
+/// Rejects types for which the architecture has neither an instruction nor a loop, in the pass that compiles for a device.
 template <class T>
 __device__ constexpr void require_compare_and_swap() noexcept {
   static_assert(
       has_hopper_instructions || sizeof(T) < 16,
       "membar: a 16-byte read-modify-write requires compute capability 9.0: compile this code for sm_90 or newer only; "
-      "16-byte loads and stores work before it");
+      "16-byte loads and stores also work on older architectures");
 }
 
-/// `update_loop`, where the architecture has one for the type and the scope.
+/// Calls `update_loop` if the architecture supports it for the type and the scope.
 template <class T, thread_scope Scope, memory_order Order, class Function>
 __device__ inline T device_update(T* object, Function function) {
   require_architecture_of<Scope>();
@@ -162,7 +167,7 @@ __device__ inline T device_update(T* object, Function function) {
   return update_loop<T, Scope, Order>(object, function);
 }
 
-/// Sleeps between polls: not after the first, then each time twice as long, up to 256 ns.
+/// Sleeps between polls: not after the first poll, and then twice as long each time, up to 256 ns.
 class back_off {
  public:
   __device__ void operator()() noexcept {
@@ -178,12 +183,12 @@ class back_off {
   unsigned nanoseconds_ = 0;
 };
 
-/// Stores `desired` if the bits of an object of 8 or 16 bits are those of `expected`, else copies them into `expected`. Returns
-/// whether it stored.
+/// Stores `desired` if the bits of an object of 8 or 16 bits equal those of `expected`; otherwise it copies them into
+/// `expected`. Returns whether it stored.
 ///
-/// Each lane attempts for itself, so a lane that fails has read the object itself. It tries again where only the rest of the
-/// word changed. A lane whose first load finds other bits has nothing to release, so the release fence is after that load;
-/// at seq_cst it stands before.
+/// Each lane makes its own attempts, so a lane that fails has read the object itself. It tries again if only the rest of the
+/// word changed. A lane whose first load finds different bits has nothing to release, so the release fence is after that load,
+/// except at seq_cst, where it is before the load.
 template <thread_scope Scope, memory_order Order, class Bits>
 __device__ inline bool compare_exchange_in_word(Bits* object, Bits& expected, Bits desired) noexcept {
   constexpr bool look_after_fence = Order == memory_order::seq_cst;
@@ -213,19 +218,19 @@ __device__ inline bool compare_exchange_in_word(Bits* object, Bits& expected, Bi
   return exchanged;
 }
 
-/// Rejects, in the pass that compiles for a device, vectors on an architecture without vector atomics.
+/// Rejects vectors on architectures without vector atomics in the pass that compiles for a device.
 template <class T>
 __device__ constexpr void require_vector_instructions() noexcept {
   static_assert(has_hopper_instructions || kind_of<T> != value_kind::vector,
                 "membar: vector atomics require compute capability 9.0: compile this code for sm_90 or newer only, or use the "
-                "elements one by one");
+                "elements one at a time");
 }
 
-/// The kind of code that an operation becomes.
+/// The kind of code that implements an operation.
 enum class lowering {
   instruction,   ///< one atom or red
-  integer_form,  ///< the minimum or maximum of integers, signed or unsigned by the operand's sign
-  loop           ///< of compare-and-swap
+  integer_form,  ///< the minimum or maximum of integers, signed or unsigned depending on the operand's sign
+  loop           ///< a compare-and-swap loop
 };
 
 template <atom_op Op, class T>
@@ -237,13 +242,13 @@ template <atom_op Op, class T>
   return kind_of<T> == value_kind::floating ? lowering::integer_form : lowering::loop;
 }
 
-/// Whether the instruction may be torn into a load and a store in the shared memory of another block of the cluster.
+/// Returns whether the instruction may be split into a load and a store in the shared memory of another block of the cluster.
 ///
-/// The processor does not execute some instructions at some addresses. For that case ptxas (13.0, sm_90 to sm_120) adds code after the
-/// instruction: a loop for the block's own shared memory, and plain accesses for every other address, which it takes for local
-/// memory. An H200 does not execute 64-bit and, or, xor, min and max in another block's shared memory. The addition of pairs has the
-/// same extra code, and is treated in the same way here. So do 64-bit add, exchange and compare-and-swap have it, but an H200
-/// executes them. Additions of float and double have a loop for that memory.
+/// The processor does not execute some instructions at some addresses. For these cases ptxas (13.0, sm_90 to sm_120) adds code
+/// after the instruction: a loop for the block's own shared memory, and plain accesses for every other address, which it
+/// assumes to be local memory. An H200 does not execute 64-bit and, or, xor, min and max in another block's shared memory. The
+/// addition of pairs has the same extra code and is treated in the same way here. 64-bit add, exchange and compare-and-swap
+/// also have the extra code, but an H200 executes them. Additions of float and double have a loop for that memory.
 template <atom_op Op, class T>
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr bool torn_in_other_blocks_shared_memory() noexcept {
   constexpr value_kind kind = kind_of<T>;
@@ -258,23 +263,23 @@ template <atom_op Op, class T>
   return sizeof(T) == 8 && ((kind == value_kind::integer && (bitwise || extreme)) || (kind == value_kind::floating && extreme));
 }
 
-/// The operation as a loop of compare-and-swap. Returns the value before.
+/// Performs the operation with a compare-and-swap loop. Returns the previous value.
 template <atom_op Op, class T, thread_scope Scope, memory_order Order>
 __device__ inline T fetch_in_loop(T* object, T value) noexcept {
   return update_loop<T, Scope, Order>(object, [=](T old) { return applied<Op>(old, value); });
 }
 
-/// The same on the bits, out of line: for objects in the shared memory of another block, which are rare, and whose loop would be most of
-/// a kernel's code.
+/// Performs the same operation on the bits, out of line. It is for objects in the shared memory of another block, which are
+/// rare and whose loop would otherwise make up most of a kernel's code.
 template <atom_op Op, class T, thread_scope Scope, memory_order Order>
 __device__ __noinline__ bits_of<T> fetch_in_distant_loop(T* object, bits_of<T> value) noexcept {
   return to_bits(fetch_in_loop<Op, T, Scope, Order>(object, from_bits<T>(value)));
 }
 
-/// The integer instructions for a floating-point minimum or maximum.
+/// Performs a floating-point minimum or maximum with integer instructions.
 ///
-/// In the total order, that of an operand without a sign is the minimum or maximum of the bits as signed integers. With a sign
-/// it is the opposite operation on unsigned ones.
+/// In the total order, the minimum or maximum with a positive operand is that of the bits as signed integers. With a negative
+/// operand it is the opposite operation on the bits as unsigned integers.
 template <atom_op Op, class T>
 struct integer_form {
   static constexpr ptx_type as_signed = sizeof(T) == 4 ? ptx_type::s32 : ptx_type::s64;
@@ -283,7 +288,7 @@ struct integer_form {
   [[nodiscard]] __device__ static bool is_signed(bits_of<T> operand) noexcept { return operand >> (8 * sizeof(T) - 1) != 0; }
 };
 
-/// The bits of a vector's elements.
+/// Returns the bits of a vector's elements.
 template <class T, int Size>
 struct element_bits {
   bits_of<T> values[static_cast<std::size_t>(Size)];
@@ -304,9 +309,9 @@ struct element_bits {
   }
 };
 
-/// Whether the address is in the shared memory of another block of the cluster.
+/// Returns whether the address is in the shared memory of another block of the cluster.
 ///
-/// Where the compiler knows the state space, as of a kernel parameter or a variable, no code remains.
+/// If the compiler knows the state space, for example of a kernel parameter or a variable, no code remains.
 [[nodiscard]] __device__ inline bool in_other_blocks_shared_memory(const void* address) noexcept {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   return __isClusterShared(address) != 0 && __isShared(address) == 0;
@@ -316,21 +321,21 @@ struct element_bits {
 #endif
 }
 
-/// Whether ptxas follows the instruction by loops for shared memory, which read the object.
+/// Returns whether ptxas adds loops for shared memory, which read the object, after the instruction.
 ///
-/// Those loops are after the acquire of the instruction's own order (13.0, sm_90 to sm_120). So an operation that acquires is
-/// an instruction without that half, and a fence.
+/// These loops follow the acquire that the instruction's own order implies (13.0, sm_90 to sm_120). Therefore an operation that
+/// acquires is implemented as an instruction without the acquire half, followed by a fence.
 template <atom_op Op, class T>
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr bool reads_again_in_shared_memory() noexcept {
   return Op != atom_op::exchange && (sizeof(T) == 8 || (Op == atom_op::add && kind_of<T> != value_kind::integer));
 }
 
-/// The order of the instruction, if a fence of `acquire_half(Order)` follows it.
+/// Returns the order of the instruction if a fence of `acquire_half(Order)` follows it.
 template <memory_order Order>
 inline constexpr memory_order order_before_acquire =
     release_half(Order) == memory_order::release ? memory_order::release : memory_order::relaxed;
 
-/// A read-modify-write as one instruction. Returns the value before.
+/// Performs a read-modify-write with one instruction. Returns the previous value.
 template <atom_op Op, class T, thread_scope Scope, memory_order Order, state_space Space>
 __device__ inline T fetch_by_instruction(T* object, bits_of<T> operand) noexcept {
   if constexpr (lowering_of<Op, T>() == lowering::instruction) {
@@ -361,11 +366,11 @@ __device__ inline T device_fetch(T* object, T value) noexcept {
   } else {
     const bits_of<T> operand = to_bits(value);
     if constexpr (Order == memory_order::relaxed && Op != atom_op::exchange) {
-      // If nothing uses the result, ptxas makes a reduction of an instruction that names the state space.
+      // If the result is unused, ptxas turns an instruction that names the state space into a reduction.
       if (__isGlobal(object) != 0) {
         return fetch_by_instruction<Op, T, Scope, Order, state_space::global>(object, operand);
       }
-      // The instruction of shared memory is faster than the generic one there, and of integers of 32 bits ptxas makes no loop. At
+      // In shared memory, the shared instruction is faster than the generic one, and ptxas adds no loop for 32-bit integers. At
       // wider scopes the object may be in another block's shared memory, and testing for that would cost time.
       if constexpr (Scope == thread_scope::block && sizeof(T) == 4 && kind_of<T> == value_kind::integer) {
         if (__isShared(object) != 0) {
@@ -382,7 +387,8 @@ __device__ inline T device_fetch(T* object, T value) noexcept {
     if constexpr (Scope != thread_scope::block && acquire_half(Order) == memory_order::acquire &&
                   reads_again_in_shared_memory<Op, T>()) {
       if constexpr (!has_hopper_instructions) {
-        // There the fence is a second MEMBAR, and in global memory, where ptxas makes no loop, the instruction's own acquire is enough.
+        // In that case the fence is a second MEMBAR. In global memory, for which ptxas adds no loop, the instruction's own
+        // acquire is sufficient.
         if (__isGlobal(object) != 0) {
           constexpr memory_order own = order_after_fence<Order, memory_order::acquire>;
           return fetch_by_instruction<Op, T, Scope, own, state_space::global>(object, operand);
@@ -398,7 +404,7 @@ __device__ inline T device_fetch(T* object, T value) noexcept {
   }
 }
 
-/// A reduction as one instruction that names the state space.
+/// Performs a reduction with one instruction that names the state space.
 template <atom_op Op, class T, thread_scope Scope, memory_order Order, state_space Space>
 __device__ inline void reduce_by_instruction(T* object, bits_of<T> operand) noexcept {
   if constexpr (lowering_of<Op, T>() == lowering::instruction) {
@@ -425,15 +431,15 @@ __device__ inline void device_reduce(T* object, T value) noexcept {
     require_compare_and_swap<T>();
     fetch_in_loop<Op, T, Scope, Order>(object, value);
   } else {
-    // ptxas makes a reduction only of an instruction that names the state space. Any other becomes an operation whose result
-    // is not used.
+    // ptxas creates a reduction only from an instruction that names the state space. Any other instruction becomes an operation
+    // with an unused result.
     const bits_of<T> operand = to_bits(value);
     if (__isGlobal(object) != 0) {
       reduce_by_instruction<Op, T, Scope, Order, state_space::global>(object, operand);
       return;
     }
     if (__isShared(object) != 0) {
-      // ptxas 13.0 drops the fence of a red.release.shared that becomes a loop, so the fence is separate.
+      // ptxas 13.0 drops the fence of a red.release.shared that becomes a loop, so the fence is emitted separately.
       half_fence<Scope, release_half(Order)>();
       reduce_by_instruction<Op, T, Scope, memory_order::relaxed, state_space::shared>(object, operand);
       return;
@@ -483,7 +489,7 @@ __device__ inline bool device_compare_exchange(T* object, T& expected, const T& 
   return exchanged;
 }
 
-/// Returns once the object's bits differ from those of `old`.
+/// Blocks until the object's bits differ from those of `old`.
 template <class T, thread_scope Scope, memory_order Order>
 __device__ inline void device_wait(const T* object, const T& old) noexcept {
   require_architecture_of<Scope>();

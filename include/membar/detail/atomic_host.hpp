@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Atomic operations on the host, by the compiler's atomic functions on the value's bits. Every scope is the whole host.
+/// Atomic operations on the host, implemented with the compiler's atomic functions on the value's bits. Every scope includes
+/// the whole host.
 #pragma once
 
 #include <membar/detail/atomic_arithmetic.hpp>
@@ -12,14 +13,14 @@
 
 #if defined(__clang__)
 #pragma clang diagnostic push
-#pragma clang diagnostic ignored "-Watomic-alignment"  // 16 bytes are a call of libatomic, as documented
+#pragma clang diagnostic ignored "-Watomic-alignment"  // 16-byte operations call libatomic, as documented
 #endif
 
 namespace membar {
 inline namespace v0_2 {
 namespace detail {
 
-/// The object's bits. No compiler derives from their type what the functions below change.
+/// The object's bits. The compiler makes no type-based assumptions about what the functions below modify.
 template <class T>
 [[nodiscard]] MEMBAR_HOST inline auto host_bits(T* object) noexcept {
   return reinterpret_cast<bits_of<std::remove_const_t<T>>*>(const_cast<std::remove_const_t<T>*>(object));
@@ -35,7 +36,7 @@ MEMBAR_HOST inline void host_store(T* object, const T& value) noexcept {
   __atomic_store_n(host_bits(object), to_bits(value), host_order<Order>);
 }
 
-/// `Order` covers the orders of success and failure. A failure has it without its release half.
+/// `Order` covers the orders of success and failure. The failure order is `Order` without its release half.
 template <memory_order Order, class T>
 MEMBAR_HOST inline bool host_compare_exchange(T* object, T& expected, const T& desired) noexcept {
   constexpr int failure = host_order<failure_tag<memory_order_constant<Order>>::type::value>;
@@ -48,19 +49,19 @@ MEMBAR_HOST inline bool host_compare_exchange(T* object, T& expected, const T& d
   return exchanged;
 }
 
-/// The host's loop of compare-and-swap on the bits.
+/// A compare-and-swap loop on the bits, for the host.
 template <memory_order Order, class T, class Function>
 MEMBAR_HOST inline T host_update(T* object, Function function) {
   bits_of<T>* const bits = host_bits(object);
   bits_of<T> seen = __atomic_load_n(bits, host_order<memory_order::relaxed>);
-  // Failed attempts are relaxed. The attempt that succeeds has the operation's order.
+  // Failed attempts are relaxed. The successful attempt has the operation's order.
   while (!__atomic_compare_exchange_n(bits, &seen, to_bits<T>(function(from_bits<T>(seen))), false, host_order<Order>,
                                       host_order<memory_order::relaxed>)) {
   }
   return from_bits<T>(seen);
 }
 
-/// Performs a read-modify-write on anything but a vector, and returns the previous value.
+/// Performs a read-modify-write on any type except a vector, and returns the previous value.
 template <atom_op Op, memory_order Order, class T>
 MEMBAR_HOST inline T host_fetch(T* object, T value) noexcept {
   [[maybe_unused]] constexpr int order = host_order<Order>;
@@ -80,8 +81,8 @@ MEMBAR_HOST inline T host_fetch(T* object, T value) noexcept {
   }
 }
 
-/// Performs a read-modify-write on an element of a vector. As in the vector instruction, and unlike the operation on a value of
-/// its own, minimum and maximum ignore a single NaN.
+/// Performs a read-modify-write on an element of a vector. Like the vector instruction, and unlike the scalar operation,
+/// minimum and maximum ignore a single NaN.
 template <atom_op Op, memory_order Order, class T>
 MEMBAR_HOST inline T host_fetch_element(T* element, T value) noexcept {
   if constexpr (Op == atom_op::min || Op == atom_op::max) {

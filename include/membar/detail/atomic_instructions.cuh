@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Atomic instructions that membar emits itself. Each function is one instruction; registers hold untyped bits.
+/// The atomic instructions that membar emits itself. Each function is one instruction, and registers hold untyped bits.
 #pragma once
 
 #include <membar/base/config.hpp>
@@ -67,7 +67,7 @@ __device__ inline void ptx_store(Bits* address, Bits value) noexcept {
 /// The state space that an instruction names.
 enum class state_space { generic, global, shared };
 
-/// The address as an instruction of this state space takes it.
+/// Returns the address in the form that an instruction of this state space needs.
 template <state_space Space>
 [[nodiscard]] __device__ inline unsigned long long ptx_address(void* address) noexcept {
   if constexpr (Space == state_space::global) {
@@ -240,7 +240,7 @@ __device__ inline void ptx_red(void* object, const Bits (&v)[Size]) noexcept {
   }
 }
 
-/// The fence before or after an operation that is relaxed itself: none for `relaxed`.
+/// Emits the fence before or after an operation that is relaxed itself; `relaxed` needs no fence.
 template <thread_scope Scope, memory_order Half>
 __device__ inline void half_fence() noexcept {
   if constexpr (Half != memory_order::relaxed) {
@@ -248,14 +248,14 @@ __device__ inline void half_fence() noexcept {
   }
 }
 
-/// `fence.sc` if the operation is sequentially consistent, else nothing.
+/// Emits `fence.sc` if the operation is sequentially consistent.
 template <thread_scope Scope, memory_order Order>
 __device__ inline void fence_if_sequentially_consistent() noexcept {
   if constexpr (Order == memory_order::seq_cst) {
     thread_fence<Scope>(seq_cst);
   }
 }
-/// The order of the instruction itself: `Otherwise` after a `fence.sc`.
+/// The order of the instruction itself, which is `Otherwise` after a `fence.sc`.
 template <memory_order Order, memory_order Otherwise>
 inline constexpr memory_order order_after_fence = Order == memory_order::seq_cst ? Otherwise : Order;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Read-modify-writes with an L2 policy: instructions that name global memory.
+/// Read-modify-writes with an L2 policy, implemented with instructions that name global memory.
 #pragma once
 
 #include <membar/detail/atomic_device.cuh>
@@ -138,8 +138,8 @@ __device__ inline void ptx_red_with_policy(void* object, const Bits (&v)[Size], 
   }
 }
 
-/// Whether the operation becomes instructions that take a policy. One that does not is rejected, as is an architecture that has
-/// no policies.
+/// Returns whether the operation is implemented with instructions that accept a policy. Operations that are not, and
+/// architectures without policies, are rejected.
 template <atom_op Op, class T, thread_scope Scope>
 __device__ constexpr bool takes_policy() noexcept {
   constexpr bool is_vector = is_by_element<Op, T>;
@@ -161,7 +161,7 @@ __device__ constexpr bool takes_policy() noexcept {
 
 /// Performs a read-modify-write with an L2 policy on an object in global memory, and returns the previous value.
 ///
-/// There ptxas makes no loop of an instruction, so its own order is enough.
+/// In global memory ptxas adds no loops, so the order of the instruction itself is sufficient.
 template <atom_op Op, class T, thread_scope Scope, memory_order Order>
 __device__ inline T device_fetch_with_policy(T* object, T value, unsigned long long policy) noexcept {
   constexpr memory_order own = order_after_fence<Order, memory_order::acquire>;
@@ -192,7 +192,7 @@ __device__ inline T device_fetch_with_policy(T* object, T value, unsigned long l
 template <atom_op Op, class T, thread_scope Scope, memory_order Order>
 __device__ inline void device_reduce_with_policy(T* object, T value, unsigned long long policy) noexcept {
   if constexpr (!takes_policy<Op, T, Scope>()) {
-    // It is rejected above.
+    // The static_assert above rejects this case.
   } else if constexpr (is_by_element<Op, T>) {
     const auto operand = element_bits<typename T::value_type, T::size>::of(value);
     ptx_red_with_policy<Op, native_type<T>(Op), Scope, Order>(object, operand.values, policy);

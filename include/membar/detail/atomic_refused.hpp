@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What replaces an order that is none, and the operations of a type that cannot be atomic: one mistake, one error.
+/// Replacements for an invalid order and for the operations of a type that cannot be atomic, so that one mistake causes one
+/// error message.
 #pragma once
 
 #include <membar/base/config.hpp>
@@ -24,17 +25,17 @@ inline constexpr bool is_atomic_object<atomic_ref<T, Scope>> = true;
 template <class T, thread_scope Scope>
 inline constexpr bool is_atomic_object<atomic<T, Scope>> = true;
 
-/// In place of an order that a call does not give.
+/// Replaces an order that the call does not give.
 struct missing_order {};
 
-/// The order that a tag stands for. Anything else is rejected, and `relaxed` takes its place, so that nothing follows from it.
+/// Returns the order of a tag. Any other argument is rejected and replaced with `relaxed`, so that it causes no further errors.
 template <class Order>
 inline constexpr memory_order order_of = memory_order::relaxed;
 template <memory_order Order>
 inline constexpr memory_order order_of<memory_order_constant<Order>> = Order;
 
-/// The names of all operations, with any arguments: the class that derives from it says in one sentence why it is rejected, and
-/// nothing follows from that.
+/// Declares all operations with any arguments. A class that derives from it explains in one sentence why they are rejected, and
+/// no further errors follow.
 template <class T>
 class refused_atomic {
  public:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The rules of atomic operations: which values, which operations on them, which orders.
+/// The rules for atomic operations: which types, which operations on them, and which orders are valid.
 #pragma once
 
 #include <membar/base/config.hpp>
@@ -24,29 +24,29 @@ template <class T>
 concept is_complete = requires { sizeof(T); };
 }  // namespace detail
 
-/// The rule for the type that an atomic holds: trivially copyable (or a packed pair of half or bfloat16), of 1, 2, 4, 8 or 16
-/// bytes, without const or volatile.
+/// Satisfied by types that an atomic can hold: trivially copyable types (and packed pairs of half or bfloat16) of 1, 2, 4, 8 or
+/// 16 bytes, without const or volatile.
 template <class T>
 concept atomic_value = detail::is_complete<T> && detail::is_bytes<T> && std::is_same_v<T, std::remove_cv_t<T>> &&
                        (sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16);
 
-/// The rule for bitwise operations: integers other than `bool`.
+/// Satisfied by types with bitwise operations: integers other than `bool`.
 template <class T>
 concept atomic_integer = atomic_value<T> && detail::kind_of<T> == detail::value_kind::integer;
 
-/// The rule for wrapping increments and decrements: unsigned integers.
+/// Satisfied by types with wrapping increments and decrements: unsigned integers.
 template <class T>
 concept atomic_unsigned = atomic_integer<T> && !detail::is_signed<T>;
 
-/// The rule for addition: integers, float, double, half, bfloat16 and their pairs, pointers to objects, and the vectors that
-/// PTX can add.
+/// Satisfied by types with addition: integers, float, double, half, bfloat16 and their pairs, pointers to objects, and the
+/// vectors that PTX can add.
 template <class T>
 concept atomic_addable = atomic_value<T> && detail::kind_of<T> != detail::value_kind::other &&
                          (detail::kind_of<T> != detail::value_kind::pointer || std::is_object_v<std::remove_pointer_t<T>>) &&
                          (detail::kind_of<T> != detail::value_kind::vector ||
                           detail::native_type<T>(detail::atom_op::add) != detail::ptx_type::none);
 
-/// The rule for minimum and maximum: the types of addition, but no pointers and no vectors of float.
+/// Satisfied by types with minimum and maximum: the types with addition, except pointers and vectors of float.
 template <class T>
 concept atomic_ordered = atomic_addable<T> && detail::kind_of<T> != detail::value_kind::pointer &&
                          (detail::kind_of<T> != detail::value_kind::vector ||
@@ -54,29 +54,30 @@ concept atomic_ordered = atomic_addable<T> && detail::kind_of<T> != detail::valu
 
 namespace detail {
 
-/// Says in a sentence what is missing in the type of an atomic. It returns true, so that a rule about the value may follow.
+/// Explains in one sentence what is wrong with the type of an atomic. It returns true, so that a rule about the value can
+/// follow.
 template <class T, thread_scope Scope>
 [[nodiscard]] MEMBAR_HOST_DEVICE consteval bool require_value() noexcept {
   require_scope<Scope>();
   static_assert(
       Scope == missing_scope || is_complete<T>,
-      "membar: the type of this object is declared and not defined here: include its header, which is <cuda_fp16.h> for __half "
+      "membar: the type of this object is declared but not defined here: include its header, which is <cuda_fp16.h> for __half "
       "and <cuda_bf16.h> for __nv_bfloat16");
   return true;
 }
 
-/// Says in a sentence why an `atomic_ref<T>` cannot refer to the argument.
+/// Explains in one sentence why an `atomic_ref<T>` cannot refer to the argument.
 template <class T, class Argument>
 MEMBAR_HOST_DEVICE constexpr void refuse_object() noexcept {
   using object = std::remove_reference_t<Argument>;
   constexpr bool same = std::is_same_v<std::remove_cv_t<object>, std::remove_cv_t<T>>;
   static_assert(!std::is_pointer_v<object>, "membar: an atomic_ref takes the object, not its address: write *pointer");
   static_assert(!same || !std::is_const_v<object>,
-                "membar: the object is const: refer to it by atomic_ref<const T, Scope>, which loads and waits");
+                "membar: the object is const: use atomic_ref<const T, Scope>, which only loads and waits");
   static_assert(!same || std::is_const_v<object>,
-                "membar: an atomic_ref takes a variable that is not volatile, not a temporary value");
+                "membar: an atomic_ref must refer to a non-volatile variable, not to a temporary value");
   static_assert(same || std::is_pointer_v<object>,
-                "membar: an atomic_ref<T, Scope> refers to an object of type T: name the object's type");
+                "membar: an atomic_ref<T, Scope> must refer to an object of type T: use the object's type as T");
 }
 
 template <class Object>
@@ -86,14 +87,16 @@ template <class Object>
 MEMBAR_HOST_DEVICE constexpr void refuse_operator(const Object&) noexcept {
   static_assert(
       !is_atomic_object<Object>,
-      "membar: an operator names no order: call add(1, order), which returns nothing, or fetch_add(1, order), and so on");
+      "membar: an operator cannot name an order: call add(1, order), which returns nothing, or fetch_add(1, order), and so on");
 }
 
-/// Stops a debug build at an object that is not aligned to its size: on the host unless NDEBUG is defined, in a kernel with `nvcc -G`.
+/// Stops a debug build if an object is not aligned to its size: on the host unless NDEBUG is defined, and in a kernel with
+/// `nvcc -G`.
 template <std::size_t Size>
 MEMBAR_HOST_DEVICE inline void require_aligned([[maybe_unused]] const volatile void* object) noexcept {
 #if !defined(__CUDACC_RTC__) && !defined(NDEBUG) && (!defined(__CUDA_ARCH__) || defined(__CUDACC_DEBUG__))
-  assert(reinterpret_cast<std::size_t>(object) % Size == 0 && "membar: an atomic object is aligned to its size: use alignas");
+  assert(reinterpret_cast<std::size_t>(object) % Size == 0 &&
+         "membar: an atomic object must be aligned to its size: use alignas");
 #endif
 }
 
@@ -102,15 +105,14 @@ MEMBAR_HOST_DEVICE constexpr void require_order() noexcept {
   static_assert(!std::is_same_v<Order, missing_order>,
                 "membar: an atomic operation needs an order: add relaxed, acquire, release, acq_rel or seq_cst");
   static_assert(memory_order_tag<Order> || std::is_same_v<Order, missing_order>,
-                "membar: an order is one of membar's tags: relaxed, acquire, release, acq_rel, seq_cst");
+                "membar: the order must be one of membar's tags: relaxed, acquire, release, acq_rel, seq_cst");
 }
 
 template <class Order>
 MEMBAR_HOST_DEVICE constexpr void require_reduction_order() noexcept {
   require_order<Order>();
-  static_assert(
-      reduction_order<Order> || !memory_order_tag<Order>,
-      "membar: a reduction takes relaxed or release: it returns nothing, so there is nothing to acquire; use the fetch_ form");
+  static_assert(reduction_order<Order> || !memory_order_tag<Order>,
+                "membar: a reduction cannot acquire, because it returns nothing: use relaxed or release, or the fetch_ form");
 }
 
 template <class T, atom_op Op>
@@ -118,17 +120,17 @@ MEMBAR_HOST_DEVICE constexpr void require_operation() noexcept {
   if constexpr (Op == atom_op::add) {
     static_assert(
         atomic_addable<T>,
-        "membar: addition takes integers, float, double, half, bfloat16, their packed pairs, pointers to objects, and "
+        "membar: addition supports integers, float, double, half, bfloat16, their packed pairs, pointers to objects, and "
         "vectors of 2 or 4 floats or 2, 4 or 8 half or bfloat16: use fetch_update for other types");
   } else if constexpr (Op == atom_op::min || Op == atom_op::max) {
     static_assert(
         atomic_ordered<T>,
-        "membar: minimum and maximum take integers, float, double, half, bfloat16, their packed pairs, and vectors of 2, "
+        "membar: minimum and maximum support integers, float, double, half, bfloat16, their packed pairs, and vectors of 2, "
         "4 or 8 half or bfloat16: use fetch_update for other types");
   } else if constexpr (Op == atom_op::inc || Op == atom_op::dec) {
-    static_assert(atomic_unsigned<T>, "membar: wrapping increments and decrements take unsigned integers");
+    static_assert(atomic_unsigned<T>, "membar: wrapping increments and decrements require an unsigned integer type");
   } else if constexpr (Op != atom_op::exchange) {
-    static_assert(atomic_integer<T>, "membar: bitwise operations take integers: use fetch_update for other types");
+    static_assert(atomic_integer<T>, "membar: bitwise operations support only integers: use fetch_update for other types");
   }
 }
 
@@ -148,15 +150,16 @@ struct pointer_difference<T*> {
   using type = decltype(static_cast<char*>(nullptr) - static_cast<char*>(nullptr));
 };
 
-/// Not usable in a constant expression, so that the compiler names it.
+/// It is not usable in a constant expression, so that the compiler names it in its message.
 MEMBAR_HOST_DEVICE void the_atomic_object_does_not_hold_this_constant() noexcept;
 
-/// The rule that a conversion to an integer type may cut the value: that of a wider integer, or of a floating-point number.
+/// Satisfied if a conversion to an integer type may truncate the value: from a wider integer or from a floating-point number.
 template <class From, class To>
 concept may_cut = std::is_arithmetic_v<From> && (sizeof(From) > sizeof(To) || std::is_floating_point_v<From>);
 
-/// An integer that an operation is given. A value that the conversion may cut is rejected, unless it is a constant that the object holds:
-/// of any other, such as what a function returned, the compiler says that it is not a constant expression. Cast it.
+/// An integer argument of an operation. A value that the conversion may truncate is rejected, unless it is a constant that fits
+/// into the object. For a value that is not a constant, such as a function's result, the compiler reports that it is not a
+/// constant expression; cast it.
 template <class T>
 class integer_operand {
  public:
@@ -174,7 +177,7 @@ class integer_operand {
   MEMBAR_HOST_DEVICE constexpr integer_operand(From&& variable) noexcept : value_(static_cast<T>(variable)) {
     static_assert(
         !is_variable<From>,
-        "membar: this value is wider than the atomic object, and is not a constant expression: cast it to the object's type");
+        "membar: this value is wider than the atomic object and is not a constant expression: cast it to the object's type");
   }
   template <class From>
     requires(!std::is_arithmetic_v<std::remove_cvref_t<From>> && std::is_convertible_v<From, T>)
@@ -195,11 +198,11 @@ template <class T>
 struct operand_of<T> {
   using type = integer_operand<T>;
 };
-/// What an operation on a `T` takes as its value.
+/// The type of an operation's argument for a `T`.
 template <class T>
 using operand = typename operand_of<T>::type;
 
-/// The weakest order of a compare-and-swap that covers its order on success and its order on failure.
+/// Returns the weakest order of a compare-and-swap that covers both its success order and its failure order.
 template <memory_order Success, memory_order Failure>
 [[nodiscard]] MEMBAR_HOST_DEVICE consteval memory_order covering_order() noexcept {
   if (Success == memory_order::seq_cst || Failure == memory_order::seq_cst) {
@@ -212,7 +215,7 @@ template <memory_order Success, memory_order Failure>
   return Success;
 }
 
-/// The tag of the order on failure where a call gives one order: that without its release half.
+/// Returns the failure order if a call gives one order: that order without its release half.
 template <class Order>
 struct failure_tag {
   using type = relaxed_t;
@@ -222,7 +225,7 @@ struct failure_tag<memory_order_constant<Order>> {
   using type = std::conditional_t<Order == memory_order::seq_cst, seq_cst_t, memory_order_constant<acquire_half(Order)>>;
 };
 
-/// In place of an L2 policy that a call does not give.
+/// Replaces an L2 policy that the call does not give.
 struct no_policy {};
 
 template <class Policy>
@@ -232,19 +235,20 @@ template <class Policy>
 MEMBAR_HOST_DEVICE constexpr void require_policy() noexcept {
   static_assert(
       std::is_same_v<Policy, no_policy> || is_policy<Policy>,
-      "membar: what follows the order of an atomic operation is an L2 policy: a cache_policy or a cache_policy_range");
+      "membar: only an L2 policy can follow the order of an atomic operation: pass a cache_policy or a cache_policy_range");
 }
 
-/// For an operation that is a loop, or that is one for a type: `Loop` says so.
+/// `Loop` says whether the operation is a loop, in general or for this type.
 template <class Policy, bool Loop = true>
 MEMBAR_HOST_DEVICE constexpr void refuse_policy_of_loop() noexcept {
   static_assert(!Loop || std::is_same_v<Policy, no_policy>,
-                "membar: an L2 policy applies to one instruction, but this operation is a loop: leave the policy out");
+                "membar: an L2 policy applies to a single instruction, but this operation is a loop: leave the policy out");
 }
 
 template <class T>
 MEMBAR_HOST_DEVICE constexpr void require_mutable() noexcept {
-  static_assert(!std::is_const_v<T>, "membar: a reference to const only loads: refer to the object itself to change it");
+  static_assert(!std::is_const_v<T>,
+                "membar: a reference to const can only load: use a reference to a non-const type to modify the object");
 }
 
 }  // namespace detail

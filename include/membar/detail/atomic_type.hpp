@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The types that atomics hold: their kinds, their bits, and the instruction type of each operation on them.
+/// The types that atomics can hold: their kinds, their bits, and the instruction type of each operation on them.
 #pragma once
 
 #include <membar/base/config.hpp>
@@ -9,9 +9,9 @@
 namespace membar {
 inline namespace v0_2 {
 
-/// `Size` values side by side, for the vector forms of addition, minimum and maximum: one instruction, atomic per element.
+/// `Size` contiguous values, for the vector forms of addition, minimum and maximum: one instruction, atomic per element.
 ///
-/// Alignment: that of its whole size.
+/// It is aligned to its whole size.
 template <class T, int Size>
 struct alignas(sizeof(T) * static_cast<std::size_t>(Size)) vec {
   using value_type = T;
@@ -19,15 +19,15 @@ struct alignas(sizeof(T) * static_cast<std::size_t>(Size)) vec {
 
   T elements[static_cast<std::size_t>(Size)];
 
-  /// The element at `index`, which is below `size`.
+  /// Returns the element at `index`, which must be below `size`.
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr T& operator[](int index) noexcept { return elements[index]; }
-  /// The element at `index`, which is below `size`.
+  /// Returns the element at `index`, which must be below `size`.
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr const T& operator[](int index) const noexcept { return elements[index]; }
 };
 
 namespace detail {
 
-// Which ISO C++ does not have. NVRTC does not know the word that allows it.
+// ISO C++ does not have these types. NVRTC does not know the keyword that allows them.
 #if defined(__CUDACC_RTC__)
 using int128 = __int128;
 using uint128 = unsigned __int128;
@@ -38,7 +38,7 @@ __extension__ typedef unsigned __int128 uint128;
 
 enum class atom_op { exchange, add, bitwise_and, bitwise_or, bitwise_xor, min, max, inc, dec };
 
-/// What an atomic's value is to the instruction set.
+/// The kind of an atomic's value in the instruction set.
 enum class value_kind { other, integer, pointer, floating, half, half_pair, bfloat16, bfloat16_pair, vector };
 
 template <class T>
@@ -64,7 +64,7 @@ inline constexpr value_kind kind_of<vec<T, Size>> = value_kind::vector;
 template <class T>
 inline constexpr bool is_signed = std::is_signed_v<T> || std::is_same_v<T, int128>;
 
-/// The unsigned integer of `Bytes` bytes: what registers and compare-and-swaps hold.
+/// The unsigned integer of `Bytes` bytes, which registers and compare-and-swaps use.
 template <int Bytes>
 struct bits_of_size;
 template <>
@@ -90,19 +90,19 @@ struct bits_of_size<16> {
 template <class T>
 using bits_of = typename bits_of_size<sizeof(T)>::type;
 
-/// The bits of a value.
+/// Returns the bits of a value.
 template <class T>
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr bits_of<T> to_bits(const T& value) noexcept {
   if constexpr (std::is_trivially_copyable_v<T>) {
     return __builtin_bit_cast(bits_of<T>, value);
-  } else {  // a packed pair, whose assignment is not trivial
+  } else {  // a packed pair, which has a non-trivial assignment
     bits_of<T> bits;
     __builtin_memcpy(&bits, &value, sizeof(T));
     return bits;
   }
 }
 
-/// The value with these bits.
+/// Returns the value with these bits.
 template <class T>
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr T from_bits(bits_of<T> bits) noexcept {
   if constexpr (std::is_trivially_copyable_v<T>) {
@@ -114,7 +114,7 @@ template <class T>
   }
 }
 
-/// The type that an instruction names.
+/// The type in an instruction's name.
 enum class ptx_type {
   none,  ///< there is no such instruction
   b32,
@@ -169,10 +169,11 @@ struct vector_traits<vec<T, Size>> {
   [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr ptx_type type(atom_op op) noexcept { return vector_ptx_type<T, Size>(op); }
 };
 
-/// The type that `atom` and `red` name for an operation on a `T`: `none` where no architecture has the instruction.
+/// The type that `atom` and `red` name for an operation on a `T`, or `none` if no architecture has the instruction.
 ///
-/// Untyped bits where the sign does not change the result; but addition takes .u64 for both signs. The additions of one half and of
-/// one bfloat16 are left out: ptxas (13.0) makes a loop of them with the fences of their order inside.
+/// Untyped bits are used if the sign does not affect the result, except that addition uses .u64 for both signs. The additions
+/// of a single half and of a single bfloat16 are omitted, because ptxas (13.0) implements them as loops with the fences of
+/// their order inside.
 template <class T>
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr ptx_type native_type(atom_op op) noexcept {
   constexpr value_kind kind = kind_of<T>;
@@ -223,11 +224,11 @@ template <class T>
   }
 }
 
-/// Whether the operation is atomic per element of a vector. An exchange is one of the whole.
+/// Whether the operation is atomic per element of a vector. An exchange is atomic for the whole vector.
 template <atom_op Op, class T>
 inline constexpr bool is_by_element = kind_of<T> == value_kind::vector && Op != atom_op::exchange;
 
-/// Whether the instruction for one value needs compute capability 9.0. Those for vectors all need it.
+/// Returns whether the instruction for a single value requires compute capability 9.0. All vector instructions require it.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr bool needs_hopper(ptx_type type) noexcept {
   return type == ptx_type::b128 || type == ptx_type::bf16x2;
 }

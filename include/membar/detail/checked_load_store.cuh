@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A load or a store by one instruction: which orders and hints go together, and the instruction for each size.
+/// Loads and stores that are a single instruction: which orders and hints can be combined, and the instruction for each size.
 #pragma once
 
 #include <membar/cache_hint.cuh>
@@ -15,7 +15,7 @@ namespace membar {
 inline namespace v0_2 {
 namespace detail {
 
-/// The rules of which arguments go together. `Order` is `no_order`, `mmio_t` or an order's tag. Returns whether there is an
+/// Checks which arguments can be combined. `Order` is `no_order`, `mmio_t` or an order's tag. Returns whether there is an
 /// instruction for the type and the arguments, so that the compiler prints a single message.
 template <access_kind Kind, class T, class Order, class... Said>
 [[nodiscard]] __device__ constexpr bool check_access() noexcept {
@@ -26,47 +26,49 @@ template <access_kind Kind, class T, class Order, class... Said>
   constexpr bool has_hint = ((said_by<Said> != says::order) || ...);
   using given_operator = picked<says::cache_operator, Said...>;
 
-  static_assert(
-      !std::is_volatile_v<T>,
-      "membar: volatile takes no order and no hint: pass a pointer without volatile, and relaxed where the access must "
-      "happen");
-  static_assert(is_bytes<T>, "membar: a load or a store moves the bytes of a trivially copyable type");
+  static_assert(!std::is_volatile_v<T>,
+                "membar: a volatile access cannot have an order or a hint: pass a pointer without volatile, and relaxed where "
+                "the access must "
+                "happen");
+  static_assert(is_bytes<T>, "membar: the type of a load or store must be trivially copyable");
   constexpr bool has_size =
       sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16 || sizeof(T) == 32;
-  static_assert(has_size, "membar: one instruction moves 1, 2, 4, 8, 16 or 32 bytes: split other types");
+  static_assert(has_size, "membar: one instruction can access only 1, 2, 4, 8, 16 or 32 bytes: split other types");
   static_assert(!has_size || alignof(T) >= sizeof(T),
-                "membar: one instruction moves a type that is aligned to its size: give the type alignas of its size");
-  static_assert(((said_by<Said> != says::nothing) && ...),
-                "membar: what follows the pointer and the value is an order, an L1 eviction priority, a cache operator, an L2 "
-                "policy, an L2 eviction priority or a prefetch size");
+                "membar: a type that one instruction accesses must be aligned to its size: add alignas");
+  static_assert(
+      ((said_by<Said> != says::nothing) && ...),
+      "membar: only these can follow the pointer and the value: an order, an L1 eviction priority, a cache operator, an L2 "
+      "policy, an L2 eviction priority or a prefetch size");
   static_assert(times_said<says::l1, Said...> <= 1 && times_said<says::cache_operator, Said...> <= 1 &&
                     times_said<says::l2, Said...> <= 1 && times_said<says::policy, Said...> <= 1 &&
                     times_said<says::prefetch, Said...> <= 1 && times_said<says::order, Said...> <= 1,
-                "membar: an access takes each kind of hint, and an order, at most once");
-  static_assert(!is_mmio || !has_hint, "membar: an mmio access takes no cache hint: it must not be cached");
+                "membar: an access can have at most one order and at most one hint of each kind");
+  static_assert(!is_mmio || !has_hint, "membar: an mmio access cannot have a cache hint, because it must not be cached");
   static_assert(!has_operator || !is_ordered,
-                "membar: a cache operator is only for weak accesses: with an order, use an L1 eviction priority");
+                "membar: only weak accesses can have a cache operator: with an order, use an L1 eviction priority");
   static_assert(!has_operator || times_said<says::l1, Said...> == 0,
-                "membar: a cache operator and an L1 eviction priority say the same thing twice: use one");
-  static_assert(times_said<says::prefetch, Said...> == 0 || is_load, "membar: a store takes no L2 prefetch size");
+                "membar: a cache operator and an L1 eviction priority cannot be combined: use one of them");
+  static_assert(times_said<says::prefetch, Said...> == 0 || is_load, "membar: a store cannot have an L2 prefetch size");
   if constexpr (has_operator) {
     constexpr cache_operator op = given_operator::value;
     static_assert(Kind != access_kind::load || (op != cache_operator::wb && op != cache_operator::wt),
-                  "membar: a load takes the cache operators ca, cg, cs, lu, cv");
+                  "membar: the cache operator of a load must be ca, cg, cs, lu or cv");
     static_assert(Kind != access_kind::store || op == cache_operator::wb || op == cache_operator::cg ||
                       op == cache_operator::cs || op == cache_operator::wt,
-                  "membar: a store takes the cache operators wb, cg, cs, wt");
+                  "membar: the cache operator of a store must be wb, cg, cs or wt");
     static_assert(
         Kind != access_kind::read_only_load || op == cache_operator::ca || op == cache_operator::cg || op == cache_operator::cs,
-        "membar: a read-only load takes the cache operators ca, cg, cs");
+        "membar: the cache operator of a read-only load must be ca, cg or cs");
   }
   static_assert(!is_ordered || sizeof(T) <= 16,
-                "membar: an ordered access has at most 16 bytes: a wider one would be several accesses");
+                "membar: an ordered access can have at most 16 bytes: a wider one would be several accesses");
   if constexpr (times_said<says::l2, Said...> != 0) {
     static_assert(sizeof(T) == 32,
-                  "membar: an L2 eviction priority at the access itself needs 32-byte accesses: use a cache_policy");
-    static_assert(picked<says::l2, Said...>::value != l2_priority::evict_unchanged,
-                  "membar: an L2 eviction priority at the access itself is evict_first, evict_last or evict_normal");
+                  "membar: only 32-byte accesses can name an L2 eviction priority directly: use a cache_policy");
+    static_assert(
+        picked<says::l2, Said...>::value != l2_priority::evict_unchanged,
+        "membar: an L2 eviction priority that an access names directly must be evict_first, evict_last or evict_normal");
   }
 #if defined(__CUDA_ARCH__)
   static_assert(sizeof(T) != 32 || is_ordered || __CUDA_ARCH__ >= 1000,
@@ -100,7 +102,7 @@ __device__ constexpr unsigned long long policy_bits(const Said&... said) noexcep
   return (0ULL | ... | policy_bits_of(said));
 }
 
-/// The address as the instruction takes it: in the global state space, or generic.
+/// Returns the address in the form that the instruction needs: in the global state space, or generic.
 template <bool Global>
 __device__ inline std::size_t address_of(const void* address) noexcept {
   if constexpr (Global) {
@@ -110,7 +112,8 @@ __device__ inline std::size_t address_of(const void* address) noexcept {
   }
 }
 
-/// The order of the instruction itself. For seq_cst a `fence.sc` is before it, and the instruction has `Otherwise`.
+/// The order of the instruction itself. For seq_cst, a `fence.sc` precedes the instruction, which then has the order
+/// `Otherwise`.
 template <class Order, memory_order Otherwise>
 struct own_order {
   using type = Order;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What every `.cuh` header includes first: it needs a CUDA compiler.
+/// The header that every `.cuh` header includes first. It requires a CUDA compiler.
 #pragma once
 
 #if !defined(__CUDACC__)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The target of the current compilation: nvcc reads the source once for the host and once for each architecture.
+/// The target of the current compilation. nvcc compiles the source once for the host and once for each architecture.
 #pragma once
 
 namespace membar {

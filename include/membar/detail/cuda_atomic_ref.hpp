@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a `cuda::atomic_ref` is, without <cuda/atomic>, which takes longer to compile than all of atomic.cuh.
+/// Recognizes a `cuda::atomic_ref` without including <cuda/atomic>, which takes longer to compile than all of atomic.cuh.
 #pragma once
 
 #include <membar/detail/standard.hpp>
@@ -10,7 +10,8 @@ namespace membar {
 inline namespace v0_2 {
 namespace detail {
 
-/// Whether `Value` is libcu++'s name of the scope. Its enumeration is known by its enumerators, and has the same values.
+/// Returns whether `Value` is libcu++'s name of the scope. Its enumeration is recognized by its enumerators, and has the same
+/// values.
 template <thread_scope Scope, class CudaScope, CudaScope Value>
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr bool is_cuda_scope() noexcept {
   return requires {
@@ -20,7 +21,8 @@ template <thread_scope Scope, class CudaScope, CudaScope Value>
   } && Scope != thread_scope::cluster && static_cast<int>(Value) == static_cast<int>(Scope);
 }
 
-/// What interop/cuda_atomic.cuh says of an object of libcu++ that an `atomic_ref` may refer to: `value_type`, `scope` and `address`.
+/// The information that interop/cuda_atomic.cuh provides about a libcu++ object that an `atomic_ref` may refer to:
+/// `value_type`, `scope` and `address`.
 template <class Object>
 struct cuda_object;
 template <class Object>
@@ -40,7 +42,7 @@ struct is_cuda_atomic_ref<Ref<T, Value>, T, Scope> {
   static constexpr bool value = refers_to<Ref<T, Value>, T>;
 };
 
-/// `cuda::atomic_ref<T, ...>` of the scope.
+/// Satisfied by `cuda::atomic_ref<T, ...>` with this scope.
 template <class Ref, class T, thread_scope Scope>
 concept cuda_atomic_ref_of = is_cuda_atomic_ref<Ref, T, Scope>::value;
 

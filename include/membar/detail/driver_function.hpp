@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Functions that only the driver has. They are found at run time, so that no program links with the driver.
+/// Functions that only the driver provides. They are looked up at run time, so that no program links with the driver.
 #pragma once
 
 #include <membar/error.hpp>
@@ -9,30 +9,30 @@ namespace membar {
 inline namespace v0_2 {
 namespace detail {
 
-/// Finds the address of the driver's function `name`, null where the driver has none.
+/// Finds the address of the driver's function `name`, or null if the driver does not have it.
 [[nodiscard]] inline cudaError_t find_in_driver(const char* name, void*& entry) noexcept {
   cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
   entry = nullptr;
   return cudaGetDriverEntryPointByVersion(name, &entry, 12000, cudaEnableDefault, &found);
 }
 
-/// The address of the driver's function `name`. Throws `error` where the driver has none.
+/// Returns the address of the driver's function `name`. Throws `error` if the driver does not have it.
 [[nodiscard]] inline void* driver_address(const char* name) {
   void* entry = nullptr;
-  check(find_in_driver(name, entry), "a working CUDA driver is needed");
+  check(find_in_driver(name, entry), "this call needs a working CUDA driver");
   if (entry == nullptr) {
-    throw error(cudaErrorNotSupported, "membar: the CUDA driver has no %s: install a driver of CUDA 12.0 or newer", name);
+    throw error(cudaErrorNotSupported, "membar: the CUDA driver has no %s: install a driver for CUDA 12.0 or newer", name);
   }
   return entry;
 }
 
-/// The driver's function `name`, whose type is `Function`. Throws `error` where the driver has none.
+/// Returns the driver's function `name`, whose type is `Function`. Throws `error` if the driver does not have it.
 template <class Function>
 [[nodiscard]] Function* driver_function(const char* name) {
   return reinterpret_cast<Function*>(driver_address(name));
 }
 
-/// The runtime's code of a driver's code, a `CUresult`: both have the same values.
+/// Converts a driver's `CUresult` to the runtime's error code. Both have the same values.
 template <class Result>
 [[nodiscard]] constexpr cudaError_t as_runtime(Result code) noexcept {
   return static_cast<cudaError_t>(code);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A copy by a group of threads, in accesses as wide as both addresses allow.
+/// A copy by a group of threads, with accesses that are as wide as the alignment of both addresses allows.
 #pragma once
 
 #include <membar/detail/standard.hpp>
@@ -16,16 +16,16 @@ struct alignas(16) copy_unit {
 
 /// Copies `count` units. A thread has `Unroll` loads in flight before its first store.
 ///
-/// They are `Lanes` units apart, so neighbouring threads access neighbouring units. The distances are constants, which take no
-/// registers. The rest is copied up to four units at a time, one group apart. `Lanes` is 1 for a single thread, else the
-/// threads of a warp.
+/// They are `Lanes` units apart, so neighbouring threads access neighbouring units. The distances are constants, so they use no
+/// registers. The remaining units are copied up to four at a time, one group apart. `Lanes` is 1 for a single thread, and
+/// otherwise the number of threads in a warp.
 template <class Unit, unsigned Lanes, int Unroll>
 __device__ inline void copy_units(unsigned rank, unsigned size, unsigned char* to, const unsigned char* from,
                                   std::size_t count) noexcept {
   constexpr int at_the_end = Unroll < 4 ? Unroll : 4;
   auto* destination = reinterpret_cast<Unit*>(to);
   const auto* source = reinterpret_cast<const Unit*>(from);
-  const unsigned whole = size / Lanes * Lanes;  // the threads of whole warps
+  const unsigned whole = size / Lanes * Lanes;  // the number of threads in whole warps
   const std::size_t round = static_cast<std::size_t>(whole) * Unroll;
   const std::size_t first = rank / Lanes * (Lanes * Unroll) + rank % Lanes;
 #pragma unroll 1
@@ -63,7 +63,7 @@ __device__ inline void copy_units(unsigned rank, unsigned size, unsigned char* t
   }
 }
 
-/// Copies `bytes` in units, where both addresses have the same remainder modulo the unit's size.
+/// Copies `bytes` bytes in units, if both addresses have the same remainder modulo the unit's size.
 template <class Unit, unsigned Lanes>
 __device__ inline void copy_aligned_alike(unsigned rank, unsigned size, unsigned char* to, const unsigned char* from,
                                           std::size_t bytes) noexcept {
@@ -76,7 +76,8 @@ __device__ inline void copy_aligned_alike(unsigned rank, unsigned size, unsigned
   copy_units<unsigned char, Lanes, 1>(rank, size, to + tail, from + tail, bytes - tail);
 }
 
-/// Copies `bytes` where an address or the size is not a multiple of 16. Out of line: it is long and rarely on a fast path.
+/// Copies `bytes` bytes if an address or the size is not a multiple of 16. This function is out of line, because it is long and
+/// rarely on a fast path.
 template <unsigned Lanes>
 __device__ __noinline__ void copy_odd(unsigned rank, unsigned size, unsigned char* to, const unsigned char* from,
                                       std::size_t bytes) noexcept {
@@ -95,10 +96,10 @@ __device__ __noinline__ void copy_odd(unsigned rank, unsigned size, unsigned cha
   }
 }
 
-/// Copies `bytes` by the calling group to `there(to)`, which has the alignment of `to`. The ranges do not overlap.
+/// The calling group copies `bytes` bytes to `there(to)`, which has the alignment of `to`. The ranges must not overlap.
 ///
-/// No thread waits for another. A group has a `rank()`, a `size()` and the number of `lanes` that access neighbours at once. A
-/// small source is read before `there` is called, so that the load does not wait for the address.
+/// No thread waits for another. A group has a `rank()`, a `size()` and the number of `lanes` that access neighbouring memory at
+/// once. A small source is read before `there` is called, so that the load does not wait for the address.
 template <class Group, class There>
 __device__ inline void group_copy(Group, void* to, const void* from, std::size_t bytes, There there) noexcept {
   constexpr unsigned lanes = Group::lanes;
@@ -106,7 +107,7 @@ __device__ inline void group_copy(Group, void* to, const void* from, std::size_t
   const unsigned size = Group::size();
   const std::uintptr_t bits = reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from) | bytes;
   if (bits % sizeof(copy_unit) == 0 && bytes <= size * sizeof(copy_unit)) [[likely]] {
-    // At most one unit for each thread: latency matters, so the fewest dependent instructions.
+    // There is at most one unit per thread. Latency matters here, so this path has as few dependent instructions as possible.
     if (rank * sizeof(copy_unit) < bytes) {
       const copy_unit unit = load_weak(static_cast<const copy_unit*>(from) + rank);
       store_weak(static_cast<copy_unit*>(there(to)) + rank, unit);
@@ -122,7 +123,7 @@ __device__ inline void group_copy(Group, void* to, const void* from, std::size_t
   }
 }
 
-/// Copies `bytes` by the calling group from `from` to `to`; no thread waits for another.
+/// The calling group copies `bytes` bytes from `from` to `to`. No thread waits for another.
 template <class Group>
 __device__ inline void group_copy(Group group, void* to, const void* from, std::size_t bytes) noexcept {
   group_copy(group, to, from, bytes, [](void* itself) { return itself; });

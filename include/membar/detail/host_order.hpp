@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// How the host compiler's atomic functions spell orders, and its fence.
+/// The spelling of orders for the host compiler's atomic functions, and the host's fence.
 #pragma once
 
 #include <membar/memory_order.hpp>
@@ -13,11 +13,11 @@ namespace membar {
 inline namespace v0_2 {
 namespace detail {
 
-/// The order as an argument of `__atomic_load_n` and its like: the enumerators have those values.
+/// Returns the order as an argument of `__atomic_load_n` and similar functions. The enumerators have the same values.
 template <memory_order Order>
 inline constexpr int host_order = static_cast<int>(Order);
 
-/// Waits between polls of the host: pauses, each time twice as many, then lets another thread have the processor.
+/// Waits between polls on the host: it executes pause instructions, twice as many each time, and finally yields the processor.
 class host_back_off {
  public:
   MEMBAR_HOST void operator()() noexcept {

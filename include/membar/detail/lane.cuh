@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Where the calling thread is in its warp, its block and its grid, of any shape, and the exchange of values among lanes.
+/// The position of the calling thread in its warp, block and grid, for any shape, and the exchange of values between lanes.
 #pragma once
 
 #include <membar/detail/compilation.cuh>
@@ -13,7 +13,7 @@ namespace membar {
 inline namespace v0_2 {
 namespace detail {
 
-/// The calling thread's lane, 0 to 31.
+/// Returns the calling thread's lane, 0 to 31.
 [[nodiscard]] __device__ inline unsigned lane_id() noexcept {
   unsigned lane = 0;
   // mov.u32 d, %laneid;  PTX ISA 1.3
@@ -21,31 +21,33 @@ namespace detail {
   return lane;
 }
 
-/// The number of threads in the block.
+/// Returns the number of threads in the block.
 [[nodiscard]] __device__ inline unsigned block_threads() noexcept { return blockDim.x * blockDim.y * blockDim.z; }
-/// The calling thread's place in its block, x first.
+/// Returns the calling thread's linear number in its block, x first.
 [[nodiscard]] __device__ inline unsigned thread_rank() noexcept {
   return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
 }
 [[nodiscard]] __device__ inline bool is_first_thread() noexcept { return (threadIdx.x | threadIdx.y | threadIdx.z) == 0; }
-/// Whether the calling thread's warp has 32 threads. The last warp of a block has fewer if the block's size is not a multiple of 32.
+/// Returns whether the calling thread's warp has 32 threads. The last warp of a block has fewer if the block's size is not a
+/// multiple of 32.
 [[nodiscard]] __device__ inline bool has_whole_warp() noexcept { return thread_rank() / 32 < block_threads() / 32; }
 
-/// Stops a debug build (nvcc -G) where the calling thread's warp has fewer than 32 threads.
+/// Stops a debug build (nvcc -G) if the calling thread's warp has fewer than 32 threads.
 __device__ inline void require_whole_warp() noexcept {
 #if defined(__CUDACC_DEBUG__) && !defined(__CUDACC_RTC__)
-  assert(has_whole_warp() && "membar: an operation by warp needs whole warps: launch blocks whose size is a multiple of 32");
+  assert(has_whole_warp() && "membar: a warp operation needs whole warps: launch blocks whose size is a multiple of 32");
 #endif
 }
 
-/// The number of blocks in the grid.
+/// Returns the number of blocks in the grid.
 [[nodiscard]] __device__ inline unsigned grid_blocks() noexcept { return gridDim.x * gridDim.y * gridDim.z; }
-/// The block's place in the grid, x first.
+/// Returns the block's linear number in the grid, x first.
 [[nodiscard]] __device__ inline unsigned block_rank() noexcept {
   return blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
 }
 
-/// The value that lane `from` passes as `mine`. All lanes of `lanes` call it; `Bits` is an unsigned integer of any size.
+/// Returns the value that lane `from` passes as `mine`. All lanes of `lanes` must call it. `Bits` is an unsigned integer of any
+/// size.
 template <class Bits>
 [[nodiscard]] __device__ inline Bits bits_of_lane(unsigned lanes, Bits mine, int from) noexcept {
   if constexpr (sizeof(Bits) <= 4) {
@@ -59,10 +61,10 @@ template <class Bits>
   }
 }
 
-/// The greatest of the values, each below 64, that the lanes of `lanes` pass. All of them call it.
+/// Returns the largest of the values, each below 64, that the lanes of `lanes` pass. All of these lanes must call it.
 [[nodiscard]] __device__ inline unsigned most_of_lanes(unsigned lanes, unsigned mine) noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
-  unsigned most = 0;  // bit by bit: before sm_80 no instruction compares lanes
+  unsigned most = 0;  // bit by bit, because before sm_80 no instruction compares lanes
   for (unsigned bit = 32; bit != 0; bit /= 2) {
     most += __any_sync(lanes, mine >= most + bit) != 0 ? bit : 0;
   }

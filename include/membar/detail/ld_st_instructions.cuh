@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The instructions ld and st for each size. Every load and store that membar emits itself is one of these.
+/// The ld and st instructions for each size. Every load and store that membar emits itself is one of these.
 #pragma once
 
 #include <membar/detail/ptx_spelling.cuh>
@@ -22,7 +22,7 @@ namespace detail {
 template <class Text>
 inline constexpr std::size_t length_of = sizeof(Text::text) - 1;
 
-/// The character at `at` of the texts written one after the other.
+/// Returns the character at `at` of the concatenated texts.
 template <class... Texts>
 [[nodiscard]] MEMBAR_HOST_DEVICE consteval char character(std::size_t at) {
   char result = '\0';
@@ -30,7 +30,7 @@ template <class... Texts>
     if (at < length) {
       result = text[at];
     }
-    at -= length;  // wraps once the character is found, so that no later text has it too
+    at -= length;  // wraps around once the character is found, so that no later text matches as well
   };
   (take(Texts::text, length_of<Texts>), ...);
   return result;
@@ -42,18 +42,18 @@ template <std::size_t... At, class... Texts>
 struct joined_at<std::index_sequence<At...>, Texts...> {
   static constexpr char text[] = {character<Texts...>(At)..., '\0'};
 };
-/// The texts written one after the other, as one text.
+/// Concatenates the texts at compile time.
 template <class... Texts>
 using joined = joined_at<std::make_index_sequence<(length_of<Texts> + ... + 0)>, Texts...>;
 
 struct dot_text {
   static constexpr char text[] = ".";
 };
-/// The order and the scope of an access as its opcode spells them.
+/// The order and the scope of an access in the spelling of its opcode.
 template <memory_order Order, thread_scope Scope>
 struct ptx_semantics : joined<dot_text, ptx_order<Order>, dot_text, ptx_scope<Scope>> {};
 
-/// `Bytes` bytes as the registers of an instruction.
+/// Holds `Bytes` bytes in the registers of an instruction.
 template <std::size_t Bytes>
 struct registers {
   unsigned words[Bytes / 4];
@@ -70,29 +70,30 @@ template <>
 struct registers<8> {
   unsigned long long word;
 };
-/// Sixteen bytes of one access.
+/// The sixteen bytes of one access.
 struct quad_register {
   unsigned long long low;
   unsigned long long high;
 };
 
-/// The bytes of `from` as another type. It is a function because nvcc 13.0 fails on the built-in where it tries to evaluate it
-/// for a constant initializer.
+/// Reinterprets the bytes of `from` as another type. It is a function because nvcc 13.0 fails on the built-in if it tries to
+/// evaluate it for a constant initializer.
 template <class To, class From>
 __device__ inline To bits_as(const From& from) noexcept {
   if constexpr (std::is_trivially_copyable_v<To> && std::is_trivially_copyable_v<From>) {
     return __builtin_bit_cast(To, from);
-  } else {  // a packed pair, whose assignment is not trivial
+  } else {  // a packed pair, which has a non-trivial assignment
     To to;
     memcpy(static_cast<void*>(&to), static_cast<const void*>(&from), sizeof(To));
     return to;
   }
 }
 
-// `Opcode::text` is the text between `ld` or `st` and the type. If `Single`, 16 bytes are one access, `.b128`, and no vector.
+// `Opcode::text` is the text between `ld` or `st` and the type. With `Single`, 16 bytes are one access (`.b128`) and not a
+// vector.
 
-/// A load of 16 bytes as a scalar, which is one access of the memory model; a vector would be several. Its constraint letter, "q", needs
-/// a host compiler with __int128, hence the moves between registers.
+/// Loads 16 bytes as a scalar, which is a single access in the memory model; a vector would be several. Its constraint letter,
+/// "q", requires a host compiler with __int128, so this code moves the value between registers instead.
 template <class Opcode, bool WithPolicy>
 __device__ inline quad_register load_quad_register(std::size_t address, [[maybe_unused]] unsigned long long policy) noexcept {
   quad_register value;

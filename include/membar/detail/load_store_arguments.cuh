@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The arguments of a load or a store after its pointer and value: what each of them says, and the opcode that they make.
+/// The arguments of a load or a store after its pointer and value: the meaning of each, and the opcode that they form.
 #pragma once
 
 #include <membar/base/config.hpp>
@@ -13,11 +13,11 @@
 namespace membar {
 inline namespace v0_2 {
 
-/// The type of `mmio`, which takes the place of an order.
+/// The type of `mmio`, which replaces an order.
 struct mmio_t {
   explicit mmio_t() = default;
 };
-/// Marks an access to device registers that are mapped into memory: it is performed exactly once, as written.
+/// Marks an access to memory-mapped device registers: it is performed exactly once, as written.
 ///
 /// Use: `load<thread_scope::system>(p, mmio)`.
 MEMBAR_CONSTANT mmio_t mmio{};
@@ -26,7 +26,7 @@ namespace detail {
 
 enum class access_kind { load, store, read_only_load };
 
-/// What an argument after the pointer or the value says.
+/// The kind of an argument that follows the pointer or the value.
 enum class says { nothing, order, l1, cache_operator, l2, policy, prefetch };
 
 template <class T>
@@ -47,10 +47,10 @@ inline constexpr says said_by<prefetch_size<Bytes>> = says::prefetch;
 template <says What, class... Said>
 inline constexpr int times_said = (0 + ... + (said_by<Said> == What ? 1 : 0));
 
-/// In place of an argument that was not given.
+/// Replaces an argument that was not given.
 struct unsaid {};
 
-/// The type of the first of `Said` that says `What`, else `unsaid`.
+/// The type of the first of `Said` that specifies `What`, or `unsaid`.
 template <says What, class... Said>
 struct pick {
   using type = unsaid;
@@ -62,7 +62,7 @@ struct pick<What, First, Rest...> {
 template <says What, class... Said>
 using picked = typename pick<What, Said...>::type;
 
-/// In place of an order, for an access that has none: weak, or through the read-only path.
+/// Replaces the order of an access that has none: a weak access, or one through the read-only path.
 struct no_order {};
 
 // clang-format off
@@ -94,11 +94,11 @@ struct read_only_text { static constexpr char text[] = ".nc"; };
 struct cache_hint_text { static constexpr char text[] = ".L2::cache_hint"; };
 // clang-format on
 
-/// `Text` if `Condition`, else nothing.
+/// `Text` if `Condition` holds; otherwise nothing.
 template <bool Condition, class Text>
 using text_if = std::conditional_t<Condition, Text, no_text>;
 
-/// The order and the scope of an access as its opcode spells them.
+/// The order and the scope of an access in the spelling of its opcode.
 template <class Order, thread_scope Scope>
 struct semantics_text : ptx_semantics<Order::value, Scope> {};
 template <thread_scope Scope>
@@ -106,7 +106,7 @@ struct semantics_text<no_order, Scope> : weak_text {};
 template <thread_scope Scope>
 struct semantics_text<mmio_t, Scope> : mmio_text {};
 
-/// The opcode between `ld` or `st` and the type. Without a hint the address is generic; hints are for global memory.
+/// The opcode between `ld` or `st` and the type. Without a hint the address is generic; hints require global memory.
 template <access_kind Kind, class Order, thread_scope Scope, bool Global, class... Said>
 using opcode =
     joined<text_if<Kind != access_kind::read_only_load, semantics_text<Order, Scope>>, text_if<Global, global_text>,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// An array that owns memory of the CUDA runtime.
+/// An array that owns memory from the CUDA runtime.
 #pragma once
 
 #include <membar/error.hpp>
@@ -11,18 +11,18 @@ namespace membar {
 inline namespace v0_2 {
 namespace detail {
 
-/// The bytes of `size` objects of a `T`. Throws `error` if they are more than an address can count.
+/// Returns the number of bytes in `size` objects of type `T`. Throws `error` if that exceeds the address space.
 template <class T>
 [[nodiscard]] std::size_t bytes_of_array(std::size_t size) {
   if (size > static_cast<std::size_t>(-1) / sizeof(T)) {
-    throw error(cudaErrorInvalidValue, "membar: %zu objects of %zu bytes are more than an address can count: ask for fewer",
-                size, sizeof(T));
+    throw error(cudaErrorInvalidValue, "membar: %zu objects of %zu bytes exceed the address space: ask for fewer", size,
+                sizeof(T));
   }
   return size * sizeof(T);
 }
 
-/// Objects in memory that `Free` frees. Movable, not copyable. A failure to free is reported to the handler of error.hpp, so that
-/// it does not stay as CUDA's last error.
+/// Objects in memory that `Free` frees. Movable but not copyable. A failure to free is reported to the handler of error.hpp, so
+/// that it does not remain as CUDA's last error.
 template <class T, cudaError_t (*Free)(void*)>
 class owned_array {
  public:
@@ -41,7 +41,7 @@ class owned_array {
     return *this;
   }
 
-  /// The address on the host and on the devices.
+  /// Returns the address on the host and on the devices.
   [[nodiscard]] T* data() const noexcept { return data_; }
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
   [[nodiscard]] T& operator[](std::size_t index) const noexcept { return data_[index]; }
@@ -49,7 +49,7 @@ class owned_array {
   [[nodiscard]] T* end() const noexcept { return data_ + size_; }
 
  protected:
-  /// Takes over memory for `size` objects.
+  /// Takes ownership of memory for `size` objects.
   owned_array(void* memory, std::size_t size) noexcept : data_(static_cast<T*>(memory)), size_(size) {}
   ~owned_array() { free(); }
 
@@ -59,8 +59,8 @@ class owned_array {
       return;
     }
     const cudaError_t status = Free(data_);
-    if (status != cudaErrorCudartUnloading) {  // the process ends, and its memory with it
-      report_failed_restore(status, "memory was not freed, or an earlier operation failed");
+    if (status != cudaErrorCudartUnloading) {  // The process is ending, which also frees its memory.
+      report_failed_restore(status, "the memory was not freed, or an earlier operation failed");
     }
   }
 

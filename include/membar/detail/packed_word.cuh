@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A piece of a message and its sequence number in one 16-byte word. A `.b128` access is whole; a vector of four words need not
-/// be. So a reader that finds the expected number has the piece. Source: PTX ISA 9.1, section 8.2.4, takes vector accesses apart
-/// into those of scalars of at most 64 bits, and is silent about the scalar type `.b128` that `ld` and `st` have since 8.3.
-/// libcu++ makes atomic loads and stores of 16 bytes of it. A GPU test looks for torn words, also across a link.
+/// A part of a message and its sequence number in one 16-byte word. A `.b128` access is a single access, whereas a vector of
+/// four words need not be. Therefore a reader that finds the expected number also has the part. Source: PTX ISA 9.1, section
+/// 8.2.4, splits vector accesses into scalar accesses of at most 64 bits, and does not mention the scalar type `.b128` that
+/// `ld` and `st` have since 8.3. libcu++ implements atomic 16-byte loads and stores with it. A GPU test looks for torn words,
+/// also across a link.
 #pragma once
 
 #include <membar/base/config.hpp>
 #include <membar/detail/compilation.cuh>
 #include <membar/detail/standard.hpp>
 
-#if !defined(__CUDACC_RTC__)  // which has memcpy without a header
+#if !defined(__CUDACC_RTC__)  // NVRTC has memcpy without a header
 #include <cstring>
 #endif
 
@@ -25,19 +26,20 @@ struct alignas(16) packed_word {
   unsigned sequence;
 };
 
-/// The number of words that a message of `bytes` takes.
+/// Returns the number of words that a message of `bytes` bytes needs.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr std::size_t packed_words(std::size_t bytes) noexcept {
   return (bytes + packed_word::capacity - 1) / packed_word::capacity;
 }
 
-/// The bytes of the message in its last word.
+/// Returns the number of bytes of the message in its last word.
 template <class Message>
 inline constexpr std::size_t last_piece = sizeof(Message) - (packed_words(sizeof(Message)) - 1) * packed_word::capacity;
-/// The alignment of each piece: pieces are 12 bytes apart, so at most 4.
+/// The alignment of each part, which is at most 4, because parts are 12 bytes apart.
 template <class Message>
 inline constexpr std::size_t piece_alignment = alignof(Message) < 4 ? alignof(Message) : 4;
 
-/// Puts `Bytes` of a message into a word, four at a time: compilers split a `memcpy` of twelve into bytes.
+/// Copies `Bytes` bytes of a message into a word, four at a time, because compilers split a `memcpy` of twelve bytes into
+/// single bytes.
 template <std::size_t Bytes, std::size_t Alignment>
 MEMBAR_HOST_DEVICE void pack_bytes(packed_word& word, const unsigned char* from) noexcept {
   for (std::size_t i = 0; i < Bytes; i += 4) {
@@ -46,7 +48,7 @@ MEMBAR_HOST_DEVICE void pack_bytes(packed_word& word, const unsigned char* from)
     word.message[i / 4] = value;
   }
 }
-/// Puts `Bytes` of a word into a message, four at a time.
+/// Copies `Bytes` bytes of a word into a message, four at a time.
 template <std::size_t Bytes, std::size_t Alignment>
 MEMBAR_HOST_DEVICE void unpack_bytes(unsigned char* to, const packed_word& word) noexcept {
   for (std::size_t i = 0; i < Bytes; i += 4) {
@@ -55,7 +57,7 @@ MEMBAR_HOST_DEVICE void unpack_bytes(unsigned char* to, const packed_word& word)
   }
 }
 
-/// Word `index` of the message at `from`.
+/// Returns word `index` of the message at `from`.
 template <class Message>
 [[nodiscard]] MEMBAR_HOST_DEVICE packed_word packed_piece(const Message* from, std::size_t index, unsigned sequence) noexcept {
   const unsigned char* const piece = reinterpret_cast<const unsigned char*>(from) + index * packed_word::capacity;
@@ -69,7 +71,7 @@ template <class Message>
   return word;
 }
 
-/// Stores the piece in word `index` at its place in the message at `to`.
+/// Stores the part in word `index` at its place in the message at `to`.
 template <class Message>
 MEMBAR_HOST_DEVICE void unpack_piece(Message* to, std::size_t index, const packed_word& word) noexcept {
   unsigned char* const piece = reinterpret_cast<unsigned char*>(to) + index * packed_word::capacity;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// How PTX spells scopes and orders: operands of the "C" constraint of inline assembly, which pastes a text into the statement.
+/// The PTX spellings of scopes and orders, as operands of the "C" constraint of inline assembly, which pastes a text into the
+/// statement.
 #pragma once
 
 #include <membar/detail/compilation.cuh>
@@ -23,11 +24,11 @@ template <> struct ptx_order<memory_order::relaxed> { static constexpr char text
 template <> struct ptx_order<memory_order::acquire> { static constexpr char text[] = "acquire"; };
 template <> struct ptx_order<memory_order::release> { static constexpr char text[] = "release"; };
 template <> struct ptx_order<memory_order::acq_rel> { static constexpr char text[] = "acq_rel"; };
-/// For fences only: no other PTX instruction is sequentially consistent by itself.
+/// For fences only: no other PTX instruction is sequentially consistent on its own.
 template <> struct ptx_order<memory_order::seq_cst> { static constexpr char text[] = "sc"; };
 // clang-format on
 
-/// Rejects, in the pass that compiles for a device, an architecture that has no cluster scope.
+/// Rejects architectures without cluster scope in the pass that compiles for a device.
 template <thread_scope Scope>
 __device__ constexpr void require_architecture_of() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900

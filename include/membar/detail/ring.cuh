@@ -10,8 +10,8 @@ namespace membar {
 inline namespace v0_2 {
 namespace detail {
 
-/// A producer's view of its ring: the slots it has filled, those emptied when it last looked, and whether the ring is
-/// closed.
+/// A producer's view of its ring: the slots that it has filled, the slots that were empty when it last looked, and whether the
+/// ring is closed.
 template <int Capacity>
 struct ring_producer {
   unsigned long long pushed = 0;
@@ -19,7 +19,7 @@ struct ring_producer {
   bool closed = false;
 
   ring_producer() = default;
-  /// Continues where the previous producer stopped; its counter is `tail`.
+  /// Continues where the previous producer stopped, whose counter is `tail`.
   MEMBAR_HOST_DEVICE explicit ring_producer(unsigned long long tail) noexcept {
     closed = (tail & closed_bit) != 0;
     pushed = tail & ~closed_bit;
@@ -28,14 +28,14 @@ struct ring_producer {
 
   [[nodiscard]] MEMBAR_HOST_DEVICE bool full() const noexcept { return pushed - taken == Capacity; }
 
-  /// The slot to fill next.
+  /// Returns the slot to fill next.
   [[nodiscard]] MEMBAR_HOST_DEVICE unsigned long long slot() const noexcept { return pushed % Capacity; }
 
   /// Updates its copy of the consumer's counter.
   MEMBAR_HOST_DEVICE void note(unsigned long long head) noexcept { taken = head & ~closed_bit; }
 
-  /// Calls `fill` if `slot()` is empty, else says why not. It loads the consumer's counter, with `order`, only if no slot is
-  /// known to be empty.
+  /// Calls `fill` if `slot()` is empty; otherwise it returns the reason why not. It loads the consumer's counter, with `order`,
+  /// only if no slot is known to be empty.
   template <thread_scope Scope, class Order, class Fill>
   MEMBAR_HOST_DEVICE wait_result claim(const atomic<unsigned long long, Scope>& head, Order order, Fill fill) noexcept {
     if (closed) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What the rings of stages in shared memory share: where an end is, and a tile that was taken.
+/// Shared parts of the rings of stages in shared memory: the position of each side, and a tile that was taken.
 #pragma once
 
 #include <membar/detail/compilation.cuh>
@@ -16,15 +16,15 @@ namespace membar {
 inline namespace v0_2 {
 namespace detail {
 
-/// Rejects, at compile time, a ring that holds no tile.
+/// Rejects, at compile time, a ring that cannot hold a tile.
 template <int Stages, unsigned StageBytes>
 __host__ __device__ constexpr bool require_stages() noexcept {
-  static_assert(Stages > 0, "membar: a pipeline has at least one stage");
-  static_assert(StageBytes > 0 && StageBytes % 16 == 0, "membar: a stage of a pipeline has a multiple of 16 bytes");
+  static_assert(Stages > 0, "membar: a pipeline needs at least one stage");
+  static_assert(StageBytes > 0 && StageBytes % 16 == 0, "membar: the size of a pipeline stage must be a multiple of 16 bytes");
   return true;
 }
 
-/// A stage, and the parity of the phase that its barriers are in.
+/// A stage and the parity of the current phase of its barriers.
 template <int Stages>
 struct stage_position {
   int stage = 0;
@@ -37,18 +37,18 @@ struct stage_position {
   }
 };
 
-/// Rejects, while the program runs, a tile that bulk copies cannot bring into a stage.
+/// Rejects, at run time, a tile that bulk copies cannot transfer into a stage.
 template <unsigned StageBytes>
 __device__ inline void require_tile(unsigned bytes) noexcept {
   assert(bytes > 0 && bytes % 16 == 0 && bytes <= StageBytes &&
-         "membar: a tile is a multiple of 16 bytes, as large as a stage");
+         "membar: the size of a tile must be a multiple of 16 bytes and equal to the size of a stage");
   static_cast<void>(bytes);
 }
 
-/// A tile that was taken, if it was.
+/// The result of taking a tile.
 struct taken_tile {
   wait_result result;
-  void* memory;  ///< the stage, until it is given back; null if there was no tile in time
+  void* memory;  ///< the stage, until it is released; null if no tile arrived in time
 };
 
 }  // namespace detail

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What device code uses of the standard library: `std::size_t`, integers of fixed size and type traits.
+/// The parts of the standard library that device code uses: `std::size_t`, integers of fixed size and type traits.
 ///
-/// NVRTC has no standard library. There libcu++ has these names, and a using-directive makes them names of `std` as well: what
-/// another header has declared in `std` itself goes before them and does not conflict.
+/// NVRTC has no standard library. With NVRTC, libcu++ provides these names, and a using-directive makes them available in
+/// `std`. Names that another header has declared in `std` itself take precedence and do not conflict.
 #pragma once
 
 #if defined(__CUDACC_RTC__)
@@ -19,7 +19,7 @@ using namespace ::cuda::std;
 #include <type_traits>
 #endif
 
-// Declared here, not included: code that uses them includes <cuda_fp16.h> or <cuda_bf16.h>.
+// These types are declared here and not included: code that uses them includes <cuda_fp16.h> or <cuda_bf16.h>.
 struct __half;
 struct __half2;
 struct __nv_bfloat16;
@@ -29,7 +29,8 @@ namespace membar {
 inline namespace v0_2 {
 namespace detail {
 
-/// Whether a `T` may be moved as bytes: it is trivially copyable, or a packed pair, whose assignment is not trivial and does the same.
+/// Whether a `T` may be copied as bytes: it is trivially copyable, or it is a packed pair, whose non-trivial assignment has the
+/// same effect.
 template <class T>
 inline constexpr bool is_bytes = std::is_trivially_copyable_v<T>;
 template <>
@@ -37,7 +38,7 @@ inline constexpr bool is_bytes<__half2> = true;
 template <>
 inline constexpr bool is_bytes<__nv_bfloat162> = true;
 
-/// The rule that an argument is a variable that can change, which is never a constant expression.
+/// Satisfied by an argument that is a variable, which is never a constant expression.
 template <class Argument>
 concept is_variable = std::is_lvalue_reference_v<Argument> && !std::is_const_v<std::remove_reference_t<Argument>>;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A stream as functions of the host take it.
+/// A stream as an argument of host functions.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -10,8 +10,8 @@
 namespace membar {
 inline namespace v0_2 {
 
-/// A stream that an argument names: a `cudaStream_t`, the null pointer, which is the default stream, or an object whose `get()` gives its
-/// stream, such as a `cuda::stream_ref`. It owns nothing.
+/// The stream that an argument names: a `cudaStream_t`, the null pointer, which means the default stream, or an object whose
+/// `get()` returns its stream, such as a `cuda::stream_ref`. It owns nothing.
 class stream_handle {
  public:
   constexpr stream_handle(cudaStream_t stream) noexcept : stream_(stream) {}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Virtual memory management. Only the driver has it; its functions are found at run time, so that no program links with it.
+/// Virtual memory management. Only the driver provides it; its functions are looked up at run time, so that no program links
+/// with the driver.
 #pragma once
 
 #include <membar/detail/driver_function.hpp>
@@ -34,7 +35,7 @@ struct virtual_memory_calls {
   return calls;
 }
 
-/// Whether the device supports virtual memory management.
+/// Returns whether the device supports virtual memory management.
 [[nodiscard]] inline bool has_virtual_memory(int device) {
   int value = 0;
   check(as_runtime(
@@ -43,7 +44,7 @@ struct virtual_memory_calls {
   return value != 0;
 }
 
-/// The properties of memory of `device`, for `cuMemCreate`.
+/// Returns the properties of memory on `device`, for `cuMemCreate`.
 [[nodiscard]] inline CUmemAllocationProp memory_of(int device) noexcept {
   CUmemAllocationProp property{};
   property.type = CU_MEM_ALLOCATION_TYPE_PINNED;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// libcu++'s access properties as membar's L2 policies.
+/// Converts libcu++'s access properties to membar's L2 policies.
 #pragma once
 
 #include <membar/cache_hint.cuh>
@@ -12,10 +12,10 @@
 namespace membar {
 inline namespace v0_2 {
 
-/// The L2 policy with the bits of a `cuda::access_property`: no instruction.
+/// Returns the L2 policy with the bits of a `cuda::access_property`. It emits no instruction.
 ///
-/// A property made on the host may be passed to a kernel. The bits of the static properties (`persisting`, `streaming`,
-/// `normal`, `global`) are constants. `shared` concerns shared memory and has no policy.
+/// A property that was created on the host may be passed to a kernel. The bits of the static properties (`persisting`,
+/// `streaming`, `normal`, `global`) are constants. `shared` applies to shared memory and has no policy.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr l2_policy policy_of(const cuda::access_property& property) noexcept {
   return l2_policy(static_cast<std::uint64_t>(property));
 }
@@ -35,25 +35,26 @@ struct annotated<cuda::annotated_ptr<T, Property>> {
 
 }  // namespace detail
 
-/// Reads through a `cuda::annotated_ptr` with an order, as `load`; the pointer's property is the L2 policy of the instruction.
+/// Loads through a `cuda::annotated_ptr` with an order, like `load`. The pointer's property becomes the L2 policy of the
+/// instruction.
 ///
 /// The order and the other hints follow the pointer. A second policy does not compile.
 template <thread_scope Scope, class T, class Property, class... Said>
 [[nodiscard]] __device__ inline std::remove_const_t<T> load(const cuda::annotated_ptr<T, Property>& pointer,
                                                             Said... said) noexcept {
   static_assert(!std::is_same_v<Property, cuda::access_property::shared>,
-                "membar: the property shared is for shared memory, which has no L2 policy: load through the pointer itself");
+                "membar: the property 'shared' is for shared memory, which has no L2 policy: load through the pointer itself");
   return load<Scope>(static_cast<const std::remove_const_t<T>*>(pointer.get()), said..., policy_of(pointer.__property()));
 }
-/// Reads through a `cuda::annotated_ptr` without an order, as `load_weak`; the pointer's property is the L2 policy of the
-/// instruction.
+/// Loads through a `cuda::annotated_ptr` without an order, like `load_weak`. The pointer's property becomes the L2 policy of
+/// the instruction.
 ///
 /// The other hints follow the pointer. A second policy does not compile.
 template <class T, class Property, class... Said>
 [[nodiscard]] __device__ inline std::remove_const_t<T> load_weak(const cuda::annotated_ptr<T, Property>& pointer,
                                                                  Said... said) noexcept {
   static_assert(!std::is_same_v<Property, cuda::access_property::shared>,
-                "membar: the property shared is for shared memory, which has no L2 policy: load through the pointer itself");
+                "membar: the property 'shared' is for shared memory, which has no L2 policy: load through the pointer itself");
   return load_weak(static_cast<const std::remove_const_t<T>*>(pointer.get()), said..., policy_of(pointer.__property()));
 }
 

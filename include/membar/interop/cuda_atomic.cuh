@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// libcu++'s atomics, scopes and orders as membar's, and the other way.
+/// Converts between the atomics, scopes and orders of libcu++ and membar.
 ///
-/// With this header `membar::atomic_ref` is made of a `cuda::atomic_ref` or a `cuda::atomic` of the same type and scope. The way back, from
-/// `membar::atomic_ref` and `membar::atomic` to `cuda::atomic_ref`, needs <cuda/atomic> only. All of them may access an object concurrently: they
-/// are operations of one memory model.
+/// With this header, a `membar::atomic_ref` can be constructed from a `cuda::atomic_ref` or a `cuda::atomic` of the same type
+/// and scope. The conversion from `membar::atomic_ref` and `membar::atomic` to `cuda::atomic_ref` requires only <cuda/atomic>.
+/// All of them may access an object concurrently, because they are operations of the same memory model.
 #pragma once
 
 #include <membar/atomic.cuh>
@@ -17,20 +17,20 @@
 namespace membar {
 inline namespace v0_2 {
 
-/// The narrowest of membar's scopes that includes what `scope` includes: `block` for libcu++'s scope of one thread.
+/// Returns the narrowest of membar's scopes that includes `scope`. For libcu++'s thread scope, this is `block`.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr thread_scope scope_of(cuda::thread_scope scope) noexcept {
   return scope == cuda::thread_scope_thread ? thread_scope::block : static_cast<thread_scope>(scope);
 }
-/// The narrowest of libcu++'s scopes that includes what `scope` includes: `thread_scope_device` for `cluster`.
+/// Returns the narrowest of libcu++'s scopes that includes `scope`. For `cluster`, this is `thread_scope_device`.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr cuda::thread_scope cuda_scope_of(thread_scope scope) noexcept {
   return scope == thread_scope::cluster ? cuda::thread_scope_device : static_cast<cuda::thread_scope>(scope);
 }
 
-/// The weakest of membar's orders that orders what `order` orders: `acquire` for `consume`.
+/// Returns the weakest of membar's orders that orders at least as much as `order`. For `consume`, this is `acquire`.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr memory_order order_of(cuda::memory_order order) noexcept {
   return order == cuda::memory_order_consume ? memory_order::acquire : static_cast<memory_order>(order);
 }
-/// libcu++'s order of the same name.
+/// Returns libcu++'s order of the same name.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr cuda::memory_order cuda_order_of(memory_order order) noexcept {
   return static_cast<cuda::memory_order>(order);
 }
@@ -38,7 +38,7 @@ template <memory_order Order>
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr cuda::memory_order cuda_order_of(memory_order_constant<Order>) noexcept {
   return cuda_order_of(Order);
 }
-/// The tag of `order_of(Order)`: `n.load(tag_of<cuda::memory_order_acquire>())`.
+/// Returns the tag of `order_of(Order)`: `n.load(tag_of<cuda::memory_order_acquire>())`.
 template <cuda::memory_order Order>
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr auto tag_of() noexcept {
   return memory_order_constant<order_of(Order)>{};
@@ -53,7 +53,7 @@ struct cuda_object<cuda::atomic_ref<T, Scope>> {
 
   [[nodiscard]] MEMBAR_HOST_DEVICE static T* address(const cuda::atomic_ref<T, Scope>& ref) noexcept {
     static_assert(sizeof(ref) == sizeof(T*),
-                  "membar: in this version of libcu++ a cuda::atomic_ref is not the address of its object");
+                  "membar: in this version of libcu++, a cuda::atomic_ref is not represented by the address of its object");
     return __builtin_bit_cast(T*, ref);
   }
 };
@@ -65,7 +65,7 @@ struct cuda_object<cuda::atomic<T, Scope>> {
   template <class Object>
   [[nodiscard]] MEMBAR_HOST_DEVICE static auto address(Object& object) noexcept {
     static_assert((sizeof(T) == 4 || sizeof(T) == 8) && sizeof(Object) == sizeof(T),
-                  "membar: a cuda::atomic of 1, 2 or 16 bytes is more than its value: declare a T, and refer to it by "
+                  "membar: a cuda::atomic of 1, 2 or 16 bytes contains more than its value: declare a T and access it through "
                   "cuda::atomic_ref and "
                   "membar::atomic_ref");
     using value = std::conditional_t<std::is_const_v<Object>, const T, T>;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The engine: runs a litmus test on a machine, in launches and host threads, and counts its outcomes.
+/// The engine runs a litmus test on a machine, with launches and host threads, and counts its outcomes.
 #pragma once
 
 #include <membar/device_guard.hpp>
@@ -31,20 +31,20 @@ namespace membar {
 inline namespace v0_2 {
 namespace litmus {
 
-/// The duration of a run, and its seed, which makes it reproducible.
+/// The duration and the seed of a run. The seed makes the run reproducible.
 struct run_options {
-  double seconds = 1.0;           ///< wall time; the last slice may exceed it
-  std::uint64_t instances = 0;    ///< the run ends when this many have run; 0: only `seconds` counts
+  double seconds = 1.0;           ///< wall-clock time; the last slice may exceed it
+  std::uint64_t instances = 0;    ///< the run ends after this many instances; 0: only `seconds` limits the run
   std::uint64_t seed = 1;         ///< for the layouts of all steps
-  double slice_seconds = 0.05;    ///< length of a slice, after which the host checks the time
-  double patience_seconds = 2.0;  ///< how much longer than expected a slice may take before the run is given up
+  double slice_seconds = 0.05;    ///< duration of a slice, after which the host checks the time
+  double patience_seconds = 2.0;  ///< how much longer than expected a slice may take before the run is aborted
 };
 
-/// What a run counted.
+/// The counts of a run.
 struct run_result {
   std::vector<std::uint64_t> counts;       ///< per outcome
-  std::vector<std::uint64_t> slices_with;  ///< per outcome: the slices that showed it
-  std::uint64_t slices = 0;                ///< parts of the run, each with its own launches
+  std::vector<std::uint64_t> slices_with;  ///< per outcome: the slices in which it was observed
+  std::uint64_t slices = 0;                ///< the parts of the run, each with its own launches
   std::uint64_t instances = 0;
   std::uint64_t steps = 0;
   double seconds = 0;  ///< kernel time
@@ -56,7 +56,7 @@ struct run_result {
   [[nodiscard]] double rate() const noexcept { return seconds > 0 ? static_cast<double>(instances) / seconds : 0; }
 };
 
-/// Runs tests one after the other, and keeps its memory for the next run. It is not thread-safe.
+/// Runs tests one after the other and reuses its memory. It is not thread-safe.
 class engine {
  public:
   explicit engine(machine on = this_machine()) : on_(std::move(on)), memory_(on_.devices.size()) {}
@@ -64,21 +64,21 @@ class engine {
   engine& operator=(const engine&) = delete;
   ~engine() {
     if (hung_) {
-      // freeing memory would wait for a kernel that does not end
+      // freeing memory would wait for a kernel that never ends
       static_cast<void>(new std::vector<device_memory>(std::move(memory_)));
       static_cast<void>(new host_memory(std::move(host_memory_)));
     }
   }
 
-  /// The machine it runs tests on.
+  /// Returns the machine on which it runs tests.
   [[nodiscard]] const machine& runs_on() const noexcept { return on_; }
 
-  /// Runs `test` at the places of its model test.
+  /// Runs `test` with the places of its model test.
   ///
-  /// Everything is allocated and loaded before the first kernel starts. The run is cut into slices. A slice is one launch per
-  /// device and domain, and one host thread per test thread on the host; a barrier of all of them ends each step.
-  /// Errors: `error` if the machine lacks what the places ask for, if the parameters do not fit, if a kernel fails, or if the
-  /// run timed out. The engine can run the next test then, unless the failed kernel made the device unusable.
+  /// Everything is allocated and loaded before the first kernel starts. The run is divided into slices. A slice consists of one
+  /// launch per device and domain, and one host thread per test thread on the host; a barrier of all of them ends each step.
+  /// Errors: throws `error` if the machine does not support the places, if the parameters do not fit, if a kernel fails, or if
+  /// the run timed out. Afterwards the engine can run the next test, unless the failed kernel made the device unusable.
   [[nodiscard]] run_result run(const runnable_test& test, const parameters& how = {}, const run_options& options = {}) {
     return run(test, place_threads(test.model_test, on_), how, options);
   }
@@ -106,7 +106,7 @@ class engine {
 
     const auto begin = detail::wall_clock::now();
     const std::uint64_t per_step = shape.layout.instances();
-    // A slice's counters have 32 bits: arrivals at the barrier, and instances of a block.
+    // A slice's counters for barrier arrivals and for the instances of a block have 32 bits.
     const std::uint64_t most_steps = std::min<std::uint64_t>(
         (1ULL << 30) / (shape.layout.blocks + 1ULL), (1ULL << 32) / (1ULL * shape.layout.width * shape.layout.batch) - 1);
     double step_seconds = seconds_at_most(test, where, shape);
@@ -127,11 +127,11 @@ class engine {
           (options.instances != 0 && result.instances >= options.instances)) {
         break;
       }
-      // the time of all instances of a step; at the end of its time a kernel may leave some out
+      // The time of all instances of a step; a kernel may skip some when its time ends.
       step_seconds =
           seconds * static_cast<double>(per_step) / static_cast<double>(std::max<std::uint64_t>(1, result.instances - before));
       const double fit = options.slice_seconds / std::max(step_seconds, 1e-9);
-      // the time of a short slice is a poor prediction for a long one
+      // the duration of a short slice does not predict that of a long one well
       steps = static_cast<std::uint64_t>(std::min(fit, 16.0 * static_cast<double>(steps)));
     }
     return result;
@@ -146,7 +146,7 @@ class engine {
     detail::reusable<detail::device_bytes> barriers;
     detail::reusable<detail::device_bytes> scratch;
   };
-  /// Mapped memory, for tests with threads on the host.
+  /// Mapped memory, for tests with host threads.
   struct host_memory {
     detail::reusable<mapped_memory<unsigned char>> cells;
     detail::reusable<mapped_memory<unsigned char>> digits;
@@ -155,8 +155,8 @@ class engine {
 
   static_assert(sizeof(std::uint64_t) == sizeof(unsigned long long));
 
-  /// An upper estimate of a step's time before one has run, from the parameters. It assumes that a clock takes at most a
-  /// nanosecond, and that a host thread runs an instance in less than a microsecond.
+  /// An upper estimate of the time of a step, from the parameters, before a step has run. It assumes that a clock takes at most
+  /// a nanosecond, and that a host thread runs an instance in less than a microsecond.
   [[nodiscard]] static double seconds_at_most(const runnable_test& test, const placement& where, const run_shape& shape) {
     const double waits = 1e-9 * shape.used.delay * shape.used.batch * static_cast<double>(test.model_test.threads.size());
     const double on_host = where.threads_on_host.empty() ? 0.0 : 1e-6 * static_cast<double>(shape.layout.instances());
@@ -196,38 +196,40 @@ class engine {
   void check_test(const runnable_test& test, const placement& where) const {
     if (hung_) {
       throw error(cudaErrorLaunchTimeout,
-                  "membar: an earlier test's kernel has not ended, because a loop in it does not look at abandoned(): end this "
+                  "membar: the kernel of an earlier test is still running, because one of its loops does not check "
+                  "abandoned(): end this "
                   "process to run further tests");
     }
     if (test.outcomes() > max_outcomes) {
-      throw error(cudaErrorInvalidValue, "membar: %s has %llu outcomes, and %u can be counted: observe less, or fewer values",
+      throw error(cudaErrorInvalidValue,
+                  "membar: %s has %llu outcomes, but at most %u can be counted: observe fewer locations or fewer values",
                   test.model_test.name.c_str(), static_cast<unsigned long long>(test.outcomes()), max_outcomes);
     }
     if (test.locations < 1 || test.locations > max_locations ||
         test.observed.size() > static_cast<std::size_t>(max_observations)) {
-      throw error(cudaErrorInvalidValue, "membar: %s has %d locations and %zu observations: there can be 1 to %d and up to %d",
+      throw error(cudaErrorInvalidValue,
+                  "membar: %s has %d locations and %zu observations: use 1 to %d locations and at most %d observations",
                   test.model_test.name.c_str(), test.locations, test.observed.size(), max_locations, max_observations);
     }
     if (test.kernel == nullptr || where.seats.size() != test.model_test.threads.size()) {
-      throw error(cudaErrorInvalidValue, "membar: %s has no kernel, or a placement of another test",
+      throw error(cudaErrorInvalidValue, "membar: %s has no kernel, or its placement belongs to another test",
                   test.model_test.name.c_str());
     }
     if (test.dependent_kernel != nullptr &&
         (where.launches.size() != 1 || where.launches[0].domain != 0 || where.cluster != 1 || !where.threads_on_host.empty())) {
       throw error(cudaErrorNotSupported,
-                  "membar: %s has a dependent kernel, and its threads are in clusters, in several launches, in another domain "
-                  "or on the "
-                  "host: place them in blocks of one device and of domain 0",
+                  "membar: %s has a dependent kernel, but its threads are in clusters, in several launches, in another domain "
+                  "or on the host: place them in blocks of one device and in domain 0",
                   test.model_test.name.c_str());
     }
     if (!where.threads_on_host.empty() && !test.on_host) {
-      throw error(cudaErrorNotSupported, "membar: %s has a thread on the host, and no code that the host can run for it",
+      throw error(cudaErrorNotSupported, "membar: %s has a host thread, but no code for the host to run",
                   test.model_test.name.c_str());
     }
   }
 
-  /// How many blocks of each launch are resident at the same time; launches on one device share it. Loads the kernel on every device,
-  /// and lets the devices access each other's memory.
+  /// Returns how many blocks of each launch can be resident at the same time; launches on one device share it. It loads the
+  /// kernel on every device and enables peer access between the devices.
   [[nodiscard]] unsigned fitting_blocks(const runnable_test& test, const placement& where, const parameters& how) {
     unsigned fitting = std::numeric_limits<unsigned>::max();
     for (const placement::launch& launch : where.launches) {
@@ -250,7 +252,7 @@ class engine {
     return fitting;
   }
 
-  /// The argument of each launch, with all memory allocated.
+  /// Returns the argument of each launch, with all memory allocated.
   [[nodiscard]] std::vector<launch_view> views_of(const placement& where, const run_shape& shape) {
     launch_view common;
     common.layout = shape.layout;
@@ -298,14 +300,15 @@ class engine {
       }
       auto* const barriers = memory.barriers.at_least(barrier_bytes) + sizeof(run_barrier_words);
       view.block_barrier = reinterpret_cast<block_barrier_words*>(barriers) + l;
-      // launches of one device stress the same lines
+      // the launches on one device stress the same lines
       view.scratch = memory.scratch.at_least(1ULL * view.stress_lines * view.stress_line_bytes);
       views.push_back(view);
     }
     return views;
   }
 
-  /// Fills memory that the views point to while no kernel runs: device memory, or mapped memory if a test thread is on the host.
+  /// Fills the memory that the views point to while no kernel is running. It is device memory, or mapped memory if a test
+  /// thread is on the host.
   static void fill(const placement& where, void* memory, int value, std::size_t bytes) {
     if (where.threads_on_host.empty()) {
       check(cudaMemset(memory, value, bytes));
@@ -314,7 +317,7 @@ class engine {
     }
   }
 
-  /// Sets all counts to 0, and all digits to a value that no test reports.
+  /// Sets all counts to 0 and all digits to a value that no test reports.
   void clear_counts(const placement& where, const launch_view& owner, const run_shape& shape, const runnable_test& test) const {
     const device_guard current(device_of(where.launches[owner_of(shape)]).ordinal);
     check(cudaMemset(owner.counts, 0, static_cast<std::size_t>(test.outcomes()) * sizeof(std::uint64_t)));
@@ -322,7 +325,7 @@ class engine {
     check(cudaDeviceSynchronize(), "a kernel failed");
   }
 
-  /// Reads the counts so far, which are the instances that ran, and finds the outcomes that the last slice showed.
+  /// Reads the counts so far, which give the number of instances that ran, and finds the outcomes that the last slice observed.
   void count_slice(const placement& where, const launch_view& owner, const run_shape& shape, run_result& result) const {
     const device_guard current(device_of(where.launches[owner_of(shape)]).ordinal);
     std::vector<std::uint64_t> now(result.counts.size());
@@ -373,10 +376,10 @@ class engine {
                                                     test.on_host, deadline));
       }
     } catch (...) {
-      // launches that have started give up when their time is over
+      // launches that have started abort when their time is over
       failure = std::current_exception();
     }
-    // A kernel checks its own deadline. One that has not ended long after it will never end.
+    // A kernel checks its own deadline. If it is still running long after the deadline, it will never end.
     constexpr double grace_seconds = 10;
     try {
       for (const detail::timed_stream& stream : streams) {
@@ -386,7 +389,7 @@ class engine {
             hung_ = true;
             throw error(
                 cudaErrorLaunchTimeout,
-                "membar: the kernel of %s has not ended %.0f s after its time was over: a loop in the test must look at "
+                "membar: the kernel of %s is still running %.0f s after its time limit: every loop in the test must check "
                 "abandoned()",
                 test.model_test.name.c_str(), grace_seconds);
           }
@@ -409,7 +412,8 @@ class engine {
     return seconds;
   }
 
-  /// Launches both kernels of a test for each step of the slice. The first one waits for all before it, as any launch in a stream does.
+  /// Launches both kernels of a test for each step of the slice. The first kernel waits for all earlier work, like any launch
+  /// in a stream.
   static void launch_pairs(const runnable_test& test, const run_shape& shape, launch_view view, cudaStream_t stream) {
     const auto kernel = [](const void* address) { return reinterpret_cast<void (*)(launch_view)>(const_cast<void*>(address)); };
     const launch_config config{shape.layout.blocks, shape.layout.width, stream};
@@ -422,7 +426,7 @@ class engine {
     }
   }
 
-  /// Throws `error` if a participant gave the slice up.
+  /// Throws `error` if a participant aborted the slice.
   void require_all_arrived(const runnable_test& test, const placement& where, const launch_view& view,
                            double budget_seconds) const {
     run_barrier_words words{};
@@ -438,12 +442,11 @@ class engine {
                                 : "the launch on " + device_of(where.launches[by]).name + " waited for the others";
     const std::string at =
         in_a_loop ? "" : " at barrier " + std::to_string(words.abandoned_at) + " of " + std::to_string(view.steps + 1);
-    throw error(
-        cudaErrorLaunchTimeout,
-        "membar: %s timed out: %s longer than %.1f s%s. Some thread of the test does not end, or not all launches can run "
-        "at once%s",
-        test.model_test.name.c_str(), who.c_str(), budget_seconds, at.c_str(),
-        where.launches.size() > 1 ? ": check that no other program uses the GPU and CUDA_DEVICE_MAX_CONNECTIONS" : "");
+    throw error(cudaErrorLaunchTimeout,
+                "membar: %s timed out: %s longer than %.1f s%s. A thread of the test does not end, or not all launches can run "
+                "at the same time%s",
+                test.model_test.name.c_str(), who.c_str(), budget_seconds, at.c_str(),
+                where.launches.size() > 1 ? ": check that no other program uses the GPU and CUDA_DEVICE_MAX_CONNECTIONS" : "");
   }
 
   machine on_;

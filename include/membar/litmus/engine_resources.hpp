@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What the litmus engine owns and starts: memory, streams with events, kernel launches, and host threads.
+/// The resources that the litmus engine owns and starts: memory, streams with events, kernel launches, and host threads.
 #pragma once
 
 #include <membar/detail/owned_array.hpp>
@@ -24,7 +24,7 @@ namespace membar {
 inline namespace v0_2 {
 namespace litmus {
 
-/// Whether the run of a test thread on the host has been given up. A loop in that thread must then exit. `abandoned` is its
+/// Returns whether the run of a host test thread has been aborted. A loop in that thread must then exit. `abandoned` is its
 /// counterpart on the device.
 [[nodiscard]] inline bool abandoned_on_host(const instance_cells& at) noexcept {
   return std::atomic_ref<unsigned>(at.run_barrier()->abandoned).load(std::memory_order_relaxed) != 0;
@@ -46,7 +46,7 @@ class device_bytes : public membar::detail::owned_array<unsigned char, &cudaFree
   }
 };
 
-/// Memory that is kept for the next run. It is replaced where that run needs more.
+/// Memory that is kept for the next run and replaced if that run needs more.
 template <class Memory>
 class reusable {
  public:
@@ -90,7 +90,7 @@ class timed_stream {
     check(cudaEventElapsedTime(&milliseconds, before_, after_));
     return static_cast<double>(milliseconds) / 1e3;
   }
-  /// Whether all work enqueued so far has ended. Throws `error` if it failed.
+  /// Returns whether all work enqueued so far has ended. Throws `error` if it failed.
   [[nodiscard]] bool idle() const {
     const cudaError_t status = cudaStreamQuery(stream_);
     if (status == cudaErrorNotReady) {
@@ -119,13 +119,13 @@ class timed_stream {
   cudaEvent_t after_ = nullptr;
 };
 
-/// How many blocks of the kernel the current device can hold at the same time, in whole clusters. Loads the kernel.
+/// Returns how many blocks of the kernel the current device can hold at the same time, in whole clusters. It loads the kernel.
 [[nodiscard]] inline unsigned blocks_that_fit(const void* kernel, const machine::device& on, unsigned width, unsigned cluster,
                                               std::size_t shared_bytes) {
   int fitting = 0;
   if (cluster == 1) {
     check(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&fitting, kernel, static_cast<int>(width), shared_bytes),
-          "the kernel must be compiled for the device");
+          "compile the kernel for this device");
     return static_cast<unsigned>(fitting) * static_cast<unsigned>(on.multiprocessors);
   }
   cudaLaunchAttribute of_cluster = membar::detail::encoded(cluster_dimensions{.x = cluster});
@@ -137,17 +137,17 @@ class timed_stream {
   config.attrs = &of_cluster;
   config.numAttrs = 1;
   check(cudaOccupancyMaxActiveClusters(&fitting, kernel, &config),
-        "the kernel must be compiled for the device, and the device must have clusters");
+        "compile the kernel for this device, and use a device that supports clusters");
   return static_cast<unsigned>(fitting) * cluster;
 }
 
-/// Launches `kernel` on the current device, `on`, in the physical domain `domain`.
+/// Launches `kernel` on the current device, which is `on`, in the physical domain `domain`.
 inline void launch_kernel(const void* kernel, const machine::device& on, int domain, const run_shape& shape,
                           std::size_t shared_bytes, const launch_view& view, cudaStream_t stream) {
-  // the address of a function or a cudaKernel_t: the runtime takes either
+  // The runtime accepts either the address of a function or a cudaKernel_t.
   const auto function = reinterpret_cast<void (*)(launch_view)>(const_cast<void*>(kernel));
   const auto in_domain = [&](const auto& config) {
-    // a device with one domain has nothing to choose
+    // a device with one domain offers no choice
     if (on.domains > 1) {
       membar::launch(config.with(sync_domain::default_).with(sync_domain_map{.default_ = domain, .remote = domain}), function,
                      view);
@@ -169,7 +169,7 @@ using wall_clock = std::chrono::steady_clock;
   return std::chrono::duration<double>(wall_clock::now() - begin).count();
 }
 
-/// Runs a host thread's part of a slice, as `run_launch` does for a launch.
+/// Runs a host thread's part of a slice, like `run_launch` does for a launch.
 class host_participant {
  public:
   host_participant(const launch_view& view, unsigned participant, int thread, const host_thread& code,

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Which GPU thread runs which thread of which instance of a litmus test, and where the instance's memory is.
+/// Determines which GPU thread runs which thread of which instance of a litmus test, and where the instance's memory is.
 ///
-/// A step runs `instances()` instances of a test at once. Every GPU thread runs each test thread of its launch, each for a
-/// different instance. The step's permutations choose the instance. They depend on the seed and the step's number only, so
+/// A step runs `instances()` instances of a test concurrently. Every GPU thread runs each test thread of its launch, each for a
+/// different instance. The permutations of the step select the instance. They depend only on the seed and the step's number, so
 /// every launch and the host compute them independently.
 ///
-/// Freestanding: read by the host compiler, by nvcc and by NVRTC, which has no standard headers.
+/// This header is freestanding: the host compiler, nvcc and NVRTC, which has no standard headers, compile it.
 #pragma once
 
 #include <membar/base/config.hpp>
@@ -20,7 +20,7 @@ inline constexpr int max_threads = 16;
 inline constexpr int max_locations = 16;
 inline constexpr int max_observations = 16;
 inline constexpr unsigned max_outcomes = 4096;
-/// The most launches and host threads that take part in a run: they share the barrier at each step's end.
+/// The maximum number of launches and host threads in a run. They share the barrier at the end of each step.
 inline constexpr int max_participants = 16;
 
 /// Threads per warp.
@@ -30,48 +30,48 @@ inline constexpr unsigned cell_bytes = 16;
 /// Cells per line of 128 bytes. A step rotates the cells of a location by whole lines.
 inline constexpr unsigned cells_per_line = 8;
 
-/// Where the threads of one instance run that share a block.
+/// How close together the threads of one instance that share a block run.
 enum class spread : unsigned char {
   lanes,  ///< in different lanes of one warp
   warps,  ///< in different warps
   block   ///< in any two threads of the block
 };
 
-/// How many instances a step runs, and how their memory is laid out. All launches of a run use one layout.
+/// The number of instances that a step runs, and their memory layout. All launches of a run use the same layout.
 struct instance_layout {
-  unsigned blocks = 1;          ///< per launch, not counting stress blocks; whole clusters
+  unsigned blocks = 1;          ///< per launch, excluding stress blocks; whole clusters only
   unsigned width = warp_lanes;  ///< threads per block: a power of two, at least 32
   unsigned cluster = 1;         ///< blocks per cluster
-  unsigned batch = 1;           ///< instances that a GPU thread runs in a step, one after the other
+  unsigned batch = 1;           ///< instances that a GPU thread runs one after the other in a step
   unsigned locations = 1;
   unsigned observations = 1;
-  unsigned stride = cell_bytes;  ///< bytes from one instance's cell to the next one's, a multiple of 16
-  bool together = false;         ///< an instance's cells are neighbours; otherwise each location has its own array
+  unsigned stride = cell_bytes;  ///< bytes from one instance's cell to the next instance's cell, a multiple of 16
+  bool together = false;         ///< whether an instance's cells are adjacent; otherwise each location has its own array
   spread within = spread::block;
   unsigned long long seed = 0;
 
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned per_round() const noexcept { return blocks * width; }
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned instances() const noexcept { return batch * blocks * width; }
-  /// The bytes of one of the two regions of cells.
+  /// Returns the size in bytes of one of the two regions of cells.
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned long long region_bytes() const noexcept {
     return 1ULL * locations * instances() * stride;
   }
-  /// The bytes of one of the two regions of digits.
+  /// Returns the size in bytes of one of the two regions of digits.
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned long long digit_bytes() const noexcept {
     return 1ULL * observations * instances();
   }
 };
 
-/// Where a test thread runs, relative to the others of its instance. Two test threads share a block if their launch and group
-/// are equal, and a cluster if their launch and cluster group are equal.
+/// The position of a test thread relative to the others of its instance. Two test threads share a block if their launch and
+/// group are equal, and a cluster if their launch and cluster group are equal.
 struct seat {
   unsigned char launch = 0;          ///< the launch that runs it; host threads are numbered after the launches
-  unsigned char cluster_group = 0;   ///< which of the clusters of an instance in this launch
-  unsigned char cluster_groups = 1;  ///< how many there are
-  unsigned char rank = 0;            ///< which of the blocks of an instance in this cluster
-  unsigned char group = 0;           ///< which of the blocks of an instance in the whole run
-  unsigned char slot = 0;            ///< which of the instance's threads in this block
-  unsigned char slots = 1;           ///< how many there are
+  unsigned char cluster_group = 0;   ///< its cluster among the instance's clusters in this launch
+  unsigned char cluster_groups = 1;  ///< the number of these clusters
+  unsigned char rank = 0;            ///< its block among the instance's blocks in this cluster
+  unsigned char group = 0;           ///< its block among the instance's blocks in the whole run
+  unsigned char slot = 0;            ///< its number among the instance's threads in this block
+  unsigned char slots = 1;           ///< the number of these threads
 };
 
 /// A testing GPU thread of a launch, and one of its rounds in the step.
@@ -92,38 +92,38 @@ namespace detail {
   return x ^ (x >> 16);
 }
 
-/// A random number that depends on the seed, the step and the purpose only.
+/// Returns a random number that depends only on the seed, the step and the purpose.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned draw(unsigned long long seed, unsigned step, unsigned purpose) noexcept {
   const unsigned low = mixed(static_cast<unsigned>(seed) + step * 0x9e3779b9U);
   return mixed(low ^ static_cast<unsigned>(seed >> 32) ^ (purpose * 0x27d4eb2fU + 0x165667b1U));
 }
 
-/// `random` scaled to [0, `count`).
+/// Returns `random` scaled to [0, `count`).
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned scaled(unsigned random, unsigned count) noexcept {
   return static_cast<unsigned>((1ULL * random * count) >> 32);
 }
 
-/// `a + b` modulo `n`, for a and b below n.
+/// Returns `a + b` modulo `n`, for a and b below n.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned add_modulo(unsigned a, unsigned b, unsigned n) noexcept {
   const unsigned sum = a + b;
   return sum >= n ? sum - n : sum;
 }
 
-/// `a - b` modulo `n`, for a and b below n.
+/// Returns `a - b` modulo `n`, for a and b below n.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned subtract_modulo(unsigned a, unsigned b, unsigned n) noexcept {
   return a >= b ? a - b : a + n - b;
 }
 
-/// The inverse of the odd number `a` modulo 2^32, and so modulo every smaller power of two.
+/// Returns the inverse of the odd number `a` modulo 2^32, which is also its inverse modulo every smaller power of two.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned inverse(unsigned a) noexcept {
-  unsigned x = a;  // correct in three bits; each turn doubles them
+  unsigned x = a;  // correct in three bits; each iteration doubles the number of correct bits
   for (int turn = 0; turn != 4; ++turn) {
     x *= 2 - a * x;
   }
   return x;
 }
 
-/// The purpose of a random number. A group or a location adds its number.
+/// The purpose of a random number. A group or a location adds its own number.
 namespace purpose {
 inline constexpr unsigned cluster_base = 0x000;
 inline constexpr unsigned cluster_gap = 0x100;
@@ -141,7 +141,7 @@ inline constexpr unsigned stress = 0xc00;
 inline constexpr unsigned tally = 0xd00;
 }  // namespace purpose
 
-/// Number `which` of `of` different numbers below `n`. A step draws a base, one gap for all of them, and a direction.
+/// Returns number `which` of `of` distinct numbers below `n`. A step draws a base, one gap for all of them, and a direction.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned apart(const instance_layout& l, unsigned step, unsigned base, unsigned gap,
                                                           unsigned which, unsigned of, unsigned n) noexcept {
   const unsigned first = scaled(draw(l.seed, step, base), n);
@@ -151,15 +151,17 @@ inline constexpr unsigned tally = 0xd00;
   return add_modulo(first, ((random & 1U) != 0 ? of - 1 - which : which) * distance, n);
 }
 
-/// The low bits of a thread's number that a step permutes by a factor: those of the lane, or all of the block's.
+/// The low bits of a thread's number that a step permutes by a factor: the lane's bits, or all bits of the thread's number in
+/// the block.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned low_bits(const instance_layout& l) noexcept {
   return l.within == spread::block ? l.width - 1 : warp_lanes - 1;
 }
 
 }  // namespace detail
 
-/// How a step maps the GPU threads that run one test thread to the owners of the instances. Blocks move by a distance in
-/// clusters and one inside the cluster. Threads move by a factor and a shift of their low bits, and a shift of their high bits.
+/// The mapping of a step from the GPU threads that run one test thread to the owners of the instances. Blocks are shifted by a
+/// distance in clusters and by another one inside of the cluster. Threads are permuted by a factor and a shift of their low
+/// bits, and a shift of their high bits.
 struct seat_map {
   unsigned clusters = 0;
   unsigned rank = 0;
@@ -168,51 +170,52 @@ struct seat_map {
   unsigned high_shift = 0;
 };
 
-/// The map of seat `s` in `step`.
+/// Returns the mapping of seat `s` in `step`.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr seat_map seat_map_of(const instance_layout& l, const seat& s,
                                                                 unsigned step) noexcept {
-  using namespace detail;  // NOLINT: the draws
+  using namespace detail;  // the random draws
   seat_map m;
   m.clusters = apart(l, step, purpose::cluster_base + s.launch, purpose::cluster_gap + s.launch, s.cluster_group,
                      s.cluster_groups, l.blocks / l.cluster);
   m.rank = add_modulo(scaled(draw(l.seed, step, purpose::rank_base + s.launch), l.cluster), s.rank, l.cluster);
   if (l.within == spread::warps) {
-    // the warps differ, so each test thread may permute its lanes independently
+    // the warps differ, so each test thread can permute its lanes independently
     const unsigned number = static_cast<unsigned>(s.group * max_threads + s.slot);
     m.factor = draw(l.seed, step, purpose::lane_factor + number) | 1U;
     m.shift = draw(l.seed, step, purpose::lane_base + number);
     m.high_shift = warp_lanes * apart(l, step, purpose::slot_base + s.group, purpose::slot_gap + s.group, s.slot, s.slots,
                                       l.width / warp_lanes);
   } else {
-    // one factor for all threads of a block: different shifts then give different threads
+    // with one factor for all threads of a block, different shifts give different threads
     m.factor = draw(l.seed, step, purpose::factor + s.group) | 1U;
     m.shift = apart(l, step, purpose::slot_base + s.group, purpose::slot_gap + s.group, s.slot, s.slots, low_bits(l) + 1);
   }
   return m;
 }
 
-/// The block that owns the instances whose test thread with map `m` runs in block `block`.
+/// Returns the block that owns the instances whose test thread with mapping `m` runs in block `block`.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned owner_block(const instance_layout& l, const seat_map& m,
                                                                 unsigned block) noexcept {
   const unsigned cluster = detail::subtract_modulo(block / l.cluster, m.clusters, l.blocks / l.cluster);
   return cluster * l.cluster + detail::subtract_modulo(block % l.cluster, m.rank, l.cluster);
 }
 
-/// The thread of the owner block that owns the instance whose test thread runs in thread `thread`.
+/// Returns the thread of the owner block that owns the instance whose test thread runs in thread `thread`.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned owner_thread(const instance_layout& l, unsigned factor, unsigned shift,
                                                                  unsigned high_shift, unsigned thread) noexcept {
   const unsigned low = detail::low_bits(l);
   return ((thread * factor + shift) & low) | (((thread & ~low) + high_shift) & (l.width - 1) & ~low);
 }
 
-/// The instance that the GPU thread at `at` owns: it counts the instance's outcome and resets its cells. Neighbouring threads own
-/// neighbouring instances.
+/// Returns the instance that the GPU thread at `at` owns, which means that it counts the instance's outcome and resets its
+/// cells. Neighbouring threads own neighbouring instances.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned owned_instance(const instance_layout& l, const position& at) noexcept {
   return (at.round * l.blocks + at.block) * l.width + at.thread;
 }
 
-/// The instance whose test thread with seat `s` runs in the GPU thread at `at` in `step`. For every seat and step this is one to
-/// one. Seats of one group give an instance different threads of one block; seats of different groups give it different blocks.
+/// Returns the instance whose test thread with seat `s` runs in the GPU thread at `at` in `step`. For every seat and step this
+/// is a bijection. Seats of one group give an instance different threads of one block; seats of different groups give it
+/// different blocks.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned instance_at(const instance_layout& l, const seat& s, unsigned step,
                                                                 const position& at) noexcept {
   const seat_map m = seat_map_of(l, s, step);
@@ -220,7 +223,7 @@ struct seat_map {
                         {owner_block(l, m, at.block), owner_thread(l, m.factor, m.shift, m.high_shift, at.thread), at.round});
 }
 
-/// The inverse of `instance_at`: the GPU thread that runs the test thread with seat `s` of `instance` in `step`.
+/// The inverse of `instance_at`: returns the GPU thread that runs the test thread with seat `s` of `instance` in `step`.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr position position_of(const instance_layout& l, const seat& s, unsigned step,
                                                                 unsigned instance) noexcept {
   const seat_map m = seat_map_of(l, s, step);
@@ -233,7 +236,8 @@ struct seat_map {
           instance / l.per_round()};
 }
 
-/// The instance that a host thread with seat `s` runs as number `turn` of `step`. It goes round by round, as the GPU threads do.
+/// Returns the instance that a host thread with seat `s` runs as number `turn` of `step`. It proceeds round by round, like the
+/// GPU threads.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned host_instance(const instance_layout& l, const seat& s, unsigned step,
                                                                   unsigned turn) noexcept {
   const unsigned n = l.per_round();
@@ -241,15 +245,16 @@ struct seat_map {
   return turn / n * n + detail::add_modulo(turn % n, shift, n);
 }
 
-/// By how many instances the cells of `location` are rotated in `step`. The distance between an instance's cells so changes with
-/// every step; a rotation is a whole number of lines.
+/// Returns the number of instances by which the cells of `location` are rotated in `step`, so that the distance between an
+/// instance's cells changes with every step. A rotation is a whole number of lines.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned rotation_of(const instance_layout& l, unsigned step,
                                                                 unsigned location) noexcept {
   const unsigned random = detail::draw(l.seed, step, detail::purpose::rotation + (l.together ? 0 : location));
   return cells_per_line * detail::scaled(random, l.instances() / cells_per_line);
 }
 
-/// The bytes from a region's start to the cell of `location` of `instance`, in a step that rotates the location by `rotation`.
+/// Returns the offset in bytes from the start of a region to the cell of `location` of `instance`, in a step that rotates the
+/// location by `rotation`.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned long long cell_offset(const instance_layout& l, unsigned rotation,
                                                                           unsigned location, unsigned instance) noexcept {
   const unsigned n = l.instances();
@@ -257,7 +262,7 @@ struct seat_map {
   return l.together ? (1ULL * index * l.locations + location) * l.stride : (1ULL * location * n + index) * l.stride;
 }
 
-/// The bytes from a region's start to the digit of `observation` of `instance`.
+/// Returns the offset in bytes from the start of a region to the digit of `observation` of `instance`.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned long long digit_offset(const instance_layout& l, unsigned observation,
                                                                            unsigned instance) noexcept {
   return 1ULL * observation * l.instances() + instance;

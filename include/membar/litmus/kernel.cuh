@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The kernel that runs a litmus test. Its blocks stay resident: step by step they run instances of the test, count the outcomes
-/// and reset the memory.
+/// The kernel that runs a litmus test. Its blocks stay resident. In each step they run instances of the test, count the
+/// outcomes and reset the memory.
 ///
 /// A test is a type:
 ///
@@ -11,18 +11,19 @@
 ///   static constexpr int locations = 2;
 ///   static constexpr int observations = 2;
 ///   __host__ __device__ static constexpr membar::litmus::observation observed(int o);
-///   __host__ __device__ static constexpr unsigned digit(int o, long long value);  // radix - 1: a value that is not expected
+///   __host__ __device__ static constexpr unsigned digit(int o, long long value);  // radix - 1: an unexpected value
 ///   __host__ __device__ static constexpr membar::litmus::cell_value initial(int location);
 ///   template <int Thread>
 ///   static __device__ void run(const membar::litmus::instance_cells& at, const membar::litmus::results<message_passing>& out);
 /// };
 /// ```
 ///
-/// An outcome is a number: the sum of each observation's digit times the product of the radices of those before it. `test.cuh`
-/// makes such a type from a test written with membar's operations. The command membar-litmus writes one for a litmus file. A
-/// loop in `run` must check `abandoned(at)` and leave if it is true.
+/// An outcome is a number: the sum over the observations of each digit times the product of the radices of the preceding
+/// observations. `test.cuh` creates such a type from a test written with membar's operations. The command membar-litmus writes
+/// one for a litmus file. A loop in `run` must check `abandoned(at)` and exit if it is true.
 ///
-/// Freestanding: NVRTC compiles it with instance_layout.hpp, launch_view.hpp, device_clock.cuh and base/config.hpp only.
+/// This header is freestanding: NVRTC compiles it with only instance_layout.hpp, launch_view.hpp, device_clock.cuh and
+/// base/config.hpp.
 #pragma once
 
 #include <membar/base/config.hpp>
@@ -34,7 +35,7 @@ namespace membar {
 inline namespace v0_2 {
 namespace litmus {
 
-/// The number of outcomes of `Test`, including those with unexpected values; at most `max_outcomes`.
+/// Returns the number of outcomes of `Test`, including those with unexpected values; at most `max_outcomes`.
 template <class Test>
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned outcome_count() noexcept {
   unsigned count = 1;
@@ -47,7 +48,7 @@ template <class Test>
 namespace detail {
 
 /// @name Accesses of the barriers' words
-/// At device scope, or at system scope if `wide`.
+/// At device scope, or at system scope if `wide` is set.
 /// @{
 [[nodiscard]] __device__ inline unsigned load_relaxed(const unsigned* word, bool wide) noexcept {
   unsigned value = 0;
@@ -109,7 +110,7 @@ __device__ inline void arrive_unordered(unsigned* word) noexcept {
 /// Keeps the compiler from moving accesses across it. It emits no instruction.
 __device__ inline void compiler_fence() noexcept { asm volatile("" ::: "memory"); }
 
-/// The permutations of a step for one block: per test thread and per location. One warp computes them for the block.
+/// The permutations of a step for one block, per test thread and per location. One warp computes them for the block.
 struct block_plan {
   struct seat_plan {
     unsigned owner_block;
@@ -132,11 +133,11 @@ __device__ inline void plan_step(const launch_view& view, unsigned step, unsigne
   }
 }
 
-/// Whether a waiting thread pauses between two polls, to leave the memory system to others.
+/// Returns whether a waiting thread should pause between two polls, to leave memory bandwidth to others.
 enum class polling : unsigned char { busy, resting };
 
-/// Waits until the counter `word` reaches `target`. Returns false if the run is given up: by another participant, or here because
-/// the deadline has passed.
+/// Waits until the counter `word` reaches `target`. Returns false if the run is aborted: by another participant, or here
+/// because the deadline has passed.
 __device__ inline bool wait_for(const launch_view& view, const unsigned* word, unsigned target, bool wide, polling how,
                                 unsigned long long deadline, unsigned barrier) noexcept {
   constexpr unsigned polls_per_check = 64;
@@ -154,15 +155,15 @@ __device__ inline bool wait_for(const launch_view& view, const unsigned* word, u
       }
     }
     if (how == polling::resting && polls >= busy_polls) {
-      // a thousand blocks that poll one word delay its store
+      // a thousand blocks that poll the same word delay the store to it
       __nanosleep(rest_ns);
     }
   }
   return true;
 }
 
-/// The wait of a block's first thread after its arrival; `before` blocks had arrived before it. Blocks poll `passed`, which the
-/// last block stores: polls of `arrived` would queue with the arrivals.
+/// The wait of a block's first thread after its arrival; `before` blocks had arrived earlier. Blocks poll `passed`, which the
+/// last block stores, because polls of `arrived` would queue with the arrivals.
 __device__ inline bool wait_for_others(const launch_view& view, unsigned barrier, unsigned before,
                                        unsigned long long deadline) noexcept {
   block_barrier_words& words = *view.block_barrier;
@@ -175,7 +176,7 @@ __device__ inline bool wait_for_others(const launch_view& view, unsigned barrier
     return true;
   }
   if (wide) {
-    // the last block of this launch takes part in the barrier of the run
+    // the last block of this launch participates in the barrier of the run
     store_release(&view.run_barrier->participants[view.participant].reached, barrier, true);
     for (unsigned p = 0; p < view.participants; ++p) {
       const unsigned* const reached = &view.run_barrier->participants[p].reached;
@@ -191,21 +192,22 @@ __device__ inline bool wait_for_others(const launch_view& view, unsigned barrier
   return true;
 }
 
-/// The barrier of all testing blocks of all launches and of all host threads: number `barrier` of the slice, counted from 1.
-/// Returns false if the run is given up.
+/// The barrier of all testing blocks of all launches and of all host threads. It is barrier number `barrier` of the slice,
+/// counted from 1. Returns false if the run is aborted.
 ///
-/// Every access before the barrier happens before every access after it, weak accesses included:
+/// Every access before the barrier happens before every access after it, including weak accesses:
 /// 1. bar.sync synchronizes the block's threads with its first thread, whose arrival releases.
 /// 2. The last block to arrive acquires all arrivals and releases them by one store.
 /// 3. The first thread of every other block acquires that store, and bar.sync synchronizes it with its block.
-/// Every hop is morally strong, so base causality orders a reset or a store of an earlier step before every access of a later
-/// step. The axioms Coherence and Causality then forbid a stale value, so none can be mistaken for a weak outcome.
+/// Every step is morally strong, so base causality orders a reset or a store of an earlier step before every access of a later
+/// step. The axioms Coherence and Causality then forbid a stale value, so a stale value cannot be mistaken for a weak outcome.
 ///
-/// Within one launch device scope covers all blocks, which are in one domain. With several participants every operation is at
-/// system scope: only that includes other domains, other devices and the host. tests/litmus/engine_barrier_test.cpp has the
-/// model decide the barrier for each placement, and shows what each weaker barrier would allow.
+/// Within one launch, device scope covers all blocks, because they are in one domain. With several participants, every
+/// operation is at system scope, which alone includes other domains, other devices and the host.
+/// tests/litmus/engine_barrier_test.cpp has the model decide the barrier for each placement and shows what each weaker barrier
+/// would allow.
 ///
-/// When its block has arrived, the block's last warp plans `step`, the next step.
+/// When its block has arrived, the block's last warp plans `step`, which is the next step.
 __device__ inline bool arrive_and_wait(const launch_view& view, unsigned barrier, unsigned long long deadline, unsigned step,
                                        block_plan& plan) noexcept {
   __syncthreads();
@@ -223,7 +225,7 @@ __device__ inline bool arrive_and_wait(const launch_view& view, unsigned barrier
   return __syncthreads_or(given_up) == 0;
 }
 
-/// Lets the blocks of the launch continue at the same time. It orders nothing.
+/// Aligns the blocks of the launch in time. It orders no accesses.
 __device__ inline bool align_blocks(const launch_view& view, unsigned turn, unsigned long long deadline) noexcept {
   int given_up = 0;
   if (threadIdx.x == 0) {
@@ -255,13 +257,13 @@ __device__ inline void stress_line(const launch_view& view, stress_pattern patte
     stress_access(word, first_stores, value);
     stress_access(word, second_stores, value);
   }
-  // uses the loaded values, so that the accesses are not removed
+  // uses the loaded values, so that the compiler does not remove the accesses
   asm volatile("" ::"r"(value) : "memory");
 }
 
 /// The work of a stress block, until the launch's testing blocks have arrived at the last barrier.
 __device__ inline void stress_until_done(const launch_view& view, unsigned long long deadline) noexcept {
-  // Polls are rare: they slow the testing blocks' barrier down, whose words may be in the host's memory.
+  // Polls are rare, because they slow down the testing blocks' barrier, whose words may be in host memory.
   constexpr unsigned turns_per_poll = 8;
   constexpr unsigned accesses_per_turn = 128;
   const unsigned last = (1 + view.steps) * view.layout.blocks;
@@ -276,7 +278,7 @@ __device__ inline void stress_until_done(const launch_view& view, unsigned long 
   }
 }
 
-/// Counts the key of every lane of the warp, with one addition per different key.
+/// Counts the key of every lane of the warp, with one addition per distinct key.
 __device__ inline void count(unsigned* counts, unsigned key) noexcept {
   const unsigned lane = threadIdx.x % warp_lanes;
   for (unsigned left = 0xffffffffU; left != 0;) {
@@ -290,7 +292,7 @@ __device__ inline void count(unsigned* counts, unsigned key) noexcept {
   }
 }
 
-/// The first `bytes` bytes at `cell`, sign extended.
+/// Returns the first `bytes` bytes at `cell`, sign-extended.
 [[nodiscard]] __device__ inline long long value_of(const unsigned char* cell, int bytes) noexcept {
   return bytes == 1   ? *reinterpret_cast<const signed char*>(cell)
          : bytes == 2 ? *reinterpret_cast<const short*>(cell)
@@ -298,8 +300,8 @@ __device__ inline void count(unsigned* counts, unsigned key) noexcept {
                       : *reinterpret_cast<const long long*>(cell);
 }
 
-/// A GPU thread's share of the region that is not in use. If `counting`, counts the outcomes of the step that ran there by `plan`.
-/// Then resets the cells to their initial values. A thread resets only cells that it has read itself.
+/// Processes a GPU thread's share of the region that is not in use. If `counting`, it counts the outcomes of the step that ran
+/// there with `plan`. Then it resets the cells to their initial values. A thread resets only cells that it has read itself.
 template <class Test>
 __device__ void count_and_reset(const launch_view& view, unsigned region, const block_plan& plan, bool counting,
                                 unsigned* counts) noexcept {
@@ -336,7 +338,8 @@ __device__ void count_and_reset(const launch_view& view, unsigned region, const 
   }
 }
 
-/// Whether this warp counts and resets before it runs its tests. The two use different regions, so either order is correct.
+/// Returns whether this warp counts and resets before it runs its tests. The two use different regions, so either order is
+/// correct.
 [[nodiscard]] __device__ inline bool counts_first(const launch_view& view, unsigned step) noexcept {
   if (view.tally != tally_time::mixed) {
     return view.tally == tally_time::before;
@@ -355,8 +358,8 @@ __device__ void run_test_thread(const launch_view& view, unsigned which, const b
       const unsigned instance = owned_instance(
           view.layout,
           {seat.owner_block, owner_thread(view.layout, seat.factor, seat.shift, seat.high_shift, threadIdx.x), round});
-      // A copy in registers: nothing then comes between two accesses of the test. All of them are copied, whatever number of
-      // locations the test states; unused ones cost nothing.
+      // A copy in registers, so that no other access is between two accesses of the test. All locations are copied, however
+      // many the test declares; unused ones cost nothing.
       unsigned rotations[max_locations];
 #pragma unroll
       for (int location = 0; location < max_locations; ++location) {
@@ -374,7 +377,7 @@ __device__ void run_test_thread(const launch_view& view, unsigned which, const b
   }
 }
 
-/// Runs every test thread of this launch, each for another instance, `batch` times.
+/// Runs every test thread of this launch `batch` times, each time for a different instance.
 template <class Test>
 __device__ void run_test_threads(const launch_view& view, unsigned step, const block_plan& plan, unsigned region,
                                  unsigned long long deadline) noexcept {
@@ -382,7 +385,7 @@ __device__ void run_test_threads(const launch_view& view, unsigned step, const b
   unsigned random = 0;
   unsigned first = 0;
   if (view.order != run_order::fixed || view.delay != 0) {
-    // A warp's lanes draw the same number, except with `by_lane`.
+    // The lanes of a warp draw the same number, except with `by_lane`.
     random = draw(view.layout.seed, step, purpose::order);
     random = mixed(random ^ (view.order == run_order::by_lane ? runner : runner / warp_lanes) * 0x9e3779b9U);
     first = view.order == run_order::fixed ? 0 : scaled(random, view.test_thread_count);
@@ -405,8 +408,8 @@ __device__ void run_test_threads(const launch_view& view, unsigned step, const b
 
 }  // namespace detail
 
-/// Whether the run has been given up or its time is over. A loop inside a test must leave then; the run is reported as timed out.
-/// It reads a clock and a shared word, so check it only every few dozen turns.
+/// Returns whether the run has been aborted or its time is over. A loop inside of a test must then exit, and the run is
+/// reported as timed out. It reads a clock and a shared word, so check it only every few dozen iterations.
 [[nodiscard]] __device__ inline bool abandoned(const instance_cells& at) noexcept {
   if (detail::load_relaxed(&at.run_barrier()->abandoned, true) != 0) {
     return true;
@@ -420,27 +423,27 @@ __device__ void run_test_threads(const launch_view& view, unsigned step, const b
 
 /// Runs a launch's part of a slice. It is the body of `run_instances`, for kernels with another name.
 ///
-/// Two regions of memory alternate: while a step runs in one, the previous step is counted and reset in the other. One barrier
-/// ends both.
+/// The kernel alternates between two regions of memory: while a step runs in one, the previous step is counted and reset in the
+/// other. One barrier ends both.
 ///
-/// Launch: `layout.blocks` testing blocks of `layout.width` threads, then any number of stress blocks, all resident at the same time; in
-/// clusters of `layout.cluster` blocks if that is not 1. Dynamic shared memory: 4 bytes per outcome.
+/// Launch: `layout.blocks` testing blocks of `layout.width` threads, followed by any number of stress blocks, all resident at
+/// the same time, and in clusters of `layout.cluster` blocks if that is not 1. Dynamic shared memory: 4 bytes per outcome.
 ///
 /// L2 traffic of an instance, in sectors of 32 bytes:
-/// * an access of the test: 1/2 where a warp's cells are side by side, 1 where they are scattered;
+/// * an access of the test: 1/2 if a warp's cells are contiguous, 1 if they are scattered;
 /// * a reset: 1/2 per location; an observed location: 1/2 more;
-/// * an observed register: 1/32 to write (scattered up to 1/4) and 1/32 to read.
+/// * an observed register: 1/32 to write (up to 1/4 if scattered) and 1/32 to read.
 /// Message passing: 3.1 to 5.6 sectors, 100 to 180 bytes. IRIW: 4.3 to 8.1 sectors. There is no atomic per instance, and one
-/// barrier for `batch` instances per thread.
+/// barrier per `batch` instances of a thread.
 template <class Test>
 __device__ void run_launch(const launch_view& view) {
   static_assert(Test::threads <= max_threads && Test::locations <= max_locations && Test::observations <= max_observations,
                 "membar: a litmus test on a GPU has at most 16 threads, 16 locations and 16 observations");
   static_assert(outcome_count<Test>() <= max_outcomes,
-                "membar: a litmus test on a GPU has at most 4096 outcomes: observe less, or fewer values");
+                "membar: a litmus test on a GPU has at most 4096 outcomes: observe fewer locations or fewer values");
   extern __shared__ unsigned membar_litmus_counts[];
   unsigned* const counts = membar_litmus_counts;
-  __shared__ detail::block_plan plans[2];  // of this step, and of the step before or the next step
+  __shared__ detail::block_plan plans[2];  // for this step, and for the previous or the next step
   const unsigned long long deadline = global_nanoseconds() + view.budget_ns;
   if (blockIdx.x >= view.layout.blocks) {
     detail::stress_until_done(view, deadline);
@@ -454,7 +457,7 @@ __device__ void run_launch(const launch_view& view) {
   }
   __syncthreads();
   if (view.owner) {
-    // nothing has run there yet: any rotation resets the whole region
+    // nothing has run there yet, so any rotation resets the whole region
     detail::count_and_reset<Test>(view, 0, plans[1], false, counts);
   }
   if (!detail::arrive_and_wait(view, 1, deadline, view.first_step, plans[0])) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The argument of a launch of the litmus kernel, and what a test thread receives: the memory of its instance, and where it
-/// reports what it observed.
+/// The argument of a launch of the litmus kernel, and the argument of a test thread: the memory of its instance, and the place
+/// to which it reports what it observed.
 ///
-/// Freestanding: read by the host compiler, by nvcc and by NVRTC, which has no standard headers.
+/// This header is freestanding: the host compiler, nvcc and NVRTC, which has no standard headers, compile it.
 #pragma once
 
 #include <membar/base/config.hpp>
@@ -13,52 +13,52 @@ namespace membar {
 inline namespace v0_2 {
 namespace litmus {
 
-/// What is observed: a register, reported by a test thread, or the final value of a location.
+/// An observation: a register that a test thread reports, or the final value of a location.
 struct observation {
   int location = -1;   ///< -1: a register
-  int bytes = 4;       ///< of the location that are read, sign extended: 1, 2, 4 or 8
-  unsigned radix = 2;  ///< number of digits: one per expected value, the last one for all other values
-  int offset = 0;      ///< of these bytes in the location's cell
+  int bytes = 4;       ///< the bytes of the location that are read and sign-extended: 1, 2, 4 or 8
+  unsigned radix = 2;  ///< the number of digits: one per expected value, and the last one for all other values
+  int offset = 0;      ///< the offset of these bytes in the location's cell
 };
 
-/// What a cell holds when an instance begins.
+/// The contents of a cell when an instance begins.
 struct alignas(cell_bytes) cell_value {
   unsigned long long low = 0;
   unsigned long long high = 0;
 };
 
-/// The two accesses that one turn of stress makes to a line of scratch memory.
+/// The two accesses that one iteration of stress makes to a line of scratch memory.
 enum class stress_pattern : unsigned char { store_store, store_load, load_store, load_load };
 
 /// The order in which a GPU thread runs its test threads.
 enum class run_order : unsigned char {
-  fixed,    ///< by their numbers, everywhere
-  by_warp,  ///< each warp begins with a randomly drawn one
-  by_lane   ///< each lane begins with a randomly drawn one
+  fixed,    ///< always by their numbers
+  by_warp,  ///< each warp begins with a random one
+  by_lane   ///< each lane begins with a random one
 };
 
-/// When a warp counts and resets the instances of the step before. These accesses are stress for the tests of other warps.
+/// When a warp counts and resets the instances of the previous step. These accesses are stress for the tests of other warps.
 enum class tally_time : unsigned char {
-  after,   ///< it has run its tests
-  before,  ///< it runs its tests
-  mixed    ///< as the step draws for each warp
+  after,   ///< after it has run its tests
+  before,  ///< before it runs its tests
+  mixed    ///< drawn per step for each warp
 };
 
-/// The barrier of one launch's blocks, in memory of its device. Zero when the launch begins.
+/// The barrier of one launch's blocks, in memory of its device. It is zero when the launch begins.
 struct block_barrier_words {
   alignas(128) unsigned arrived;
   alignas(128) unsigned passed;
   alignas(128) unsigned aligned;
 };
 
-/// The barrier of all launches and host threads of a run. Zero when a slice begins.
+/// The barrier of all launches and host threads of a run. It is zero when a slice begins.
 struct run_barrier_words {
   struct alignas(128) participant_word {
-    unsigned reached;  ///< how many barriers the whole participant has reached
+    unsigned reached;  ///< the number of barriers that the whole participant has reached
   };
   participant_word participants[max_participants];
-  alignas(128) unsigned abandoned;  ///< 0, or 1 plus the number of the participant that gave the run up
-  unsigned abandoned_at;            ///< how many barriers that participant had reached
+  alignas(128) unsigned abandoned;  ///< 0, or 1 plus the number of the participant that aborted the run
+  unsigned abandoned_at;            ///< the number of barriers that this participant had reached
 };
 
 /// The argument of a launch of the kernel.
@@ -69,21 +69,21 @@ struct launch_view {
   unsigned test_thread_count = 0;
   unsigned participant = 0;   ///< the number of this launch among the participants
   unsigned participants = 1;  ///< launches and host threads together
-  bool owner = true;          ///< this launch owns the instances: it counts outcomes and resets cells
-  bool system_wide = false;   ///< the barrier is at system scope
-  bool align = false;         ///< one more barrier, without an order, right before the test threads run
+  bool owner = true;          ///< whether this launch owns the instances, that is, counts outcomes and resets cells
+  bool system_wide = false;   ///< whether the barrier is at system scope
+  bool align = false;         ///< whether to execute another barrier, without an order, right before the test threads run
   run_order order = run_order::by_warp;
   tally_time tally = tally_time::after;
   stress_pattern pattern = stress_pattern::store_load;
   stress_pattern pre_pattern = stress_pattern::store_load;
 
-  unsigned first_step = 0;  ///< of this slice; steps are numbered through the whole run
+  unsigned first_step = 0;  ///< in this slice; steps are numbered through the whole run
   unsigned steps = 0;
-  unsigned delay = 0;                    ///< clocks at most that a warp waits before it runs a test thread
-  unsigned pre_stress = 0;               ///< turns of stress that a testing thread does before each step
+  unsigned delay = 0;                    ///< the maximum number of clocks that a warp waits before it runs a test thread
+  unsigned pre_stress = 0;               ///< iterations of stress that a testing thread executes before each step
   unsigned stress_lines = 1;             ///< lines of scratch memory
-  unsigned stress_line_bytes = 128;      ///< from a line to the next
-  unsigned long long budget_ns = 0;      ///< the launch gives up after this time
+  unsigned stress_line_bytes = 128;      ///< the distance from one line to the next
+  unsigned long long budget_ns = 0;      ///< the launch aborts after this time
   unsigned char* cells = nullptr;        ///< two regions of `layout.region_bytes()`
   unsigned char* digits = nullptr;       ///< two regions of `layout.digit_bytes()`
   unsigned char* scratch = nullptr;      ///< `stress_lines * stress_line_bytes`
@@ -106,7 +106,7 @@ class instance_cells {
         run_barrier_(run_barrier),
         deadline_(deadline) {}
 
-  /// The location's 16 bytes, aligned to 16, as a `T`.
+  /// Returns the location's 16 bytes, which are aligned to 16, as a `T`.
   template <class T>
   [[nodiscard]] MEMBAR_HOST_DEVICE T* as(int location) const noexcept {
     static_assert(sizeof(T) <= cell_bytes, "membar: a location of a litmus test has 16 bytes");
@@ -116,7 +116,7 @@ class instance_cells {
 
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned instance() const noexcept { return instance_; }
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr run_barrier_words* run_barrier() const noexcept { return run_barrier_; }
-  /// On the clock of the device that runs the thread. `abandoned` compares it.
+  /// On the clock of the device that runs the thread. `abandoned` compares it with that clock.
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned long long deadline() const noexcept { return deadline_; }
 
  private:
@@ -128,8 +128,8 @@ class instance_cells {
   unsigned long long deadline_;
 };
 
-/// Where a test thread reports the digits of what it observed. It reports every observed register once, also where a branch
-/// skipped its load.
+/// The place to which a test thread reports the digits of its observations. It reports every observed register once, even if a
+/// branch skipped its load.
 class instance_digits {
  public:
   MEMBAR_HOST_DEVICE constexpr instance_digits(const instance_layout& layout, unsigned char* region, unsigned instance) noexcept
@@ -145,7 +145,7 @@ class instance_digits {
   unsigned instance_;
 };
 
-/// Where a thread of `Test` reports values: it turns each value into a digit.
+/// The place to which a thread of `Test` reports values. It converts each value to a digit.
 template <class Test>
 class results : public instance_digits {
  public:

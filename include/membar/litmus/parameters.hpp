@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The parameters of a litmus run: how a test is laid out and stressed. They can be drawn reproducibly, written as text and read.
+/// The parameters of a litmus run, which determine how a test is laid out and stressed. They can be drawn reproducibly, written
+/// as text and parsed.
 #pragma once
 
 #include <membar/error.hpp>
@@ -22,22 +23,22 @@ namespace membar {
 inline namespace v0_2 {
 namespace litmus {
 
-/// How instances are laid out, and what runs concurrently with them. Every value keeps a run sound: parameters change only how often an
-/// outcome is seen and how fast the test runs.
+/// The layout of the instances, and the load that runs concurrently with them. A run is sound with any values: parameters
+/// affect only how often an outcome is observed and how fast the test runs.
 struct parameters {
   int width = 256;  ///< threads per block
   int batch = 2;    ///< instances that a GPU thread runs per test thread between two barriers
-  int share = 100;  ///< percent of the resident blocks that test
+  int share = 100;  ///< percentage of the resident blocks that run tests
   spread within = spread::block;
   run_order order = run_order::by_warp;
   tally_time tally = tally_time::mixed;
-  int delay = 0;          ///< the most clocks that a warp waits before a test thread
-  bool align = false;     ///< one more barrier of the blocks right before they test
-  int stride = 16;        ///< bytes from one instance's cell to the next one's
-  bool together = false;  ///< an instance's cells are neighbours
-  int pre_stress = 0;     ///< turns of stress that testing threads make before each step
+  int delay = 0;          ///< the maximum number of clocks that a warp waits before a test thread
+  bool align = false;     ///< whether to execute another barrier of the blocks right before they run tests
+  int stride = 16;        ///< bytes from one instance's cell to the next instance's cell
+  bool together = false;  ///< whether an instance's cells are adjacent
+  int pre_stress = 0;     ///< iterations of stress that testing threads execute before each step
   stress_pattern pre_pattern = stress_pattern::store_load;
-  int stress = 0;  ///< percent of the resident blocks that make stress all the time
+  int stress = 0;  ///< percentage of the resident blocks that generate stress all the time
   stress_pattern pattern = stress_pattern::store_load;
   int stress_lines = 64;        ///< lines of scratch memory that stress accesses
   int stress_line_bytes = 128;  ///< from one line to the next
@@ -48,14 +49,14 @@ struct parameters {
 
 namespace detail {
 
-/// One parameter: its name in text, its range, and the values that a search tries.
+/// One parameter: its name in text form, its range, and the values that a search tries.
 struct parameter_row {
   const char* name;
   int least;
   int most;
-  int multiple;                        ///< values are multiples of it
+  int multiple;                        ///< values must be multiples of it
   std::span<const int> tried;          ///< ascending
-  std::span<const char* const> words;  ///< the names of 0, 1, ..., where values have names
+  std::span<const char* const> words;  ///< the names of 0, 1, ..., if the values have names
   int (*get)(const parameters&);
   void (*set)(parameters&, int);
 };
@@ -113,7 +114,7 @@ inline constexpr parameter_row parameter_table[] = {
     row_of<&parameters::home>("home", 0, max_participants - 1, 1, tried_home),
 };
 
-/// The values that a parameter can have, in words.
+/// Returns the valid values of a parameter, in words.
 [[nodiscard]] inline std::string range_of(const parameter_row& row) {
   if (row.words.empty()) {
     return std::to_string(row.least) + " to " + std::to_string(row.most) +
@@ -126,32 +127,33 @@ inline constexpr parameter_row parameter_table[] = {
   return all;
 }
 
-/// Limits the stress so that testing and stressing blocks are at most 100 percent.
+/// Limits the stress so that testing and stressing blocks add up to at most 100 percent.
 inline void make_room(parameters& p) noexcept { p.stress = std::min(p.stress, 100 - p.share); }
 
 }  // namespace detail
 
-/// Throws `error`, with the parameter and its range, if a value is out of its range.
+/// Throws `error`, with the parameter and its range, if a value is out of range.
 inline void validate(const parameters& p) {
   for (const detail::parameter_row& row : detail::parameter_table) {
     const int value = row.get(p);
     if (value < row.least || value > row.most || value % row.multiple != 0) {
-      throw error(cudaErrorInvalidValue, "membar: the parameter %s is %d: it can be %s", row.name, value,
+      throw error(cudaErrorInvalidValue, "membar: the parameter %s is %d, but must be %s", row.name, value,
                   detail::range_of(row).c_str());
     }
   }
   if ((p.width & (p.width - 1)) != 0) {
-    throw error(cudaErrorInvalidValue, "membar: the parameter width is %d: it must be a power of two from 32 to 1024", p.width);
+    throw error(cudaErrorInvalidValue, "membar: the parameter width is %d, but must be a power of two from 32 to 1024",
+                p.width);
   }
   if (p.share + p.stress > 100) {
     throw error(cudaErrorInvalidValue,
-                "membar: the parameters share and stress are %d and %d percent of the blocks: together they can be 100",
+                "membar: the parameters share and stress are %d and %d percent of the blocks, but their sum can be at most 100",
                 p.share, p.stress);
   }
 }
 
-/// Element `index` of the sequence of parameters that `seed` defines. `homes` is the number of launches whose device can hold the
-/// cells.
+/// Returns element `index` of the sequence of parameters that `seed` defines. `homes` is the number of launches whose device
+/// can hold the cells.
 [[nodiscard]] inline parameters draw_parameters(std::uint64_t seed, std::uint64_t index, int homes = 1) {
   parameters p;
   unsigned purpose = 0;
@@ -165,7 +167,7 @@ inline void validate(const parameters& p) {
   return p;
 }
 
-/// The parameters as one line, such as "width=256 batch=2 share=100 ...". `parse_parameters` reads it.
+/// Returns the parameters as one line, such as "width=256 batch=2 share=100 ...". `parse_parameters` parses it.
 [[nodiscard]] inline std::string text_of(const parameters& p) {
   std::string text;
   for (const detail::parameter_row& row : detail::parameter_table) {
@@ -176,8 +178,8 @@ inline void validate(const parameters& p) {
   return text;
 }
 
-/// Reads what `text_of` writes, separated by spaces or commas. A parameter that is not named keeps its value in `base`. Throws
-/// `error` with the word that is wrong and its possible values.
+/// Parses the output of `text_of`, separated by spaces or commas. A parameter that is not named keeps its value from `base`.
+/// Throws `error` with the invalid word and its valid values.
 [[nodiscard]] inline parameters parse_parameters(std::string_view text, parameters base = {}) {
   constexpr std::string_view separators = " ,\t\n";
   for (std::size_t at = text.find_first_not_of(separators); at != std::string_view::npos;
@@ -199,7 +201,7 @@ inline void validate(const parameters& p) {
     if (!row->words.empty() && named != row->words.end()) {
       number = static_cast<int>(named - row->words.begin());
     } else if (!row->words.empty() || status != std::errc{} || rest != value.data() + value.size()) {
-      throw error(cudaErrorInvalidValue, "membar: the parameter %s is '%s': it can be %s", row->name, value.c_str(),
+      throw error(cudaErrorInvalidValue, "membar: the parameter %s is '%s', but must be %s", row->name, value.c_str(),
                   detail::range_of(*row).c_str());
     }
     row->set(base, number);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Where the threads of a litmus test run on a machine. The places of the model become launches, clusters, blocks and warps; an
-/// error says what the machine lacks.
+/// Determines where the threads of a litmus test run on a machine. The places of the model become launches, clusters, blocks
+/// and warps. If the machine does not support the places, the error says why.
 #pragma once
 
 #include <membar/error.hpp>
@@ -20,7 +20,8 @@ namespace membar {
 inline namespace v0_2 {
 namespace litmus {
 
-/// The properties of a machine that decide where a test can run. They are plain values, so that tests can describe any machine.
+/// The properties of a machine that determine where a test can run. They are plain values, so that unit tests can describe any
+/// machine.
 struct machine {
   struct device {
     int ordinal = 0;  ///< CUDA's index
@@ -29,13 +30,13 @@ struct machine {
     int minor = 0;
     int multiprocessors = 0;
     int domains = 1;                ///< memory synchronization domains
-    bool maps_host_memory = false;  ///< at one address for host and device
+    bool maps_host_memory = false;  ///< whether host memory has the same address on host and device
     std::vector<bool> reaches;      ///< per device of the machine: whether this device can access its memory
   };
   std::vector<device> devices;
 };
 
-/// The machine that this process runs on. Without a GPU it has no devices.
+/// Returns the machine on which this process runs. Without a GPU it has no devices.
 [[nodiscard]] inline machine this_machine() {
   machine found;
   int count = 0;
@@ -71,28 +72,28 @@ struct machine {
   return found;
 }
 
-/// Where the threads of a test run.
+/// The placement of a test's threads.
 struct placement {
   struct launch {
     int device = 0;            ///< index in `machine::devices`
     int domain = 0;            ///< physical memory synchronization domain
     std::vector<int> threads;  ///< the test threads that it runs
   };
-  std::vector<launch> launches;      ///< on GPUs
-  std::vector<int> threads_on_host;  ///< the test threads that the host runs, each on its own thread
+  std::vector<launch> launches;      ///< the launches on GPUs
+  std::vector<int> threads_on_host;  ///< the test threads that the host runs, each in its own thread
   std::vector<seat> seats;           ///< per test thread
-  unsigned cluster = 1;              ///< the fewest blocks per cluster
-  unsigned clusters = 1;             ///< the most clusters that an instance has in a launch
-  unsigned slots = 1;                ///< the most threads that an instance has in a block
-  bool warps_differ = false;         ///< threads of one block need different warps
+  unsigned cluster = 1;              ///< the minimum number of blocks per cluster
+  unsigned clusters = 1;             ///< the maximum number of clusters that an instance has in a launch
+  unsigned slots = 1;                ///< the maximum number of threads that an instance has in a block
+  bool warps_differ = false;         ///< whether threads of one block need different warps
 
-  /// The number of launches and host threads that share the barrier at each step's end.
+  /// Returns the number of launches and host threads that share the barrier at the end of each step.
   [[nodiscard]] std::size_t participants() const noexcept { return launches.size() + threads_on_host.size(); }
 };
 
 namespace detail {
 
-/// The position of `value` in `seen`. A new value is added at the end.
+/// Returns the position of `value` in `seen`. A new value is appended.
 template <class T>
 [[nodiscard]] unsigned char number_of(std::vector<T>& seen, const T& value) {
   const auto found = std::find(seen.begin(), seen.end(), value);
@@ -103,7 +104,7 @@ template <class T>
   return number;
 }
 
-/// Picks the first `count` devices that reach each other. Returns false if there are fewer.
+/// Selects the first `count` devices that can access each other. Returns false if there are fewer.
 inline bool pick_peers(const machine& on, std::size_t count, std::vector<int>& picked) {
   if (picked.size() == count) {
     return true;
@@ -124,15 +125,16 @@ inline bool pick_peers(const machine& on, std::size_t count, std::vector<int>& p
   return false;
 }
 
-/// Which threads share a launch, a cluster and a block.
+/// The threads that share a launch, a cluster and a block.
 struct thread_groups {
-  std::vector<std::pair<int, int>> launches;                ///< GPU and domain
-  std::vector<std::pair<int, int>> blocks;                  ///< GPU and block
-  std::vector<std::vector<std::pair<bool, int>>> clusters;  ///< per launch: a cluster's number, or that of a block without one
-  std::vector<std::vector<std::vector<int>>> members;       ///< per launch and cluster: blocks
-  std::vector<std::vector<int>> warps;                      ///< per block: of its threads
+  std::vector<std::pair<int, int>> launches;  ///< GPU and domain
+  std::vector<std::pair<int, int>> blocks;    ///< GPU and block
+  /// per launch: the number of a cluster, or of a block outside of a cluster
+  std::vector<std::vector<std::pair<bool, int>>> clusters;
+  std::vector<std::vector<std::vector<int>>> members;  ///< per launch and cluster: blocks
+  std::vector<std::vector<int>> warps;                 ///< per block: the warps of its threads
 
-  /// Gives thread `t` its launch, and its seat as far as no other thread decides it.
+  /// Gives thread `t` its launch, and the parts of its seat that do not depend on other threads.
   void add(placement& where, std::size_t t, const model::place& p, int device) {
     seat& s = where.seats[t];
     s.launch = number_of(launches, {p.gpu, p.domain});
@@ -156,28 +158,28 @@ struct thread_groups {
   }
 };
 
-/// Chooses the size of the clusters, the largest of which has `ranks` blocks. Throws `error` for what the devices lack.
+/// Chooses the size of the clusters, the largest of which has `ranks` blocks. Throws `error` if the devices do not support it.
 inline void fit_to_devices(placement& where, const machine& on, std::size_t ranks) {
   if (where.participants() > static_cast<std::size_t>(max_participants)) {
     throw error(cudaErrorNotSupported,
-                "membar: the test needs %zu launches and host threads, and a run has at most %d of them: place threads in "
+                "membar: the test needs %zu launches and host threads, but a run can have at most %d of them: place threads in "
                 "fewer domains",
                 where.participants(), max_participants);
   }
   for (const placement::launch& l : where.launches) {
     const machine::device& facts = on.devices[static_cast<std::size_t>(l.device)];
     if (ranks > 1 && facts.major < 9) {
-      throw error(
-          cudaErrorNotSupported,
-          "membar: the test needs a thread block cluster, and %s has compute capability %d.%d: clusters begin with 9.0, "
-          "run it on such a device",
-          facts.name.c_str(), facts.major, facts.minor);
+      throw error(cudaErrorNotSupported,
+                  "membar: the test needs a thread block cluster, which requires compute capability 9.0, but %s has %d.%d: "
+                  "run it on a newer device",
+                  facts.name.c_str(), facts.major, facts.minor);
     }
     if (!where.threads_on_host.empty() && !facts.maps_host_memory) {
-      throw error(cudaErrorNotSupported,
-                  "membar: the test needs memory that the host and %s share at one address, which that device cannot map: "
-                  "place no thread on the host",
-                  facts.name.c_str());
+      throw error(
+          cudaErrorNotSupported,
+          "membar: the test needs memory that the host and %s share at one address, but that device cannot map such memory: "
+          "place no thread on the host",
+          facts.name.c_str());
     }
   }
   constexpr std::size_t portable_cluster = 8;
@@ -186,27 +188,28 @@ inline void fit_to_devices(placement& where, const machine& on, std::size_t rank
   }
   if (where.cluster > portable_cluster) {
     throw error(cudaErrorNotSupported,
-                "membar: the test needs a cluster of %zu blocks, and every device has clusters of up to %zu: use fewer blocks",
+                "membar: the test needs a cluster of %zu blocks, but only clusters of up to %zu blocks work on every device: "
+                "use fewer blocks",
                 ranks, portable_cluster);
   }
 }
 
 }  // namespace detail
 
-/// Where threads with these places run on the machine.
-/// * The GPUs of a test are the first devices that reach each other.
+/// Returns where threads with these places run on the machine.
+/// * The GPUs of a test are the first devices that can access each other.
 /// * The threads of one GPU and one domain share a launch.
-/// * Blocks of one cluster need a cluster launch. Other blocks do not: each is alone in its cluster.
+/// * Blocks of one cluster need a cluster launch. Other blocks do not; each of them has a cluster of its own.
 /// * Threads of one block whose places name different warps run in different warps; otherwise the parameters decide.
 ///
-/// Errors: `error`, with what the machine lacks.
+/// Errors: throws `error` that says what the machine does not support.
 [[nodiscard]] inline placement place_threads(std::span<const model::place> places, const machine& on) {
   if (places.empty() || places.size() > static_cast<std::size_t>(max_threads)) {
     throw error(cudaErrorInvalidValue, "membar: the test has %zu threads: write one with 1 to %d", places.size(), max_threads);
   }
   if (on.devices.empty()) {
     throw error(cudaErrorNoDevice,
-                "membar: the test needs a GPU, and this machine has none that CUDA can use: see CUDA_VISIBLE_DEVICES");
+                "membar: the test needs a GPU, but CUDA can use none on this machine: check CUDA_VISIBLE_DEVICES");
   }
   placement where;
   where.seats.resize(places.size());
@@ -222,8 +225,8 @@ inline void fit_to_devices(placement& where, const machine& on, std::size_t rank
   std::vector<int> devices;
   if (!detail::pick_peers(on, gpus.size(), devices)) {
     throw error(cudaErrorPeerAccessUnsupported,
-                "membar: the test needs %zu GPUs that can access each other's memory, and this machine has no %zu such devices "
-                "among its %zu: they must be visible, see CUDA_VISIBLE_DEVICES",
+                "membar: the test needs %zu GPUs that can access each other's memory, but there are not %zu such devices "
+                "among the %zu of this machine: check that CUDA_VISIBLE_DEVICES does not hide any",
                 gpus.size(), gpus.size(), on.devices.size());
   }
   detail::thread_groups groups;
@@ -236,8 +239,8 @@ inline void fit_to_devices(placement& where, const machine& on, std::size_t rank
     const machine::device& facts = on.devices[static_cast<std::size_t>(device)];
     if (p.domain < 0 || p.domain >= facts.domains) {
       throw error(cudaErrorNotSupported,
-                  "membar: the test needs memory synchronization domain %d, and %s has %d: domains begin with compute "
-                  "capability 9.0; run it there, or name a smaller one",
+                  "membar: the test needs memory synchronization domain %d, but %s has %d; domains require compute "
+                  "capability 9.0: run the test on such a device, or use a smaller domain number",
                   p.domain, facts.name.c_str(), facts.domains);
     }
     groups.add(where, t, p, device);
@@ -263,7 +266,7 @@ inline void fit_to_devices(placement& where, const machine& on, std::size_t rank
   return where;
 }
 
-/// Where the threads of `test` run on the machine; see the overload for places.
+/// Returns where the threads of `test` run on the machine; see the overload for places.
 template <class Test>
   requires requires(const Test& test) { test.threads.front().where; }
 [[nodiscard]] placement place_threads(const Test& test, const machine& on) {

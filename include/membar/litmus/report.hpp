@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The report of a run: outcomes by name, each allowed or forbidden by the model, and what the counts say about further runs.
+/// The report of a run: the outcomes by name, whether the model allows each of them, and what the counts say about further
+/// runs.
 #pragma once
 
 #include <membar/litmus/engine.hpp>
@@ -28,18 +29,18 @@ namespace litmus {
 
 /// @name Statistics of a run
 /// @{
-/// An upper bound, with 95 % confidence, on the rate of an outcome that none of `instances` showed: the rule of three. It is 1 for
-/// fewer than three instances. It assumes independent instances; those of one step run concurrently, under the same stress, and are
-/// not quite independent.
+/// Returns an upper bound, with 95 % confidence, on the rate of an outcome that none of `instances` showed, by the rule of
+/// three. It is 1 for fewer than three instances. It assumes independent instances; the instances of one step run concurrently
+/// under the same stress, so they are not fully independent.
 [[nodiscard]] inline double rate_bound(std::uint64_t instances) noexcept {
   return instances < 3 ? 1.0 : 3.0 / static_cast<double>(instances);
 }
-/// The probability that an equally long run never shows an outcome that this run showed `seen` times. It assumes that instances
-/// are independent (a Poisson process). Counting slices instead of instances assumes less.
+/// Returns the probability that an equally long run never shows an outcome that this run showed `seen` times. It assumes that
+/// instances are independent (a Poisson process). Counting slices instead of instances is a weaker assumption.
 [[nodiscard]] inline double chance_of_missing(std::uint64_t seen) noexcept { return std::exp(-static_cast<double>(seen)); }
 /// @}
 
-/// The model test of `test`, with the observations of `test` in their order.
+/// Returns the model test of `test`, with the observations of `test` in the same order.
 [[nodiscard]] inline model::litmus_test model_question(const runnable_test& test) {
   model::litmus_test asked = test.model_test;
   asked.observed.clear();
@@ -49,8 +50,8 @@ namespace litmus {
   return asked;
 }
 
-/// The outcomes that the model allows, as values in the order of the test's observations. `limit` is the most steps of the
-/// model's search; 0 means no limit. Throws `model::error` if the model cannot decide the test.
+/// Returns the outcomes that the model allows, as values in the order of the test's observations. `limit` is the maximum number
+/// of steps of the model's search; 0 means no limit. Throws `model::error` if the model cannot decide the test.
 [[nodiscard]] inline std::set<std::vector<std::int64_t>> allowed_outcomes(const runnable_test& test,
                                                                           std::uint64_t limit = 300'000'000) {
   model::litmus_test asked = model_question(test);
@@ -63,18 +64,19 @@ namespace litmus {
   return visitor.found();
 }
 
-/// One outcome: observed, or allowed by the model and not observed.
+/// An outcome that was observed, or that the model allows but that was not observed.
 struct outcome {
-  std::vector<std::int64_t> values;  ///< per observation; 0 where it is unexpected
-  std::vector<bool> unexpected;      ///< per observation: a value that no thread writes
+  std::vector<std::int64_t> values;  ///< per observation; 0 if it is unexpected
+  std::vector<bool> unexpected;      ///< per observation: whether it is a value that no thread writes
   std::uint64_t count = 0;
   std::uint64_t slices = 0;  ///< a lower bound on the slices of the run that showed it
-  bool allowed = false;      ///< by the model
-  bool satisfies = false;    ///< the test's condition
-  bool filtered = false;     ///< excluded by the test's filter
-  std::string text;          ///< "P1:r0=1; P1:r1=0;"
+  bool allowed = false;      ///< a lower bound on the number of slices that showed it
+  bool satisfies = false;    ///< whether the model allows it
+  bool filtered = false;     ///< whether it satisfies the test's condition
+  std::string text;          ///< such as "P1:r0=1; P1:r1=0;"
 
-  /// Memory held an unexpected value, or a thread did not report: the machine or the engine failed.
+  /// Returns whether memory held an unexpected value or a thread did not report, which means that the machine or the engine
+  /// failed.
   [[nodiscard]] bool corrupt() const noexcept {
     return std::find(unexpected.begin(), unexpected.end(), true) != unexpected.end();
   }
@@ -82,7 +84,7 @@ struct outcome {
 
 namespace detail {
 
-/// An outcome in the form in which the model evaluates conditions.
+/// Returns an outcome in the form that the model uses to evaluate conditions.
 struct outcome_state {
   const runnable_test* test;
   const outcome* seen;
@@ -109,7 +111,7 @@ struct outcome_state {
   }
 };
 
-/// Fills in what follows from the values of outcome `o`.
+/// Fills in the members that follow from the values of outcome `o`.
 inline void describe(const runnable_test& test, const std::set<std::vector<std::int64_t>>& allowed, outcome& o) {
   const outcome_state state{&test, &o};
   o.allowed = !o.corrupt() && allowed.count(o.values) != 0;
@@ -122,7 +124,7 @@ inline void describe(const runnable_test& test, const std::set<std::vector<std::
   }
 }
 
-/// The outcome that the engine counts as `key`.
+/// Returns the outcome that the engine counts as `key`.
 [[nodiscard]] inline outcome outcome_of(const runnable_test& test, const std::set<std::vector<std::int64_t>>& allowed,
                                         std::uint64_t key) {
   outcome o;
@@ -142,29 +144,30 @@ inline void describe(const runnable_test& test, const std::set<std::vector<std::
 /// The result of a run, compared with the model.
 struct report {
   std::string name;
-  std::string condition;  ///< as it was written; empty without one
+  std::string condition;  ///< as written in the test; empty if it has none
   model::quantifier quantified = model::quantifier::exists;
-  std::vector<outcome> outcomes;  ///< the observed ones, ordered by values; then those allowed and not observed
+  /// the observed outcomes, ordered by values, followed by those that are allowed but were not observed
+  std::vector<outcome> outcomes;
   run_result run{};
   std::uint64_t positive = 0;         ///< instances that satisfy the condition
-  std::uint64_t negative = 0;         ///< instances that do not; an instance that the filter excludes is neither
-  std::uint64_t positive_slices = 0;  ///< a lower bound on the slices with an instance that satisfies it
-  bool condition_allowed = false;     ///< the model allows an outcome that satisfies it
-  bool tuned = false;                 ///< the parameters are the best that a search found
+  std::uint64_t negative = 0;         ///< instances that do not; an instance that the filter excludes counts as neither
+  std::uint64_t positive_slices = 0;  ///< a lower bound on the number of slices with an instance that satisfies it
+  bool condition_allowed = false;     ///< whether the model allows an outcome that satisfies it
+  bool tuned = false;                 ///< whether the parameters are the best that a search found
 
-  /// Whether the model allows every observed outcome.
+  /// Returns whether the model allows every observed outcome.
   [[nodiscard]] bool sound() const noexcept {
     return std::all_of(outcomes.begin(), outcomes.end(), [](const outcome& o) { return o.count == 0 || o.allowed; });
   }
-  /// The instances that count for the condition: those with an outcome that the filter does not exclude.
+  /// Returns the number of instances that count for the condition: those whose outcome the filter does not exclude.
   [[nodiscard]] std::uint64_t relevant_instances() const noexcept { return positive + negative; }
-  /// How often the condition was satisfied, in herd's words.
+  /// Returns how often the condition was satisfied, in herd's words.
   [[nodiscard]] const char* frequency() const noexcept {
     return positive == 0 ? "Never" : negative == 0 ? "Always" : "Sometimes";
   }
 };
 
-/// The report of a run, where `allowed` are the outcomes that the model allows.
+/// Returns the report of a run, where `allowed` are the outcomes that the model allows.
 [[nodiscard]] inline report make_report(const runnable_test& test, const run_result& run,
                                         const std::set<std::vector<std::int64_t>>& allowed) {
   report r;
@@ -203,7 +206,7 @@ struct report {
   return r;
 }
 
-/// The report of a run. It asks the model which outcomes are allowed.
+/// Returns the report of a run. It asks the model which outcomes are allowed.
 [[nodiscard]] inline report make_report(const runnable_test& test, const run_result& run) {
   return make_report(test, run, allowed_outcomes(test));
 }
@@ -216,10 +219,10 @@ namespace detail {
   return text;
 }
 
-/// A probability as text. One that is too small for a `double` is not printed as 0.
+/// Returns a probability as text. A probability too small for a `double` is not printed as 0.
 [[nodiscard]] inline std::string chance_text(double chance) { return chance > 0 ? number_text(chance) : "below 1e-300"; }
 
-/// `text` as a JSON string: in quotation marks, with escapes.
+/// Returns `text` as a JSON string: in quotation marks, with escapes.
 [[nodiscard]] inline std::string quoted(const std::string& text) {
   std::string out = "\"";
   for (const char c : text) {
@@ -235,7 +238,7 @@ namespace detail {
   return out + "\"";
 }
 
-/// The word for an outcome in the report's column.
+/// Returns the word for an outcome in the report's column.
 [[nodiscard]] inline const char* mark_of(const outcome& o) noexcept {
   return o.corrupt() ? "corrupt" : o.allowed ? "allowed" : "forbidden";
 }
@@ -247,7 +250,7 @@ namespace detail {
 
 }  // namespace detail
 
-/// The report in herd's format, with a column for what the model allows, and statistics at the end.
+/// Returns the report in herd's format, with a column for the model's verdict, and statistics at the end.
 [[nodiscard]] inline std::string text_of(const report& r) {
   const char* const kind = r.quantified == model::quantifier::exists   ? "Allowed"
                            : r.quantified == model::quantifier::forall ? "Required"
@@ -316,7 +319,7 @@ namespace detail {
   return out;
 }
 
-/// The report as one JSON object, on one line.
+/// Returns the report as one JSON object on one line.
 [[nodiscard]] inline std::string json_of(const report& r) {
   const auto word = [](bool b) { return std::string(b ? "true" : "false"); };
   const auto exact = [](double value) { return detail::number_text(value, "%.17g"); };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The size of a run's launches: how many blocks test, how many make stress, and the layout of the instances.
+/// The size of a run's launches: the number of blocks that run tests, the number that generate stress, and the layout of the
+/// instances.
 #pragma once
 
 #include <membar/error.hpp>
@@ -21,28 +22,30 @@ namespace litmus {
 struct run_shape {
   instance_layout layout{};
   unsigned stress_blocks = 0;  ///< per launch, after the testing ones
-  parameters used{};           ///< the parameters, adjusted to what the test needs
+  parameters used{};           ///< the parameters, adjusted to the needs of the test
 };
 
-/// The threads per block: the parameter, or more where the threads of an instance need different warps.
+/// Returns the threads per block: the parameter, or more if the threads of an instance need different warps.
 [[nodiscard]] inline unsigned block_width(const placement& where, const parameters& how) noexcept {
   const bool warps = where.warps_differ || how.within == spread::warps;
   return std::max(static_cast<unsigned>(how.width), warps ? warp_lanes * std::bit_ceil(where.slots) : warp_lanes);
 }
 
-/// The shape of a run in which `fitting` blocks per launch are resident at the same time. Throws `error` if the test needs more.
+/// Returns the shape of a run in which `fitting` blocks per launch are resident at the same time. Throws `error` if the test
+/// needs more.
 [[nodiscard]] inline run_shape shape_of(const runnable_test& test, const placement& where, const parameters& how,
                                         unsigned fitting, std::uint64_t seed) {
   const unsigned needed = where.clusters * where.cluster;
   fitting = fitting / where.cluster * where.cluster;
   if (fitting < needed) {
     throw error(cudaErrorCooperativeLaunchTooLarge,
-                "membar: %s needs %u blocks of %u threads at once in each launch, and the device holds %u of its kernel: use a "
+                "membar: %s needs %u blocks of %u threads at the same time in each launch, but the device can hold only %u of "
+                "them: use a "
                 "smaller width",
                 test.model_test.name.c_str(), needed, block_width(where, how), fitting);
   }
   if (how.home >= static_cast<int>(where.launches.size())) {
-    throw error(cudaErrorInvalidValue, "membar: the parameter home is %d, and %s has %zu launch%s: they count from 0", how.home,
+    throw error(cudaErrorInvalidValue, "membar: the parameter home is %d, but %s has %zu launch%s, numbered from 0", how.home,
                 test.model_test.name.c_str(), where.launches.size(), where.launches.size() == 1 ? "" : "es");
   }
   const auto part = [&](int percent) {
@@ -55,7 +58,7 @@ struct run_shape {
   shape.layout.width = block_width(where, how);
   shape.layout.blocks = std::max(needed, part(how.share));
   if (!where.threads_on_host.empty()) {
-    // A host thread runs one instance while a GPU runs hundreds: with few instances per step the two overlap in time.
+    // A host thread runs one instance in the time in which a GPU runs hundreds: with few instances per step, the two overlap.
     constexpr unsigned threads_beside_a_host = 2048;
     const unsigned few = threads_beside_a_host / shape.layout.width / where.cluster * where.cluster;
     shape.layout.blocks = std::min(shape.layout.blocks, std::max(needed, few));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A litmus test that can run: its kernel, its outcomes, and its model test, which says which outcomes are allowed.
+/// A litmus test that can run: its kernel, its outcomes, and the model test that determines which outcomes are allowed.
 #pragma once
 
 #include <membar/litmus/launch_view.hpp>
@@ -22,7 +22,7 @@ using host_thread = std::function<void(int thread, const instance_cells& at, con
 /// An observation of a test, and the values that its digits stand for.
 struct observed_value {
   model::observable what;            ///< "P1:r0" or "x", as in the model test
-  std::vector<std::int64_t> values;  ///< of digit 0, 1, ...; one more digit stands for every other value
+  std::vector<std::int64_t> values;  ///< for digit 0, 1, ...; one more digit stands for all other values
 
   [[nodiscard]] unsigned radix() const noexcept { return static_cast<unsigned>(values.size()) + 1; }
 };
@@ -33,12 +33,12 @@ struct runnable_test {
   std::vector<observed_value> observed;  ///< in the order of the kernel's observations
   int locations = 0;                     ///< of the kernel, per instance
   const void* kernel = nullptr;          ///< `run_instances` of the test: the address of a function, or a `cudaKernel_t`
-  /// A second kernel with the same argument, or a null pointer. Each step is then a launch of `kernel` and, as a programmatic dependent
-  /// launch, one of this; it must fit beside the first.
+  /// A second kernel with the same argument, or a null pointer. Each step then consists of a launch of `kernel` and a
+  /// programmatic dependent launch of this kernel, which must fit on the device together with the first.
   const void* dependent_kernel = nullptr;
-  host_thread on_host;  ///< needed where a test thread runs on the host
+  host_thread on_host;  ///< needed if a test thread runs on the host
 
-  /// The number of outcomes, including those with unexpected values. Above `max_outcomes` it is only a lower bound.
+  /// Returns the number of outcomes, including those with unexpected values. Above `max_outcomes` it is only a lower bound.
   [[nodiscard]] std::uint64_t outcomes() const noexcept {
     std::uint64_t count = 1;
     for (const observed_value& o : observed) {

@@ -20,7 +20,7 @@
 ///     } else {
 ///       const int r0 = membar::load<device>(at.as<int>(1), membar::acquire);
 ///       const int r1 = membar::load_weak(at.as<int>(0));
-///       out.write(0, r0);  // what the condition names, in its order
+///       out.write(0, r0);  // the values that the condition names, in the same order
 ///       out.write(1, r1);
 ///     }
 ///   }
@@ -29,8 +29,8 @@
 /// const membar::litmus::report seen = membar::litmus::make_report(mp, engine.run(mp));
 /// ```
 ///
-/// The model test decides which outcomes are allowed. Nothing checks that the code matches the model test: compare the two line by
-/// line.
+/// The model test determines which outcomes are allowed. Nothing checks that the code matches the model test, so compare the
+/// two line by line.
 #pragma once
 
 #include <membar/litmus/kernel.cuh>
@@ -51,7 +51,7 @@ namespace litmus {
 
 namespace detail {
 
-/// The terms that the condition of a model test names, each once, in its order. The kernel observes them.
+/// The terms that the condition of a model test names, each once, in order of appearance. The kernel observes them.
 struct observed_terms {
   model::term what[max_observations] = {};
   int count = 0;
@@ -70,7 +70,7 @@ struct observed_terms {
     if (count < max_observations) {
       what[count] = t;
     }
-    ++count;  // a static_assert of `kernel_test` rejects too many
+    ++count;  // a static_assert of `kernel_test` rejects too many terms
   }
 };
 
@@ -85,8 +85,8 @@ template <class ModelTest>
   return terms;
 }
 
-/// An upper bound, exclusive, on the values of the model test's locations and registers: the largest constant plus all that is
-/// added.
+/// Returns an exclusive upper bound on the values of the model test's locations and registers: the largest constant plus the
+/// sum of everything that is added.
 template <class ModelTest>
 [[nodiscard]] consteval unsigned values_of(const ModelTest& test) {
   std::int64_t largest = 1;
@@ -107,17 +107,19 @@ template <class ModelTest>
 
 }  // namespace detail
 
-/// A test in C++ in the form that the kernel accepts. `Test` may define
-/// * `bytes`, the size of its accesses to observed locations: 4 by default, and of more than 8 bytes the first 8 are observed;
-/// * `values`, if the constants of the model test do not bound the values: these are then 0 to `values` - 1.
+/// Converts a C++ test to the form that the kernel accepts. `Test` may define
+/// * `bytes`, the size of its accesses to observed locations. It is 4 by default. If it is greater than 8, only the first 8
+///   bytes are observed.
+/// * `values`, if the constants of the model test do not bound the values, which then range from 0 to `values` - 1.
 template <class Test>
 struct kernel_test : Test {
   static constexpr int threads = static_cast<int>(decltype(Test::model_test)::threads);
   static constexpr int locations = Test::model_test.locations();
   static constexpr int observations = detail::terms_of(Test::model_test).count;
   static_assert(observations > 0,
-                "membar: a litmus test observes what its model test's condition names: give it one with when()");
-  static_assert(observations <= max_observations, "membar: a litmus test on a GPU observes at most 16 values");
+                "membar: a litmus test observes the values that its model test's condition names, but the test has no "
+                "condition: add one with when()");
+  static_assert(observations <= max_observations, "membar: a litmus test on a GPU can observe at most 16 values");
 
   static constexpr int bytes = [] {
     if constexpr (requires { Test::bytes; }) {
@@ -145,23 +147,34 @@ struct kernel_test : Test {
   MEMBAR_HOST_DEVICE static constexpr cell_value initial(int) noexcept { return {}; }
 };
 
-/// `Test` and its model test, as a test that an engine runs. `on_host` runs the threads whose place is the host.
-template <class Test>
-[[nodiscard]] runnable_test make_test(std::string name, host_thread on_host = {}) {
-  using on_gpu = kernel_test<Test>;
+namespace detail {
+
+/// `make_test` for a test of any type, so that it is compiled once. Each observation is less than `values`.
+[[nodiscard]] inline runnable_test runnable_named_test(model::litmus_test named, unsigned values, int locations,
+                                                       const void* kernel, host_thread on_host) {
   runnable_test result;
-  result.model_test = model::named_test(Test::model_test, std::move(name));
+  result.model_test = std::move(named);
   for (const model::observable& what : result.model_test.observed) {
     observed_value one{what, {}};
-    for (unsigned v = 0; v < on_gpu::values; ++v) {
+    for (unsigned v = 0; v < values; ++v) {
       one.values.push_back(static_cast<std::int64_t>(v));
     }
     result.observed.push_back(std::move(one));
   }
-  result.locations = on_gpu::locations;
-  result.kernel = reinterpret_cast<const void*>(&run_instances<on_gpu>);
+  result.locations = locations;
+  result.kernel = kernel;
   result.on_host = std::move(on_host);
   return result;
+}
+
+}  // namespace detail
+
+/// Returns `Test` and its model test as a test that an engine can run. `on_host` runs the threads whose place is the host.
+template <class Test>
+[[nodiscard]] runnable_test make_test(std::string name, host_thread on_host = {}) {
+  using on_gpu = kernel_test<Test>;
+  return detail::runnable_named_test(model::named_test(Test::model_test, std::move(name)), on_gpu::values, on_gpu::locations,
+                                     reinterpret_cast<const void*>(&run_instances<on_gpu>), std::move(on_host));
 }
 
 }  // namespace litmus

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A search, within a time limit, for the parameters under which a test shows the outcomes it asks for most often.
+/// A search, within a time limit, for the parameters under which a test shows the desired outcomes most often.
 #pragma once
 
 #include <membar/error.hpp>
@@ -31,28 +31,28 @@ namespace litmus {
 /// The outcomes that a search counts.
 enum class objective {
   condition,                   ///< outcomes that satisfy the test's condition
-  not_sequentially_consistent  ///< outcomes that no interleaving of the threads gives
+  not_sequentially_consistent  ///< outcomes that no interleaving of the threads produces
 };
 
-/// The duration of a search, and its seed, which makes it reproducible.
+/// The duration and the seed of a search. The seed makes the search reproducible.
 struct tune_options {
   double seconds = 10.0;
   double trial_seconds = 0.1;
   std::uint64_t seed = 1;
   objective goal = objective::condition;
-  parameters first{};  ///< tried first; the chosen sets that follow differ from it
-  int homes = 1;       ///< launches whose device can hold the cells; `tune` on an engine sets it
+  parameters first{};  ///< tried first; the predefined sets that follow differ from it
+  int homes = 1;       ///< the number of launches whose device can hold the cells; `tune` on an engine sets it
 };
 
 /// One set of parameters and its result.
 struct trial {
   parameters tried{};
-  std::uint64_t hits = 0;  ///< instances with an outcome that the objective counts
+  std::uint64_t hits = 0;  ///< instances with an outcome that the search counts
   std::uint64_t instances = 0;
   double seconds = 0;
-  std::string failure;  ///< why the test did not run with these parameters; empty if it did
+  std::string failure;  ///< the reason why the test did not run with these parameters; empty if it did
 
-  /// Hits per second, which the search maximizes.
+  /// Returns the hits per second, which the search maximizes.
   [[nodiscard]] double score() const noexcept { return seconds > 0 ? static_cast<double>(hits) / seconds : 0; }
   [[nodiscard]] double rate() const noexcept { return seconds > 0 ? static_cast<double>(instances) / seconds : 0; }
 };
@@ -63,8 +63,8 @@ struct tune_result {
   std::vector<trial> log;
 };
 
-/// Number `index` of a sequence of neighbours of `from` that `seed` defines. A neighbour differs in one or two parameters, by one
-/// step along the values that a search tries.
+/// Returns number `index` of a sequence of neighbours of `from` that `seed` defines. A neighbour differs in one or two
+/// parameters, by one step along the values that a search tries.
 [[nodiscard]] inline parameters neighbour_of(parameters from, std::uint64_t seed, std::uint64_t index) {
   constexpr unsigned rows = std::size(detail::parameter_table) - 1;  // the last one is `home`, which has no neighbours
   auto random = [seed, index, purpose = 0U]() mutable {
@@ -84,13 +84,15 @@ struct tune_result {
   return from;
 }
 
-/// Whether trial `a` is better than `b`: more hits per second or, if both have equally many, more instances per second.
+/// Returns whether trial `a` is better than `b`: it has more hits per second or, if both have the same number, more instances
+/// per second.
 [[nodiscard]] inline bool better(const trial& a, const trial& b) noexcept {
   return a.score() != b.score() ? a.score() > b.score() : a.rate() > b.rate();
 }
 
-/// The sets that a search tries before it draws random ones, each once: `first`, then `first` with one change that often helps.
-/// The changes are stress by stores, blocks that begin at the same time, instances in one warp, and each cell on its own line.
+/// Returns the sets that a search tries before it draws random ones: `first`, followed by `first` with single changes that
+/// often help. The changes are stress by stores, blocks that begin at the same time, instances in one warp, and each cell on
+/// its own line.
 [[nodiscard]] inline std::vector<parameters> chosen_parameters(const parameters& first) {
   std::vector<parameters> all{first};
   for (const char* const change :
@@ -103,9 +105,9 @@ struct tune_result {
   return all;
 }
 
-/// Searches with `run`: first the chosen sets, then random ones until half of the time is over, then neighbours of the best so
-/// far. `elapsed` returns the seconds since the search began. Equal seeds and equal results of `run` and `elapsed` give equal
-/// logs.
+/// Searches with `run`: first the predefined sets, then random ones until half of the time is over, then neighbours of the best
+/// set so far. `elapsed` returns the seconds since the search began. Equal seeds and equal results of `run` and `elapsed` give
+/// equal logs.
 [[nodiscard]] inline tune_result tune(const std::function<trial(const parameters&)>& run,
                                       const std::function<double()>& elapsed, const tune_options& options = {}) {
   tune_result result;
@@ -128,7 +130,7 @@ struct tune_result {
   return result;
 }
 
-/// For each outcome of the engine, whether a search for `goal` counts it.
+/// Returns, for each outcome of the engine, whether a search for `goal` counts it.
 [[nodiscard]] inline std::vector<bool> objective_outcomes(const runnable_test& test, objective goal) {
   std::set<std::vector<std::int64_t>> interleavings;
   if (goal == objective::not_sequentially_consistent) {
@@ -172,7 +174,7 @@ struct tune_result {
   return tune(run, [&] { return detail::seconds_since(begin); }, with_homes);
 }
 
-/// The log, one line per trial: hits per second, instances per second, parameters.
+/// Returns the log, one line per trial: hits per second, instances per second, parameters.
 [[nodiscard]] inline std::string text_of(const tune_result& result) {
   std::string text;
   for (const trial& one : result.log) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Arrays that are indexed by `int`. The model counts events, threads, locations and registers in `int`, where -1 is "none".
+/// Arrays that are indexed by `int`. The model counts events, threads, locations and registers in `int`, where -1 means "none".
 #pragma once
 
 #include <membar/base/config.hpp>
@@ -16,19 +16,20 @@ namespace membar {
 inline namespace v0_2 {
 namespace model {
 
-/// Element `index` of an array, a span or a vector. Precondition: `index` is not negative and below the size.
+/// Returns element `index` of an array, a span or a vector. Precondition: `index` is not negative and is less than the size.
 template <class Array>
 [[nodiscard]] constexpr decltype(auto) at(Array&& array, int index) noexcept {
   return array[static_cast<std::size_t>(index)];
 }
 
-/// The number of elements, as an `int`.
+/// Returns the number of elements as an `int`.
 template <class Array>
 [[nodiscard]] constexpr int count_of(const Array& array) noexcept {
   return static_cast<int>(array.size());
 }
 
-/// An array that grows up to a fixed capacity, so that one code runs at compile time and, at run time, without an allocation.
+/// An array that grows up to a fixed capacity, so that the same code runs at compile time and, without allocations, at run
+/// time.
 template <class T, int Capacity>
 class bounded {
  public:
@@ -43,7 +44,7 @@ class bounded {
   [[nodiscard]] constexpr const T* end() const noexcept { return storage_.items.data() + size_; }
   [[nodiscard]] constexpr std::span<const T> span() const noexcept { return {begin(), end()}; }
 
-  /// Appends and returns the new item's index. Throws `error` with `message` where the capacity is used up.
+  /// Appends an item and returns its index. Throws `error` with `message` if the capacity is used up.
   constexpr int push(const T& item, const char* message) {
     if (size_ == Capacity) {
       throw error(message);
@@ -52,13 +53,13 @@ class bounded {
     return size_++;
   }
 
-  /// Drops every item starting at `size`.
+  /// Removes all items from index `size` on.
   constexpr void shrink(int size) noexcept { size_ = size; }
 
  private:
   static_assert(std::is_trivially_copyable_v<T>);
-  // At run time an item is first written by `push`: to clear all of them costs more than the search of a small test. A constant
-  // expression copies the whole, so there they begin.
+  // At run time, an item is first written by `push`, because clearing all items would cost more than the search of a small
+  // test. A constant expression copies the whole array, so there the items must be initialized.
   union storage {
     constexpr storage() noexcept {
       if (std::is_constant_evaluated()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What orders the operations that a thread starts and does not wait for: bulk copies, `cp.async`, `st.async`, `red.async`.
+/// The order of operations that a thread starts and does not wait for: bulk copies, `cp.async`, `st.async`, `red.async`.
 ///
 /// | PTX ISA | says | where |
 /// |---|---|---|
@@ -27,12 +27,12 @@ namespace model {
 
 namespace detail {
 
-/// The instruction of an event that is not an initial write.
+/// Returns the instruction of an event that is not an initial write.
 [[nodiscard]] constexpr const instruction& instruction_of(const program_view& program, const event& e) noexcept {
   return at(program.threads[e.thread].code, e.instruction);
 }
 
-/// Orders what belongs to the complete groups of one thread and one kind before the wait for them.
+/// Orders the operations of the complete groups of one thread and one kind before the wait for these groups.
 template <class Rules>
 constexpr void complete_groups(event_structure& f, const Rules& rules, const program_view& program,
                                std::span<const event> events, int thread, completion kind) {
@@ -54,7 +54,7 @@ constexpr void complete_groups(event_structure& f, const Rules& rules, const pro
       for (int g = 0; g < groups.size() - pending; ++g) {
         const bool sources = by.reads_only && rules.holds(rule::read_wait_is_for_sources_only);
         for (event_set s = groups[g]; s != 0; s = rest(s)) {
-          // the read of an update is of the destination
+          // the read of an update accesses the destination
           const bool of_source = contains(f.reads, first(s)) && at(events, first(s)).partner < 0;
           if (!sources || of_source) {
             f.completed.add(first(s), i);
@@ -65,7 +65,7 @@ constexpr void complete_groups(event_structure& f, const Rules& rules, const pro
   }
 }
 
-/// Orders the grids that `griddepcontrol.wait` waits for before the wait.
+/// Orders the grids that `griddepcontrol.wait` waits for before that wait.
 template <class Rules>
 constexpr void order_grids(event_structure& f, const Rules& rules, const program_view& program, std::span<const event> events) {
   if (!rules.holds(rule::dependency_wait_synchronizes)) {
@@ -84,8 +84,8 @@ constexpr void order_grids(event_structure& f, const Rules& rules, const program
 
 }  // namespace detail
 
-/// Adds what is known of asynchronous operations and of dependent launches to `f.base`, which is not closed yet, and fills
-/// `f.issued`.
+/// Adds the orders of asynchronous operations and dependent launches to `f.base`, which is not transitively closed yet, and
+/// fills `f.issued`.
 template <class Rules>
 constexpr void order_asynchronous(event_structure& f, const Rules& rules, const program_view& program,
                                   std::span<const event> events) {
@@ -107,7 +107,7 @@ constexpr void order_asynchronous(event_structure& f, const Rules& rules, const 
       }
       continue;
     }
-    // a completion comes after the accesses of its instruction, an arrival after those of all cp.async before it
+    // a completion is ordered after the accesses of its instruction, and an arrival after those of all earlier cp.async
     const bool arrival = detail::instruction_of(program, e).code == opcode::async_arrive;
     for (event_set o = f.asynchronous & f.memory; o != 0; o = rest(o)) {
       const event& other = at(events, first(o));
@@ -121,7 +121,7 @@ constexpr void order_asynchronous(event_structure& f, const Rules& rules, const 
   for (int i = 0; i < f.count; ++i) {
     f.base[i] |= f.completed[i];
   }
-  // a release pattern, since version 9.3: a release fence, and an asynchronous operation after it that performs a strong write
+  // since version 9.3, a release fence followed by an asynchronous operation that performs a strong write is a release pattern
   for (event_set s = program.version == 0 || program.version >= 93 ? f.release_fences : 0; s != 0; s = rest(s)) {
     for (event_set w = f.issued.image(f.po[first(s)]) & f.writes; w != 0 && rules.holds(rule::release_fence); w = rest(w)) {
       f.release_pattern[first(s)] |= at(events, first(w)).strong ? only(first(w)) : 0;

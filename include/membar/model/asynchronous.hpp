@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Asynchronous operations in litmus tests that are written in C++: bulk and small copies, groups, mbarriers, dependent launches.
+/// Asynchronous operations in C++ litmus tests: bulk and small copies, groups, mbarriers, and dependent launches.
 ///
 /// ```cpp
 /// constexpr model::variable x{0}, s = model::shared(1), b{2};
@@ -11,9 +11,9 @@
 ///     .with_mbarrier(b, 1);
 /// ```
 ///
-/// An mbarrier is a separate variable, whose expected arrivals `litmus_program::with_mbarrier` sets. A kernel that depends on
-/// another one is a thread that `litmus_program::dependent` names. Copies have 16 bytes, which the model represents as one value.
-/// The rules: async_order.hpp, barrier_groups.hpp; docs/model.md, "Asynchronous copies", quotes the PTX ISA.
+/// An mbarrier is a separate variable; `litmus_program::with_mbarrier` sets its expected arrivals. A kernel that depends on
+/// another kernel is a thread that `litmus_program::dependent` names. Copies have 16 bytes, which the model represents as one
+/// value. async_order.hpp and barrier_groups.hpp implement the rules; docs/model.md, "Asynchronous copies", quotes the PTX ISA.
 #pragma once
 
 #include <membar/memory_order.hpp>
@@ -63,20 +63,20 @@ namespace detail {
 
 /// @name Copies
 /// @{
-/// `cp.async.bulk.shared::cta.global`: 16 bytes of global memory into shared memory, which completes on an mbarrier.
-/// With `remote` as its destination it is `cp.async.bulk.shared::cluster.global`.
+/// `cp.async.bulk.shared::cta.global`: copies 16 bytes of global memory into shared memory and completes on an mbarrier. With a
+/// `remote` destination it is `cp.async.bulk.shared::cluster.global`.
 [[nodiscard]] constexpr instruction bulk_load(variable to, variable from, variable barrier) noexcept {
   instruction i = detail::copy_of(to, from, proxy::async, completion::mbarrier);
   i.barrier_at = barrier.index;
   i.completed_bytes = 16;
   return i;
 }
-/// `cp.async.bulk.shared::cluster.shared::cta`: 16 bytes of shared memory into that of another block, `remote`, which completes on an
-/// mbarrier there.
+/// `cp.async.bulk.shared::cluster.shared::cta`: copies 16 bytes of shared memory into the shared memory of another block,
+/// `remote`, and completes on an mbarrier there.
 [[nodiscard]] constexpr instruction bulk_send(variable to, variable from, variable barrier) noexcept {
   return bulk_load(to, from, barrier);
 }
-/// `cp.async.bulk.global.shared::cta`: 16 bytes of shared memory into global memory, in a group of the thread.
+/// `cp.async.bulk.global.shared::cta`: copies 16 bytes of shared memory into global memory, in a group of the thread.
 [[nodiscard]] constexpr instruction bulk_store(variable to, variable from) noexcept {
   return detail::copy_of(to, from, proxy::async, completion::bulk_group);
 }
@@ -87,8 +87,9 @@ namespace detail {
   i.what = operation::add;
   return i;
 }
-/// `cp.async.bulk.tensor.1d.shared::cta.global.tile`: 16 bytes of what the tensor map `map` leads to when the copy reads it. The map
-/// is a variable in global memory that holds the address of another one from the start: `litmus_program::with_initial`.
+/// `cp.async.bulk.tensor.1d.shared::cta.global.tile`: copies 16 bytes from the location to which the tensor map `map` points
+/// when the copy reads it. The map is a variable in global memory that initially holds the address of another variable:
+/// `litmus_program::with_initial`.
 [[nodiscard]] constexpr instruction tensor_load(variable to, variable map, variable barrier) noexcept {
   instruction i = bulk_load(to, {}, barrier);
   i.source = -1;
@@ -96,7 +97,7 @@ namespace detail {
   i.tensor_map = map.index;
   return i;
 }
-/// `st.async`: a value into shared memory of the cluster, which completes on an mbarrier there.
+/// `st.async`: stores a value to shared memory of the cluster and completes on an mbarrier there.
 [[nodiscard]] constexpr instruction async_store(variable to, source value, variable barrier) noexcept {
   instruction i = detail::copy_of(to, {}, proxy::generic, completion::mbarrier);
   i.space = state_space::shared_cluster;
@@ -129,7 +130,7 @@ namespace detail {
   i.reads_only = true;
   return i;
 }
-/// `cp.async`: global memory into shared memory, through the generic proxy.
+/// `cp.async`: copies global memory into shared memory, through the generic proxy.
 [[nodiscard]] constexpr instruction async_copy(variable to, variable from) noexcept {
   return detail::copy_of(to, from, proxy::generic, completion::group);
 }
@@ -141,7 +142,7 @@ namespace detail {
 [[nodiscard]] constexpr instruction async_wait(int pending = 0) noexcept {
   return detail::of_groups(opcode::async_wait, completion::group, pending);
 }
-/// `cp.async.mbarrier.arrive.noinc`: an arrival once the copies that the thread began with `async_copy` are done.
+/// `cp.async.mbarrier.arrive.noinc`: arrives once the copies that the thread started with `async_copy` are complete.
 [[nodiscard]] constexpr instruction async_arrive(variable barrier) noexcept {
   instruction i;
   i.code = opcode::async_arrive;
@@ -149,7 +150,7 @@ namespace detail {
   i.barrier_at = barrier.index;
   return i;
 }
-/// `fence.proxy.async`: between ordinary accesses and those of bulk copies.
+/// `fence.proxy.async`: between ordinary accesses and accesses of bulk copies.
 [[nodiscard]] constexpr instruction async_proxy_fence() noexcept {
   instruction i;
   i.code = opcode::proxy_fence;
@@ -163,8 +164,8 @@ namespace detail {
   return i;
 }
 /// `fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster` or
-/// `fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster`: ordinary accesses of shared memory before the release,
-/// then those of bulk copies after an acquire.
+/// `fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster`: orders ordinary accesses to shared memory
+/// before the release with accesses of bulk copies after an acquire.
 template <class Order>
   requires order_among<Order, memory_order::acquire, memory_order::release>
 [[nodiscard]] constexpr instruction shared_proxy_fence(Order) noexcept {
@@ -197,15 +198,15 @@ template <thread_scope Scope>
 
 /// @name Mbarriers
 /// @{
-/// `mbarrier.init`: without one in the test, an mbarrier is initialized from the start. An operation on the mbarrier that it does not
-/// precede makes it undefined: nobody waits at it, and it orders nothing.
+/// `mbarrier.init`. If a test has no such instruction, the mbarrier is initialized from the beginning. An operation that is not
+/// ordered after the initialization makes the mbarrier undefined: no thread waits at it, and it orders nothing.
 [[nodiscard]] constexpr instruction init(variable barrier, int expected) noexcept {
   instruction i = detail::on_mbarrier(opcode::mbarrier_init, barrier, memory_order::relaxed, thread_scope::block);
   i.arrives = false;
   i.arrivals = expected;
   return i;
 }
-/// `fence.mbarrier_init.release.cluster`: releases the initializations that the thread did before it, and nothing else.
+/// `fence.mbarrier_init.release.cluster`: releases only the thread's earlier initializations.
 [[nodiscard]] constexpr instruction mbarrier_init_fence() noexcept {
   instruction i;
   i.code = opcode::fence;
@@ -243,7 +244,7 @@ template <thread_scope Scope = thread_scope::block>
   i.arrivals = 0;
   return i;
 }
-/// `mbarrier.complete_tx.relaxed.scope`: what a copy does at its end, without an order.
+/// `mbarrier.complete_tx.relaxed.scope`: the same update as at the end of a copy, without an order.
 template <thread_scope Scope = thread_scope::block>
 [[nodiscard]] constexpr instruction complete(variable barrier, int bytes) noexcept {
   instruction i = expect<Scope>(barrier, 0);

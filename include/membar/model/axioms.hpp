@@ -11,15 +11,16 @@
 /// | SC-per-Location | `sequential_per_location` |
 /// | Causality | `reads_not_from_effects`, `reads_not_from_the_past` |
 ///
-/// `event_structure` holds what the instructions by themselves decide; `candidate` holds what follows from one choice of reads-from,
-/// barrier groups, Fence-SC order and coherence. Sets of events are words and relations are rows of words, so a definition such
-/// as `[strong R] ; po ; [F.acquire]` is one line: the row of a read is `po[read] & acquiring fences`.
+/// `event_structure` holds the relations that the instructions determine on their own; `candidate` holds the relations that
+/// follow from one choice of reads-from, barrier groups, Fence-SC order and coherence. Sets of events are words and relations
+/// are rows of words, so a definition such as `[strong R] ; po ; [F.acquire]` is one line: the row of a read is `po[read] &
+/// acquiring fences`.
 ///
-/// Each function is given the reads whose source is chosen. More reads, causality or coherence never repair a broken axiom, so
-/// that a choice that breaks one before it is complete is given up.
+/// Each function receives the reads whose source is chosen. More reads, causality or coherence never repair a broken axiom, so
+/// the search abandons a choice that breaks an axiom before it is complete.
 ///
 /// Sources: PTX ISA, "Memory Consistency Model"; the ASPLOS 2019 and ISCA 2022 papers on it; CUDA C++ Programming Guide,
-/// "Memory Synchronization Domains". Where they are open, docs/model.md says which reading membar uses.
+/// "Memory Synchronization Domains". Where these sources are ambiguous, docs/model.md says which reading membar uses.
 #pragma once
 
 #include <membar/model/array.hpp>
@@ -35,8 +36,9 @@ namespace membar {
 inline namespace v0_2 {
 namespace model {
 
-/// The coherence that every consistent order contains: initial writes first, and writes of the same memory that causality
-/// orders. False if that is not an order: axiom Coherence. Source: PTX ISA, "Coherence order", "Axiom: Coherence".
+/// Returns the coherence that every consistent order contains: initial writes come first, and writes to the same memory follow
+/// causality. Returns false if that is not an order, by axiom Coherence. Source: PTX ISA, "Coherence order", "Axiom:
+/// Coherence".
 template <class Rules>
 [[nodiscard]] constexpr bool cohere(candidate& c, const Rules& rules, const event_structure& f) noexcept {
   for (event_set w = f.writes; w != 0; w = rest(w)) {
@@ -67,7 +69,7 @@ template <class Rules>
   return strict;
 }
 
-/// Axiom Causality, the half that coherence has no part in: no read causally precedes the write that it reads from.
+/// Axiom Causality, the half that does not involve coherence: no read causally precedes the write that it reads from.
 template <class Rules>
 [[nodiscard]] constexpr bool reads_not_from_effects(const candidate& c, const Rules& rules, event_set reads) noexcept {
   if (!rules.holds(rule::axiom_causality_reads_from)) {
@@ -118,8 +120,8 @@ template <class Rules>
   return true;
 }
 
-/// The order of atomics, each named by its read: coherence orders two atomics that write, and an atomic comes before
-/// those that see its write or a later one.
+/// The order of atomics, each identified by its read: coherence orders two atomics that both write, and an atomic precedes the
+/// atomics that see its write or a later one.
 [[nodiscard]] constexpr relation performed_before(const candidate& c, const event_structure& f, std::span<const event> events,
                                                   event_set reads) noexcept {
   relation before;
@@ -142,8 +144,8 @@ template <class Rules>
   return before;
 }
 
-/// Of two overlapping atomics whose scopes include each other, one is performed completely before the other, also if they differ
-/// in size. Source: PTX ISA, "Atomicity of mixed-size RMW operations".
+/// Of two overlapping atomics whose scopes include each other, one is performed completely before the other, even if they
+/// differ in size. Source: PTX ISA, "Atomicity of mixed-size RMW operations".
 [[nodiscard]] constexpr bool atomics_are_serial(const candidate& c, const event_structure& f, std::span<const event> events,
                                                 event_set reads) noexcept {
   event_set serial = 0;
@@ -161,7 +163,7 @@ template <class Rules>
     return true;
   }
   relation graph;
-  // reads add edges into rows of writes, so writes are set up first
+  // reads add edges to the rows of writes, so the writes are processed first
   for (event_set w = f.writes & memory; w != 0; w = rest(w)) {
     graph[first(w)] = f.po_loc[first(w)] | (c.coherence[first(w)] & f.morally_strong[first(w)]);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// All ways to group barrier events: which arrivals complete a barrier, and which threads wait for them.
+/// Enumerates all ways to group barrier events: which arrivals complete a barrier, and which threads wait for them.
 #pragma once
 
 #include <membar/model/array.hpp>
@@ -20,13 +20,13 @@ namespace membar {
 inline namespace v0_2 {
 namespace model {
 
-/// Chooses the groups of an execution whose values are known, barrier by barrier. Each choice ends in a call of `next()`, which
-/// returns false to end the enumeration; `next.step()` counts the work.
+/// Chooses the groups of an execution whose values are known, one barrier after the other. It calls `next()` for each choice;
+/// `next()` returns false to end the enumeration. `next.step()` counts the work.
 template <class Rules, class Next>
 class barrier_groups {
  public:
-  /// `synchronizes` holds the edges of the groups chosen so far: it is theirs during `next()`, and empty again afterwards. So does
-  /// `uninitialized` with the operations on mbarriers that this choice takes to be used before their initialization.
+  /// During `next()`, `synchronizes` holds the edges of the chosen groups; afterwards it is empty again. The same applies to
+  /// `uninitialized`, which holds the operations on mbarriers that this choice assumes to be used before their initialization.
   constexpr barrier_groups(const partial_execution& execution, const Rules& rules, relation& synchronizes,
                            event_set& uninitialized, const Next& next) noexcept
       : execution_(execution),
@@ -37,7 +37,7 @@ class barrier_groups {
         uninitialized_(uninitialized),
         next_(next) {}
 
-  /// False if `next` has ended the enumeration.
+  /// Returns false if `next` has ended the enumeration.
   [[nodiscard]] constexpr bool choose() {
     for (int i = 0; i < facts_.count; ++i) {
       synchronizes_[i] = 0;
@@ -76,7 +76,7 @@ class barrier_groups {
     return execution_.program().threads[e.thread].where;
   }
 
-  // Whether two events are on one barrier.
+  // Returns whether two events are on the same barrier.
   [[nodiscard]] constexpr bool one_barrier(int x_index, int y_index) const noexcept {
     const event& x = at_event(x_index);
     const event& y = at_event(y_index);
@@ -95,7 +95,7 @@ class barrier_groups {
            (x.barrier == barrier_kind::block || where(x).warp == where(y).warp);
   }
 
-  // Whether nothing comes after the event in its thread.
+  // Returns whether nothing follows the event in its thread.
   [[nodiscard]] constexpr bool is_last(const event& e) const noexcept {
     return e.instruction + 1 == count_of(execution_.program().threads[e.thread].code);
   }
@@ -124,7 +124,7 @@ class barrier_groups {
     return std::popcount(threads);
   }
 
-  // How many events of the same thread in `set` come before `index`.
+  // Returns how many events of the same thread in `set` precede `index`.
   [[nodiscard]] constexpr int generation(event_set set, int index) const noexcept {
     int result = 0;
     for (event_set s = set; s != 0; s = rest(s)) {
@@ -135,10 +135,10 @@ class barrier_groups {
 
   // ---- one group
 
-  // Whether arrivals at this kind of barrier synchronize with the threads that wait for it.
+  // Returns whether arrivals at this kind of barrier synchronize with the threads that wait for them.
   [[nodiscard]] constexpr bool synchronizes(const event& arrival) const noexcept {
     if (arrival.arrivals == 0 && arrival.issue < 0) {
-      return rules_.takes(reading::fence_before_complete_tx);  // expect_tx and complete_tx alone are relaxed
+      return rules_.takes(reading::fence_before_complete_tx);  // expect_tx and complete_tx are relaxed on their own
     }
     return rules_.holds(arrival.issue >= 0                       ? rule::completion_on_an_mbarrier_synchronizes
                         : arrival.mbarrier                       ? rule::mbarrier_synchronizes
@@ -147,8 +147,9 @@ class barrier_groups {
                                                                  : rule::cluster_barrier_synchronizes);
   }
 
-  // Whether the scopes of two events include each other's thread. A cluster barrier's scope is the cluster. The completion of an
-  // asynchronous operation is performed where the mbarrier is, which is where its threads wait: every scope includes it.
+  // Returns whether the scopes of two events include each other's thread. A cluster barrier has cluster scope. The completion
+  // of an asynchronous operation is performed at the mbarrier, which is in the same block as the threads that wait for it, so
+  // every scope includes it.
   [[nodiscard]] constexpr bool include_each_other(const event& x, const event& y) const noexcept {
     const auto reaches = [&](const event& from, const event& to) {
       const bool cluster = from.kind == event_kind::barrier && !from.mbarrier;
@@ -157,9 +158,9 @@ class barrier_groups {
     return x.issue >= 0 || (reaches(x, y) && reaches(y, x));
   }
 
-  // An arrival on an mbarrier or a cluster's barrier is a strong write of it, and a wait a strong read: each may release or
-  // acquire itself, a fence before the one releases through it, and a fence after the other acquires through it, as in the
-  // patterns of memory operations. The ends must include each other.
+  // An arrival on an mbarrier or on a cluster barrier is a strong write to it, and a wait is a strong read. Each may itself
+  // release or acquire, a fence before the arrival releases through it, and a fence after the wait acquires through it, as in
+  // the patterns of memory operations. The scopes of both ends must include each other.
   constexpr void synchronize_patterns(int arrival, int wait) noexcept {
     const event& a = at_event(arrival);
     const event& w = at_event(wait);
@@ -184,7 +185,8 @@ class barrier_groups {
     }
   }
 
-  // The same of fences that release less than everything, with what acquires it. Their edges are in no base causality.
+  // Adds the edges of fences that release only some accesses, together with the operation that acquires them. They are not in
+  // base causality.
   constexpr void synchronize_restricted_through(int arrival, int wait) noexcept {
     for (event_set s = facts_.initialization_fences | facts_.one_way_releases; s != 0; s = rest(s)) {
       const bool one_way = contains(facts_.one_way_releases, first(s));
@@ -200,7 +202,7 @@ class barrier_groups {
     }
   }
 
-  // Makes a group of `arrivals`: they synchronize with `waits`, which do not continue before all have arrived.
+  // Forms a group of `arrivals`: they synchronize with `waits`, which do not continue before all of them have arrived.
   constexpr void join(event_set arrivals, event_set waits) noexcept {
     for (event_set a = arrivals; a != 0; a = rest(a)) {
       const int arrival = first(a);
@@ -226,11 +228,11 @@ class barrier_groups {
 
   // ---- all barriers, one after the other
 
-  // Groups the barrier events in `open`, in every way.
+  // Groups the barrier events in `open`, in every possible way.
   constexpr bool group(event_set open) {
     next_.step();
     if (open == 0) {
-      // threads that wait for each other in a cycle are not an execution
+      // if threads wait for each other in a cycle, this is not an execution
       return rules_.holds(rule::waiting_ends) && (!waiting_.acyclic(facts_.barriers) || ends_too_late()) ? true : next_();
     }
     event_set same = only(first(open));
@@ -250,7 +252,7 @@ class barrier_groups {
     return group_everybody(open & ~same, same);
   }
 
-  // Threads of the block that take no part in a phase of a barrier have ended before it lets the others continue.
+  // Threads of the block that do not take part in a phase of a barrier have exited before the barrier lets the others continue.
   // Source: PTX ISA, "bar, barrier", "exit".
   constexpr void leave(event_set arrivals, event_set waits) noexcept {
     const event& one = at_event(first(arrivals));
@@ -263,7 +265,7 @@ class barrier_groups {
     }
   }
 
-  // Whether a thread that a barrier counts as ended ends only after that barrier has let others continue.
+  // Returns whether a thread that a barrier counts as exited exits only after that barrier has let other threads continue.
   [[nodiscard]] constexpr bool ends_too_late() const noexcept {
     event_set left = 0;
     relation later;
@@ -282,7 +284,7 @@ class barrier_groups {
     return left != 0;
   }
 
-  // A barrier without a count includes all threads of the block that have not ended: their n-th arrivals form the n-th group.
+  // A barrier without a count includes all threads of the block that have not exited: their n-th arrivals form the n-th group.
   constexpr bool group_everybody(event_set open, event_set same) {
     const scoped_edges restored(*this);
     const bool is_warp = at_event(first(same)).barrier == barrier_kind::warp;
@@ -296,7 +298,7 @@ class barrier_groups {
         now_arrive |= generation(arrivals, first(s)) == n ? only(first(s)) : 0;
       }
       for (event_set s = waits; s != 0; s = rest(s)) {
-        // bar.sync arrives and waits in one: it belongs to the generation of its arrival
+        // bar.sync both arrives and waits: it belongs to the generation of its arrival
         const int own = at_event(first(s)).arrives ? generation(arrivals, first(s)) : generation(waits, first(s));
         now_wait |= own == n ? only(first(s)) : 0;
       }
@@ -310,7 +312,8 @@ class barrier_groups {
     return everybody || !rules_.holds(rule::waiting_ends) ? group(open) : true;
   }
 
-  // Whether every thread of the warp whose lane the mask names has arrived. Lanes count a warp's threads in the test's order.
+  // Returns whether every thread of the warp whose lane is in the mask has arrived. Lanes number the threads of a warp in the
+  // order of the test.
   [[nodiscard]] constexpr bool all_lanes(event_set arrivals) const noexcept {
     const event& e = at_event(first(arrivals));
     const auto mask = static_cast<std::uint64_t>(execution_.number_of(e.id));
@@ -344,7 +347,7 @@ class barrier_groups {
   }
 
   // Every choice of `quorum` arrivals from different threads is a group. A thread beyond the last full group stays at the
-  // barrier: it waits forever if it has anything left to do there, or if no group is full at all.
+  // barrier: it waits forever if it has more to do there, or if no group is full.
   constexpr bool group_counted(event_set open, event_set left, event_set spare, int quorum, bool any) {
     if (left == 0) {
       bool stuck = threads_of(spare) >= quorum;
@@ -360,12 +363,12 @@ class barrier_groups {
     return group_counted(open, rest(left), spare | only(one), quorum, any);
   }
 
-  // Adds events of `from` to `members` until they are `quorum`.
+  // Adds events of `from` to `members` until there are `quorum` of them.
   constexpr bool fill_group(event_set open, event_set from, event_set spare, int quorum, event_set members, event_set left) {
     next_.step();
     if (std::popcount(members) == quorum) {
       if ((facts_.po.image(spare) & members) != 0) {
-        return true;  // a thread left over has not gone on to a later group
+        return true;  // a remaining thread has not continued to a later group
       }
       const scoped_edges restored(*this);
       join(members, waits_of(members));
@@ -386,7 +389,8 @@ class barrier_groups {
 
   // ---- an mbarrier
 
-  // Whether an instruction of the program initializes the mbarrier. An mbarrier that no instruction initializes is initialized from the start.
+  // Returns whether an instruction of the program initializes the mbarrier. An mbarrier that no instruction initializes is
+  // initialized from the beginning.
   [[nodiscard]] constexpr bool has_initialization(const event& operation) const noexcept {
     for (const thread_view& t : execution_.program().threads) {
       for (const instruction& i : t.code) {
@@ -398,8 +402,8 @@ class barrier_groups {
     return false;
   }
 
-  // An operation that comes before the initialization makes the mbarrier undefined: it holds nobody back and orders nothing.
-  // Whether one does is known once base causality is.
+  // An operation that precedes the initialization makes the mbarrier undefined: no thread waits at it, and it orders nothing.
+  // Whether there is such an operation is known once base causality is known.
   constexpr bool use_early(event_set open, event_set same) {
     uninitialized_ |= same;
     const bool more = group(open);
@@ -407,18 +411,20 @@ class barrier_groups {
     return more;
   }
 
-  // The event whose place in program order is that of `index`: of an asynchronous operation, the instruction that starts it.
+  // Returns the event at the position of `index` in program order: for an asynchronous operation, this is the instruction that
+  // starts it.
   [[nodiscard]] constexpr int start_of(int index) const noexcept {
     return at_event(index).issue < 0 ? index : at_event(index).issue;
   }
 
-  // What an update adds to the transactions of its phase.
+  // Returns the number by which an update increases the transactions of its phase.
   [[nodiscard]] constexpr int transaction(const event& e) const noexcept {
     return rules_.holds(rule::transactions_hold_a_phase_open) ? e.expected_bytes - e.completed_bytes : 0;
   }
 
-  // Whether `left` can come in an order in which only the last one completes the phase or, if `completes` is false, none does. A
-  // phase is complete when no arrival and no transaction is pending. Source: PTX ISA, "Phase Completion of the mbarrier object".
+  // Returns whether the events in `left` can happen in an order in which only the last one completes the phase or, if
+  // `completes` is false, none does. A phase is complete when no arrival and no transaction is pending. Source: PTX ISA, "Phase
+  // Completion of the mbarrier object".
   [[nodiscard]] constexpr bool can_come(event_set left, int pending, int transactions, bool completes) const {
     next_.step();
     const event_set later = facts_.po.image(left);
@@ -442,7 +448,7 @@ class barrier_groups {
     return wait.parity && rules_.holds(rule::parity_is_of_every_second_phase);
   }
 
-  // The waits of `left` that name the phase by its parity.
+  // Returns the waits of `left` that identify the phase by its parity.
   [[nodiscard]] constexpr event_set by_parity(event_set left, int phase) const noexcept {
     event_set found = 0;
     for (event_set s = left; s != 0; s = rest(s)) {
@@ -453,8 +459,8 @@ class barrier_groups {
     return found;
   }
 
-  // A wait by parity ends while the phase of that parity is the last that is complete: not before the waits of its thread before
-  // it, and before what waits for the next phase.
+  // A wait by parity ends while the phase with that parity is the last complete one. It therefore cannot end before the earlier
+  // waits of its thread, or before a wait for the next phase.
   constexpr void pass(event_set waits) noexcept {
     for (event_set w = waits; w != 0; w = rest(w)) {
       for (event_set earlier = names_parity(at_event(first(w))) ? facts_.barriers : 0; earlier != 0; earlier = rest(earlier)) {
@@ -466,8 +472,8 @@ class barrier_groups {
     }
   }
 
-  // Whether the waits by parity that have ended on an mbarrier could do so before `members` completed its next phase; waits
-  // for that phase come after them.
+  // Returns whether the waits by parity that have ended on an mbarrier could do so before `members` completed its next phase;
+  // waits for that phase come later.
   [[nodiscard]] constexpr bool have_passed(event_set members, event_set waits) noexcept {
     for (event_set p = passed_; p != 0; p = rest(p)) {
       if (at_event(first(p)).location != at_event(first(members)).location) {
@@ -485,8 +491,8 @@ class barrier_groups {
     return true;
   }
 
-  // Before the first phase is complete, a wait for the parity of the second one ends at once: any of `choice` may.
-  // Source: PTX ISA, "mbarrier.test_wait/mbarrier.try_wait", `phaseParity`.
+  // Before the first phase is complete, a wait for the parity of the second phase ends immediately, so each wait in `choice`
+  // may do so. Source: PTX ISA, "mbarrier.test_wait/mbarrier.try_wait", `phaseParity`.
   constexpr bool start_phases(event_set open, event_set left, event_set choice, event_set early) {
     if (choice != 0) {
       return start_phases(open, left, rest(choice), early) &&
@@ -498,7 +504,8 @@ class barrier_groups {
     return remaining == 0 ? group(open) : group_phases(open, remaining, 0);
   }
 
-  // Phases of the expected number of arrivals, whose transactions add up to 0, in every order that program order allows.
+  // Enumerates phases with the expected number of arrivals, whose transactions add up to 0, in every order that program order
+  // allows.
   constexpr bool group_phases(event_set open, event_set left, int phase) {
     const event_set updates = arrivals_of(left);
     event_set waits = 0;
@@ -513,7 +520,7 @@ class barrier_groups {
     return fill_phase(open, left, phase, updates, 0, waits, expected);
   }
 
-  // Adds updates of `from` to `members`, and ends the phase wherever they complete it.
+  // Adds updates of `from` to `members`, and ends the phase where they complete it.
   constexpr bool fill_phase(event_set open, event_set left, int phase, event_set from, event_set members, event_set waits,
                             int expected) {
     next_.step();
@@ -540,7 +547,7 @@ class barrier_groups {
     return true;
   }
 
-  // `members` complete the phase. `waits` wait for it; those of `choice` may also do so.
+  // `members` complete the phase. `waits` wait for it, and those in `choice` may also do so.
   constexpr bool end_phase(event_set open, event_set left, int phase, event_set members, event_set waits, event_set choice) {
     if (choice != 0) {
       return end_phase(open, left, phase, members, waits, rest(choice)) &&
@@ -549,7 +556,8 @@ class barrier_groups {
     const event_set later = facts_.po.image(left & ~members);
     for (event_set m = members; m != 0; m = rest(m)) {
       if (contains(later, start_of(first(m)))) {
-        return true;  // an earlier update of the same thread is in no later phase, and no earlier wait is for this one
+        // an earlier update of the same thread cannot be in a later phase, and an earlier wait cannot be for this one
+        return true;
       }
     }
     const scoped_edges restored(*this);
@@ -569,8 +577,9 @@ class barrier_groups {
   relation& synchronizes_;
   event_set& uninitialized_;
   const Next& next_;
-  relation waiting_{};    ///< barrier event -> waits that cannot continue before it has
-  relation left_{};       ///< event of a thread that does not come -> waits that cannot continue before the thread has ended
+  relation waiting_{};  ///< barrier event -> waits that cannot continue before it
+  /// last event of a thread that does not arrive -> waits that cannot continue before the thread has exited
+  relation left_{};
   event_set passed_ = 0;  ///< waits by parity that have ended
 };
 

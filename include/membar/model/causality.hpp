@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What follows from one choice of reads-from: observation, synchronizes-with, base causality and causality. One function for
-/// each definition of the PTX ISA's chapter "Memory Consistency Model".
+/// The relations that follow from one choice of reads-from: observation, synchronizes-with, base causality and causality. There
+/// is one function for each definition in the PTX ISA's chapter "Memory Consistency Model".
 #pragma once
 
 #include <membar/model/array.hpp>
@@ -19,21 +19,21 @@ namespace membar {
 inline namespace v0_2 {
 namespace model {
 
-/// What follows from one choice of reads-from, barrier groups, Fence-SC order and coherence.
+/// The relations that follow from one choice of reads-from, barrier groups, Fence-SC order and coherence.
 struct candidate {
-  std::array<int, max_events> source{};  ///< the write that a read takes its value from
+  std::array<int, max_events> source{};  ///< the write from which a read takes its value
   relation observation;                  ///< write -> read
   relation sync;                         ///< release-acquire synchronizes-with
   relation barrier_sync;                 ///< synchronizes-with of barriers
   event_set uninitialized = 0;           ///< operations on mbarriers that are used before their initialization
   relation fence_sc;                     ///< the Fence-SC order, as chosen pairs
   relation base;                         ///< base causality, transitive
-  relation reached;                      ///< base causality, and what precedes the accesses of asynchronous operations
+  relation reached;                      ///< base causality, plus the predecessors of the accesses of asynchronous operations
   relation cause;                        ///< causality, between memory operations
   relation coherence;                    ///< transitive; initial write first
 };
 
-/// obs = (ms ∩ rf) ∪ (obs ; rmw ; obs), of the reads whose source is chosen. Source: PTX ISA, "Observation order".
+/// obs = (ms ∩ rf) ∪ (obs ; rmw ; obs), for the reads whose source is chosen. Source: PTX ISA, "Observation order".
 template <class Rules>
 constexpr void observe(candidate& c, const Rules& rules, const event_structure& f, std::span<const event> events,
                        event_set reads) noexcept {
@@ -66,7 +66,7 @@ constexpr void observe(candidate& c, const Rules& rules, const event_structure& 
   }
 }
 
-/// Whether two events include each other's thread in their scopes.
+/// Returns whether the scopes of two events include each other's thread.
 template <class Rules>
 [[nodiscard]] constexpr bool mutually_included(const Rules& rules, const program_view& program, const event& x,
                                                const event& y) {
@@ -75,7 +75,7 @@ template <class Rules>
   return includes(rules, x.scope, here, there) && includes(rules, y.scope, there, here);
 }
 
-/// Synchronizes-with of fences that release less than everything: it is in `c.sync` and not in base causality.
+/// Synchronizes-with for fences that release only some accesses. It is in `c.sync` but not in base causality.
 template <class Rules>
 constexpr void synchronize_restricted(candidate& c, const Rules& rules, const program_view& program, const event_structure& f,
                                       std::span<const event> events) noexcept {
@@ -95,8 +95,8 @@ constexpr void synchronize_restricted(candidate& c, const Rules& rules, const pr
   }
 }
 
-/// sync = ms ∩ (release-pattern ; obs ; acquire-pattern), added to base causality, of which `base` is a part that is known.
-/// Source: PTX ISA, "Synchronizes-with".
+/// sync = ms ∩ (release-pattern ; obs ; acquire-pattern), added to base causality, of which `base` is the known part. Source:
+/// PTX ISA, "Synchronizes-with".
 template <class Rules>
 constexpr void synchronize(candidate& c, const Rules& rules, const program_view& program, const event_structure& f,
                            std::span<const event> events, const relation& base) noexcept {
@@ -122,9 +122,9 @@ constexpr void synchronize(candidate& c, const Rules& rules, const program_view&
   }
 }
 
-/// Adds to base causality what precedes the accesses of asynchronous operations: what precedes the instruction that starts them.
-/// These steps are not transitive: a completion is ordered only with the accesses of its own operation. Source: PTX ISA,
-/// "Asynchronous Operations".
+/// Adds the predecessors of the accesses of asynchronous operations to base causality: the predecessors of the instruction that
+/// starts them. These steps are not transitive, because a completion is ordered only with the accesses of its own operation.
+/// Source: PTX ISA, "Asynchronous Operations".
 [[nodiscard]] constexpr const relation& reach_asynchronous(candidate& c, const event_structure& f) noexcept {
   if (f.asynchronous == 0) {
     return c.base;
@@ -135,9 +135,9 @@ constexpr void synchronize(candidate& c, const Rules& rules, const program_view&
   return c.reached;
 }
 
-/// What access `x` precedes through two proxy fences of one direction: one that releases it, of those in `left`, and one that acquires
-/// for the later access, in its block. The first synchronizes with the second, or precedes it in base causality.
-/// Source: PTX ISA, "membar/fence".
+/// Returns the accesses that access `x` precedes through two one-directional proxy fences: one in `left` that releases it, and
+/// one that acquires for the later access, in its block. The first fence synchronizes with the second, or precedes it in base
+/// causality. Source: PTX ISA, "membar/fence".
 template <class Rules>
 [[nodiscard]] constexpr event_set one_way_entry(const candidate& c, const Rules& rules, const program_view& program,
                                                 const event_structure& f, std::span<const event> events, const relation& base,
@@ -158,7 +158,7 @@ template <class Rules>
       }
     }
   }
-  // the end of a kernel releases tensor maps: kernels that start after it acquire them
+  // the end of a kernel releases tensor maps, and kernels that start after it acquire them
   for (event_set a = rules.holds(rule::one_way_proxy_fences_order) ? f.one_way_acquires : 0; a != 0; a = rest(a)) {
     event_set ends = (left | only(x)) & f.boundary_before[first(a)];
     for (event_set g = left; g != 0; g = rest(g)) {
@@ -171,14 +171,14 @@ template <class Rules>
   return result;
 }
 
-/// Whether the initialization of an mbarrier precedes an operation on it: in base causality, or through a fence of initializations.
-/// Source: PTX ISA, "membar/fence", `.mbarrier_init`.
+/// Returns whether the initialization of an mbarrier precedes an operation on it, either in base causality or through a fence
+/// for initializations. Source: PTX ISA, "membar/fence", `.mbarrier_init`.
 template <class Rules>
 [[nodiscard]] constexpr bool is_initialized_before(const candidate& c, const Rules& rules, const event_structure& f,
                                                    std::span<const event> events, int operation) {
   const event& e = at(events, operation);
   const int start = e.issue < 0 ? operation : e.issue;
-  event_set after = 0;  // what comes after the initialization
+  event_set after = 0;  // the events after the initialization
   for (event_set s = f.initializations; s != 0; s = rest(s)) {
     if (at(events, first(s)).location == e.location) {
       after = c.base[first(s)];
@@ -200,7 +200,8 @@ template <class Rules>
   return false;
 }
 
-/// Whether every mbarrier whose operations `c.uninitialized` holds is used before its initialization in this candidate.
+/// Returns whether every mbarrier whose operations are in `c.uninitialized` is used before its initialization in this
+/// candidate.
 template <class Rules>
 [[nodiscard]] constexpr bool uses_are_early(const candidate& c, const Rules& rules, const event_structure& f,
                                             std::span<const event> events) {
@@ -221,13 +222,14 @@ template <class Rules>
   return true;
 }
 
-/// cause = ppcb ∪ obs ; ppcb, where ppcb (proxy-preserved base causality) is base between accesses whose proxies are kept
-/// apart correctly. Source: PTX ISA, "Causality order", "Proxy-preserved base causality order".
+/// cause = ppcb ∪ obs ; ppcb, where ppcb (proxy-preserved base causality) is base causality between accesses with the proxy
+/// fences that their proxies need. Source: PTX ISA, "Causality order", "Proxy-preserved base causality order".
 template <class Rules>
 constexpr void relate_causes(candidate& c, const Rules& rules, const program_view& program, const event_structure& f,
                              std::span<const event> events) noexcept {
   const relation& base = reach_asynchronous(c, f);
-  const auto through_entry = [&](event_set reached) {  // generic accesses, and others after a fence of their proxy and block
+  // generic accesses, and others after a fence of their proxy in their block
+  const auto through_entry = [&](event_set reached) {
     event_set result = reached & f.generic_memory;
     if (rules.holds(rule::proxy_fence_before_the_destination)) {
       for (event_set s = reached & f.proxy_fences; s != 0; s = rest(s)) {
@@ -236,7 +238,7 @@ constexpr void relate_causes(candidate& c, const Rules& rules, const program_vie
     }
     return result;
   };
-  // the boundary of a kernel joins all proxies; no fence reaches the read-only path
+  // the boundary of a kernel joins all proxies, but no fence applies to the read-only path
   const auto boundary_entry = [&](event_set reached) {
     event_set result = 0;
     const event_set joined = (rules.holds(rule::kernel_boundary_joins_the_read_only_path) ? f.read_only : 0) |
@@ -254,7 +256,7 @@ constexpr void relate_causes(candidate& c, const Rules& rules, const program_vie
       c.cause[x] = base[x] & f.same_address[x];
       continue;
     }
-    // the source leaves through its own proxy: generic as it is, any other through a fence of its proxy in its block
+    // the source leaves through its own proxy: directly if generic, otherwise through a fence of its proxy in its block
     const bool generic = at(events, x).via == proxy::generic;
     event_set left = 0;
     if (generic) {
@@ -291,7 +293,7 @@ constexpr void relate_causes(candidate& c, const Rules& rules, const program_vie
     c.cause[first(s)] = 0;
   }
   if (rules.holds(rule::observation_precedes)) {
-    // obs ; ppcb: sources are writes, and the rows of reads are still only ppcb
+    // obs ; ppcb: sources are writes, and the rows of reads still contain only ppcb
     for (event_set w = f.writes; w != 0; w = rest(w)) {
       const event_set after = c.cause.image(c.observation[first(w)]);
       c.cause[first(w)] |= after;

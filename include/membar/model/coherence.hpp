@@ -2,9 +2,9 @@
 /// @file
 /// The coherence orders of one candidate, location by location.
 ///
-/// Causality does not depend on coherence, and every axiom that coherence has a part in speaks of one location. So each location
-/// is ordered by itself: it is enough that some order of its morally strong writes satisfies the axioms, and where the final
-/// value is asked for, that some order does for each write that may be last.
+/// Causality does not depend on coherence, and every axiom that involves coherence concerns a single location. Therefore each
+/// location is ordered separately: it suffices that some order of its morally strong writes satisfies the axioms and, if its
+/// final value is needed, that such an order exists for each write that may be last.
 #pragma once
 
 #include <membar/model/array.hpp>
@@ -34,8 +34,9 @@ struct event_pair {
 template <class Rules>
 class coherence_orders {
  public:
-  /// `pairs` are the writes that must be ordered one way or the other, of all locations. `c.coherence` holds the least order.
-  /// Only the reads in `reads` have a source. Every order that is checked is counted in `checked`, as far as the options allow.
+  /// `pairs` are the pairs of writes, of all locations, that must be ordered one way or the other. `c.coherence` holds the
+  /// minimal order. Only the reads in `reads` have a source. Every order that is checked counts in `checked`, within the limits
+  /// of the options.
   constexpr coherence_orders(candidate& c, const Rules& rules, const event_structure& f, std::span<const event> events,
                              std::span<const event_pair> pairs, event_set memory, event_set reads, std::uint64_t& checked,
                              const search_options& options = {}) noexcept
@@ -49,13 +50,15 @@ class coherence_orders {
         checked_(checked),
         options_(options) {}
 
-  /// Whether some order satisfies the axioms, which `c.coherence` does so far: it is then one.
+  /// Returns whether some order satisfies the axioms, given that `c.coherence` satisfies them so far. `c.coherence` then
+  /// becomes such an order.
   [[nodiscard]] constexpr bool any() {
     const outcome first_try = greedy();
     return first_try == outcome::ordered || (first_try == outcome::stuck && search());
   }
 
-  /// Whether some order in which no write comes after `last` satisfies the axioms: `c.coherence` is then one.
+  /// Returns whether some order in which no write follows `last` satisfies the axioms. `c.coherence` then becomes such an
+  /// order.
   [[nodiscard]] constexpr bool ends_in(int last) {
     bool added = false;
     for (const event_pair& p : pairs_) {
@@ -67,7 +70,7 @@ class coherence_orders {
     return maximal(last) && (!added || consistent()) && any();
   }
 
-  /// Every write that is last in some order that satisfies the axioms. `c.coherence` stays as it is.
+  /// Returns every write that is last in some order that satisfies the axioms. `c.coherence` does not change.
   [[nodiscard]] constexpr event_set last_writes() {
     relation least;
     least.copy(c_.coherence, f_.count);
@@ -101,7 +104,7 @@ class coherence_orders {
     }
   }
 
-  // Whether the writes that are ordered so far break no axiom. More order never repairs a broken one.
+  // Returns whether the writes that are ordered so far break no axiom. A larger order never repairs a broken one.
   [[nodiscard]] constexpr bool consistent() {
     options_.check(++checked_);
     return reads_not_from_the_past(c_, rules_, reads_) && updates_are_atomic(c_, rules_, f_, events_, reads_) &&
@@ -110,7 +113,7 @@ class coherence_orders {
 
   enum class outcome : std::uint8_t { ordered, stuck, impossible };
 
-  // Chooses for each pair the first order that breaks no axiom by itself. If that fails, the order is as it was.
+  // Chooses for each pair the first direction that on its own breaks no axiom. If that fails, it restores the order.
   constexpr outcome greedy() {
     relation least;
     bool taken = false;
@@ -137,7 +140,8 @@ class coherence_orders {
     return outcome::ordered;
   }
 
-  // Orders the pairs for which one way breaks an axiom, until none is left. False if both orders do for some pair.
+  // Orders the pairs for which one direction breaks an axiom, until none is left. Returns false if both directions do for some
+  // pair.
   constexpr bool forced() {
     for (bool changed = true; changed;) {
       changed = false;
@@ -156,7 +160,7 @@ class coherence_orders {
           return false;
         }
         if (!forth) {
-          changed = true;  // the second way stays
+          changed = true;  // the second direction is kept
           continue;
         }
         c_.coherence.copy(before, f_.count);

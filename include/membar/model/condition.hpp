@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Conditions on the final state of an execution, and their evaluation while some values are open.
+/// Conditions on the final state of an execution, and their evaluation while some values are unknown.
 #pragma once
 
 #include <membar/model/array.hpp>
@@ -16,14 +16,14 @@ namespace membar {
 inline namespace v0_2 {
 namespace model {
 
-/// What is known about a condition while some values are open.
+/// The knowledge about a condition while some values are unknown.
 enum class truth : std::uint8_t { no, yes, open };
 
-/// The final values that a condition is evaluated in: registers as far as the enumeration knows them, and locations where
-/// one of the last writes has been picked for each.
+/// The final values with which a condition is evaluated: registers as far as the enumeration knows them, and locations for
+/// which one of the possible last writes has been chosen.
 struct final_state {
   const partial_execution* execution = nullptr;
-  const std::array<int, max_events>* last = nullptr;  ///< per physical location: the write picked, -1: none
+  const std::array<int, max_events>* last = nullptr;  ///< per physical location: the chosen write, or -1
 
   [[nodiscard]] constexpr bool known(const term& t) const noexcept {
     switch (t.kind) {
@@ -99,8 +99,8 @@ template <class State>
   return nodes.empty() ? truth::yes : evaluate(nodes, count_of(nodes) - 1, state);
 }
 
-/// Calls `use(state)` for every choice of a last write at each physical location of `named`, independently, until it returns
-/// false. `last` then contains the choice; if it never returns false, `last` is restored.
+/// Calls `use(state)` for every combination of a last write at each physical location of `named`, until it returns false. In
+/// that case `last` contains the choice; otherwise `last` is restored.
 template <class Use>
 constexpr bool for_each_memory(const partial_execution& execution, std::uint64_t named, std::array<int, max_events>& last,
                                const Use& use) {
@@ -118,7 +118,7 @@ constexpr bool for_each_memory(const partial_execution& execution, std::uint64_t
   return true;
 }
 
-/// Whether a condition names a register.
+/// Returns whether a condition names a register.
 [[nodiscard]] constexpr bool names(std::span<const condition_node> nodes, int thread, int reg) noexcept {
   for (const condition_node& n : nodes) {
     for (const term* t : {&n.left, &n.right}) {
@@ -131,7 +131,7 @@ constexpr bool for_each_memory(const partial_execution& execution, std::uint64_t
   return false;
 }
 
-/// The physical locations that a condition names, as a set.
+/// Returns the physical locations that a condition names, as a set.
 [[nodiscard]] constexpr std::uint64_t named_memory(std::span<const condition_node> nodes,
                                                    std::span<const location> locations) noexcept {
   std::uint64_t result = 0;

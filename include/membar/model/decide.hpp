@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Decides whether a final state is reachable, at compile time and at run time. Every verdict rests on it.
+/// Decides whether a final state is reachable, at compile time and at run time. Every verdict is based on this.
 #pragma once
 
 #include <membar/model/array.hpp>
@@ -22,8 +22,8 @@ namespace membar {
 inline namespace v0_2 {
 namespace model {
 
-/// Visitor that looks for one execution whose final state satisfies the filter, and satisfies the condition (or, for `forall`,
-/// violates it). The test must live as long as the finder.
+/// A visitor that looks for an execution whose final state satisfies the filter and the condition (for `forall`: violates the
+/// condition). The test must outlive the finder.
 class state_finder final : public execution_visitor {
  public:
   constexpr explicit state_finder(const test_view& test) noexcept
@@ -52,7 +52,8 @@ class state_finder final : public execution_visitor {
   }
 
   [[nodiscard]] constexpr bool found() const noexcept { return found_; }
-  /// Per physical location: the write that gave its final value in the execution found, -1 where nothing asks for it.
+  /// Per physical location: the write that gives its final value in the execution that was found, or -1 if the value is not
+  /// needed.
   [[nodiscard]] constexpr const std::array<int, max_events>& last() const noexcept { return last_; }
 
  private:
@@ -65,8 +66,8 @@ class state_finder final : public execution_visitor {
   bool found_ = false;
 };
 
-/// Visitor that looks for a mixed-size data race: conflicting accesses that overlap in part and that causality leaves
-/// unordered. Source: PTX ISA, "Limitations on mixed-size data-races".
+/// A visitor that looks for a mixed-size data race: conflicting accesses that overlap only in part and that causality does not
+/// order. Source: PTX ISA, "Limitations on mixed-size data-races".
 class race_finder final : public execution_visitor {
  public:
   [[nodiscard]] constexpr bool accept(const partial_execution& execution) override {
@@ -98,10 +99,10 @@ class race_finder final : public execution_visitor {
   }
 
   [[nodiscard]] constexpr bool race() const noexcept { return race_; }
-  /// Whether atomics of different size race, whose scopes include each other.
+  /// Returns whether there is a race between atomics of different sizes whose scopes include each other.
   [[nodiscard]] constexpr bool atomics() const noexcept { return atomics_; }
   [[nodiscard]] constexpr bool joins() const noexcept { return joins_; }
-  /// Whether an access is outside of the state space that it names, or of the cluster that the memory belongs to.
+  /// Returns whether an access is outside of the state space that it names, or of the cluster that the memory belongs to.
   [[nodiscard]] constexpr bool strays() const noexcept { return strays_; }
 
  private:
@@ -117,7 +118,7 @@ class race_finder final : public execution_visitor {
            (space == state_space::shared && !same_block(here, there));
   }
 
-  // Whether a read is wider than the store that wrote its low bytes. An atomic has left the other bytes as it found them.
+  // Returns whether a read is wider than the store that wrote its low bytes. An atomic leaves the other bytes unchanged.
   [[nodiscard]] static constexpr bool joins(const partial_execution& execution, int write, int read) noexcept {
     const auto events = execution.events();
     for (int n = 0; n < max_events && at(events, write).thread >= 0 && at(events, write).bytes < at(events, read).bytes; ++n) {
@@ -135,14 +136,14 @@ class race_finder final : public execution_visitor {
   bool strays_ = false;
 };
 
-/// What of the model applies to a program.
+/// The part of the model that applies to a program.
 enum class defined : std::uint8_t {
   by_the_axioms,
-  by_atomicity_alone  ///< atomics of different size race: PTX says that they are performed one after the other, and nothing else
+  by_atomicity_alone  ///< atomics of different sizes race: PTX says only that they are performed one after the other
 };
 
-/// Throws `error` for a program that no verdict can be given for: one with a mixed-size data race that is not among atomics, or
-/// with a read that takes its bytes from several stores.
+/// Throws `error` for a program that has no verdict: one with a mixed-size data race that is not between atomics, or with a
+/// read that takes its bytes from several stores.
 template <class Rules = every_rule>
 constexpr defined require_defined(const program_view& program, Rules rules = {}, search_options options = {}) {
   int bytes = 0;
@@ -167,19 +168,20 @@ constexpr defined require_defined(const program_view& program, Rules rules = {},
   enumerator<Rules>(program, visitor, rules, options).run();
   if (visitor.strays()) {
     throw error(
-        "an access reaches shared memory of another cluster, or memory of another state space than it names: undefined");
+        "undefined behaviour: an access reaches the shared memory of another cluster, or a state space other than the one it "
+        "names");
   }
   if (visitor.race()) {
     throw error("mixed-size data race: the program's behaviour is undefined");
   }
   if (visitor.joins()) {
-    throw error("a read is wider than the write it reads from: a value made of several writes is not decided");
+    throw error("a read is wider than the write it reads from: the model does not decide reads that combine several writes");
   }
   return visitor.atomics() ? defined::by_atomicity_alone : defined::by_the_axioms;
 }
 
-/// What PTX guarantees for every program, with or without a mixed-size data race: what instructions do, and that atomics are performed
-/// one after the other.
+/// The guarantees of PTX for every program, with or without a mixed-size data race: the effects of instructions, and that
+/// atomics are performed one after the other.
 [[nodiscard]] constexpr every_rule_but atomicity_alone() noexcept {
   every_rule_but rules;
   for (const rule one : {rule::axiom_causality_reads_from, rule::axiom_causality_from_reads, rule::cause_orders_writes,
@@ -190,22 +192,23 @@ constexpr defined require_defined(const program_view& program, Rules rules = {},
   return rules;
 }
 
-/// The error of a program whose mixed-size data race leaves the answer open.
+/// The error for a program whose mixed-size data race makes the answer undefined.
 [[nodiscard]] inline error left_open() {
-  return error("mixed-size data race of atomics: PTX says that they are performed one after the other, and leaves this open");
+  return error(
+      "mixed-size data race of atomics: PTX says that they are performed one after the other, but does not define the result");
 }
 
 /// The verdict on a test.
 struct decision {
-  bool holds = false;      ///< the quantified condition
-  bool reachable = false;  ///< a state that satisfies the condition; for `forall`: one that does not
+  bool holds = false;      ///< whether the quantified condition holds
+  bool reachable = false;  ///< whether a state that satisfies the condition (for `forall`: violates it) is reachable
   statistics counts{};
 };
 
 /// Decides a test: `exists` holds if some execution satisfies the condition, `~exists` if none does, `forall` if all do.
-/// Where atomics of different size race, a state that the axioms forbid must be forbidden by their atomicity.
-/// Throws `error` if the test exceeds a limit or has no defined behaviour, if the search takes more steps than the options
-/// allow, or if the state was not found and a loop was cut.
+/// If atomics of different sizes race, a state that the axioms forbid counts as forbidden only if atomicity forbids it. Throws
+/// `error` if the test exceeds a limit or has no defined behaviour, if the search takes more steps than the options allow, or
+/// if the state was not found and a loop was cut.
 template <class Rules = every_rule>
 [[nodiscard]] constexpr decision decide(const test_view& test, Rules rules = {}, search_options options = {}) {
   const defined by = require_defined(test.program, rules, options);

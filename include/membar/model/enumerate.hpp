@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Every execution of a program that the rules allow, one after the other.
+/// Enumerates every execution of a program that the rules allow.
 ///
-/// Paths through the threads come first (thread_paths.hpp), then reads-from, one read at a time, then barrier groups
-/// (barrier_groups.hpp) and Fence-SC orientations. Coherence is last and is ordered only as far as it matters
-/// (coherence.hpp). Where many choices of reads-from are open, the axioms are checked after each of them: more reads never
-/// repair an axiom that is broken. Memory that nothing depends on is interleaved at the end (private_memory.hpp).
+/// It first chooses paths through the threads (thread_paths.hpp), then reads-from, one read at a time, and then barrier groups
+/// (barrier_groups.hpp) and Fence-SC orientations. Coherence comes last and is ordered only as far as it matters
+/// (coherence.hpp). If many choices of reads-from are open, the axioms are checked after each of them, because more reads never
+/// repair a broken axiom. Memory on which nothing depends is interleaved at the end (private_memory.hpp).
 #pragma once
 
 #include <membar/model/array.hpp>
@@ -34,9 +34,9 @@ namespace membar {
 inline namespace v0_2 {
 namespace model {
 
-/// Enumerates the executions of a program and shows each to a visitor. With a limit other than 0 it ends with an `error`
-/// after that many steps, so that a test that would run for hours is undecided and not a hang. A visitor is shown one execution
-/// of several that differ only in coherence.
+/// Enumerates the executions of a program and shows each one to a visitor. With a nonzero limit it ends with an `error` after
+/// that many steps, so that a test that would run for hours is undecided and does not hang. Of several executions that differ
+/// only in coherence, the visitor sees one.
 template <class Rules = every_rule>
 class enumerator final : private private_memory {
  public:
@@ -48,7 +48,7 @@ class enumerator final : private private_memory {
     leaves_out_ = !options.every_execution && Rules::complete;
   }
 
-  /// Runs to the end, or to the first `accept` that returns false. Throws `error` for a program that exceeds a limit.
+  /// Runs to the end, or until `accept` returns false. Throws `error` for a program that exceeds a limit.
   constexpr statistics run() {
     check_initializations();
     walk_paths();
@@ -72,12 +72,15 @@ class enumerator final : private private_memory {
     for_each(opcode::mbarrier_init, [&](const thread_view& t, const instruction& i) {
       for_each(opcode::mbarrier_init, [&](const thread_view&, const instruction& other) {
         if (&other != &i && other.target == i.target) {
-          throw error("an mbarrier is initialized twice: PTX wants mbarrier.inval between, which no test has");
+          throw error(
+              "an mbarrier is initialized twice: PTX requires an mbarrier.inval in between, which a test cannot express");
         }
       });
       for_each(opcode::mbarrier_wait, [&](const thread_view& waiter, const instruction& wait) {
         if (wait.target == i.target && !same_block(t.where, waiter.where)) {
-          throw error("a thread waits on an mbarrier that another block initializes: threads wait on those of their own block");
+          throw error(
+              "a thread waits on an mbarrier that another block initializes: a thread can wait only on mbarriers of its own "
+              "block");
         }
       });
     });
@@ -116,9 +119,10 @@ class enumerator final : private private_memory {
     return true;
   }
 
-  // Weak loads whose value nothing asks for. What is left of an execution without them is one; and to one without them such a load can be
-  // added, which reads the last of the writes that precede it: it is in no pattern, and nothing depends on it. For programs in which
-  // each memory has one address, without mixed sizes and without edges of the CUDA API.
+  // Weak loads whose value is not needed. An execution without them is an execution, and such a load can be added to any
+  // execution without it, with the last of the writes that precede it as its source, because it is in no pattern and nothing
+  // depends on it. This applies to programs in which each memory has one address, without mixed sizes and without edges of the
+  // CUDA API.
   [[nodiscard]] constexpr event_set unasked_loads() const {
     event_set result = 0;
     const event_set used = asked() | deciding();
@@ -134,7 +138,7 @@ class enumerator final : private private_memory {
     return result;
   }
 
-  // Whether what is asked for follows from reads-from only: registers, and memory that one instruction writes.
+  // Returns whether the requested values follow from reads-from only: registers, and memory that a single instruction writes.
   [[nodiscard]] constexpr bool final_state_is_decided() const {
     for (event_set w = facts_.writes; w != 0; w = rest(w)) {
       const event_set others = facts_.overlap[first(w)] & facts_.writes & ~facts_.initial & ~only(first(w));
@@ -146,7 +150,7 @@ class enumerator final : private private_memory {
     return private_ == 0;
   }
 
-  // The pairs that an order is chosen for: fence.sc, and writes.
+  // The pairs that must be ordered: fence.sc, and writes.
   constexpr void find_pairs() {
     sc_pairs_.shrink(0);
     write_pairs_.shrink(0);
@@ -174,12 +178,12 @@ class enumerator final : private private_memory {
     }
   }
 
-  // A number of choices, multiplied by a read's.
+  // The number of choices, multiplied by the number of a read's sources.
   [[nodiscard]] constexpr std::uint64_t times(std::uint64_t choices, int read) const noexcept {
     return choices > many_choices ? choices : choices * static_cast<std::uint64_t>(std::popcount(at(sources_, read)));
   }
 
-  // Puts memory aside that nothing else depends on and whose reads have many sources.
+  // Sets aside memory on which nothing else depends and whose reads have many possible sources.
   constexpr void set_private() {
     if constexpr (Rules::complete) {
       if (std::is_constant_evaluated()) {
@@ -199,8 +203,8 @@ class enumerator final : private private_memory {
     }
   }
 
-  // The order in which the reads get their sources. With many choices it goes through the threads side by side: a read's source
-  // is more often decided once the reads are known that come before it in any thread.
+  // The order in which the reads get their sources. If there are many choices, it advances through all threads in parallel,
+  // because the source of a read is more often determined once the earlier reads of all threads are known.
   constexpr void order_reads() {
     reads_.shrink(0);
     for (event_set left = facts_.reads & ~private_ & ~left_out_; left != 0;) {
@@ -225,10 +229,10 @@ class enumerator final : private private_memory {
     }
   }
 
-  // Whether a morally strong update has the same source. Axiom Atomicity forbids that, whichever of the two writes comes first,
-  // if both are morally strong with the source or it is a first write.
+  // Returns whether a morally strong update already has the same source. Axiom Atomicity forbids that, whichever of the two
+  // writes comes first, if both are morally strong with the source or the source is an initial write.
   [[nodiscard]] constexpr bool rival_reads(int read, int source) const noexcept {
-    // the read of an update is morally strong with what its write is morally strong with
+    // the read of an update is morally strong with the same events as its write
     if (write_of(read) == 0 || (!contains(facts_.initial, source) && !facts_.morally_strong.holds(source, read))) {
       return false;
     }
@@ -236,7 +240,7 @@ class enumerator final : private private_memory {
     return (updates_[source] & facts_.morally_strong[read] & rivals) != 0;
   }
 
-  // The write of the update that a read is half of, or nothing.
+  // Returns the write of the update that contains a read, or nothing.
   [[nodiscard]] constexpr event_set write_of(int read) const noexcept {
     return events_[read].partner < 0 ? 0 : only(events_[read].partner);
   }
@@ -258,7 +262,7 @@ class enumerator final : private private_memory {
     return assign_one_of(depth, at(sources_, reads_[depth]), facts_.base);
   }
 
-  // As `assign`, where the candidate's relations are those of the reads that have a source.
+  // Like `assign`, if the candidate's relations are those of the reads that have a source.
   constexpr bool assign_related(int depth) {
     count_step();
     relation base;
@@ -297,7 +301,7 @@ class enumerator final : private private_memory {
   }
 
   constexpr bool assign_source(int depth, int read, int source, const relation& base) {
-    // nothing is observed through a race, and the source is none that causality excludes: the relations stay as they are
+    // nothing is observed through a race, and causality does not exclude the source: the relations stay unchanged
     const bool unrelated = related_ == read && !facts_.morally_strong.holds(source, read);
     related_ = -1;
     const event_set known = known_;
@@ -320,7 +324,7 @@ class enumerator final : private private_memory {
     return more;
   }
 
-  // Whether the reads that have a source break no axiom. `base` is base causality without the last of them.
+  // Returns whether the reads that have a source break no axiom. `base` is base causality without the last of them.
   [[nodiscard]] constexpr bool promising(const relation& base) {
     observe(candidate_, rules_, facts_, events(), assigned_);
     synchronize(candidate_, rules_, program_, facts_, events(), base);
@@ -328,7 +332,7 @@ class enumerator final : private private_memory {
     return reads_not_from_effects(candidate_, rules_, assigned_) && cohere(candidate_, rules_, facts_) && least_order_holds();
   }
 
-  // The axioms that coherence has a part in, with what is ordered so far.
+  // Checks the axioms that involve coherence, with the pairs that are ordered so far.
   [[nodiscard]] constexpr bool least_order_holds() {
     return reads_not_from_the_past(candidate_, rules_, assigned_) &&
            updates_are_atomic(candidate_, rules_, facts_, events(), assigned_) &&
@@ -336,7 +340,8 @@ class enumerator final : private private_memory {
            sequential_per_location(candidate_, rules_, facts_, facts_.memory & ~private_, assigned_);
   }
 
-  // Writes that axiom Causality keeps a read from, by the relations of the reads that have a source.
+  // Returns the writes that axiom Causality excludes as the source of a read, given the relations of the reads that have a
+  // source.
   [[nodiscard]] constexpr event_set outdated_sources(int read) const noexcept {
     if constexpr (!Rules::complete) {
       return 0;
@@ -352,7 +357,7 @@ class enumerator final : private private_memory {
     return result;
   }
 
-  // Finds the values that follow from the reads chosen so far.
+  // Computes the values that follow from the reads chosen so far.
   constexpr void propagate() noexcept {
     for (bool changed = true; changed;) {
       changed = false;
@@ -368,7 +373,8 @@ class enumerator final : private private_memory {
     }
   }
 
-  // Only for rule sets without No-Thin-Air or a dependency: values that depend on themselves, if iteration from 0 finds them.
+  // Only for rule sets without No-Thin-Air or a dependency: computes values that depend on themselves, if iteration from 0
+  // finds them.
   constexpr bool resolve_cycles() noexcept {
     if constexpr (!Rules::complete) {
       const event_set open = (facts_.reads | facts_.shuffle_reads) & ~known_;
@@ -435,7 +441,7 @@ class enumerator final : private private_memory {
 
   // ---- Fence-SC
 
-  // If there are many, begins with the pairs in which one order breaks an axiom by itself.
+  // If there are many pairs, it begins with those in which one direction alone breaks an axiom.
   constexpr bool order_fences() {
     constexpr int few_pairs = 6;
     if (!Rules::complete || sc_pairs_.size() <= few_pairs) {
@@ -447,7 +453,8 @@ class enumerator final : private private_memory {
     return more;
   }
 
-  // Orders the pairs of fences in which one order breaks an axiom, until none is left. False if both orders do for some pair.
+  // Orders the pairs of fences in which one direction breaks an axiom, until none is left. Returns false if both directions do
+  // for some pair.
   constexpr bool force_fences() {
     for (bool changed = true; changed;) {
       changed = false;
@@ -467,7 +474,7 @@ class enumerator final : private private_memory {
     return true;
   }
 
-  // Whether no axiom is broken where one fence comes before another, whatever the order of the others.
+  // Returns whether no axiom is broken if one fence precedes another, whatever the order of the other fences.
   [[nodiscard]] constexpr bool may_precede(int from, int to) {
     count_step();
     relation base;
@@ -480,8 +487,8 @@ class enumerator final : private private_memory {
     return may;
   }
 
-  // Fence-SC order: an acyclic order that relates every morally strong pair of fence.sc. A pair that base causality orders
-  // has one orientation, by axiom Fence-SC: irreflexive(fence_sc ; base).
+  // Fence-SC order: an acyclic order that relates every morally strong pair of fence.sc. A pair that base causality orders has
+  // only one orientation, by axiom Fence-SC: irreflexive(fence_sc ; base).
   constexpr bool orient_fences(int next) {
     if (next == sc_pairs_.size()) {
       return causes();
@@ -541,7 +548,7 @@ class enumerator final : private private_memory {
     return {c, rules_, facts_, events(), write_pairs_.span(), memory, assigned_, statistics_.candidates, options_};
   }
 
-  // Orders the writes of each location that must be ordered and are not. False if no order satisfies the axioms.
+  // Orders the writes of each location that must be ordered and are not yet. Returns false if no order satisfies the axioms.
   constexpr bool order_writes() {
     event_set open = 0;
     for (const event_pair& p : write_pairs_) {
@@ -606,17 +613,17 @@ class enumerator final : private private_memory {
 
   bounded<int, max_events> reads_{};
   std::array<event_set, max_events> sources_{};
-  std::array<std::uint64_t, max_events + 1> open_{};  ///< per depth: choices of reads-from that are still open
+  std::array<std::uint64_t, max_events + 1> open_{};  ///< per depth: the number of open choices of reads-from
   bounded<event_pair, 256> sc_pairs_{};
   bounded<event_pair, 1024> write_pairs_{};
   relation flow_{};  ///< closure of dependencies and the reads-from chosen so far
   std::array<relation, max_events> flows_{};
   relation updates_{};                ///< write -> writes of updates that read from it so far
   event_set left_out_ = 0;            ///< loads that get no source
-  int related_ = -1;                  ///< the read for which the candidate's relations are those of the reads before it
+  int related_ = -1;                  ///< the read for which the candidate's relations are those of the preceding reads
   event_set private_ = 0;             ///< memory that is interleaved at the end
-  bool many_ = false;                 ///< the path has many choices of reads-from
-  bool one_order_is_enough_ = false;  ///< of `fence.sc`
+  bool many_ = false;                 ///< whether the path has many choices of reads-from
+  bool one_order_is_enough_ = false;  ///< whether one order of the `fence.sc` is sufficient
 
   statistics statistics_{};
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The error that the model throws for a test that cannot be read or has no verdict.
+/// The error that the model throws if a test cannot be read or has no verdict.
 #pragma once
 
 #if !defined(__cpp_exceptions)
@@ -16,8 +16,8 @@ namespace membar {
 inline namespace v0_2 {
 namespace model {
 
-/// Why a test has no verdict, and where in its text. `what()` is "line:column: message", or only the message for a test
-/// that has no text.
+/// The reason why a test has no verdict, and the position in its text. `what()` is "line:column: message", or only the message
+/// for a test without text.
 class error : public std::exception {
  public:
   explicit error(std::string message) : message_(std::move(message)), text_(message_) {}
@@ -28,11 +28,11 @@ class error : public std::exception {
         message_(std::move(message)),
         text_(std::to_string(line) + ":" + std::to_string(column) + ": " + message_) {}
 
-  /// The line, counted from 1; 0 if the error has no place in a text.
+  /// Returns the line, counted from 1, or 0 if the error has no position in a text.
   [[nodiscard]] int line() const noexcept { return line_; }
-  /// The column, counted from 1; 0 if the error has no place in a text.
+  /// Returns the column, counted from 1, or 0 if the error has no position in a text.
   [[nodiscard]] int column() const noexcept { return column_; }
-  /// The sentence without the place.
+  /// Returns the message without the position.
   [[nodiscard]] const std::string& message() const noexcept { return message_; }
 
   [[nodiscard]] const char* what() const noexcept override { return text_.c_str(); }

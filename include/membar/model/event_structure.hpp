@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What the events of one path decide before it is chosen which write each read takes its value from: program order, moral
-/// strength, release and acquire patterns, dependencies.
+/// The relations that the events of one path determine before the source of each read is chosen: program order, moral strength,
+/// release and acquire patterns, and dependencies.
 #pragma once
 
 #include <membar/model/array.hpp>
@@ -17,8 +17,8 @@ namespace membar {
 inline namespace v0_2 {
 namespace model {
 
-/// What the instructions of one path through every thread decide, whatever the reads return: the relations that are the same in
-/// every candidate execution of that path.
+/// The relations that the instructions of one path through every thread determine, whatever the reads return. They are the same
+/// in every candidate execution of that path.
 struct event_structure {
   int count = 0;
   event_set initial = 0;
@@ -28,12 +28,12 @@ struct event_structure {
   event_set generic_memory = 0;
   event_set read_only = 0;    ///< reads through the read-only path
   event_set async_proxy = 0;  ///< accesses and fences of the async proxy
-  event_set map_reads = 0;    ///< of tensor maps, by tensor copies, and fences of their proxy
+  event_set map_reads = 0;    ///< reads of tensor maps by tensor copies, and fences of their proxy
   event_set proxy_fences = 0;
   event_set alias_fences = 0;
-  event_set one_way_releases = 0;  ///< proxy fences of one direction
+  event_set one_way_releases = 0;  ///< one-directional proxy fences
   event_set one_way_acquires = 0;
-  event_set initializations = 0;  ///< of mbarriers
+  event_set initializations = 0;  ///< initializations of mbarriers
   event_set initialization_fences = 0;
   event_set barriers = 0;
   event_set shuffle_writes = 0;
@@ -47,32 +47,34 @@ struct event_structure {
 
   relation po;                ///< program order, transitive
   relation po_loc;            ///< program order between accesses of the same memory
-  relation overlap;           ///< accesses of the same memory, each with itself too
-  relation same_address;      ///< accesses through the same virtual address, each with itself too
+  relation overlap;           ///< accesses to the same memory, including each access with itself
+  relation same_address;      ///< accesses through the same virtual address, including each access with itself
   relation same_proxy_block;  ///< accesses through the same proxy by threads of one block
   relation after_fence;       ///< proxy fence -> accesses through its proxy by threads of its block
   relation before_fence;      ///< access -> proxy fences of its proxy in its block
-  relation boundary_after;    ///< event -> events of threads that the CUDA API has after its thread
-  relation boundary_before;   ///< event -> events of threads that the CUDA API has before its thread
+  relation boundary_after;    ///< event -> events of threads that the CUDA API orders after its thread
+  relation boundary_before;   ///< event -> events of threads that the CUDA API orders before its thread
   relation morally_strong;
-  relation serial;           ///< atomics -> atomics that are performed completely before or after; where sizes differ only
-  relation release_pattern;  ///< first of the release -> strong write
-  relation acquire_pattern;  ///< strong read -> last of the acquire
-  relation one_way_acquire;  ///< strong read -> proxy fences of one direction that acquire
+  relation serial;           ///< atomics -> atomics that are performed completely before or after; only if sizes differ
+  relation release_pattern;  ///< first event of the release -> strong write
+  relation acquire_pattern;  ///< strong read -> last event of the acquire
+  relation one_way_acquire;  ///< strong read -> one-directional proxy fences that acquire
   relation base;             ///< the part of base causality that is the same in every candidate
   relation completed;        ///< accesses of asynchronous operations -> their completion, or a wait for their group
-  relation issued;           ///< instruction that starts an asynchronous operation -> accesses of the operation
+  relation issued;           ///< instruction that starts an asynchronous operation -> accesses of that operation
   relation dependency;       ///< read -> event that depends on it
 };
 
-/// Whether tensor maps are acquired where a kernel starts. Source: PTX ISA, "API synchronization"; from 9.2 on they are not.
+/// Returns whether tensor maps are acquired at the start of a kernel. Source: PTX ISA, "API synchronization"; since 9.2 they
+/// are not.
 template <class Rules>
 [[nodiscard]] constexpr bool maps_are_acquired_at_start(const Rules& rules, const program_view& program) noexcept {
   return (program.version != 0 && program.version < 92) || rules.takes(reading::maps_at_kernel_start);
 }
 
-/// Whether a proxy fence is one of an access's proxy and state space; that of a tensor map which acquires is one of its address.
-/// The end of a wait for other grids is a fence of the proxies of asynchronous copies. Source: PTX ISA, "membar/fence", "Async Proxy".
+/// Returns whether a proxy fence applies to the proxy and the state space of an access. A fence that acquires a tensor map
+/// applies only to its address. The end of a wait for other grids is a fence for the proxies of asynchronous copies. Source:
+/// PTX ISA, "membar/fence", "Async Proxy".
 template <class Rules>
 [[nodiscard]] constexpr bool joins(const Rules& rules, const program_view& program, const event& fence, const event& access) {
   if (fence.kind == event_kind::grid_wait) {
@@ -95,15 +97,15 @@ template <class Rules>
          same_block(program.threads[fence.thread].where, program.threads[owner].where);
 }
 
-/// Whether a proxy fence by itself orders what comes before it with accesses through its proxy after it. A fence of one direction
-/// needs a partner: `one_way_entry`.
+/// Returns whether a proxy fence on its own orders earlier events with later accesses through its proxy. A one-directional
+/// fence needs a partner: `one_way_entry`.
 template <class Rules>
 [[nodiscard]] constexpr bool precedes_alone(const Rules& rules, const event& fence) noexcept {
   return !fence.restricted ||
          (!rules.holds(rule::one_way_proxy_fences_come_in_pairs) && rules.holds(rule::one_way_proxy_fences_order));
 }
 
-/// Whether a proxy fence orders accesses through its proxy before it with ordinary ones after it.
+/// Returns whether a proxy fence orders earlier accesses through its proxy with later ordinary accesses.
 template <class Rules>
 [[nodiscard]] constexpr bool follows(const Rules& rules, const event& fence) noexcept {
   return !fence.restricted || !rules.holds(rule::one_way_proxy_fences_have_one_direction);
@@ -113,7 +115,7 @@ template <class Rules>
 constexpr void order_asynchronous(event_structure& f, const Rules& rules, const program_view& program,
                                   std::span<const event> events);
 
-/// Fills in the sets of events. Returns the strong ones.
+/// Fills in the sets of events. Returns the strong events.
 template <class Rules>
 [[nodiscard]] constexpr event_set classify(event_structure& f, const Rules& rules, std::span<const event> events) {
   event_set strong = 0;
@@ -159,7 +161,7 @@ template <class Rules>
   return strong;
 }
 
-/// Fills in the relations that hold between two events whatever the other events are.
+/// Fills in the relations between two events that do not depend on any other events.
 template <class Rules>
 constexpr void relate_pairs(event_structure& f, const Rules& rules, const program_view& program,
                             std::span<const event> events) {
@@ -170,7 +172,7 @@ constexpr void relate_pairs(event_structure& f, const Rules& rules, const progra
       const event& y = at(events, j);
       const bool own =
           (in_program_order(x) && in_program_order(y)) || !rules.holds(rule::asynchronous_operations_leave_program_order);
-      // elements of one access; the read and the write of one update are none
+      // elements of one access; the read and the write of one update are not counted as such
       const bool elements = x.vector >= 0 && x.vector == y.vector && x.location != y.location &&
                             (!at(program.threads[x.thread].code, x.instruction).multimem ||
                              rules.holds(rule::multimem_operations_are_in_no_order));
@@ -212,7 +214,7 @@ constexpr void relate_pairs(event_structure& f, const Rules& rules, const progra
       }
     }
   }
-  // where all sizes are the same, these pairs are morally strong: axiom Atomicity is then all that the ISA asks of them
+  // if all sizes are the same, these pairs are morally strong, and axiom Atomicity is all that the ISA requires of them
   if (f.has_mixed_sizes && rules.holds(rule::atomics_of_any_size_are_serial)) {
     for (int i = 0; i < f.count; ++i) {
       for (int j = 0; j < i; ++j) {
@@ -227,7 +229,7 @@ constexpr void relate_pairs(event_structure& f, const Rules& rules, const progra
                        rules.holds(rule::addresses_are_apart);
 }
 
-/// Fills in `po_loc`, the patterns of releases and acquires, and the dependencies.
+/// Fills in `po_loc`, the release and acquire patterns, and the dependencies.
 template <class Rules>
 constexpr void relate_to_later(event_structure& f, const Rules& rules, std::span<const event> events, event_set strong) {
   for (int i = 0; i < f.count; ++i) {
@@ -277,7 +279,7 @@ constexpr void relate_to_later(event_structure& f, const Rules& rules, std::span
   }
 }
 
-/// Fills `f` with what `events` decide.
+/// Fills `f` with the relations that `events` determine.
 template <class Rules>
 constexpr void build(event_structure& f, const Rules& rules, const program_view& program, std::span<const event> events) {
   f = event_structure{};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Every final state that some interleaving of a test's threads gives: what a sequentially consistent machine could show.
+/// Computes every final state that some interleaving of a test's threads produces, as on a sequentially consistent machine.
 ///
-/// An outcome that the memory model allows and no interleaving gives is weak: it shows that the hardware reorders.
+/// An outcome that the memory model allows but no interleaving produces is weak: it shows that the hardware reorders accesses.
 #pragma once
 
 #include <membar/model/error.hpp>
@@ -19,13 +19,13 @@ namespace membar {
 inline namespace v0_2 {
 namespace model {
 
-/// Walks through all interleavings of a test, each reachable state once.
+/// Explores all interleavings of a test and visits each reachable state once.
 class interleaving {
  public:
   explicit interleaving(const litmus_test& test) : test_(&test) {}
 
-  /// The values of what the test observes at the end of each interleaving. Fences change nothing here. Throws `error` for a
-  /// test with barriers, and for one with more than a million states.
+  /// Returns the values that the test observes at the end of each interleaving. Fences have no effect here. Throws `error` for
+  /// a test with barriers and for one with more than a million states.
   [[nodiscard]] std::set<std::vector<std::int64_t>> outcomes() {
     state first;
     for (const litmus_test::thread& t : test_->threads) {
@@ -158,7 +158,7 @@ class interleaving {
   std::set<std::vector<std::int64_t>> ends_;
 };
 
-/// The values of what `test` observes at the end of each interleaving of its threads.
+/// Returns the values that `test` observes at the end of each interleaving of its threads.
 [[nodiscard]] inline std::set<std::vector<std::int64_t>> interleaved_outcomes(const litmus_test& test) {
   return interleaving(test).outcomes();
 }

@@ -24,7 +24,7 @@ struct observable {
   term what{};
 };
 
-/// A suspicious part of a test's text, and its position. The test has a verdict all the same.
+/// A suspicious part of a test's text and its position. The test still has a verdict.
 struct remark {
   int line = 0;
   int column = 0;
@@ -34,33 +34,34 @@ struct remark {
 /// A litmus test with its names, as read from a file.
 struct litmus_test {
   struct thread {
-    int number = 0;  ///< the n of Pn
+    int number = 0;  ///< the number n in Pn
     place where{};
     std::vector<instruction> code;
-    std::vector<std::string> text;  ///< per instruction: as it was written
+    std::vector<std::string> text;  ///< per instruction: its text as written
     std::vector<std::string> register_names;
     std::vector<std::int64_t> registers;
-    std::vector<std::pair<std::string, int>> labels;  ///< name, and the instruction it stands before
+    std::vector<std::pair<std::string, int>> labels;  ///< the name, and the instruction that it precedes
   };
 
   std::string name;
-  std::vector<std::string> location_names;  ///< "P0:x" for shared memory that several blocks have: that of P0's block
+  std::vector<std::string> location_names;  ///< "P0:x" for shared memory that exists in several blocks: the one in P0's block
   std::vector<location> locations;
   std::vector<thread> threads;
   std::vector<api_edge> api;
   std::vector<api_edge> launches;  ///< programmatic dependent launches
-  int version = 0;                 ///< of PTX, as 92 for 9.2; 0: the newest
+  int version = 0;                 ///< the PTX version, as 92 for 9.2; 0: the newest
   std::vector<condition_node> condition;
   std::vector<condition_node> filter;
   quantifier quantified = quantifier::exists;
   bool has_condition = false;
-  std::string condition_text;        ///< as it was written, without the quantifier
-  std::string filter_text;           ///< as it was written
-  std::vector<observable> observed;  ///< what the condition names, in its order; without one, what `locations` names
-  std::vector<remark> remarks;       ///< locations that are accessed and not declared
+  std::string condition_text;  ///< as written, without the quantifier
+  std::string filter_text;     ///< as written
+  /// the values that the condition names, in order; without a condition, those that `locations` names
+  std::vector<observable> observed;
+  std::vector<remark> remarks;  ///< locations that are accessed but not declared
 
-  /// A view to decide, valid as long as the test lives and is not changed. Views are independent of each other. Throws `error`
-  /// for a test of more than 16 threads.
+  /// Returns a view that can be decided. It is valid as long as the test exists and does not change. Views are independent of
+  /// each other. Throws `error` for a test with more than 16 threads.
   [[nodiscard]] test_view view() const& {
     test_view result;
     result.program.locations = locations;
@@ -75,10 +76,10 @@ struct litmus_test {
     result.filter = filter;
     return result;
   }
-  test_view view() const&& = delete;  // it would look into a test that is destroyed
+  test_view view() const&& = delete;  // it would refer to a destroyed test
 };
 
-/// A value as it is printed: the address of a location by its name, anything else as a number.
+/// Returns a value as text: the name of a location for its address, and a number for anything else.
 [[nodiscard]] inline std::string value_text(const litmus_test& test, std::int64_t value) {
   for (int i = 0; i < count_of(test.locations); ++i) {
     if (value == address_value(i)) {
@@ -88,7 +89,7 @@ struct litmus_test {
   return std::to_string(value);
 }
 
-/// Decides a test read from a file. Throws `error` if it has no condition, and as `decide` of its view does.
+/// Decides a test read from a file. Throws `error` if it has no condition, or for the same reasons as `decide` of its view.
 template <class Rules = every_rule>
 [[nodiscard]] decision decide(const litmus_test& test, const search_options& options = {}, Rules rules = {}) {
   if (!test.has_condition) {

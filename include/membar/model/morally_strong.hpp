@@ -12,8 +12,8 @@ namespace membar {
 inline namespace v0_2 {
 namespace model {
 
-/// incl(X, Y): whether the scope of `x` includes the thread at `there`. Source: PTX ISA, "Scope"; the domain clause is
-/// membar's reading of the CUDA guide, the cluster clause the mechanical extension.
+/// incl(X, Y): returns whether the scope of `x` includes the thread at `there`. Source: PTX ISA, "Scope". The clause for
+/// domains is membar's reading of the CUDA guide, and the clause for clusters is the straightforward extension.
 template <class Rules>
 [[nodiscard]] constexpr bool includes(const Rules& rules, thread_scope scope, const place& here, const place& there) noexcept {
   if (scope == thread_scope::system) {
@@ -34,8 +34,8 @@ template <class Rules>
   }
 }
 
-/// Whether one of two atomic operations is performed completely before the other, although they may differ in size: they overlap,
-/// and each one's scope includes the other. Source: PTX ISA, "Atomicity of mixed-size RMW operations".
+/// Returns whether one of two atomic operations is performed completely before the other even though they may differ in size:
+/// they overlap, and their scopes include each other. Source: PTX ISA, "Atomicity of mixed-size RMW operations".
 template <class Rules>
 [[nodiscard]] constexpr bool serial_atomics(const Rules& rules, const program_view& program, const event& x,
                                             const event& y) noexcept {
@@ -47,7 +47,7 @@ template <class Rules>
   return includes(rules, x.scope, here, there) && includes(rules, y.scope, there, here);
 }
 
-/// Whether the event belongs to its thread itself, and not to an asynchronous operation, which program order leaves out.
+/// Returns whether the event belongs to the thread itself and not to an asynchronous operation, which is not in program order.
 template <class Event>
 [[nodiscard]] constexpr bool in_program_order(const Event& e) noexcept {
   if constexpr (requires { e.issue; }) {
@@ -57,9 +57,10 @@ template <class Event>
   }
 }
 
-/// ms(X, Y): related by program order, or both strong with scopes that include each other; through the same proxy; and, if
-/// both access memory, overlapping completely through the same virtual address. `here` and `there` are the places of their
-/// threads. Initial writes are never morally strong with anything. Source: PTX ISA, "Morally strong operations".
+/// ms(X, Y): the events are related by program order, or both are strong with scopes that include each other; they use the same
+/// proxy; and, if both access memory, they overlap completely through the same virtual address. `here` and `there` are the
+/// places of their threads. Initial writes are never morally strong with any event. Source: PTX ISA, "Morally strong
+/// operations".
 template <class Rules, class Event>
 [[nodiscard]] constexpr bool morally_strong(const Rules& rules, const place& here, const place& there, const Event& x,
                                             const Event& y) noexcept {
@@ -81,7 +82,7 @@ template <class Rules, class Event>
   return related && proxies && whole;
 }
 
-/// ms(X, Y) of two events of a litmus test.
+/// ms(X, Y) for two events of a litmus test.
 template <class Rules>
 [[nodiscard]] constexpr bool morally_strong(const Rules& rules, const program_view& program, const event& x,
                                             const event& y) noexcept {

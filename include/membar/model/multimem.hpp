@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Operations on multimem addresses in litmus tests written in C++: one access of each object, in no order.
+/// Operations on multimem addresses in C++ litmus tests: one access to each object, in no particular order.
 ///
 /// ```cpp
-/// constexpr model::multimem_variable m(2, x, y);  // its number is one after those of x and y
+/// constexpr model::multimem_variable m(2, x, y);  // its number is the next one after those of x and y
 /// constexpr auto stored = model::litmus(
 ///     model::thread(model::block(0), model::multimem_store<membar::thread_scope::system>(m, 1, membar::release)),
 ///     model::thread(model::block(0, 1), model::multimem_load_reduce<membar::thread_scope::system, model::operation::maximum>(
@@ -11,10 +11,11 @@
 ///     .with_multimem(m.first, m.objects);
 /// ```
 ///
-/// PTX ISA, "multimem.ld_reduce, multimem.st, multimem.red", says what each does to each object, and not how the accesses of one
-/// operation are ordered, or how they are with those by other addresses. membar's reading, with a rule for each half: a multimem
-/// address is another virtual address of its objects (`multimem_addresses_are_aliases`), and the accesses of one operation are in no
-/// order, as the elements of a vector are (`multimem_operations_are_in_no_order`).
+/// The PTX ISA, "multimem.ld_reduce, multimem.st, multimem.red", defines the effect of each operation on each object. It does
+/// not say how the accesses of one operation are ordered with each other, or with accesses through other addresses. membar's
+/// reading has one rule for each: a multimem address is another virtual address of its objects
+/// (`multimem_addresses_are_aliases`), and the accesses of one operation are unordered, like the elements of a vector
+/// (`multimem_operations_are_in_no_order`).
 #pragma once
 
 #include <membar/memory_order.hpp>
@@ -32,7 +33,8 @@ namespace membar {
 inline namespace v0_2 {
 namespace model {
 
-/// A multimem address of some objects in global memory. It takes the numbers starting at `first`, one for each object, which no variable has.
+/// A multimem address of some objects in global memory. It uses the numbers from `first` on, one for each object, which no
+/// variable may have.
 template <std::size_t Count>
 struct multimem_variable {
   int first = 0;
@@ -46,21 +48,21 @@ template <class... Variables>
 multimem_variable(int, Variables...) -> multimem_variable<sizeof...(Variables)>;
 
 namespace detail {
-/// The access of object `number` of a multimem address, that of object 0 being `one`.
+/// Returns the access to object `number` of a multimem address, given `one`, the access to object 0.
 [[nodiscard]] constexpr instruction of_object(instruction one, std::size_t number) noexcept {
   one.multimem = true;
   one.element = static_cast<std::uint8_t>(number);
   one.target += static_cast<int>(number);
   return one;
 }
-/// The accesses of all objects that `one`, of the first object, stands for.
+/// Returns the accesses to all objects, given `one`, the access to the first object.
 template <std::size_t Count>
 [[nodiscard]] constexpr std::array<instruction, Count> of_each_object(const instruction& one) noexcept {
   return [&]<std::size_t... Number>(std::index_sequence<Number...>) {
     return std::array<instruction, Count>{of_object(one, Number)...};
   }(std::make_index_sequence<Count>{});
 }
-/// The `Count` loads of one operation, each but the first into its own register, and then the combination of all values.
+/// The `Count` loads of one operation, each except the first into its own register, followed by the combination of all values.
 template <std::size_t Count>
 [[nodiscard]] constexpr instruction of_load(const instruction& one, int scratch, std::size_t number) noexcept {
   const std::size_t object = number < Count ? number : number - Count + 1;
@@ -86,7 +88,7 @@ template <std::size_t Count>
 }
 }  // namespace detail
 
-/// @name Operations on multimem addresses, and the fence between them and those by the objects' own addresses
+/// @name Operations on multimem addresses, and the fence between them and accesses through the objects' own addresses
 /// @{
 /// `fence.proxy.alias`.
 [[nodiscard]] constexpr instruction alias_proxy_fence() noexcept {
@@ -114,8 +116,8 @@ template <thread_scope Scope, operation What, std::size_t Count, class Order>
   i.what = What;
   return detail::of_each_object<Count>(i);
 }
-/// `multimem.ld_reduce.{relaxed,acquire}.scope.operation`: add, min, max, and, or, xor. `scratch` is the first of `Count - 1` registers
-/// that nothing else in the thread names.
+/// `multimem.ld_reduce.{relaxed,acquire}.scope.operation`: add, min, max, and, or, xor. `scratch` is the first of `Count - 1`
+/// registers that nothing else in the thread uses.
 template <thread_scope Scope, operation What, std::size_t Count, class Order>
   requires(order_among<Order, memory_order::relaxed, memory_order::acquire> && detail::is_multimem_operation(What))
 [[nodiscard]] constexpr std::array<instruction, 2 * Count - 1> multimem_load_reduce(reg to,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Gives a test written in C++ (test.hpp) names and text, so that it can be printed, explained and asked for its outcomes like
-/// a test from a file.
+/// Gives a C++ test (test.hpp) names and text, so that it can be printed and explained, and its outcomes can be listed, like
+/// for a test from a file.
 #pragma once
 
 #include <membar/memory_order.hpp>
@@ -22,7 +22,7 @@ namespace model {
 
 namespace detail {
 
-/// Location `index` of a test in C++: x, y, z, w, then v4, v5, ...
+/// Returns the name of location `index` of a C++ test: x, y, z, w, then v4, v5, ...
 [[nodiscard]] inline std::string location_name(int index) {
   return index < location_letters ? std::string(1, first_location_names[index]) : "v" + std::to_string(index);
 }
@@ -54,7 +54,7 @@ namespace detail {
   return o.is_register ? "r" + std::to_string(o.index) : std::to_string(o.value);
 }
 
-/// A shuffle as a litmus file writes it.
+/// Returns a shuffle in the syntax of a litmus file.
 [[nodiscard]] inline std::string shuffle_text(const instruction& i) {
   static constexpr const char* modes[] = {"idx", "up", "down", "bfly"};
   return std::string("shfl.sync.") + modes[static_cast<std::size_t>(i.mode)] + ".b32 r" + std::to_string(i.destination) +
@@ -62,7 +62,7 @@ namespace detail {
          std::to_string(i.b.value) + ", " + std::to_string(i.c.value) + ", " + std::to_string(i.lanes);
 }
 
-/// An asynchronous copy, store or reduction as a litmus file writes it.
+/// Returns an asynchronous copy, store or reduction in the syntax of a litmus file.
 [[nodiscard]] inline std::string copy_text(const instruction& i) {
   const auto space = [](state_space s) {
     return std::string(s == state_space::shared           ? ".shared::cta"
@@ -94,7 +94,7 @@ namespace detail {
          address(i.source, i.source_indirect) + ", " + (bulk ? "16" : "4") + barrier;
 }
 
-/// An instruction of the asynchronous side as a litmus file writes it.
+/// Returns an instruction for asynchronous operations in the syntax of a litmus file.
 [[nodiscard]] inline std::string asynchronous_text(const instruction& i) {
   const bool bulk = i.completes == completion::bulk_group || i.via == proxy::async;
   const std::string kind = bulk ? "cp.async.bulk" : "cp.async";
@@ -128,7 +128,7 @@ namespace detail {
   }
 }
 
-/// The suffix of `fence.proxy.async` for accesses of one state space.
+/// Returns the suffix of `fence.proxy.async` for accesses to one state space.
 [[nodiscard]] inline std::string async_space_text(state_space space) {
   return space == state_space::global           ? ".global"
          : space == state_space::shared         ? ".shared::cta"
@@ -136,7 +136,7 @@ namespace detail {
                                                 : "";
 }
 
-/// A proxy fence of one direction as a litmus file writes it.
+/// Returns a one-directional proxy fence in the syntax of a litmus file.
 [[nodiscard]] inline std::string one_way_text(const instruction& i, const std::string& map) {
   const bool acquires = i.order == memory_order::acquire;
   if (i.via == proxy::async) {
@@ -147,7 +147,7 @@ namespace detail {
          (acquires ? " [" + map + "], 128" : "");
 }
 
-/// An instruction without its predicate, as a litmus file writes it.
+/// Returns an instruction without its predicate in the syntax of a litmus file.
 [[nodiscard]] inline std::string unguarded_text(const instruction& i) {
   const std::string size = i.bytes == 4 ? "" : ".b" + std::to_string(8 * i.bytes);
   const std::string space = i.space == state_space::shared           ? ".shared"
@@ -204,11 +204,11 @@ namespace detail {
     case opcode::grid_launch:
       return asynchronous_text(i);
     default:
-      throw error("a test in C++ has an instruction that no litmus file can hold");
+      throw error("the C++ test has an instruction that a litmus file cannot express");
   }
 }
 
-/// An instruction as a litmus file writes it.
+/// Returns an instruction in the syntax of a litmus file.
 [[nodiscard]] inline std::string instruction_text(const instruction& i) {
   return (i.guard < 0 ? "" : (i.guard_negated ? "@!r" : "@r") + std::to_string(i.guard) + " ") + unguarded_text(i);
 }
@@ -243,79 +243,73 @@ namespace detail {
   return "";
 }
 
-}  // namespace detail
-
-/// `test` under the name `name`: its locations are x, y, z, w, v4, ..., its registers r0, r1, ..., and what its condition names
-/// is observed, in the order of the condition. Throws `error` for a test without a condition.
-template <std::size_t... Counts>
-[[nodiscard]] litmus_test named_test(const litmus_program<Counts...>& test, std::string name) {
-  if (test.asked().empty()) {
-    throw error("the test '" + name + "' has no condition: add one with when()");
-  }
-  litmus_test result;
-  result.name = std::move(name);
-  for (int l = 0; l < test.locations(); ++l) {
-    result.location_names.push_back(detail::location_name(l));
-    location one;
-    one.address = l;
-    one.arrivals = test.arrivals(l);
-    one.initial = test.initial(l);
-    one.physical = test.object(l);
-    one.multimem = test.multimem(l);
-    if (one.multimem >= 0) {
-      result.location_names.back() = detail::location_name(one.multimem) + "." + detail::location_name(one.physical);
+/// Returns one thread of a test, named by its number.
+[[nodiscard]] inline litmus_test::thread named_thread(const test_view& test, std::span<const shared_instance> shared,
+                                                      int number) {
+  const thread_view& of = test.program.threads[number];
+  litmus_test::thread thread;
+  thread.number = number;
+  thread.where = of.where;
+  int registers = 0;
+  for (const instruction& i : of.code) {
+    thread.code.push_back(i);
+    instruction written = i;
+    for_each_location(written, [&](int& named, state_space space, int) {
+      for (const shared_instance& one : shared) {
+        if (space == state_space::shared && named == one.location) {
+          named = one.variable;
+          return;
+        }
+      }
+    });
+    thread.text.push_back(instruction_text(written));
+    for (const int used : {i.destination, i.predicate, i.guard, i.a.is_register ? i.a.index : -1,
+                           i.b.is_register ? i.b.index : -1, i.indirect ? i.target : -1, i.source_indirect ? i.source : -1}) {
+      registers = std::max(registers, used + 1);
     }
-    result.locations.push_back(one);
   }
-  const std::span<const shared_instance> shared = test.shared_memory();
+  for (const condition_node& n : test.condition) {
+    if (n.kind == condition_node::kind_t::compare && n.left.kind == term::kind_t::register_value && n.left.thread == number) {
+      registers = std::max(registers, n.left.index + 1);
+    }
+  }
+  for (int r = 0; r < registers; ++r) {
+    thread.register_names.push_back(std::to_string(r).insert(0, 1, 'r'));
+    thread.registers.push_back(at(of.registers, r));
+  }
+  return thread;
+}
+
+/// Sets the locations of a test and their names.
+inline void name_locations(litmus_test& result, const test_view& test, std::span<const shared_instance> shared) {
+  for (const location& one : test.program.locations) {
+    result.locations.push_back(one);
+    result.location_names.push_back(one.multimem < 0 ? location_name(one.address)
+                                                     : location_name(one.multimem) + "." + location_name(one.physical));
+  }
   for (const shared_instance& i : shared) {
     const auto instances = std::count_if(shared.begin(), shared.end(), [&](const auto& o) { return o.variable == i.variable; });
-    at(result.locations, i.location).owner = i.thread;
     at(result.location_names, i.location) =
-        (instances == 1 ? "" : "P" + std::to_string(i.thread) + ":") + detail::location_name(i.variable);
+        (instances == 1 ? "" : "P" + std::to_string(i.thread) + ":") + location_name(i.variable);
   }
-  for (std::size_t t = 0; t < sizeof...(Counts); ++t) {
-    litmus_test::thread thread;
-    thread.number = static_cast<int>(t);
-    thread.where = test.where(t);
-    int registers = 0;
-    for (const instruction& i : test.code(t)) {
-      thread.code.push_back(i);
-      instruction written = i;
-      detail::for_each_location(written, [&](int& named, state_space space, int) {
-        for (const shared_instance& one : shared) {
-          if (space == state_space::shared && named == one.location) {
-            named = one.variable;
-            return;
-          }
-        }
-      });
-      thread.text.push_back(detail::instruction_text(written));
-      for (const int used : {i.destination, i.predicate, i.guard, i.a.is_register ? i.a.index : -1,
-                             i.b.is_register ? i.b.index : -1, i.indirect ? i.target : -1, i.source_indirect ? i.source : -1}) {
-        registers = std::max(registers, used + 1);
-      }
-    }
-    for (const condition_node& n : test.asked()) {
-      if (n.kind == condition_node::kind_t::compare && n.left.kind == term::kind_t::register_value &&
-          n.left.thread == static_cast<int>(t)) {
-        registers = std::max(registers, n.left.index + 1);
-      }
-    }
-    for (int r = 0; r < registers; ++r) {
-      thread.register_names.push_back(std::to_string(r).insert(0, 1, 'r'));
-      thread.registers.push_back(test.registers(t)[static_cast<std::size_t>(r)]);
-    }
-    result.threads.push_back(std::move(thread));
+}
+
+/// `named_test` for a test of any shape, so that it is compiled once.
+[[nodiscard]] inline litmus_test named_view(const test_view& test, std::span<const shared_instance> shared, std::string name) {
+  litmus_test result;
+  result.name = std::move(name);
+  name_locations(result, test, shared);
+  for (int t = 0; t < test.program.threads.size(); ++t) {
+    result.threads.push_back(named_thread(test, shared, t));
   }
-  result.api.assign(test.api().begin(), test.api().end());
-  result.launches.assign(test.launches().begin(), test.launches().end());
-  result.condition.assign(test.asked().begin(), test.asked().end());
+  result.api.assign(test.program.api.begin(), test.program.api.end());
+  result.launches.assign(test.program.launches.begin(), test.program.launches.end());
+  result.condition.assign(test.condition.begin(), test.condition.end());
   result.has_condition = true;
   result.condition_text = "(";
-  result.condition_text += detail::condition_text(result, test.asked(), count_of(test.asked()) - 1) + ")";
-  for (const condition_node& n : test.asked()) {
-    const std::string text = detail::term_text(result, n.left);
+  result.condition_text += condition_text(result, test.condition, count_of(test.condition) - 1) + ")";
+  for (const condition_node& n : test.condition) {
+    const std::string text = term_text(result, n.left);
     const bool known =
         std::any_of(result.observed.begin(), result.observed.end(), [&](const observable& o) { return o.name == text; });
     if (n.kind == condition_node::kind_t::compare && !known) {
@@ -323,6 +317,18 @@ template <std::size_t... Counts>
     }
   }
   return result;
+}
+
+}  // namespace detail
+
+/// `test` under the name `name`: its locations are x, y, z, w, v4, ..., its registers r0, r1, ..., and what its condition names
+/// is observed, in the order of the condition. Throws `error` for a test without a condition, or with more than 16 locations.
+template <std::size_t... Counts>
+[[nodiscard]] litmus_test named_test(const litmus_program<Counts...>& test, std::string name) {
+  if (test.asked().empty()) {
+    throw error("the test '" + name + "' has no condition: add one with when()");
+  }
+  return test.with_view([&](const test_view& view) { return detail::named_view(view, test.shared_memory(), std::move(name)); });
 }
 
 }  // namespace model

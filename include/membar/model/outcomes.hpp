@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Every final state that the model allows for a litmus test.
+/// Computes every final state that the model allows for a litmus test.
 #pragma once
 
 #include <membar/model/array.hpp>
@@ -27,11 +27,10 @@ namespace membar {
 inline namespace v0_2 {
 namespace model {
 
-/// Visitor that collects the final values of what a test observes, over all executions. The test must live as long as the
-/// collector.
+/// A visitor that collects the final values that a test observes, over all executions. The test must outlive the collector.
 class outcome_collector final : public execution_visitor {
  public:
-  /// Throws `limit_reached` where the states would need more than `memory` bytes; 0: any.
+  /// Throws `limit_reached` if the states would need more than `memory` bytes; 0 means no limit.
   explicit outcome_collector(const litmus_test& test, std::uint64_t memory = 0)
       : test_(&test), named_(named_memory(test.filter, test.locations)), memory_(memory) {
     for (const observable& o : test.observed) {
@@ -64,17 +63,17 @@ class outcome_collector final : public execution_visitor {
           values.push_back(state.value(o.what));
         }
         found_.insert(std::move(values));
-        const std::uint64_t bytes =
-            4 * sizeof(values) + sizeof(std::int64_t) * test_->observed.size();  // of a node, and what it points to
+        // the size of a node and the memory that it points to
+        const std::uint64_t bytes = 4 * sizeof(values) + sizeof(std::int64_t) * test_->observed.size();
         if (memory_ != 0 && found_.size() > memory_ / bytes) {
-          throw limit_reached("where its states need more than " + std::to_string(memory_ >> 20U) + " MiB");
+          throw limit_reached("because its states need more than " + std::to_string(memory_ >> 20U) + " MiB");
         }
       }
       return true;
     });
   }
 
-  /// The values of each final state, in the order of the test's observations.
+  /// Returns the values of each final state, in the order of the test's observations.
   [[nodiscard]] const std::set<std::vector<std::int64_t>>& found() const noexcept { return found_; }
 
  private:
@@ -84,9 +83,9 @@ class outcome_collector final : public execution_visitor {
   std::set<std::vector<std::int64_t>> found_;
 };
 
-/// The final states of `test`, as "P0:r0=1 P1:r1=0 x=1": what its condition and its `locations` name, in that order; sorted
-/// as byte strings. Throws `error` if the test exceeds a limit or has no defined behaviour, if the search takes more steps than
-/// the options allow, or if a loop was cut. `counts`, if given, becomes what the search went through.
+/// Returns the final states of `test`, as "P0:r0=1 P1:r1=0 x=1": the values that its condition and its `locations` name, in
+/// that order, sorted as byte strings. Throws `error` if the test exceeds a limit or has no defined behaviour, if the search
+/// takes more steps than the options allow, or if a loop was cut. `counts`, if given, receives the statistics of the search.
 template <class Rules = every_rule>
 [[nodiscard]] std::vector<std::string> outcomes(const litmus_test& test, search_options options = {},
                                                 statistics* counts = nullptr, Rules rules = {}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// An execution while it is being chosen, and the visitor that is shown it.
+/// An execution that is being chosen, and the visitor that receives it.
 #pragma once
 
 #include <membar/model/array.hpp>
@@ -26,47 +26,47 @@ struct memory_content {
   std::int64_t value = 0;
 };
 
-/// The low `bytes` bytes of a value, all ones.
+/// Returns a mask of the low `bytes` bytes of a value.
 [[nodiscard]] constexpr std::uint64_t low_bytes(int bytes) noexcept {
   return bytes >= 8 ? ~std::uint64_t{0} : (std::uint64_t{1} << (8 * static_cast<unsigned>(bytes))) - 1;
 }
 
-/// Whether a value is a negative number of `bytes` bytes.
+/// Returns whether a value is a negative number of `bytes` bytes.
 [[nodiscard]] constexpr bool is_negative(std::int64_t value, int bytes) noexcept {
   const std::uint64_t sign = ~(low_bytes(bytes) >> 1U);
   return (static_cast<std::uint64_t>(value) & sign) == sign;
 }
 
-/// The events of one path through every thread, the choices made so far, and the values that follow from them. Values need no
-/// guessing: `rf ∪ dep` is acyclic, so each follows from the others.
+/// The events of one path through every thread, the choices made so far, and the values that follow from them. Values need not
+/// be guessed: `rf ∪ dep` is acyclic, so each value follows from others.
 class partial_execution {
  public:
   [[nodiscard]] constexpr const program_view& program() const noexcept { return program_; }
   [[nodiscard]] constexpr std::span<const event> events() const noexcept { return events_.span(); }
-  /// What the events decide, whatever the reads return.
+  /// The relations that the events determine, whatever the reads return.
   [[nodiscard]] constexpr const event_structure& facts() const noexcept { return facts_; }
-  /// What was chosen. Complete only for `execution_visitor::accept`.
+  /// The choices. They are complete only for `execution_visitor::accept`.
   [[nodiscard]] constexpr const candidate& choice() const noexcept { return candidate_; }
 
-  /// The reads that have a source so far.
+  /// Returns the reads that have a source so far.
   [[nodiscard]] constexpr event_set assigned() const noexcept { return assigned_; }
 
-  /// Whether a register's final value follows from the reads chosen so far.
+  /// Returns whether a register's final value follows from the reads chosen so far.
   [[nodiscard]] constexpr bool known(int thread, int reg) const noexcept { return resolved(at(at(registers_, thread), reg)); }
-  /// A register's final value, if it is known.
+  /// Returns a register's final value, if it is known.
   [[nodiscard]] constexpr std::int64_t register_value(int thread, int reg) const noexcept {
     return evaluate(at(at(registers_, thread), reg));
   }
-  /// Whether the value that a read returns or a write stores follows from the reads chosen so far.
+  /// Returns whether the value that a read returns or a write stores follows from the reads chosen so far.
   [[nodiscard]] constexpr bool known(int event_index) const noexcept {
     return takes_value(event_index) ? contains(known_, event_index) : resolved(events_[event_index].value);
   }
-  /// The value that a read returns or a write stores, if it is known.
+  /// Returns the value that a read returns or a write stores, if it is known.
   [[nodiscard]] constexpr std::int64_t value(int event_index) const noexcept {
     return takes_value(event_index) ? at(values_, event_index) : evaluate(events_[event_index].value);
   }
-  /// What the memory of a write holds after it, at the size of its widest access: an access that is narrower leaves the other
-  /// bytes as they were. Every read must be known. Throws `error` if the other bytes may come from several writes.
+  /// Returns the contents of memory after a write, at the size of its widest access: a narrower access leaves the other bytes
+  /// unchanged. Every read must be known. Throws `error` if the other bytes may come from several writes.
   [[nodiscard]] constexpr std::int64_t memory_after(int write) const {
     int bytes = 0;
     for (event_set s = facts_.has_mixed_sizes ? facts_.overlap[write] & ~facts_.initial : 0; s != 0; s = rest(s)) {
@@ -74,13 +74,13 @@ class partial_execution {
     }
     return memory_after(write, bytes, max_events);
   }
-  /// The number that an operand of a barrier stands for, -1 for an operand that the barrier does not have. Every read must be
+  /// Returns the value of an operand of a barrier, or -1 for an operand that the barrier does not have. Every read must be
   /// known.
   [[nodiscard]] constexpr std::int64_t number_of(int expression_index) const noexcept {
     return expression_index < 0 ? -1 : evaluate(expression_index);
   }
-  /// The writes of a location that may give its final value: those that are co-maximal in some order that the rules allow.
-  /// Each location has its own order, so that the last writes of several locations combine freely.
+  /// Returns the writes of a location that may give its final value: those that are last in some order that the rules allow.
+  /// Each location has its own order, so the last writes of several locations combine freely.
   [[nodiscard]] constexpr event_set last_writes(int location_index) const noexcept {
     event_set result = 0;
     const int physical = at(program_.locations, location_index).physical;
@@ -94,14 +94,14 @@ class partial_execution {
     }
     return result;
   }
-  /// A coherence order that ends in these writes. `last` holds one of `last_writes` per physical location, or -1.
+  /// Returns a coherence order that ends in these writes. `last` holds one of `last_writes` per physical location, or -1.
   [[nodiscard]] virtual relation coherence_that_ends_in(const std::array<int, max_events>& last) const = 0;
 
  protected:
   constexpr explicit partial_execution(const program_view& program) : program_(program) {}
   ~partial_execution() = default;
 
-  // Whether an event gets its value from another one.
+  // Returns whether an event gets its value from another event.
   [[nodiscard]] constexpr bool takes_value(int event_index) const noexcept {
     const event_kind kind = events_[event_index].kind;
     return kind == event_kind::read || kind == event_kind::shuffle_read;
@@ -109,14 +109,14 @@ class partial_execution {
 
   [[nodiscard]] constexpr event_set depends(int e) const noexcept { return e < 0 ? 0 : expressions_[e].depends; }
 
-  // The low `bytes` bytes of `low`, and the others of `high`.
+  // Combines the low `bytes` bytes of `low` with the other bytes of `high`.
   [[nodiscard]] static constexpr std::int64_t joined(std::int64_t high, std::int64_t low, int bytes) noexcept {
     return static_cast<std::int64_t>((static_cast<std::uint64_t>(high) & ~low_bytes(bytes)) |
                                      (static_cast<std::uint64_t>(low) & low_bytes(bytes)));
   }
 
-  // The lowest `bytes` bytes of memory after a write. Without No-Thin-Air updates may read from each other in a cycle: then `most`
-  // updates are followed.
+  // Returns the lowest `bytes` bytes of memory after a write. Without No-Thin-Air, updates may read from each other in a cycle;
+  // then at most `most` updates are followed.
   [[nodiscard]] constexpr std::int64_t memory_after(int write, int bytes, int most) const {
     const event& w = events_[write];
     if (w.bytes >= bytes || most == 0) {
@@ -130,7 +130,7 @@ class partial_execution {
       const int wider = first(s);
       if (candidate_.coherence.holds(wider, write) && (events_[wider].thread < 0 || events_[wider].bytes > w.bytes)) {
         if (below >= 0 && !candidate_.coherence.holds(below, wider) && !candidate_.coherence.holds(wider, below)) {
-          throw error("the final value of a location is made of several writes that are not ordered: it is not decided");
+          throw error("the final value of a location combines several unordered writes, which the model does not decide");
         }
         below = below < 0 || candidate_.coherence.holds(below, wider) ? wider : below;
       }
@@ -138,8 +138,8 @@ class partial_execution {
     return below < 0 ? value(write) : joined(memory_after(below, bytes, most), value(write), w.bytes);
   }
 
-  // The value of a read of `bytes` bytes that reads from a write. Without No-Thin-Air updates may read from each other in a
-  // cycle: then `most` updates are followed.
+  // Returns the value of a read of `bytes` bytes that reads from a write. Without No-Thin-Air, updates may read from each other
+  // in a cycle; then at most `most` updates are followed.
   [[nodiscard]] constexpr memory_content content_after(int write, int bytes, int most = max_events) const noexcept {
     const event& w = events_[write];
     if (!resolved(w.value)) {
@@ -156,7 +156,7 @@ class partial_execution {
     return {below.known, joined(below.value, written, w.bytes)};
   }
 
-  // A read that is narrower than the write sees its low bytes.
+  // A read that is narrower than the write reads its low bytes.
   [[nodiscard]] constexpr std::int64_t narrowed(int read, std::int64_t stored) const noexcept {
     const int bytes = events_[read].bytes;
     const bool whole =
@@ -189,18 +189,18 @@ class partial_execution {
   event_set assigned_ = 0;  ///< reads that have a source
   event_set known_ = 0;     ///< reads whose value is known
   std::array<std::int64_t, max_events> values_{};
-  std::uint64_t decided_ = 0;  ///< physical locations whose last writes are in `last_`
+  std::uint64_t decided_ = 0;  ///< physical locations whose last writes are stored in `last_`
   std::array<event_set, max_events> last_{};
 };
 
 /// Receives the executions of an enumeration.
 class execution_visitor {
  public:
-  /// Whether the final value of a register is asked for. Executions that differ only in other registers may be shown once.
+  /// Returns whether the final value of a register is needed. Executions that differ only in other registers may be shown once.
   [[nodiscard]] virtual constexpr bool observes(int /*thread*/, int /*reg*/) const { return true; }
-  /// The physical locations whose final value is asked for, as a set.
+  /// Returns the physical locations whose final value is needed, as a set.
   [[nodiscard]] virtual constexpr std::uint64_t observed_memory() const { return ~std::uint64_t{0}; }
-  /// Asked while reads-from is still partly chosen: false leaves out every completion of the choice.
+  /// Called while reads-from is only partly chosen: false discards every completion of the choice.
   [[nodiscard]] virtual constexpr bool viable(const partial_execution&) { return true; }
   /// Called for every execution that the rules allow: false ends the enumeration.
   [[nodiscard]] virtual constexpr bool accept(const partial_execution& execution) = 0;
@@ -212,9 +212,10 @@ class execution_visitor {
 /// The callbacks of a search.
 class search_control {
  public:
-  /// Asked while reads-from is still partly chosen: true leaves out every completion, because others show the visitor the same.
+  /// Called while reads-from is only partly chosen: true discards every completion, because other executions show the visitor
+  /// the same.
   [[nodiscard]] virtual bool is_repeated(const partial_execution&, const execution_visitor&) = 0;
-  /// Called from time to time: if it returns true, the search is given up.
+  /// Called from time to time: if it returns true, the search is stopped.
   [[nodiscard]] virtual bool is_over() = 0;
 
  protected:

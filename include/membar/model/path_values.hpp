@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The values that a path through the threads computes, and what it assumes of them.
+/// The values that a path through the threads computes, and the assumptions of the path about them.
 #pragma once
 
 #include <membar/model/array.hpp>
@@ -55,7 +55,7 @@ class path_values : public partial_execution {
     return o.is_register ? at(at(registers_, thread), o.index) : constant(o.value);
   }
 
-  // False if an assumption of the path about the same two values contradicts this one.
+  // Returns false if an assumption of the path about the same two values contradicts this one.
   [[nodiscard]] constexpr bool assume(comparison test, int left, int right, bool expected) {
     for (const assumption& a : assumptions_) {
       if (same_value(a.left, left) && same_value(a.right, right) &&
@@ -63,11 +63,11 @@ class path_values : public partial_execution {
         return false;
       }
     }
-    assumptions_.push({test, left, right, expected}, "a path has more than 128 decisions");
+    assumptions_.push({test, left, right, expected}, "a path has more than 128 branch decisions");
     return true;
   }
 
-  // Whether two expressions are the same constant or the result of one read.
+  // Returns whether two expressions are the same constant or the result of the same read.
   [[nodiscard]] constexpr bool same_value(int x, int y) const noexcept {
     const expression& a = expressions_[x];
     const expression& b = expressions_[y];
@@ -75,7 +75,7 @@ class path_values : public partial_execution {
                                            (a.kind == expression::kind_t::read && a.left == b.left)));
   }
 
-  // Which of less, equal and greater a comparison leaves open.
+  // Returns which of less, equal and greater are possible after a comparison.
   [[nodiscard]] static constexpr int outcomes(comparison test, bool expected) noexcept {
     return (compare(test, 0, 1) == expected ? 1 : 0) | (compare(test, 0, 0) == expected ? 2 : 0) |
            (compare(test, 1, 0) == expected ? 4 : 0);

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Private memory: memory that the rest of an execution does not depend on, as a counter of relaxed additions. Its accesses are interleaved in
-/// every way at the end, and states that differ only in how they were reached are visited once.
+/// Private memory: memory on which the rest of an execution does not depend, such as a counter with relaxed additions. Its
+/// accesses are interleaved in every way at the end, and states that differ only in how they were reached are visited once.
 ///
-/// Memory is private if its accesses are morally strong with each other, take part in no release pattern, and no branch, address,
-/// barrier or other memory depends on what they read. Causality between its accesses then follows only from the rest. With edges
-/// of the CUDA API no memory is private: base causality may have a cycle, where threads wait for one that begins after them.
-/// Coherence orders its writes totally, and the axioms hold for exactly those executions in which some interleaving of its
-/// accesses that agrees with base causality gives each read the last write before it. docs/model.md has the proof.
+/// Memory is private if its accesses are morally strong with each other and take part in no release pattern, and if no branch,
+/// address, barrier or other memory depends on the values that they read. Causality between its accesses then follows only from
+/// the rest of the execution. With edges of the CUDA API, no memory is private, because base causality may have a cycle if
+/// threads wait for a thread that begins after them. Coherence orders its writes totally. The axioms hold for exactly those
+/// executions in which some interleaving of its accesses that agrees with base causality gives each read the last write before
+/// it. docs/model.md has the proof.
 #pragma once
 
 #include <membar/model/array.hpp>
@@ -34,10 +35,10 @@ class private_memory : public thread_paths {
       : thread_paths(program, failed_compare_writes, one_address, waiting), visitor_(&visitor) {}
   ~private_memory() = default;
 
-  // Declared once more, because nvcc looks for the function of a class in between.
+  // Declared again, because nvcc would otherwise find a class member in between.
   constexpr bool path_chosen() override = 0;
 
-  /// Whether the memory whose accesses are `all` is private.
+  /// Returns whether the memory whose accesses are `all` is private.
   [[nodiscard]] constexpr bool is_private(event_set all) const noexcept {
     const event_set memory = all & ~facts_.initial;
     if (!program_.api.empty()) {
@@ -55,7 +56,7 @@ class private_memory : public thread_paths {
         return false;
       }
     }
-    // threads that end before a barrier of their block: what they read orders them
+    // threads that exit before a barrier of their block: the values that they read order them
     std::array<int, max_threads> turns{};
     for (event_set s = facts_.barriers; s != 0; s = rest(s)) {
       const event& e = events_[first(s)];
@@ -71,7 +72,7 @@ class private_memory : public thread_paths {
     return (deciding() & memory) == 0;
   }
 
-  /// Reads that the path or a barrier depends on.
+  /// Returns the reads on which the path or a barrier depends.
   [[nodiscard]] constexpr event_set deciding() const noexcept {
     event_set result = 0;
     for (const assumption& a : assumptions_) {
@@ -84,7 +85,7 @@ class private_memory : public thread_paths {
     return result;
   }
 
-  /// Reads on which a register with a requested final value depends.
+  /// Returns the reads on which a register with a requested final value depends.
   [[nodiscard]] constexpr event_set asked() const {
     event_set result = 0;
     for (int t = 0; t < program_.threads.size(); ++t) {
@@ -95,7 +96,8 @@ class private_memory : public thread_paths {
     return result;
   }
 
-  /// Interleaves the accesses of the memory in `left` in every way that base causality allows. False if a visitor has ended it.
+  /// Interleaves the accesses of the memory in `left` in every way that base causality allows. Returns false if a visitor has
+  /// ended the enumeration.
   [[nodiscard]] bool interleave(event_set left) {
     if (left == 0) {
       return interleaved();
@@ -104,7 +106,7 @@ class private_memory : public thread_paths {
     const event_set watch = watched(all);
     event_set memory = all & ~facts_.initial;
     for (event_set s = all & facts_.reads & ~watch; s != 0; s = rest(s)) {
-      memory &= events_[first(s)].partner < 0 && leaves_out_ ? ~only(first(s)) : ~event_set{0};  // it fits in anywhere
+      memory &= events_[first(s)].partner < 0 && leaves_out_ ? ~only(first(s)) : ~event_set{0};  // it can be inserted anywhere
     }
     std::set<std::vector<std::int64_t>> seen;
     const std::uint64_t before = remembered_;
@@ -119,17 +121,17 @@ class private_memory : public thread_paths {
   virtual void count_interleaving() = 0;
 
   execution_visitor* visitor_;
-  bool leaves_out_ = false;       ///< loads that nothing asks for
-  std::uint64_t remembered_ = 0;  ///< bytes of states
+  bool leaves_out_ = false;       ///< omits loads whose value is not needed
+  std::uint64_t remembered_ = 0;  ///< size of the stored states in bytes
 
  private:
   struct interleaving {
     event_set watched = 0;
-    event_set left = 0;  ///< of the memory that is interleaved after this one
+    event_set left = 0;  ///< the memory that is interleaved after this one
     std::set<std::vector<std::int64_t>>& seen;
   };
 
-  // Reads on whose value a later access, or a register with a requested final value, depends.
+  // The reads on which the value of a later access, or a register with a requested final value, depends.
   [[nodiscard]] event_set watched(event_set all) const {
     event_set result = 0;
     for (event_set s = all & facts_.reads; s != 0; s = rest(s)) {
@@ -140,7 +142,7 @@ class private_memory : public thread_paths {
     return result | (asked() & all);
   }
 
-  // `todo` are the accesses that have not been made, `last` is the last write.
+  // `todo` contains the accesses that have not been made, and `last` is the last write.
   [[nodiscard]] bool step(const interleaving& of, event_set todo, int last) {
     std::vector<std::int64_t> state = {static_cast<std::int64_t>(todo), last, value(last)};
     for (event_set s = of.watched & ~todo; s != 0; s = rest(s)) {
@@ -151,7 +153,8 @@ class private_memory : public thread_paths {
     if (!is_new) {
       return true;
     }
-    remembered_ += 4 * sizeof(state) + sizeof(state[0]) * at_state->size();  // a node of the set and what it points to
+    // the size of a node of the set and the memory that it points to
+    remembered_ += 4 * sizeof(state) + sizeof(state[0]) * at_state->size();
     if (todo == 0) {
       return interleave(of.left);  // coherence has a last write now
     }
@@ -160,7 +163,7 @@ class private_memory : public thread_paths {
       const int partner = events_[next].partner;
       const bool reads = contains(facts_.reads, next);
       if (!comes_next(todo, next)) {
-        continue;  // the write of an update comes after its read, and is made with it
+        continue;  // the write of an update follows its read and is made together with it
       }
       if (!reads) {
         candidate_.coherence[next] = todo & facts_.writes & ~only(next);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a litmus test is made of: places, locations, instructions, threads and a condition on the final state.
+/// The parts of a litmus test: places, locations, instructions, threads and a condition on the final state.
 #pragma once
 
 #include <membar/memory_order.hpp>
@@ -14,22 +14,22 @@ namespace membar {
 inline namespace v0_2 {
 namespace model {
 
-/// The most threads that a test may have.
+/// The maximum number of threads in a test.
 inline constexpr int max_threads = 16;
-/// The most registers that a thread may use.
+/// The maximum number of registers of a thread.
 inline constexpr int max_registers = 32;
 
-/// Where a thread runs. Block numbers count per GPU; a block belongs to one cluster and one domain.
+/// The place where a thread runs. Blocks are numbered per GPU; a block belongs to one cluster and one domain.
 struct place {
   int gpu = 0;
   int domain = 0;    ///< physical memory synchronization domain
-  int cluster = -1;  ///< -1: the block is alone in its cluster
+  int cluster = -1;  ///< -1: the block has a cluster of its own
   int block = 0;
-  int warp = 0;       ///< matters to `bar.warp.sync` only
-  bool host = false;  ///< a CPU thread: the other members are then ignored
+  int warp = 0;       ///< matters only for `bar.warp.sync`
+  bool host = false;  ///< a CPU thread; the other members are then ignored
 };
 
-/// The path an access takes to memory, or the paths a proxy fence joins.
+/// The path of an access to memory, or the paths that a proxy fence joins.
 /// Source: PTX ISA, "Proxies"; "Mixed-proxy extensions for the NVIDIA PTX memory consistency model", ISCA 2022.
 enum class proxy : std::uint8_t {
   generic,
@@ -42,13 +42,13 @@ enum class proxy : std::uint8_t {
   tensor_map  ///< the reading of a tensor map by a tensor copy
 };
 
-/// What a location's name stands for: a virtual address, and the physical memory that it maps to.
+/// The meaning of a location's name: a virtual address, and the physical memory to which it maps.
 struct location {
-  int address = 0;   ///< locations of equal address are the same virtual address, seen through several proxies
-  int physical = 0;  ///< locations of equal number are the same memory
+  int address = 0;   ///< locations with the same number have the same virtual address, accessed through several proxies
+  int physical = 0;  ///< locations with the same number are the same memory
   std::int64_t initial = 0;
   int arrivals = 0;   ///< an mbarrier's expected count; 0: ordinary memory
-  int owner = -1;     ///< shared memory: a thread of the block that it belongs to; -1: global memory
+  int owner = -1;     ///< for shared memory: a thread of the block that it belongs to; -1: global memory
   int multimem = -1;  ///< a multimem address of object `physical`: the location of its first object; -1: any other address
 };
 
@@ -56,8 +56,8 @@ struct location {
 enum class state_space : std::uint8_t {
   generic,
   global,
-  shared,         ///< of the accessing thread's block
-  shared_cluster  ///< of any block of its cluster
+  shared,         ///< shared memory of the accessing thread's block
+  shared_cluster  ///< shared memory of any block of the accessing thread's cluster
 };
 
 /// The kinds of instructions.
@@ -86,7 +86,7 @@ enum class opcode : std::uint8_t {
 
 /// Arithmetic of `compute`, and the modification of an atomic.
 enum class operation : std::uint8_t {
-  move,  ///< the value of the operand: a register move, `exch`
+  move,  ///< the operand's value: a register move, `exch`
   add,
   subtract,
   multiply,
@@ -98,8 +98,8 @@ enum class operation : std::uint8_t {
   maximum,
   increment,         ///< PTX `inc`: wraps to 0 at the operand
   decrement,         ///< PTX `dec`: wraps to the operand at 0
-  compare_exchange,  ///< `cas`: writes only where the comparison holds
-  is_equal,          ///< `setp.eq`: 1 or 0, as the following ones
+  compare_exchange,  ///< `cas`: writes only if the comparison holds
+  is_equal,          ///< `setp.eq`: 1 or 0, like the following ones
   is_not_equal,
   is_less,
   is_less_equal,
@@ -107,20 +107,21 @@ enum class operation : std::uint8_t {
   is_greater_equal
 };
 
-/// How `shfl.sync` names the lane that a value comes from.
+/// How `shfl.sync` identifies the lane from which a value comes.
 enum class shuffle_mode : std::uint8_t { index, up, down, butterfly };
 
 /// The comparison of a branch or of a condition.
 enum class comparison : std::uint8_t { equal, not_equal, less, less_equal, greater, greater_equal };
 
-/// How the end of an asynchronous operation is known. Source: PTX ISA, "Async-group mechanism", "mbarrier-based completion".
+/// How the completion of an asynchronous operation is detected. Source: PTX ISA, "Async-group mechanism", "mbarrier-based
+/// completion".
 enum class completion : std::uint8_t {
   group,       ///< of `cp.async`: `cp.async.commit_group`, `cp.async.wait_group`
   bulk_group,  ///< `cp.async.bulk.commit_group`, `cp.async.bulk.wait_group`
   mbarrier     ///< a `complete_tx` of the bytes
 };
 
-/// Which barrier an instruction is on, and who takes part.
+/// The kind of barrier of an instruction, and its participants.
 enum class barrier_kind : std::uint8_t { block, warp, cluster };
 
 /// A constant or a register of the thread.
@@ -132,7 +133,7 @@ struct operand {
   friend constexpr bool operator==(const operand&, const operand&) = default;
 };
 
-/// One instruction. Members that its opcode does not use keep their defaults.
+/// One instruction. Members that its opcode does not use keep their default values.
 struct instruction {
   opcode code = opcode::compute;
   operation what = operation::move;
@@ -143,46 +144,48 @@ struct instruction {
   proxy via = proxy::generic;
   state_space space = state_space::generic;
   barrier_kind barrier = barrier_kind::block;
-  /// Fences: `fence.mbarrier_init`, which releases the initializations of mbarriers and nothing else. Proxy fences:
-  /// `fence.proxy.to::generic`, which has one direction.
+  /// For fences: whether it is `fence.mbarrier_init`, which releases only the initializations of mbarriers. For proxy fences:
+  /// whether it is the one-directional `fence.proxy.to::generic`.
   bool restricted = false;
   bool arrives = false;     ///< barriers: this instruction is an arrival
   bool waits = false;       ///< barriers: this instruction waits for the others
-  bool parity = false;      ///< mbarrier waits: operand `a` is the parity of the phase, and not its number
+  bool parity = false;      ///< for mbarrier waits: operand `a` is the parity of the phase and not its number
   bool has_quorum = false;  ///< barriers: operand `c` is the number of arrivals that complete the barrier
   bool multimem =
-      false;  ///< part of an operation on a multimem address: the access of one object, or what a load makes of them
-  std::uint8_t bytes = 4;    ///< the access's size
-  std::uint8_t element = 0;  ///< a vector access's elements after the first continue the previous instruction's access
+      false;  ///< part of an operation on a multimem address: the access to one object, or the combination of the loaded values
+  std::uint8_t bytes = 4;    ///< the size of the access
+  std::uint8_t element = 0;  ///< for vector accesses: elements after the first continue the previous instruction's access
   int destination = -1;      ///< register, -1: none
   bool indirect = false;     ///< the address is in register `target`
   int target = -1;           ///< location, or register that holds an address, or the instruction a jump leads to
   operand a{};
   operand b{};
   operand c{};
-  int guard = -1;              ///< register that holds a predicate: without one the instruction takes effect in any case
-  bool guard_negated = false;  ///< the instruction takes effect where the predicate is 0
+  int guard = -1;              ///< register that holds a predicate; without one, the instruction always takes effect
+  bool guard_negated = false;  ///< the instruction takes effect if the predicate is 0
   shuffle_mode mode = shuffle_mode::index;
   std::uint32_t lanes = 0;  ///< shuffles: the mask of lanes that take part
-  int predicate = -1;       ///< shuffles: register that becomes 1 if the lane is in range and 0 if not; -1: none
+  int predicate = -1;       ///< for shuffles: register that becomes 1 if the lane is in range and 0 if not; -1: none
 
   // asynchronous operations, and the transactions of an mbarrier
-  int source = -1;               ///< location, or register that holds an address, that is read; -1: operand `a` is written
+  int source = -1;               ///< location, or register with an address, that is read; -1: operand `a` is written
   bool source_indirect = false;  ///< the source's address is in register `source`
   state_space source_space = state_space::generic;
-  bool reduces = false;  ///< the destination is updated by `what`, and not overwritten
+  bool reduces = false;  ///< whether `what` updates the destination, instead of overwriting it
   completion completes = completion::bulk_group;
-  int tensor_map = -1;      ///< tensor copies: the location whose value is the address that they read; they have no `source`
+  int tensor_map = -1;      ///< for tensor copies: the location that holds the address that they read; they have no `source`
   int barrier_at = -1;      ///< asynchronous copies: the mbarrier that they complete on
   bool reads_only = false;  ///< `wait_group.read`: waits until the sources have been read
-  int pending_groups = 0;   ///< `wait_group N`: how many of the newest groups may be incomplete
-  int arrivals =
-      1;  ///< mbarrier initializations: the expected count; arrivals: how many at once; 0: `expect_tx`, `complete_tx` or an arrival without `.noinc`
-  int expected_bytes = 0;   ///< of `expect_tx`
-  int completed_bytes = 0;  ///< of `complete_tx`, and of an asynchronous copy that completes on an mbarrier
-  int target_of = -1;       ///< tests in C++: thread whose block's shared memory `target` is in; -1: that of this thread
-  int source_of = -1;       ///< the same of `source`
-  int line = 0;             ///< in the text the test was read from
+  int pending_groups = 0;   ///< `wait_group N`: the number of newest groups that may be incomplete
+  /// for mbarrier initializations: the expected count; for arrivals: their number; 0: `expect_tx`, `complete_tx` or an
+  /// arrival without `.noinc`
+  int arrivals = 1;
+  int expected_bytes = 0;   ///< for `expect_tx`
+  int completed_bytes = 0;  ///< for `complete_tx`, and for an asynchronous copy that completes on an mbarrier
+  /// for C++ tests: a thread of the block whose shared memory contains `target`; -1: that of this thread
+  int target_of = -1;
+  int source_of = -1;  ///< the same for `source`
+  int line = 0;        ///< the line in the text from which the test was read
 
   friend constexpr bool operator==(const instruction&, const instruction&) = default;
 };
@@ -194,33 +197,33 @@ struct thread_view {
   std::span<const std::int64_t> registers{};  ///< initial values; their number is the number of registers
 };
 
-/// An order that the CUDA API gives: everything in thread `before` precedes everything in thread `after`.
+/// An order by the CUDA API: everything in thread `before` precedes everything in thread `after`.
 struct api_edge {
   int before = 0;
   int after = 0;
 };
 
 /// A test's program, without the condition. It owns the list of threads. Their code, the locations and the edges belong to the
-/// test and must live as long as the view.
+/// test and must outlive the view.
 struct program_view {
   std::span<const location> locations{};
   bounded<thread_view, max_threads> threads{};
   std::span<const api_edge> api{};
-  /// Programmatic dependent launches: thread `before` belongs to a grid that the grid of `after` depends on. It may begin early: only
-  /// `griddepcontrol.wait` orders what follows it after everything of `before`.
+  /// Programmatic dependent launches: thread `before` belongs to a grid on which the grid of `after` depends. That grid may
+  /// begin early: only `griddepcontrol.wait` orders later events after everything in `before`.
   std::span<const api_edge> launches{};
-  int version = 0;  ///< of PTX, as 92 for 9.2, that the program declares; 0: the newest
+  int version = 0;  ///< the PTX version that the program declares, as 92 for 9.2; 0: the newest
 
   /// Appends a thread. Throws `error` for the seventeenth.
   constexpr void add(const thread_view& thread) { threads.push(thread, "more than 16 threads"); }
 };
 
-/// The value of a register that holds the address of location `index`. It is far from the values that tests use.
+/// Returns the value of a register that holds the address of location `index`. It is far from the values that tests use.
 [[nodiscard]] constexpr std::int64_t address_value(int index) noexcept {
   return (std::int64_t{1} << 40) + 16 * std::int64_t{index};
 }
 
-/// What a condition compares.
+/// One side of a comparison in a condition.
 struct term {
   enum class kind_t : std::uint8_t { constant, register_value, memory_value };
   kind_t kind = kind_t::constant;
@@ -248,35 +251,35 @@ struct test_view {
   program_view program{};
   std::span<const condition_node> condition{};
   quantifier quantified = quantifier::exists;
-  std::span<const condition_node> filter{};  ///< executions that do not satisfy it are left out; empty: none are
+  std::span<const condition_node> filter{};  ///< executions that do not satisfy it are discarded; if empty, none are
 };
 
-/// Whether the instruction accesses memory at a location, as opposed to fences, barriers and register arithmetic.
+/// Returns whether the instruction accesses memory at a location, unlike fences, barriers and register arithmetic.
 [[nodiscard]] constexpr bool accesses_memory(opcode code) noexcept {
   return code == opcode::load || code == opcode::store || code == opcode::atomic || code == opcode::reduction;
 }
 
-/// Whether an instruction of this order acquires, if its kind can.
+/// Returns whether an instruction with this order acquires, if its kind can.
 [[nodiscard]] constexpr bool acquires(memory_order order) noexcept {
   return order == memory_order::acquire || order == memory_order::acq_rel || order == memory_order::seq_cst;
 }
 
-/// Whether an instruction of this order releases, if its kind can.
+/// Returns whether an instruction with this order releases, if its kind can.
 [[nodiscard]] constexpr bool releases(memory_order order) noexcept {
   return order == memory_order::release || order == memory_order::acq_rel || order == memory_order::seq_cst;
 }
 
-/// Whether two places are in one block. Block numbers count per GPU.
+/// Returns whether two places are in the same block. Blocks are numbered per GPU.
 [[nodiscard]] constexpr bool same_block(const place& x, const place& y) noexcept {
   return !x.host && !y.host && x.gpu == y.gpu && x.block == y.block;
 }
 
-/// Whether two places are in one cluster. A block without a cluster is alone in one.
+/// Returns whether two places are in the same cluster. A block without a cluster has one of its own.
 [[nodiscard]] constexpr bool same_cluster(const place& x, const place& y) noexcept {
   return !x.host && !y.host && x.gpu == y.gpu && (x.cluster < 0 || y.cluster < 0 ? x.block == y.block : x.cluster == y.cluster);
 }
 
-/// Whether a comparison holds between two values.
+/// Returns whether a comparison between two values holds.
 [[nodiscard]] constexpr bool compare(comparison test, std::int64_t left, std::int64_t right) noexcept {
   switch (test) {
     case comparison::equal:
@@ -295,7 +298,8 @@ struct test_view {
   return false;
 }
 
-/// The result of `what` on two values. Sums and products wrap. A division by zero gives 0: a test has no trap.
+/// Returns the result of `what` on two values. Sums and products wrap around. A division by zero gives 0, because tests have no
+/// traps.
 [[nodiscard]] constexpr std::int64_t apply(operation what, std::int64_t left, std::int64_t right) noexcept {
   const auto l = static_cast<std::uint64_t>(left);
   const auto r = static_cast<std::uint64_t>(right);

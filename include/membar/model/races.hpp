@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Data races: two accesses of the same memory, one of them a write, that are not morally strong and that causality leaves
-/// unordered in some execution. Source: PTX ISA, "Conflict and data-races".
+/// Data races: two accesses to the same memory, at least one of them a write, that are not morally strong and that causality
+/// does not order in some execution. Source: PTX ISA, "Conflict and data-races".
 #pragma once
 
 #include <membar/model/array.hpp>
@@ -21,13 +21,14 @@ namespace membar {
 inline namespace v0_2 {
 namespace model {
 
-/// Two accesses that race, each as a thread and the instruction's number in it, and what identifies an execution in which they race.
+/// Two accesses that race, each identified by its thread and the instruction's number in it, and the data that identifies an
+/// execution in which they race.
 struct data_race {
   struct access {
     int thread = -1;
     int instruction = -1;
   };
-  /// A strong read before one of the accesses in its thread, and the value that it reads there.
+  /// A strong read that precedes one of the accesses in its thread, and the value that it reads there.
   struct earlier_read {
     access at{};
     std::int64_t value = 0;
@@ -37,11 +38,11 @@ struct data_race {
   std::array<earlier_read, most_reads> reads{};
   int read_count = 0;
 
-  /// Whether there is one.
+  /// Returns whether there is a race.
   [[nodiscard]] constexpr explicit operator bool() const noexcept { return accesses[0].thread >= 0; }
 };
 
-/// Visitor that looks for a data race.
+/// A visitor that looks for a data race.
 class data_race_finder final : public execution_visitor {
  public:
   [[nodiscard]] constexpr bool observes(int /*thread*/, int /*reg*/) const override { return false; }
@@ -84,8 +85,8 @@ class data_race_finder final : public execution_visitor {
   data_race found_;
 };
 
-/// A data race of some execution of the program, if there is one. Throws `error` if the program exceeds a limit, if the search
-/// takes more steps than the options allow, or if there is none and a loop was cut.
+/// Returns a data race in some execution of the program, if there is one. Throws `error` if the program exceeds a limit, if the
+/// search takes more steps than the options allow, or if it found none and a loop was cut.
 template <class Rules = every_rule>
 [[nodiscard]] constexpr data_race find_race(const program_view& program, Rules rules = {}, search_options options = {}) {
   data_race_finder visitor;
@@ -97,13 +98,13 @@ template <class Rules = every_rule>
   return visitor.found();
 }
 
-/// What a short search says about data races.
+/// The result of a short search for data races.
 struct race_answer {
   data_race found{};
-  bool searched = true;  ///< false: before a race was found, the search was given up or a loop was cut
+  bool searched = true;  ///< false: the search was stopped or a loop was cut before a race was found
 };
 
-/// Looks for a data race, for about as long as a small test takes, and for no more steps than `limit`; 0: no limit of its own.
+/// Looks for a data race, for about as long as a small test takes and for at most `limit` steps; 0 means no separate limit.
 template <class Rules = every_rule>
 [[nodiscard]] race_answer look_for_race(const program_view& program, std::uint64_t limit = 0, Rules rules = {}) {
   constexpr std::uint64_t few = 200'000;

@@ -13,21 +13,21 @@ namespace membar {
 inline namespace v0_2 {
 namespace model {
 
-/// The most events one execution may have, initial writes included: a set of events is one machine word.
+/// The maximum number of events in an execution, including initial writes: a set of events is one machine word.
 inline constexpr int max_events = 64;
 
 /// A set of events; bit `i` stands for event `i`.
 using event_set = std::uint64_t;
 
-/// The set that contains only `event`.
+/// Returns the set that contains only `event`.
 [[nodiscard]] constexpr event_set only(int event) noexcept { return event_set{1} << static_cast<unsigned>(event); }
 
-/// Whether `set` holds `event`.
+/// Returns whether `set` contains `event`.
 [[nodiscard]] constexpr bool contains(event_set set, int event) noexcept {
   return ((set >> static_cast<unsigned>(event)) & 1U) != 0;
 }
 
-/// The smallest event of a set that is not empty.
+/// Returns the smallest event of a non-empty set.
 [[nodiscard]] constexpr int first(event_set set) noexcept { return std::countr_zero(set); }
 
 /// `for (event_set s = set; s != 0; s = rest(s)) use(first(s));` visits every event of `set`.
@@ -42,7 +42,7 @@ class relation {
   [[nodiscard]] constexpr bool holds(int from, int to) const noexcept { return contains((*this)[from], to); }
   constexpr void add(int from, int to) noexcept { (*this)[from] |= only(to); }
 
-  /// The events reached by one step from any event of `from`.
+  /// Returns the events that are reached by one step from any event of `from`.
   [[nodiscard]] constexpr event_set image(event_set from) const noexcept {
     event_set result = 0;
     for (; from != 0; from = rest(from)) {
@@ -51,18 +51,18 @@ class relation {
     return result;
   }
 
-  /// Adds `from -> to` to a relation over the first `count` events that is transitively closed, and keeps it closed.
+  /// Adds `from -> to` to a transitively closed relation over the first `count` events, and keeps it closed.
   constexpr void add_closed(int count, int from, int to) noexcept {
     const event_set reached = only(to) | (*this)[to];
     (*this)[from] |= reached;
     for (int before = 0; before < count; ++before) {
-      // all ones where `before` reaches `from`: without a branch, so that several rows are done at once
+      // all ones if `before` reaches `from`: branch-free, so that several rows are processed at once
       const event_set reaches = event_set{0} - (((*this)[before] >> static_cast<unsigned>(from)) & 1U);
       (*this)[before] |= reached & reaches;
     }
   }
 
-  /// Takes over the first `count` rows of `other`.
+  /// Copies the first `count` rows of `other`.
   constexpr void copy(const relation& other, int count) noexcept {
     for (int row = 0; row < count; ++row) {
       (*this)[row] = other[row];
@@ -83,7 +83,7 @@ class relation {
     }
   }
 
-  /// Whether no path over `nodes` leads back to where it started.
+  /// Returns whether no path over `nodes` leads back to its start.
   [[nodiscard]] constexpr bool acyclic(event_set nodes) const noexcept {
     for (;;) {
       const event_set before = nodes;

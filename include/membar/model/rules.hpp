@@ -15,7 +15,7 @@ namespace membar {
 inline namespace v0_2 {
 namespace model {
 
-/// The rules of the model. Each can be switched off, to find out which one forbids an outcome and what a test tests.
+/// The rules of the model. Each can be switched off, to find out which rule forbids an outcome and what a test covers.
 enum class rule : std::uint8_t {
   // scope inclusion
   block_scope_is_the_block,
@@ -122,7 +122,8 @@ enum class rule : std::uint8_t {
 };
 
 namespace detail {
-/// The enumerator's name, cut out of the compiler's name of this function: "... One = membar::model::rule::alias_fence ...".
+/// Returns the enumerator's name, extracted from the compiler's name of this function: "... One =
+/// membar::model::rule::alias_fence ...".
 template <rule One>
 [[nodiscard]] constexpr std::string_view enumerator_name() noexcept {
   constexpr std::string_view prefix = "rule::";
@@ -137,7 +138,7 @@ template <std::size_t... Number>
 }
 }  // namespace detail
 
-/// The rule's name in words: that of its enumerator, with blanks.
+/// Returns the rule's name in words: its enumerator with spaces.
 [[nodiscard]] inline std::string name(rule one) {
   static constexpr auto names = detail::enumerator_names(std::make_index_sequence<static_cast<std::size_t>(rule::count)>{});
   std::string words(one < rule::count ? names[static_cast<std::size_t>(one)] : "no rule");
@@ -145,17 +146,17 @@ template <std::size_t... Number>
   return words;
 }
 
-/// A place that the PTX ISA leaves open, by what its other side says, where that is not a rule left out. docs/readings.md has the text, both
-/// sides, and the one that the model takes.
+/// An ambiguity in the PTX ISA, named after the alternative reading if that reading is not simply the absence of a rule.
+/// docs/readings.md has the text, both readings, and the one that the model uses.
 enum class reading : std::uint8_t {
-  group_wait_for_one_thread,   ///< a wait for bulk groups orders the copies before what its own thread does, and nothing else
+  group_wait_for_one_thread,   ///< a wait for bulk groups orders the copies only before later events of its own thread
   fence_of_another_block,      ///< `fence.proxy.async` may be in another block than the copy
-  copies_of_two_blocks,        ///< copies of two blocks need no proxy fence between them
+  copies_of_two_blocks,        ///< copies by two blocks need no proxy fence between them
   maps_at_kernel_start,        ///< the start of a kernel acquires tensor maps
   fence_before_complete_tx,    ///< a release fence releases through `mbarrier.complete_tx`
-  multimem_flags,              ///< a flag is the same flag through its multimem address and through its own
-  whole_updates_are_observed,  ///< what observes the write of an update comes after its read, too
-  cluster_scope_of_mbarriers,  ///< arrivals and waits that name no scope have the cluster's
+  multimem_flags,              ///< a flag is the same through its multimem address as through its own
+  whole_updates_are_observed,  ///< an event that observes the write of an update also follows the read of that update
+  cluster_scope_of_mbarriers,  ///< arrivals and waits that name no scope have cluster scope
   count
 };
 
@@ -166,17 +167,17 @@ struct every_rule {
   [[nodiscard]] static constexpr bool takes(reading) noexcept { return false; }
 };
 
-/// All rules but some, chosen at run time.
+/// All rules except some, chosen at run time.
 class every_rule_but {
  public:
   static constexpr bool complete = false;
   constexpr every_rule_but() = default;
-  constexpr every_rule_but(every_rule) noexcept {}  // NOLINT: every rule but none
+  constexpr every_rule_but(every_rule) noexcept {}  // NOLINT: every rule, without exceptions
   constexpr explicit every_rule_but(rule one) noexcept { drop(one); }
   [[nodiscard]] constexpr bool holds(rule one) const noexcept { return !dropped_[static_cast<std::size_t>(one)]; }
   constexpr void drop(rule one) noexcept { dropped_[static_cast<std::size_t>(one)] = true; }
   constexpr void keep(rule one) noexcept { dropped_[static_cast<std::size_t>(one)] = false; }
-  /// Whether the other side of a reading is taken.
+  /// Returns whether the alternative of a reading is used.
   [[nodiscard]] constexpr bool takes(reading one) const noexcept { return taken_[static_cast<std::size_t>(one)]; }
   constexpr void take(reading one) noexcept { taken_[static_cast<std::size_t>(one)] = true; }
 
@@ -185,7 +186,7 @@ class every_rule_but {
   std::array<bool, static_cast<std::size_t>(rule::count)> dropped_{};
 };
 
-/// The whole model, with the other side of the given readings.
+/// Returns the whole model, with the alternative of the given readings.
 struct other_readings : every_rule_but {
   static constexpr bool complete = true;
 };

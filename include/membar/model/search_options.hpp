@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// How far a search goes, what it went through, and the errors of one that did not go far enough.
+/// The limits of a search, its statistics, and the errors of a search that reached a limit.
 #pragma once
 
 #include <membar/model/error.hpp>
@@ -14,57 +14,57 @@ namespace membar {
 inline namespace v0_2 {
 namespace model {
 
-/// What an enumeration went through.
+/// The statistics of an enumeration.
 struct statistics {
   std::uint64_t paths = 0;       ///< choices of one path through every thread
   std::uint64_t candidates = 0;  ///< coherence orders and other complete choices that were checked
   std::uint64_t executions = 0;  ///< choices of paths, reads-from, barrier groups and Fence-SC order that the rules allow
   std::uint64_t steps = 0;       ///< partial choices and candidates, as `search_options::limit` counts them
-  cut_loop cut{};                ///< a loop whose longer runs were left out
+  cut_loop cut{};                ///< a loop whose longer runs were omitted
 };
 
-/// A search was given up: after its limit of steps, because it would remember too much, or because it takes too long.
+/// A search was stopped because it reached its limit of steps, memory or time.
 class limit_reached : public error {
  public:
-  limit_reached() : error("undecided: the search was given up after its limit of steps") {}
-  explicit limit_reached(const std::string& why) : error("undecided: the search was given up " + why) {}
+  limit_reached() : error("undecided: the search was stopped after its limit of steps") {}
+  explicit limit_reached(const std::string& why) : error("undecided: the search was stopped " + why) {}
 };
 
-/// How far a search goes.
+/// The limits of a search.
 struct search_options {
-  std::uint64_t limit = 0;   ///< the most steps (partial choices and candidates) before the search is given up; 0: any
-  std::uint64_t memory = 0;  ///< the most bytes of states that the search remembers before it is given up; 0: any
+  std::uint64_t limit = 0;   ///< the maximum number of steps (partial choices and candidates); 0: no limit
+  std::uint64_t memory = 0;  ///< the maximum size in bytes of the states that the search stores; 0: no limit
   bool bounded = false;      ///< a loop that was cut is not an error
-  bool every_execution =
-      true;  ///< false: executions that change no answer about final states are left out, such as those that differ in unused loads
-  search_control* control = nullptr;  ///< its `is_repeated` is called where not every execution is needed
+  /// false: executions that change no answer about final states are omitted, such as those that differ only in unused loads
+  bool every_execution = true;
+  search_control* control = nullptr;  ///< its `is_repeated` is called if not every execution is needed
   waits waiting = waits::left_at_once;
   std::uint64_t few_choices = 256;  ///< with fewer choices of reads-from on a path, axioms are checked only at the end
 
   constexpr search_options() = default;
-  constexpr search_options(std::uint64_t steps, bool only_bounded = false) noexcept  // NOLINT: a limit is all that most set
+  constexpr search_options(std::uint64_t steps, bool only_bounded = false) noexcept  // NOLINT: most callers set only a limit
       : limit(steps), bounded(only_bounded) {}
 
-  /// Throws `limit_reached` if that many steps, or these bytes of states, are too many, or if the search takes too long.
+  /// Throws `limit_reached` if this number of steps or of bytes exceeds the limit, or if the search takes too long.
   constexpr void check(std::uint64_t steps, std::uint64_t bytes = 0) const {
     constexpr std::uint64_t now_and_then = 512;
     if (limit != 0 && steps > limit) {
       throw limit_reached();
     }
     if (memory != 0 && bytes > memory) {
-      throw limit_reached("where its states need more than " + std::to_string(memory >> 20U) + " MiB");
+      throw limit_reached("because its states need more than " + std::to_string(memory >> 20U) + " MiB");
     }
     if (control != nullptr && steps % now_and_then == 0 && control->is_over()) {
-      throw limit_reached("after its limit of time");
+      throw limit_reached("after its time limit");
     }
   }
 };
 
-/// Throws `error` if a loop was cut, which is not an error in a bounded search.
+/// Throws `error` if a loop was cut, unless the search is bounded.
 constexpr void require_whole(const statistics& counts, const search_options& options) {
   if (counts.cut.thread >= 0 && !options.bounded) {
     throw error("the loop that jumps back" + (counts.cut.line > 0 ? " at line " + std::to_string(counts.cut.line) : "") +
-                " does more than wait, and more than one jump back is not followed: --bounded decides only the shorter runs");
+                " does more than wait, and the model follows only one jump back: --bounded decides only the shorter runs");
   }
 }
 

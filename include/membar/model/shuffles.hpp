@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// `shfl.sync`: which lane a value comes from, and which shuffles of a warp belong together.
+/// `shfl.sync`: determines from which lane a value comes, and which shuffles of a warp belong together.
 ///
-/// A shuffle does not order memory. It passes on a value, with the reads that the value depends on, and no lane continues before
-/// every lane of the mask has arrived. Source: PTX ISA, "shfl.sync".
+/// A shuffle does not order memory. It passes on a value together with the reads on which the value depends, and no lane
+/// continues before every lane of the mask has arrived. Source: PTX ISA, "shfl.sync".
 #pragma once
 
 #include <membar/model/array.hpp>
@@ -23,7 +23,7 @@ namespace membar {
 inline namespace v0_2 {
 namespace model {
 
-/// The lane of a thread: the number of threads of its warp that the test has before it.
+/// Returns the lane of a thread: the number of threads of its warp that precede it in the test.
 [[nodiscard]] constexpr int lane_of(const program_view& program, int thread) noexcept {
   const place& here = program.threads[thread].where;
   int lane = 0;
@@ -34,7 +34,7 @@ namespace model {
   return lane;
 }
 
-/// The lane that `lane` gets its value from in shuffle `i`.
+/// The lane from which `lane` gets its value in shuffle `i`.
 struct shuffle_source {
   int lane = 0;
   bool in_range = true;  ///< false: the lane keeps its own value
@@ -69,14 +69,14 @@ struct shuffle_source {
   return {in_range ? from : lane, in_range};
 }
 
-/// Joins the shuffles of the events: the n-th ones of one mask in a warp belong together. Sets `source` of each shuffle read, and
-/// adds their dependencies to `f`. False if a lane of a mask never arrives: such a path is not an execution. Throws `error` for a
-/// shuffle without a defined value.
+/// Matches the shuffle events: the n-th shuffles with the same mask in a warp belong together. It sets the `source` of each
+/// shuffle read and adds their dependencies to `f`. Returns false if a lane of a mask never arrives, because such a path is not
+/// an execution. Throws `error` for a shuffle without a defined value.
 template <class Rules>
 [[nodiscard]] constexpr bool join_shuffles(event_structure& f, const Rules& rules, const program_view& program,
                                            std::span<const event> events, std::array<int, max_events>& source) {
   const auto code = [&](const event& e) -> const instruction& { return at(program.threads[e.thread].code, e.instruction); };
-  // how many shuffles of the same mask come before event `index` in its thread
+  // the number of earlier shuffles with the same mask in the thread of event `index`
   const auto generation = [&](int index) {
     int before = 0;
     for (int j = 0; j < index; ++j) {
@@ -99,10 +99,10 @@ template <class Rules>
     const int lane = lane_of(program, here.thread);
     const int from = source_lane(i, lane).lane;
     if (!has_lane(i, lane)) {
-      fail("a shuffle's mask leaves out its own lane");
+      fail("a shuffle's mask does not contain its own lane");
     }
     if (!has_lane(i, from)) {
-      fail("a shuffle reads from a lane that its mask leaves out");
+      fail("a shuffle reads from a lane that is not in its mask");
     }
     const int n = generation(read);
     bool found = false;
@@ -120,7 +120,7 @@ template <class Rules>
           continue;
         }
         if (code(e).mode != i.mode || code(e).c.value != i.c.value) {
-          fail("the lanes of a shuffle meet in shuffles of different form");
+          fail("the lanes of a shuffle execute shuffles of different forms");
         }
         came = true;
         if (other == from) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Litmus tests written in C++ with membar's vocabulary, decided at compile time or at run time.
+/// Litmus tests written in C++ with membar's vocabulary, which can be decided at compile time or at run time.
 ///
 /// ```cpp
 /// namespace model = membar::model;
@@ -15,9 +15,9 @@
 /// static_assert(model::forbidden(mp));
 /// ```
 ///
-/// One engine decides at compile time and at run time: a `static_assert` proves what `membar-litmus` says. Tests of two to four
-/// threads with a few accesses each stay within the default limits of compilers. Larger tests are decided at run time by the
-/// same call.
+/// The same engine decides tests at compile time and at run time: a `static_assert` proves the verdict that `membar-litmus`
+/// reports. Tests of two to four threads with a few accesses each stay within the default limits of compilers. The same call
+/// decides larger tests at run time.
 #pragma once
 
 #include <membar/memory_order.hpp>
@@ -41,11 +41,11 @@ inline namespace v0_2 {
 namespace model {
 
 namespace detail {
-/// The names of a test's first locations; those after them are v4, v5, ...
+/// The names of a test's first locations; the later ones are v4, v5, ...
 inline constexpr char first_location_names[] = {'x', 'y', 'z', 'w'};
 inline constexpr int location_letters = 4;
 
-/// The state space that an access of a variable names; `otherwise` for one that is in global memory.
+/// Returns the state space that an access to a variable names, or `otherwise` for a variable in global memory.
 [[nodiscard]] constexpr state_space space_of(variable v, state_space otherwise) noexcept {
   return !v.in_shared_memory ? otherwise : v.thread >= 0 ? state_space::shared_cluster : state_space::shared;
 }
@@ -111,7 +111,7 @@ template <thread_scope Scope, class Order>
 [[nodiscard]] constexpr instruction store(variable to, source value, Order) noexcept {
   return detail::ordered(store(to, value), Order::value, Scope);
 }
-/// The rule for read-modify-writes: any order but `seq_cst`, which is not a single instruction.
+/// Satisfied by the orders of read-modify-writes: any order except `seq_cst`, which is not a single instruction.
 template <class Order>
 concept update_order =
     order_among<Order, memory_order::relaxed, memory_order::acquire, memory_order::release, memory_order::acq_rel>;
@@ -131,7 +131,7 @@ template <thread_scope Scope, update_order Order>
   i.what = operation::move;
   return i;
 }
-/// `atom.order.scope.cas`: writes nothing if the value is not the expected one.
+/// `atom.order.scope.cas`: writes nothing if the value differs from the expected one.
 template <thread_scope Scope, update_order Order>
 [[nodiscard]] constexpr instruction compare_exchange(reg old, variable at, source expected, source desired,
                                                      Order order) noexcept {
@@ -158,7 +158,7 @@ template <thread_scope Scope, fence_order Order>
   i.scope = Scope;
   return i;
 }
-/// `ld.global.nc`: a load through the read-only path, which no fence reaches.
+/// `ld.global.nc`: a load through the read-only path, to which no fence applies.
 [[nodiscard]] constexpr instruction load_read_only(reg to, variable from) noexcept {
   instruction i = load(to, from);
   i.via = proxy::read_only;
@@ -185,8 +185,8 @@ template <thread_scope Scope, fence_order Order>
   return i;
 }
 /// `shfl.sync`: `to` becomes the `value` of another lane of the warp. The lanes of a warp are its threads in the order of the
-/// test. It synchronizes with nothing; values keep their dependencies. A lane that the mask names and that never comes ends
-/// every execution.
+/// test. It does not synchronize, but values keep their dependencies. If the mask names a lane that never arrives, there is no
+/// execution.
 template <shuffle_mode Mode = shuffle_mode::index>
 [[nodiscard]] constexpr instruction shuffle(reg to, source value, int lane, std::uint32_t mask = 0xffffffff) noexcept {
   instruction i;
@@ -236,7 +236,7 @@ template <class Order = release_t>
 }
 /// @}
 
-/// Shared memory of one block in a test.
+/// The shared memory of one block in a test.
 struct shared_instance {
   int location = 0;
   int variable = 0;
@@ -278,7 +278,7 @@ class litmus_program {
           named = is_shared ? instance(named, static_cast<int>(thread), of) : named;
         });
       }
-      int next = 0;  // a register that no instruction of the thread names
+      int next = 0;  // a register that no instruction of the thread uses
       for (std::size_t k = begin; k < n; ++k) {
         const instruction& i = code_[k];
         for (const int used : {i.destination, i.predicate, i.guard, register_of(i.a), register_of(i.b), register_of(i.c)}) {
@@ -291,7 +291,7 @@ class litmus_program {
     }
   }
 
-  /// This program with a condition: is a final state that satisfies `asked` reachable?
+  /// Returns this program with a condition that asks whether a final state that satisfies `asked` is reachable.
   [[nodiscard]] constexpr litmus_program when(const condition& asked) const {
     litmus_program result = *this;
     result.condition_ = asked;
@@ -311,35 +311,38 @@ class litmus_program {
     return result;
   }
 
-  /// This program with an edge of the CUDA API: thread `before` has ended when thread `after` begins, as for kernels that a
-  /// stream, an event or a graph orders. Threads are counted from 0.
+  /// Returns this program with an edge of the CUDA API: thread `before` has ended when thread `after` begins, as for kernels
+  /// that a stream, an event or a graph orders. Threads are counted from 0.
   [[nodiscard]] constexpr litmus_program ordered(int before, int after) const {
     if (before < 0 || after < 0 || std::max(before, after) >= static_cast<int>(threads)) {
-      throw error("an edge of the API names a thread that the test does not have");
+      throw error("an API edge names a thread that the test does not have");
     }
     litmus_program result = *this;
     api_edge edge;
     edge.before = before;
     edge.after = after;
-    result.api_.push(edge, "a test has more than 8 edges of the API");
+    result.api_.push(edge, "a test has more than 8 API edges");
     return result;
   }
 
-  /// This program with an mbarrier (asynchronous.hpp) whose phases expect `arrivals` arrivals.
+  /// Returns this program with an mbarrier (asynchronous.hpp) whose phases expect `arrivals` arrivals.
   [[nodiscard]] constexpr litmus_program with_mbarrier(variable barrier, int arrivals) const {
     if (barrier.in_shared_memory || barrier.index < 0 || barrier.index >= variables_ || arrivals < 1) {
-      throw error("an mbarrier is a variable that an instruction names, without shared(), and expects at least one arrival");
+      throw error(
+          "an mbarrier must be a variable that an instruction names, without shared(), and must expect at least one arrival");
     }
     litmus_program result = *this;
     result.expect_arrivals(barrier.index, arrivals);
     return result;
   }
 
-  /// This program with an initial value of a variable other than 0, in every block that has it: a number or, for a
-  /// tensor map, `address_of` a variable in global memory.
+  /// Returns this program with a nonzero initial value of a variable, in every block that has it: a number or, for a tensor
+  /// map, `address_of` a variable in global memory.
   [[nodiscard]] constexpr litmus_program with_initial(variable v, source value) const {
     if (v.index < 0 || v.index >= variables_ || value.value.is_register || value.value.index > variables_) {
-      throw error("a first value is a number or the address of a variable, of a variable that an instruction names");
+      throw error(
+          "an initial value must be a number or the address of a variable, and must belong to a variable that an instruction "
+          "names");
     }
     litmus_program result = *this;
     const std::int64_t initial = value.value.index > 0 ? address_value(value.value.index - 1) : value.value.value;
@@ -356,14 +359,16 @@ class litmus_program {
     return result;
   }
 
-  /// This program with a multimem address: `multimem.hpp` has it, and the instructions that access it.
+  /// Returns this program with a multimem address, which `multimem.hpp` defines along with the instructions that access it.
   template <std::size_t Count>
   [[nodiscard]] constexpr litmus_program with_multimem(int first, const std::array<variable, Count>& objects) const {
     litmus_program result = *this;
     for (const variable& object : objects) {
       const int here = first + static_cast<int>(&object - objects.data());
       if (object.in_shared_memory || object.index < 0 || object.index >= first || first < 0 || here >= max_variables) {
-        throw error("a multimem address has a number after those of its objects, which are in global memory, and less than 16");
+        throw error(
+            "the number of a multimem address must be below 16 and above the numbers of its objects, which must be in global "
+            "memory");
       }
       at(result.multimem_, here) = first + 1;
       at(result.objects_, here) = object.index;
@@ -372,8 +377,8 @@ class litmus_program {
     return result;
   }
 
-  /// This program with a programmatic dependent launch: the kernel of thread `after` depends on that of thread `before` and may begin
-  /// early. Only `grid_wait` (asynchronous.hpp) orders what follows it after all of `before`.
+  /// Returns this program with a programmatic dependent launch: the kernel of thread `after` depends on the kernel of thread
+  /// `before` and may begin early. Only `grid_wait` (asynchronous.hpp) orders later events after all events of `before`.
   [[nodiscard]] constexpr litmus_program dependent(int before, int after) const {
     if (before < 0 || after < 0 || std::max(before, after) >= static_cast<int>(threads)) {
       throw error("a dependent launch names a thread that the test does not have");
@@ -383,7 +388,7 @@ class litmus_program {
     return result;
   }
 
-  /// @name What the test is made of
+  /// @name The parts of the test
   /// @{
   [[nodiscard]] constexpr const place& where(std::size_t thread) const noexcept { return places_[thread]; }
   [[nodiscard]] constexpr std::span<const instruction> code(std::size_t thread) const noexcept {
@@ -393,32 +398,34 @@ class litmus_program {
   [[nodiscard]] constexpr std::span<const condition_node> asked() const noexcept { return condition_.nodes.span(); }
   [[nodiscard]] constexpr std::span<const api_edge> api() const noexcept { return api_.span(); }
   [[nodiscard]] constexpr std::span<const api_edge> launches() const noexcept { return launches_.span(); }
-  [[nodiscard]] constexpr int arrivals(int location) const noexcept { return at(arrivals_, location); }  ///< 0: no mbarrier
+  [[nodiscard]] constexpr int arrivals(int location) const noexcept { return at(arrivals_, location); }  ///< 0: not an mbarrier
   [[nodiscard]] constexpr std::int64_t initial(int location) const noexcept { return at(initial_, location); }
   [[nodiscard]] constexpr int locations() const noexcept { return locations_; }
-  /// For a location of a multimem address: its first location and the object; for others, -1 and the location itself.
+  /// For a location of a multimem address, returns its first location and the object; for other locations, returns -1 and the
+  /// location itself.
   [[nodiscard]] constexpr int multimem(int location) const noexcept { return at(multimem_, location) - 1; }
   [[nodiscard]] constexpr int object(int location) const noexcept {
     return multimem(location) < 0 ? location : at(objects_, location);
   }
-  /// The first values of a thread's registers.
+  /// Returns the initial values of a thread's registers.
   [[nodiscard]] constexpr std::span<const std::int64_t> registers(std::size_t thread) const noexcept {
     return registers_[thread];
   }
   [[nodiscard]] constexpr std::span<const shared_instance> shared_memory() const noexcept { return instances_.span(); }
   /// @}
 
-  /// Whether some execution ends in a state that satisfies the condition.
+  /// Returns whether some execution ends in a state that satisfies the condition.
   [[nodiscard]] constexpr bool reachable() const {
     return with_view([](const test_view& test) { return decide(test).reachable; });
   }
 
-  /// Whether no execution has a data race. The condition does not matter.
+  /// Returns whether no execution has a data race. The condition is irrelevant for this.
   [[nodiscard]] constexpr bool race_free() const {
     return with_view([](const test_view& test) { return !find_race(test.program); });
   }
 
-  /// The result of `use` for a view of this test, which is valid during the call. Throws `error` for more than 16 locations.
+  /// Returns the result of calling `use` with a view of this test, which is valid during the call. Throws `error` for more than
+  /// 16 locations.
   template <class Use>
   [[nodiscard]] constexpr auto with_view(const Use& use) const {
     std::array<location, max_variables> memory{};
@@ -454,12 +461,12 @@ class litmus_program {
   constexpr void expect_arrivals(int barrier, int arrivals) {
     int& expected = at(arrivals_, barrier);
     if (expected != 0 && expected != arrivals) {
-      throw error("an mbarrier is given two expected counts: those of init and with_mbarrier are one");
+      throw error("an mbarrier has two different expected counts: init and with_mbarrier must name the same count");
     }
     expected = arrivals;
   }
 
-  // The register of a thread that holds the address of a location from the start: `next` is one that nothing uses yet.
+  // Returns a register of a thread that initially holds the address of a location. `next` is one that nothing uses yet.
   constexpr int address_register(int location, std::size_t thread, int& next) {
     for (int r = 0; r < next && r < max_registers; ++r) {
       if (at(registers_[thread], r) == address_value(location)) {
@@ -467,13 +474,13 @@ class litmus_program {
       }
     }
     if (next >= max_registers) {
-      throw error("a thread uses more than 32 registers, those that hold addresses included");
+      throw error("a thread uses more than 32 registers, including registers that hold addresses");
     }
     at(registers_[thread], next) = address_value(location);
     return next++;
   }
 
-  // An access of another block's shared memory goes through an address in a register, and so does an address that is stored.
+  // An access to another block's shared memory uses an address in a register, as does storing an address.
   constexpr void go_through_addresses(instruction& i, std::size_t thread, int& next) {
     if (i.target_of >= 0) {
       i.target = address_register(i.target, thread, next);
@@ -490,12 +497,12 @@ class litmus_program {
     }
   }
 
-  // The location of a shared variable in the block of thread `of`, or of the accessing thread if that is -1: the variable's own
-  // number in the first block, new ones then.
+  // Returns the location of a shared variable in the block of thread `of`, or of the accessing thread if that is -1. It is the
+  // variable's own number in the first block, and a new number in other blocks.
   constexpr int instance(int variable, int accessing, int of) {
     const int thread = of < 0 ? accessing : of;
     if (thread >= static_cast<int>(threads) || !same_cluster(at(places_, accessing), at(places_, thread))) {
-      throw error("remote() names shared memory of a thread that is not in the cluster of the thread that accesses it");
+      throw error("remote() names shared memory of a thread outside of the accessing thread's cluster");
     }
     bool others = false;
     for (const shared_instance& i : instances_) {
@@ -513,7 +520,7 @@ class litmus_program {
     return location;
   }
 
-  // The location that a term of a condition names.
+  // Returns the location that a term of a condition names.
   [[nodiscard]] constexpr int named(const term& t) const {
     bool is_shared = false;
     for (const shared_instance& i : instances_) {
@@ -524,7 +531,7 @@ class litmus_program {
       is_shared = is_shared || i.variable == t.index;
     }
     if (is_shared || (t.index >= variables_ && t.index < locations_ && instances_.size() != 0)) {
-      throw error("a condition names shared memory without a thread of a block that uses it: write in(thread, variable)");
+      throw error("a condition names shared memory without saying which block's: write in(thread, variable)");
     }
     return t.index;
   }
@@ -544,30 +551,31 @@ class litmus_program {
   std::array<int, max_variables> multimem_{};  ///< the first location of the multimem address + 1; 0: none
   std::array<int, max_variables> objects_{};
   int locations_ = 0;
-  int variables_ = 0;  ///< locations that the instructions name: those of further blocks have the numbers after them
+  int variables_ = 0;  ///< locations that the instructions name; locations in other blocks have the numbers after them
 };
 
-/// A test of these threads; `when` adds the condition.
+/// Returns a test with these threads; `when` adds the condition.
 template <std::size_t... Counts>
 [[nodiscard]] constexpr litmus_program<Counts...> litmus(const thread_code<Counts>&... threads) {
   return litmus_program<Counts...>(threads...);
 }
 
-/// Whether the model allows the test's condition: some execution ends in such a state.
+/// Returns whether the model allows the test's condition, that is, whether some execution ends in such a state.
 template <std::size_t... Counts>
 [[nodiscard]] constexpr bool allowed(const litmus_program<Counts...>& test) {
   return test.reachable();
 }
 
-/// Whether the model forbids the test's condition: no execution ends in such a state. A `static_assert` on it reports only
-/// that it failed: `static_assert(model::require_forbidden<test>())` of `model/witness.hpp` says which execution ends so.
+/// Returns whether the model forbids the test's condition, that is, whether no execution ends in such a state. A
+/// `static_assert` on it reports only that it failed; `static_assert(model::require_forbidden<test>())` of `model/witness.hpp`
+/// also shows an execution that ends in such a state.
 template <std::size_t... Counts>
 [[nodiscard]] constexpr bool forbidden(const litmus_program<Counts...>& test) {
   return !test.reachable();
 }
 
-/// Whether no execution of the test has a data race: conflicting accesses that are not morally strong and that causality leaves
-/// unordered. A race has a meaning in PTX, but nothing is ordered or observed through it.
+/// Returns whether no execution of the test has a data race: conflicting accesses that are not morally strong and that
+/// causality does not order. PTX defines the behaviour of a race, but nothing is ordered or observed through it.
 template <std::size_t... Counts>
 [[nodiscard]] constexpr bool race_free(const litmus_program<Counts...>& test) {
   return test.race_free();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Locations, registers and values of a litmus test in C++, and conditions on its final state.
+/// Locations, registers and values of a C++ litmus test, and conditions on its final state.
 #pragma once
 
 #include <membar/model/array.hpp>
@@ -12,17 +12,17 @@ namespace membar {
 inline namespace v0_2 {
 namespace model {
 
-/// A location of a test; it starts as 0 unless `litmus_program::with_initial` says otherwise.
+/// A location of a test. It starts as 0 unless `litmus_program::with_initial` says otherwise.
 struct variable {
   int index = 0;
   bool in_shared_memory = false;  ///< each block has its own
-  int thread = -1;                ///< shared memory: of the block of this thread; -1: of the accessing thread
+  int thread = -1;                ///< for shared memory: a thread of its block; -1: the block of the accessing thread
 };
-/// A location in shared memory: each block that accesses it has its own. No other variable has its index. A condition
-/// names it with a thread of the block: `in(1, x)`.
+/// A location in shared memory: each block that accesses it has its own. No other variable may have its index. A condition
+/// names it together with a thread of the block: `in(1, x)`.
 [[nodiscard]] constexpr variable shared(int index) noexcept { return {index, true}; }
-/// A shared variable of the block of thread `number`, counted from 0, for the other threads of the cluster: an access of it goes
-/// through an address (`mapa`) to the state space `.shared::cluster`.
+/// A shared variable in the block of thread `number`, counted from 0, for the other threads of the cluster. An access to it
+/// uses an address (`mapa`) in the state space `.shared::cluster`.
 [[nodiscard]] constexpr variable remote(variable v, int number) noexcept { return {v.index, v.in_shared_memory, number}; }
 
 /// A register of a thread; every register starts as 0.
@@ -30,7 +30,7 @@ struct reg {
   int index = 0;
 };
 
-/// A constant or a register, where an instruction takes either.
+/// A constant or a register, for instructions that accept either.
 struct source {
   operand value{};
   constexpr source(std::int64_t constant) noexcept : value{false, 0, constant} {}  // NOLINT: constants are sources
@@ -40,7 +40,7 @@ struct source {
  private:
   friend constexpr source address_of(variable v) noexcept;
 };
-/// The address of a variable in global memory: what a tensor map holds, or a store of a pointer.
+/// The address of a variable in global memory, for a tensor map or for storing a pointer.
 [[nodiscard]] constexpr source address_of(variable v) noexcept {
   source result(0);
   result.value.index = v.index + 1;
@@ -84,7 +84,7 @@ struct condition {
   }
 };
 
-/// A final value that a condition compares.
+/// A final value in a comparison of a condition.
 struct final_value {
   term what{};
 
@@ -108,13 +108,13 @@ struct final_value {
   }
 };
 
-/// The final value of a register of thread `number`, counted from 0.
+/// Returns the final value of a register of thread `number`, counted from 0.
 [[nodiscard]] constexpr final_value in(int number, reg r) noexcept {
   return {{term::kind_t::register_value, number, r.index, 0}};
 }
-/// The final value of a location.
+/// Returns the final value of a location.
 [[nodiscard]] constexpr final_value in_memory(variable v) noexcept { return {{term::kind_t::memory_value, -1, v.index, 0}}; }
-/// The final value of a location, of shared memory that of the block of thread `number`.
+/// Returns the final value of a location; for shared memory, the location in the block of thread `number`.
 [[nodiscard]] constexpr final_value in(int number, variable v) noexcept {
   return {{term::kind_t::memory_value, number, v.index, 0}};
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The threads of a litmus test written in C++: where they run, and their instructions.
+/// The threads of a C++ litmus test: their places and their instructions.
 #pragma once
 
 #include <membar/model/program.hpp>
@@ -41,7 +41,7 @@ namespace model {
 /// @}
 
 namespace detail {
-/// How many instructions an argument of `thread` is: one, or those of an operation that the model takes apart.
+/// The number of instructions in an argument of `thread`: one, or several for an operation that the model splits.
 template <class Part>
 inline constexpr std::size_t instructions_in = 1;
 template <std::size_t Count>
@@ -55,7 +55,7 @@ struct thread_code {
   std::array<instruction, Count> code{};
 };
 
-/// A thread of a test: its place, then its instructions in program order.
+/// Returns a thread of a test: its place, followed by its instructions in program order.
 template <class... Instructions>
 [[nodiscard]] constexpr auto thread(const place& where, const Instructions&... instructions) noexcept {
   thread_code<(detail::instructions_in<Instructions> + ... + 0)> result;

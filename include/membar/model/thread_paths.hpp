@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Every path through the threads of a program, as events: a fork at each branch, compare-and-swap, unknown address and
-/// mbarrier test.
+/// Enumerates every path through the threads of a program, as events. A path forks at each branch, compare-and-swap, unknown
+/// address and mbarrier test.
 #pragma once
 
 #include <membar/model/array.hpp>
@@ -21,25 +21,26 @@ namespace membar {
 inline namespace v0_2 {
 namespace model {
 
-/// Whether paths include an iteration of a loop that only waits (waiting_loops.hpp). It changes no final state, but it may race.
+/// Whether paths include an iteration of a loop that only waits (waiting_loops.hpp). Such an iteration changes no final state,
+/// but it may race.
 enum class waits : std::uint8_t { left_at_once, repeated_once };
 
-/// A loop that was cut: a thread reached a second jump backwards, and the loop does more than wait. Longer runs were left out.
+/// A loop that was cut: a thread reached a second backward jump, and the loop does more than wait. Longer runs were omitted.
 struct cut_loop {
   int thread = -1;  ///< -1: no loop was cut
-  int line = 0;     ///< of the jump, in the text that the test was read from
+  int line = 0;     ///< the line of the jump in the text from which the test was read
 };
 
-/// Walks the paths. A path takes the outcome of each fork for granted; the assumptions are checked once the values are known.
+/// Walks the paths. A path assumes an outcome for each fork; the assumptions are checked once the values are known.
 class thread_paths : public path_values {
  protected:
-  /// `failed_compare_writes`: a failed compare-and-swap writes; `one_address`: a multimem address is that of its objects. Both without a
-  /// rule only.
+  /// `failed_compare_writes`: a failed compare-and-swap writes. `one_address`: a multimem address is the same as that of its
+  /// objects. Both apply only if a rule is switched off.
   constexpr thread_paths(const program_view& program, bool failed_compare_writes, bool one_address, waits waiting)
       : path_values(program), failed_compare_writes_(failed_compare_writes), one_address_(one_address), waiting_(waiting) {}
   ~thread_paths() = default;
 
-  /// Called for every choice of one path through every thread: false ends the walk.
+  /// Called for every combination of one path through every thread: false ends the walk.
   virtual constexpr bool path_chosen() = 0;
 
   /// Walks all paths, or until `path_chosen` returns false. Throws `error` for a program that exceeds a limit.
@@ -70,10 +71,10 @@ class thread_paths : public path_values {
   struct thread_state {
     event_set control = 0;
     int guard = -1;            ///< the predicate of the current instruction, an expression; -1: none
-    bool jumped_back = false;  ///< in a loop that does more than wait
-    bool waited = false;       ///< in a loop that only waits
-    int head = 0;              ///< the instruction where the thread started or last jumped back to
-    int events = 0;            ///< how many events there were then
+    bool jumped_back = false;  ///< whether the path is in a loop that does more than wait
+    bool waited = false;       ///< whether the path is in a loop that only waits
+    int head = 0;              ///< the instruction where the thread started or to which it last jumped back
+    int events = 0;            ///< the number of events at that point
   };
 
   struct mark {
@@ -85,14 +86,14 @@ class thread_paths : public path_values {
 
   // ---- registers
 
-  // Sets the result of an instruction. What it depends on includes the instruction's predicate.
+  // Sets the result of an instruction. Its dependencies include those of the instruction's predicate.
   constexpr void set(int thread, int reg, int expression_index, const thread_state& state) {
     if (reg >= 0) {
       at(at(registers_, thread), reg) = guarded(expression_index, state);
     }
   }
 
-  // A value that depends on the predicate of the current instruction too.
+  // Returns a value that also depends on the predicate of the current instruction.
   constexpr int guarded(int expression_index, const thread_state& state) {
     if (depends(state.guard) == 0) {
       return expression_index;
@@ -130,7 +131,7 @@ class thread_paths : public path_values {
     return walk(thread, 0, state);
   }
 
-  // Walks on from instruction `next`.
+  // Continues the walk at instruction `next`.
   constexpr bool walk(int thread, int next, thread_state state) {
     while (next < count_of(code(thread))) {
       const instruction& i = at(code(thread), next);
@@ -222,7 +223,7 @@ class thread_paths : public path_values {
     return more;
   }
 
-  // Whether the path continues with the backward jump at instruction `back`.
+  // Returns whether the path continues with the backward jump at instruction `back`.
   [[nodiscard]] constexpr bool jump_back(int thread, int back, thread_state& state) {
     const instruction& i = at(code(thread), back);
     if (only_waits(thread, back, state)) {
@@ -243,7 +244,7 @@ class thread_paths : public path_values {
     return true;
   }
 
-  // Whether the iteration that ends with the jump at instruction `back` only waited: waiting_loops.hpp defines it.
+  // Returns whether the iteration that ends with the jump at instruction `back` only waited, as waiting_loops.hpp defines it.
   [[nodiscard]] constexpr bool only_waits(int thread, int back, const thread_state& state) {
     const int head = at(code(thread), back).target;
     if (head < state.head) {
@@ -252,7 +253,7 @@ class thread_paths : public path_values {
     const waiting_loops loops(program_);
     for (int n = state.events; n < events_.size(); ++n) {
       const event& e = events_[n];
-      // an instruction that starts asynchronous operations has their events too
+      // an instruction that starts asynchronous operations also has their events
       const bool starts = e.kind == event_kind::commit || e.kind == event_kind::group_wait;
       if (e.instruction >= head && (starts || e.kind == event_kind::barrier || e.kind == event_kind::shuffle_write ||
                                     (e.kind == event_kind::write && (e.partner < 0 || !keeps_value(loops, n))))) {
@@ -262,7 +263,8 @@ class thread_paths : public path_values {
     return loops.repeats_itself(thread, back, head);
   }
 
-  // Whether a read-modify-write leaves the value as it was, for every value that its memory may hold and that the path allows.
+  // Returns whether a read-modify-write leaves the value unchanged, for every value that its memory may hold and that the path
+  // allows.
   [[nodiscard]] constexpr bool keeps_value(const waiting_loops& loops, int write_index) {
     const event& write = events_[write_index];
     const auto values = loops.values_of(write.physical);
@@ -284,7 +286,7 @@ class thread_paths : public path_values {
     return true;
   }
 
-  // An address in a register: one path per location that it may be.
+  // An address in a register: there is one path per possible location.
   constexpr bool walk_addresses(int thread, int index, thread_state state) {
     const int address = at(at(registers_, thread), at(code(thread), index).target);
     for (int l = 0; l < count_of(program_.locations); ++l) {
@@ -302,7 +304,7 @@ class thread_paths : public path_values {
     return true;
   }
 
-  // A tensor copy reads its map, and then what the map leads to: one path per location that it may be.
+  // A tensor copy reads its map, and then the location to which the map points: there is one path per possible location.
   constexpr bool walk_tensor_map(int thread, int index, const thread_state& state) {
     const int map = at(code(thread), index).tensor_map;
     bool leads_to_memory = false;
@@ -310,7 +312,7 @@ class thread_paths : public path_values {
       leads_to_memory = leads_to_memory || at(program_.locations, map).initial == address_value(l);
     }
     if (!leads_to_memory) {
-      throw error("a tensor map holds the address of a location from the start, as 'm = &x' says in a litmus file");
+      throw error("a tensor map must hold the address of a location initially, as with 'm = &x' in a litmus file");
     }
     event e = event_of(thread, index, state);
     e.kind = event_kind::issue;
@@ -339,7 +341,7 @@ class thread_paths : public path_values {
     return true;
   }
 
-  // The common part of the events of one instruction.
+  // Creates the common part of the events of one instruction.
   [[nodiscard]] constexpr event event_of(int thread, int index, const thread_state& state) const noexcept {
     const instruction& i = at(code(thread), index);
     event e;
@@ -353,7 +355,7 @@ class thread_paths : public path_values {
     return e;
   }
 
-  // The number that the elements of one vector access share, -1 for a scalar access.
+  // Returns the number that the elements of one vector access share, or -1 for a scalar access.
   [[nodiscard]] constexpr int vector_of(int thread, int index) noexcept {
     const bool continues = at(code(thread), index).element != 0;
     const bool is_continued = index + 1 < count_of(code(thread)) && at(code(thread), index + 1).element != 0;
@@ -363,7 +365,7 @@ class thread_paths : public path_values {
     return continues || is_continued ? vector_number_ : -1;
   }
 
-  // The events of one access. A compare-and-swap first walks the path on which it fails.
+  // Creates the events of one access. A compare-and-swap first walks the path on which it fails.
   constexpr bool access(int thread, int index, int location_index, event_set addressed, const thread_state& state) {
     const instruction& i = at(code(thread), index);
     const location& l = at(program_.locations, location_index);
@@ -400,7 +402,7 @@ class thread_paths : public path_values {
       const int desired = operand_value(thread, i.b);
       const mark before = save(thread);
       if (!failed_compare_writes_) {
-        // nothing is known of a value that was just read: both are possible
+        // nothing is known about a value that was just read, so both outcomes are possible
         (void)assume(comparison::equal, old, expected, false);
         set(thread, i.destination, old, state);
         const bool more = walk(thread, index + 1, state);
@@ -485,7 +487,7 @@ class thread_paths : public path_values {
     push(e);
   }
 
-  // The location that an asynchronous operation names. An address in a register is known from the start.
+  // Returns the location that an asynchronous operation names. An address in a register is known from the beginning.
   [[nodiscard]] constexpr int named_location(int thread, int named, bool indirect) {
     const int address = indirect ? at(at(registers_, thread), named) : -1;
     for (int l = 0; l < count_of(program_.locations); ++l) {
@@ -493,13 +495,14 @@ class thread_paths : public path_values {
         return l;
       }
     }
-    throw error("the address of an asynchronous operation is that of a location, and is in its register from the start");
+    throw error("the address of an asynchronous operation must be a location's address and must be in its register initially");
   }
 
-  // An instruction that starts an asynchronous operation: its own event, then what is done later, in its own thread.
+  // An instruction that starts an asynchronous operation: its own event, followed by the events that are performed later, in
+  // its own thread.
   constexpr void start_asynchronous(int thread, int index, event e) {
     const instruction& i = at(code(thread), index);
-    if (i.code == opcode::async_arrive && i.arrivals == 0) {  // the phase expects the arrival that comes later
+    if (i.code == opcode::async_arrive && i.arrivals == 0) {  // the phase expects this arrival, which happens later
       event expected = event_of(thread, index, {});
       expected.kind = event_kind::barrier;
       expected.mbarrier = true;
@@ -523,8 +526,8 @@ class thread_paths : public path_values {
     e.physical = l.physical;
   }
 
-  // What the asynchronous operation that began last does: it reads location `from`, unless that is -1, by an address that the reads
-  // `addressed` gave.
+  // Creates the events of the last asynchronous operation: it reads location `from`, unless that is -1, through an address that
+  // the reads `addressed` provided.
   constexpr void perform_copy(int thread, int index, event e, int from, event_set addressed) {
     const instruction& i = at(code(thread), index);
     e.issue = issued_;
@@ -581,7 +584,8 @@ class thread_paths : public path_values {
     push(done);
   }
 
-  // A lane sends its value and receives another lane's. shuffles.hpp says whose, once every thread has its path.
+  // A lane sends its value and receives another lane's value. shuffles.hpp determines which one, once every thread has its
+  // path.
   constexpr void exchange(int thread, int index, thread_state& state) {
     const instruction& i = at(code(thread), index);
     event e = event_of(thread, index, state);
@@ -593,7 +597,7 @@ class thread_paths : public path_values {
     const int read = push(e);
     set(thread, i.destination, read_result(read), state);
     set(thread, i.predicate, constant(source_lane(i, lane_of(program_, thread)).in_range ? 1 : 0), state);
-    state.control |= only(read);  // what follows waits for the other lanes
+    state.control |= only(read);  // later events wait for the other lanes
   }
 
   bool failed_compare_writes_, one_address_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Which loops only wait, as far as the instructions show it.
+/// Determines which loops only wait, as far as the instructions show this.
 ///
 /// A backward jump at instruction j to instruction i only waits on a path if
 ///  1. no instruction outside of i..j jumps to one of i+1..j,
@@ -8,8 +8,9 @@
 ///  3. the instructions between i and j that the path ran are branches, register arithmetic, loads, fences, mbarrier tests that
 ///     found their phase incomplete, and read-modify-writes that left the value as it was, in memory whose accesses are all
 ///     morally strong with each other.
-/// The path without these instructions then has an execution with the same final state (docs/model.md has the proof), so that
-/// such a jump need not be followed. This file decides 1 and 2, and bounds the values of a location; thread_paths.hpp decides 3.
+/// In that case, the path without these instructions has an execution with the same final state (docs/model.md has the proof),
+/// so such a jump need not be followed. This file checks 1 and 2 and bounds the values of a location; thread_paths.hpp checks
+/// 3.
 #pragma once
 
 #include <membar/model/array.hpp>
@@ -29,12 +30,12 @@ namespace model {
 using register_set = std::uint64_t;
 static_assert(max_registers <= 64);
 
-/// What the instructions of a program say about its loops.
+/// Properties of a program's loops that follow from its instructions.
 class waiting_loops {
  public:
   constexpr explicit waiting_loops(const program_view& program) : program_(program) {}
 
-  /// Whether the jump from instruction `back` to `head`, which is not after it, satisfies 1 and 2 above.
+  /// Returns whether the jump from instruction `back` to `head`, which is not after it, satisfies 1 and 2 above.
   [[nodiscard]] constexpr bool repeats_itself(int thread, int back, int head) const {
     const std::span<const instruction> code = program_.threads[thread].code;
     register_set set = 0;
@@ -49,7 +50,7 @@ class waiting_loops {
     return (set & live_at(code, head)) == 0;
   }
 
-  /// Whether all accesses of the memory are morally strong with each other, or of one thread.
+  /// Returns whether all accesses to the memory are morally strong with each other, or are made by one thread.
   [[nodiscard]] constexpr bool is_coherent(int physical) const {
     const instruction* one = nullptr;
     bool coherent = true;
@@ -65,7 +66,7 @@ class waiting_loops {
     return coherent;
   }
 
-  /// Every value that the memory may hold; none if the instructions do not say.
+  /// Returns every value that the memory may hold, or nothing if the instructions do not determine this.
   [[nodiscard]] constexpr bounded<std::int64_t, 16> values_of(int physical) const {
     bounded<std::int64_t, 16> values;
     values.push(at(program_.locations, physical).initial, "");
@@ -114,7 +115,7 @@ class waiting_loops {
     return one(i.destination) | one(i.predicate);
   }
 
-  // The set of one register, or of none.
+  // Returns the set of one register, or the empty set.
   [[nodiscard]] static constexpr register_set one(int reg) noexcept {
     return reg >= 0 ? register_set{1} << static_cast<unsigned>(reg) : 0;
   }
@@ -124,10 +125,11 @@ class waiting_loops {
     for (const operand* o : {&i.a, &i.b, &i.c}) {
       result |= one(o->is_register ? o->index : -1);
     }
-    return i.guard >= 0 ? result | written(i) : result;  // a result that is not written stays as it was
+    return i.guard >= 0 ? result | written(i) : result;  // a result that is not written stays unchanged
   }
 
-  // The registers whose values at instruction `index` matter to what follows. At the thread's end, all of them count.
+  // Returns the registers whose values at instruction `index` matter for later instructions. At the thread's end, all of them
+  // matter.
   [[nodiscard]] static constexpr register_set live_at(std::span<const instruction> code, int index) {
     std::vector<register_set> live(code.size() + 1, 0);
     live.back() = ~register_set{0};
@@ -160,7 +162,7 @@ class waiting_loops {
     }
   }
 
-  // The value of an operand that is the same on every path.
+  // Returns the value of an operand if it is the same on every path.
   [[nodiscard]] constexpr std::optional<std::int64_t> constant(int thread, const operand& o) const {
     if (!o.is_register) {
       return o.value;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A proof at compile time that says, where it fails, which execution is in its way.
+/// Compile-time proofs that, if they fail, show an execution that contradicts them.
 ///
 /// ```cpp
 /// static_assert(model::require_forbidden<mp>());
 /// // error: static assertion failed: membar: the model allows the condition: ...
-/// // the_model_allows<{"P0 writes x=1, y=1; P1 reads y=1 of P0, x=0 as it began"}>
+/// // the_model_allows<{"P0 writes x=1, y=1; P1 reads y=1 of P0, x=0 initially"}>
 /// ```
 #pragma once
 
@@ -27,12 +27,12 @@ namespace membar {
 inline namespace v0_2 {
 namespace model {
 
-/// Text that is made at compile time and can be a template argument, which compilers print.
+/// Text that is built at compile time and can be used as a template argument, which compilers print.
 struct witness_text {
   static constexpr int room = 400;
   char letters[room] = {};
 
-  /// Ends in "..." if there is no space for all.
+  /// Ends in "..." if the text does not fit.
   constexpr void append(const char* more) noexcept {
     int end = 0;
     while (letters[end] != 0) {
@@ -63,7 +63,7 @@ struct witness_text {
 
 namespace detail {
 
-/// Location `index` of a test as `named_test` names it.
+/// Returns the name of location `index` of a test, as `named_test` names it.
 constexpr void append_location(witness_text& out, int index) noexcept {
   if (index < location_letters) {
     const char name[] = {first_location_names[index], 0};
@@ -74,7 +74,7 @@ constexpr void append_location(witness_text& out, int index) noexcept {
   }
 }
 
-/// Visitor that describes the first execution whose final state satisfies a test's condition.
+/// A visitor that describes the first execution whose final state satisfies a test's condition.
 class telling_visitor final : public execution_visitor {
  public:
   constexpr explicit telling_visitor(const test_view& test) : state_(test), named_(state_.observed_memory()) {}
@@ -116,7 +116,7 @@ class telling_visitor final : public execution_visitor {
       told_.append(execution.value(i));
       if (e.kind == event_kind::read) {
         const int writer = at(events, at(execution.choice().source, i)).thread;
-        told_.append(writer < 0 ? " as it began" : " of P");
+        told_.append(writer < 0 ? " initially" : " of P");
         if (writer >= 0) {
           told_.append(std::int64_t{writer});
         }
@@ -167,27 +167,29 @@ template <const auto& Test>
 
 }  // namespace detail
 
-/// What a compiler names where `require_forbidden` fails: an execution that ends as the condition says.
+/// The name that a compiler prints if `require_forbidden` fails: an execution that satisfies the condition.
 template <witness_text Execution, bool Forbidden = false>
 struct the_model_allows {
-  static_assert(Forbidden,
-                "membar: the model allows the condition: the argument of the_model_allows<> is an execution that ends so, and "
-                "model::explain(model::named_test(test, \"name\")) prints it at run time");
+  static_assert(
+      Forbidden,
+      "membar: the model allows the condition: the argument of the_model_allows<> is an execution that satisfies it, and "
+      "model::explain(model::named_test(test, \"name\")) prints it at run time");
   static constexpr bool reported = true;
 };
 
-/// What a compiler names where `require_race_free` fails: the two accesses of a data race.
+/// The name that a compiler prints if `require_race_free` fails: the two accesses of a data race.
 template <witness_text Accesses, bool RaceFree = false>
 struct the_model_finds_a_race {
   static_assert(RaceFree,
-                "membar: an execution has a data race: the argument of the_model_finds_a_race<> names its two accesses, and "
+                "membar: an execution has a data race: the argument of the_model_finds_a_race<> names the two accesses, and "
                 "model::explain(model::named_test(test, \"name\")) prints them at run time");
   static constexpr bool reported = true;
 };
 
-/// True if the model forbids the test's condition, as `forbidden(Test)`; otherwise a compile error that names such an execution: what
-/// each thread writes, and what it reads from which thread. `Test` is a `constexpr` variable of a namespace or a static member. g++
-/// prints that text; where a compiler prints its characters as numbers, the error names `explain` instead.
+/// True if the model forbids the test's condition, as `forbidden(Test)` decides; otherwise a compile error that shows an
+/// execution: what each thread writes, and what it reads from which thread. `Test` must be a `constexpr` variable in a
+/// namespace or a static member. g++ prints that text. For compilers that print its characters as numbers, the error names
+/// `explain` instead.
 template <const auto& Test>
 [[nodiscard]] consteval bool require_forbidden() {
   if constexpr (!forbidden(Test)) {
@@ -196,8 +198,8 @@ template <const auto& Test>
   return true;
 }
 
-/// True if no execution has a data race, as `race_free(Test)`; else a compile error that names the two accesses of a race by their
-/// threads and instructions, each thread's counted from 1.
+/// True if no execution has a data race, as `race_free(Test)` decides; otherwise a compile error that names the two accesses of
+/// a race by their threads and instructions. The instructions of each thread are counted from 1.
 template <const auto& Test>
 [[nodiscard]] consteval bool require_race_free() {
   if constexpr (!race_free(Test)) {

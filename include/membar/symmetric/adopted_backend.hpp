@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Symmetric memory that PyTorch, NCCL or the program itself has allocated and mapped. One process per PE.
+/// Symmetric memory that PyTorch, NCCL or the program itself has allocated and mapped. There is one process per PE.
 #pragma once
 
 #include <membar/atomicity.hpp>
@@ -23,23 +23,24 @@ namespace membar {
 inline namespace v0_2 {
 namespace symmetric {
 
-/// Memory at every PE, as one process reaches it.
+/// Memory on every PE, as one process can access it.
 struct adopted_memory {
-  int self = 0;                  ///< the PE of this process
-  std::vector<void*> addresses;  ///< by PE: where its memory begins, as loads and stores of this process's device reach it
-  std::size_t bytes = 0;         ///< at each PE
-  int device = -1;               ///< this process's device; -1: the current one
+  int self = 0;  ///< the PE of this process
+  /// by PE: the start of its memory, at the address that loads and stores of this process's device use
+  std::vector<void*> addresses;
+  std::size_t bytes = 0;  ///< the size on each PE
+  int device = -1;        ///< this process's device; -1: the current one
 };
 
-/// Passes this process's number, and returns the numbers of all processes, by PE, once all have called it. It is also a host
-/// barrier. It must not wait for a kernel that waits for another PE: use MPI on host memory, a gloo group or a socket, not NCCL.
+/// Passes this process's number and returns the numbers of all processes, in the order of the PEs, once all processes have
+/// called it. It is also a barrier among the hosts. It must not wait for a kernel that waits for another PE: use MPI on host
+/// memory, a gloo group or a socket, but not NCCL.
 using all_gather_callback = std::function<std::vector<unsigned long long>(unsigned long long mine)>;
 
-/// The memory of a rendezvous of PyTorch: `c10d::symmetric_memory::SymmetricMemory` from C++, whose buffers it
-/// reads. `bytes` of a tensor that begins `offset` bytes after the start of the buffer (`get_offset()`, or the
-/// tensor's address minus the address of this process's buffer); 0 bytes: the whole buffer after `offset`.
-///
-/// Errors: `error` for a part that is outside of the buffer, and for a buffer that loads and stores cannot reach at some PE.
+/// Returns the memory of a PyTorch rendezvous, given its `c10d::symmetric_memory::SymmetricMemory` from C++. `bytes` is the
+/// size of a tensor that begins `offset` bytes after the start of the buffer (`get_offset()`, or the tensor's address minus the
+/// address of this process's buffer); 0 means the whole buffer after `offset`. Errors: throws `error` for a part that is
+/// outside of the buffer, and for a buffer that loads and stores cannot reach on some PE.
 template <class Handle>
   requires requires(Handle& handle) {
     handle.get_buffer_ptrs();
@@ -49,11 +50,11 @@ template <class Handle>
 [[nodiscard]] adopted_memory memory_of_torch(Handle& handle, std::size_t offset = 0, std::size_t bytes = 0) {
   const auto whole = static_cast<std::size_t>(handle.get_buffer_size());
   if (offset > whole || bytes > whole - offset) {
-    throw error(
-        cudaErrorInvalidValue,
-        "membar: %zu bytes from byte %zu on of a symmetric buffer of PyTorch cannot be adopted, because it has %zu: pass a "
-        "tensor of the rendezvous",
-        bytes, offset, whole);
+    throw error(cudaErrorInvalidValue,
+                "membar: %zu bytes starting at byte %zu of a PyTorch symmetric buffer cannot be adopted, because the buffer "
+                "has only %zu bytes: pass a "
+                "tensor that was passed to rendezvous",
+                bytes, offset, whole);
   }
   adopted_memory memory;
   memory.self = static_cast<int>(handle.get_rank());
@@ -62,7 +63,7 @@ template <class Handle>
     if (base == nullptr) {
       throw error(
           cudaErrorNotSupported,
-          "membar: no load or store reaches the symmetric buffer of PE %zu of PyTorch's group: make a group of the GPUs "
+          "membar: loads and stores cannot reach the symmetric buffer of PE %zu in PyTorch's group: form the group from GPUs "
           "that NVLink connects",
           memory.addresses.size());
     }
@@ -73,7 +74,7 @@ template <class Handle>
 
 namespace detail {
 
-/// Processes with one PE each that gather numbers with a callback, whose results are checked.
+/// Processes with one PE each that gather numbers with a callback. The results of the callback are checked.
 class gathering_processes {
  public:
   gathering_processes(int self, int count, all_gather_callback all_gather)
@@ -87,18 +88,21 @@ class gathering_processes {
   [[nodiscard]] int count() const noexcept { return count_; }
   [[nodiscard]] pe_range local_pes() const noexcept { return {pe(self_), 1}; }
 
-  /// Collective.
+  /// Gathers the numbers. Collective.
   void all_gather(const unsigned long long* mine, unsigned long long* all) {
     const std::vector<unsigned long long> gathered = all_gather_(*mine);
     if (gathered.size() != static_cast<std::size_t>(count_)) {
-      throw error(cudaErrorInvalidValue,
-                  "membar: the callback that gathers numbers returned %zu for %d PEs: return one of each process, by PE",
-                  gathered.size(), count_);
+      throw error(
+          cudaErrorInvalidValue,
+          "membar: the callback that gathers numbers returned a vector of size %zu for %d PEs: return one number per process, "
+          "in the order of the PEs",
+          gathered.size(), count_);
     }
     if (gathered[static_cast<std::size_t>(self_)] != *mine) {
       throw error(cudaErrorInvalidValue,
-                  "membar: the callback that gathers numbers returned another number for PE %d than that process gave: return "
-                  "them by PE, and take the PE's number from the same group",
+                  "membar: the callback that gathers numbers returned a number for PE %d that differs from the one that "
+                  "process passed: return "
+                  "the numbers in the order of the PEs, and take each PE's number from the same group",
                   self_);
     }
     std::memcpy(all, gathered.data(), gathered.size() * sizeof *all);
@@ -110,12 +114,13 @@ class gathering_processes {
   all_gather_callback all_gather_;
 };
 
-/// Throws unless all PEs share the same number of bytes; this one gave `bytes`.
+/// Throws if the PEs do not all share the same number of bytes; this one passed `bytes`.
 inline void refuse_other_sizes(const std::vector<unsigned long long>& bytes) {
   for (std::size_t i = 1; i != bytes.size(); ++i) {
     if (bytes[i] != bytes[0]) {
-      throw error(cudaErrorInvalidValue, "membar: PE %zu shares %llu bytes, and PE 0 %llu: share as many on every PE", i,
-                  bytes[i], bytes[0]);
+      throw error(cudaErrorInvalidValue,
+                  "membar: PE %zu shares %llu bytes, but PE 0 shares %llu: share the same number on every PE", i, bytes[i],
+                  bytes[0]);
     }
   }
 }
@@ -124,16 +129,16 @@ inline void refuse_other_sizes(const std::vector<unsigned long long>& bytes) {
 inline void refuse_failed_call(const std::vector<unsigned long long>& statuses, const char* call) {
   for (std::size_t i = 0; i != statuses.size(); ++i) {
     if (const auto status = static_cast<cudaError_t>(statuses[i]); status != cudaSuccess) {
-      throw error(status, "membar: memory is shared on no PE, because %s failed on PE %zu with %s (%s)", call, i,
+      throw error(status, "membar: no PE shares memory, because %s failed on PE %zu with %s (%s)", call, i,
                   cudaGetErrorName(status), cudaGetErrorString(status));
     }
   }
 }
 
-/// What a process found wrong with the memory that it was given. The number is sent to the other processes.
+/// The fault that a process found in its memory. The number is sent to the other processes.
 enum class adopted_fault : unsigned char { none, address, alignment, bytes, room, wrong_memory };
 
-/// Completes "PE 1 was given ...".
+/// Returns the text that completes "PE 1 was given ...".
 [[nodiscard]] constexpr const char* name(adopted_fault what) noexcept {
   switch (what) {
     case adopted_fault::none:
@@ -147,15 +152,15 @@ enum class adopted_fault : unsigned char { none, address, alignment, bytes, room
     case adopted_fault::room:
       return "a device without memory for a table of addresses";
     case adopted_fault::wrong_memory:
-      return "an address that is not of the PE it was given for";
+      return "an address that does not belong to the PE it was given for";
   }
   return "unknown memory";
 }
 
-/// The part of adopted memory that a heap divides. It does not own the memory.
+/// The part of adopted memory that a heap manages. It does not own the memory.
 class adopted_region {
  public:
-  /// `taken`: whether the backend has a heap. The backend may end before that does.
+  /// `taken` says whether the backend has a heap. The backend may be destroyed before the heap.
   adopted_region(const adopted_memory& memory, std::size_t bytes, const peer_reach& reach, std::shared_ptr<bool> taken)
       : addresses_(memory.addresses), bytes_(bytes), reach_(reach), taken_(std::move(taken)) {
     *taken_ = true;
@@ -176,7 +181,7 @@ class adopted_region {
 
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
   [[nodiscard]] void* base(pe which) const { return addresses_.at(static_cast<std::size_t>(which.index())); }
-  /// Of any PE, as this process's device reaches it.
+  /// Returns the memory of any PE, as this process's device can access it.
   [[nodiscard]] void* base_from_here(pe which) const { return base(which); }
   [[nodiscard]] peer_reach reach_of(pe) const noexcept { return reach_; }
 
@@ -187,7 +192,7 @@ class adopted_region {
   std::shared_ptr<bool> taken_;
 };
 
-/// The bus number of a device, which is the same in all processes of a machine.
+/// Returns the bus number of a device, which is the same in all processes of a machine.
 [[nodiscard]] inline unsigned long long bus_number_of(int device) {
   char text[32] = {};
   check(cudaDeviceGetPCIBusId(text, sizeof text, device), "pass the index of a device that exists");
@@ -195,7 +200,7 @@ class adopted_region {
   static_cast<void>(std::sscanf(text, "%x:%x:%x.%x", &domain, &bus, &slot, &function));
   return (static_cast<unsigned long long>(domain) << 32) | (bus << 16) | (slot << 8) | function;
 }
-/// The device of that number in this process; -1 if it is hidden from it.
+/// Returns the device with that number in this process, or -1 if it is hidden from the process.
 [[nodiscard]] inline int device_of_bus_number(unsigned long long number) {
   char text[32];
   std::snprintf(text, sizeof text, "%04x:%02x:%02x.%x", static_cast<unsigned>(number >> 32),
@@ -203,7 +208,7 @@ class adopted_region {
                 static_cast<unsigned>(number & 0xff));
   int device = -1;
   if (cudaDeviceGetByPCIBusId(&device, text) != cudaSuccess) {
-    static_cast<void>(cudaGetLastError());  // an answer, and no error of the next call
+    static_cast<void>(cudaGetLastError());  // this is an answer and must not become the error of the next call
     return -1;
   }
   return device;
@@ -211,18 +216,18 @@ class adopted_region {
 
 }  // namespace detail
 
-/// A backend for memory that the program already has: one process per PE, with loads and stores
-/// that reach every PE, for example over NVLink. Kernels are the same as with any other backend.
+/// A backend for memory that the program already has. There is one process per PE, and loads and stores reach every PE, for
+/// example over NVLink. Kernels are the same as with any other backend.
 ///
-/// The constructor is collective. It verifies the addresses: each process marks the first eight bytes of its memory,
-/// reads the marks of all others, and restores the old contents. The memory belongs to whoever allocated it and must
-/// outlive its use by kernels; a backend has one heap at a time, and nothing else may use the memory meanwhile. The
-/// destructor is local: it releases the callback, with which a `host_group` tells the others that this process has left.
+/// The constructor is collective. It verifies the addresses: each process marks the first eight bytes of its memory, reads the
+/// marks of all others, and restores the old contents. The program that allocated the memory owns it, and it must outlive its
+/// use by kernels. A backend has one heap at a time, and nothing else may use the memory at the same time. The destructor is
+/// local: it releases the callback, through which a `host_group` informs the others that this process has left.
 ///
-/// Requires: memory that begins at a multiple of 256 bytes at every PE. Errors, on every PE: `error` naming
-/// the PE that was given no address, a misaligned address, or another PE's address; sizes that differ; a
-/// callback result that is not one number per PE. A rank out of range and an empty callback are errors only
-/// in that process, because it cannot tell the others. Exceptions of the callback are passed on.
+/// Requires: the memory begins at a multiple of 256 bytes on every PE. Errors, on every PE: throws `error` that names the PE
+/// that was given no address, a misaligned address, or another PE's address; for sizes that differ; and for a callback result
+/// that is not one number per PE. A rank out of range and an empty callback are errors only in that process, because it cannot
+/// inform the others. Exceptions of the callback are passed on.
 template <visibility Visible>
 class basic_adopted_backend {
  public:
@@ -235,11 +240,11 @@ class basic_adopted_backend {
         processes_(memory_.self, static_cast<int>(memory_.addresses.size()), std::move(all_gather)) {
     if (memory_.self < 0 || memory_.self >= count()) {
       throw error(cudaErrorInvalidValue,
-                  "membar: PE %d of %d was to adopt memory: number the processes from 0, and give an address for each",
+                  "membar: PE %d of %d cannot adopt memory: number the processes from 0, and give an address for each",
                   memory_.self, count());
     }
     if (memory_.device < 0) {
-      check(cudaGetDevice(&memory_.device), "a working CUDA driver and device are needed");
+      check(cudaGetDevice(&memory_.device), "this call needs a working CUDA driver and device");
     }
     try {
       refuse(given());
@@ -259,41 +264,43 @@ class basic_adopted_backend {
   ~basic_adopted_backend() { free_table(); }
 
   [[nodiscard]] int count() const noexcept { return static_cast<int>(memory_.addresses.size()); }
-  /// The PE of this process.
+  /// Returns the PE of this process.
   [[nodiscard]] pe_range local_pes() const noexcept { return {pe(memory_.self), 1}; }
   [[nodiscard]] int device_of(pe) const noexcept { return memory_.device; }
   [[nodiscard]] const adopted_memory& memory() const noexcept { return memory_; }
 
-  /// Whether the links from this process's device carry `use`. A device that is hidden from the process has an unknown link.
+  /// Returns whether the links from this process's device support `use`. The link to a device that is hidden from the process
+  /// is unknown.
   [[nodiscard]] atomicity supports(const atomic_use& use) const {
     for (const int other : devices_) {
       if (other < 0) {
-        return {
-            false,
-            "the device of some PE is hidden from this process (CUDA_VISIBLE_DEVICES), so that what the link to it carries is "
-            "unknown"};
+        return {false,
+                "a PE's device is hidden from this process (CUDA_VISIBLE_DEVICES), so the operations that the link to it "
+                "supports are "
+                "unknown"};
       }
       const atomic_link link = membar::detail::link_between(memory_.device, other, use);
       if (const atomicity answer = detail::atomicity_over(link, memory_.device, other, use); !answer) {
         return answer;
       }
     }
-    return {true, "every link from this device carries this operation as an atomic one"};
+    return {true, "every link from this device supports this operation as an atomic"};
   }
 
-  /// Gathers the number of every process by the callback. Collective.
+  /// Gathers the number of every process with the callback. Collective.
   void all_gather(const unsigned long long* mine, unsigned long long* all) { processes_.all_gather(mine, all); }
 
-  /// The first `bytes` of the memory.
+  /// Returns the first `bytes` bytes of the memory.
   [[nodiscard]] region map(std::size_t bytes) {
     if (*taken_) {
-      throw error(cudaErrorInvalidValue,
-                  "membar: a second heap cannot be made in adopted memory that has one: adopt other memory for it");
+      throw error(
+          cudaErrorInvalidValue,
+          "membar: this adopted memory already contains a heap and cannot hold a second one: adopt other memory for it");
     }
     if (bytes > memory_.bytes) {
       throw error(
           cudaErrorMemoryAllocation,
-          "membar: a symmetric heap of %zu bytes cannot be made in %zu bytes of adopted memory: adopt more, or make the "
+          "membar: a symmetric heap of %zu bytes does not fit into %zu bytes of adopted memory: adopt more, or make the "
           "heap smaller",
           bytes, memory_.bytes);
     }
@@ -304,13 +311,13 @@ class basic_adopted_backend {
   using fault = detail::adopted_fault;
   using mark = unsigned long long;
 
-  /// Throws on every PE if any found a fault. Collective.
+  /// Throws on every PE if any PE found a fault. Collective.
   void refuse(fault mine) {
     const auto all = detail::gathered(*this, static_cast<unsigned long long>(mine));
     for (int i = 0; i != count(); ++i) {
       if (const auto what = static_cast<fault>(all[static_cast<std::size_t>(i)]); what != fault::none) {
         throw error(cudaErrorInvalidValue,
-                    "membar: memory is adopted on no PE, because PE %d was given %s: give every process the addresses at which "
+                    "membar: no PE adopts memory, because PE %d was given %s: give every process the addresses at which "
                     "its device reaches the memory of each PE, in the order of the PEs",
                     i, name(what));
       }
@@ -322,7 +329,7 @@ class basic_adopted_backend {
       if (each == nullptr) {
         return fault::address;
       }
-      // The device's copies assume that objects have the same alignment at every PE.
+      // The device's copies assume that objects have the same alignment on every PE.
       if (reinterpret_cast<std::uintptr_t>(each) % 256 != 0) {
         return fault::alignment;
       }
@@ -330,21 +337,21 @@ class basic_adopted_backend {
     return memory_.bytes < sizeof(mark) ? fault::bytes : fault::none;
   }
 
-  /// Whether each address points to the memory of its PE. Collective.
+  /// Checks whether each address points to the memory of its PE. Collective.
   [[nodiscard]] fault found_in_memory() {
     const device_guard guard(memory_.device);
-    const mark base = 0x6d656d6261720000ULL;  // and the PE
+    const mark base = 0x6d656d6261720000ULL;  // the PE is added
     void* const own = memory_.addresses[static_cast<std::size_t>(memory_.self)];
     mark before = 0;
     const mark mine = base + static_cast<mark>(memory_.self);
-    const auto copied = [](void* to, const void* from) {  // and run: a copy to a device may return before it has
+    const auto copied = [](void* to, const void* from) {  // and finished: a copy to a device may return before it has finished
       const cudaError_t begun = cudaMemcpyAsync(to, from, sizeof(mark), cudaMemcpyDefault, nullptr);
       return begun == cudaSuccess ? cudaStreamSynchronize(nullptr) : begun;
     };
     const cudaError_t saved = copied(&before, own);
     cudaError_t status = saved == cudaSuccess ? copied(own, &mine) : saved;
     fault found = fault::none;
-    // what was there is put back also where another PE does not answer
+    // the old contents are restored even if another PE does not answer
     const auto met = [&] {
       try {
         static_cast<void>(detail::gathered(*this, 0));
@@ -353,7 +360,7 @@ class basic_adopted_backend {
         throw;
       }
     };
-    met();  // all have marked
+    met();  // all PEs have marked their memory
     for (int i = 0; status == cudaSuccess && i != count(); ++i) {
       mark there = 0;
       status = copied(&there, memory_.addresses[static_cast<std::size_t>(i)]);
@@ -361,7 +368,7 @@ class basic_adopted_backend {
         found = fault::wrong_memory;
       }
     }
-    met();  // all have read
+    met();  // all PEs have read the marks
     if (saved == cudaSuccess) {
       const cudaError_t restored = copied(own, &before);
       status = status == cudaSuccess ? restored : status;
@@ -370,7 +377,7 @@ class basic_adopted_backend {
     return found;
   }
 
-  /// Finds how kernels compute addresses: by equal distances, or from a table.
+  /// Determines how kernels compute addresses: from equal distances or from a table.
   [[nodiscard]] fault tabulated() noexcept {
     const auto own = reinterpret_cast<std::uintptr_t>(memory_.addresses[static_cast<std::size_t>(memory_.self)]);
     std::vector<std::ptrdiff_t> distances;
@@ -400,14 +407,14 @@ class basic_adopted_backend {
     return fault::none;
   }
   void free_table() noexcept {
-    if (table_ != nullptr) {  // to free nothing would make a context on the current device
+    if (table_ != nullptr) {  // freeing nothing would create a context on the current device
       membar::detail::report_failed_restore(cudaFree(std::exchange(table_, nullptr)));
     }
   }
 
   adopted_memory memory_;
   detail::gathering_processes processes_;
-  std::vector<int> devices_;  ///< by PE, in this process; -1: hidden
+  std::vector<int> devices_;  ///< by PE, in this process; -1 if hidden
   std::ptrdiff_t* table_ = nullptr;
   peer_reach reach_{pe(0), 1, std::ptrdiff_t{0}};
   std::shared_ptr<bool> taken_ = std::make_shared<bool>(false);

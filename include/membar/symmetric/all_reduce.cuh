@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// All-reduce: the sum or the maximum of all PEs' vectors, at every PE. It takes one shot for
-/// small vectors and two for large ones, and is correct in every replay of a captured graph.
+/// All-reduce: the sum or the maximum of all PEs' vectors, available on every PE. It uses one shot for small vectors and two
+/// shots for large ones, and is correct in every replay of a captured graph.
 #pragma once
 
 #include <membar/co_residency.hpp>
@@ -28,12 +28,12 @@ namespace membar {
 inline namespace v0_2 {
 namespace symmetric {
 
-/// Adds in float. Every PE adds in PE order, so all get the same sum.
+/// Adds in float. Every PE adds in PE order, so all PEs get the same sum.
 struct sum {
   [[nodiscard]] __device__ static float identity() noexcept { return 0; }
   [[nodiscard]] __device__ static float of(float a, float b) noexcept { return a + b; }
 };
-/// The maximum as computed by `fmaxf`: of a number and a NaN, the number.
+/// The maximum as `fmaxf` computes it: for a number and a NaN, the result is the number.
 struct maximum {
   [[nodiscard]] __device__ static float identity() noexcept { return __int_as_float(static_cast<int>(0xff800000U)); }
   [[nodiscard]] __device__ static float of(float a, float b) noexcept { return fmaxf(a, b); }
@@ -44,7 +44,7 @@ namespace detail {
 template <class T>
 inline constexpr bool is_reduced = std::is_same_v<T, float> || std::is_same_v<T, __half> || std::is_same_v<T, __nv_bfloat16>;
 
-// With CUDA's functions, because PyTorch's flags disable the operators.
+// It uses CUDA's functions, because PyTorch's flags disable the operators.
 [[nodiscard]] __device__ inline float as_float(float value) noexcept { return value; }
 [[nodiscard]] __device__ inline float as_float(__half value) noexcept { return __half2float(value); }
 [[nodiscard]] __device__ inline float as_float(__nv_bfloat16 value) noexcept { return __bfloat162float(value); }
@@ -52,13 +52,13 @@ __device__ inline void from_float(float value, float& to) noexcept { to = value;
 __device__ inline void from_float(float value, __half& to) noexcept { to = __float2half_rn(value); }
 __device__ inline void from_float(float value, __nv_bfloat16& to) noexcept { to = __float2bfloat16_rn(value); }
 
-/// Adjacent elements: what one access moves.
+/// Adjacent elements that one access transfers.
 template <class T>
 struct alignas(16) reduced_vector {
   static constexpr unsigned elements = 16 / sizeof(T);
   unsigned words[4];
 
-  /// `count` elements starting at `from`, which may have any alignment; the others are zero.
+  /// Loads `count` elements starting at `from`, which may have any alignment; the other elements are zero.
   [[nodiscard]] __device__ static reduced_vector load(const T* from, std::size_t count) noexcept {
     reduced_vector made{};
     if (count >= elements && reinterpret_cast<std::uintptr_t>(from) % 16 == 0) {
@@ -97,8 +97,9 @@ struct alignas(16) reduced_vector {
   }
 };
 
-/// Sends a vector to an empty box, which holds zeros. One `.b128` store moves the whole vector, with every bit inverted, so that a vector of
-/// zeros is not taken for an empty box. A vector whose bits are all ones would then be: its first elements, which are NaNs, become other NaNs.
+/// Sends a vector to an empty box, which holds zeros. One `.b128` store transfers the whole vector with all bits inverted, so
+/// that a vector of zeros is not mistaken for an empty box. A vector whose bits are all ones would then be mistaken for one, so
+/// its first elements, which are NaNs, are changed to other NaNs.
 template <class T>
 __device__ inline void send(reduced_vector<T>* box, reduced_vector<T> vector) noexcept {
   if ((vector.words[0] & vector.words[1] & vector.words[2] & vector.words[3]) == 0xffffffffU) {
@@ -110,7 +111,7 @@ __device__ inline void send(reduced_vector<T>* box, reduced_vector<T> vector) no
   }
   membar::store<thread_scope::system>(box, vector, relaxed);
 }
-/// Whether a vector is in the box. If so, takes it out.
+/// Returns whether a vector is in the box. If so, takes it out.
 template <class T>
 [[nodiscard]] __device__ inline bool take(reduced_vector<T>* box, reduced_vector<T>& to) noexcept {
   const reduced_vector<T> came = membar::load<thread_scope::system>(box, relaxed);
@@ -156,24 +157,24 @@ struct reduced_floats {
 
 }  // namespace detail
 
-/// What an `all_reduce` kernel uses at a PE, including kernels of your own: `all_reduce::on`.
+/// The memory of an `all_reduce` on a PE, which your own kernels can also use: `all_reduce::on`.
 template <class T, class Backend>
 struct all_reduce_memory {
-  span<detail::reduced_vector<T>, Backend> boxes;   ///< 3 x PEs x the most vectors of one shot, empty
-  span<signal<set>, Backend> ended;                 ///< by PE: its rounds of one shot that have ended
-  span<barrier_word, Backend> words;                ///< of two barriers of each block
-  span<detail::reduced_vector<T>, Backend> staged;  ///< PEs x `part` that came, and as many results
+  span<detail::reduced_vector<T>, Backend> boxes;   ///< 3 x PEs x the largest number of vectors in one shot, empty
+  span<signal<set>, Backend> ended;                 ///< by PE: the number of its one-shot rounds that have ended
+  span<barrier_word, Backend> words;                ///< for two barriers per block
+  span<detail::reduced_vector<T>, Backend> staged;  ///< PEs x `part` received vectors, and the same number of results
   object<abort_flag, Backend> stop;
-  unsigned long long* rounds;   ///< of each block, in one shot
-  unsigned long long* failure;  ///< on the host: 0; 1 if another PE gave up; 2 and the PE that did not come
-  std::size_t part;             ///< the most vectors of a PE's part in two shots
+  unsigned long long* rounds;   ///< the round of each block, for one shot
+  unsigned long long* failure;  ///< on the host: 0; 1 if another PE aborted; 2 plus the PE that did not arrive
+  std::size_t part;             ///< the largest number of vectors in a PE's part, for two shots
   wait_budget budget;
   bool trap;
 };
 
 namespace detail {
 
-/// One thread's waits in an all-reduce, which share a budget. After the first timeout, the others end at once.
+/// The waits of one thread in an all-reduce, which share a budget. After the first timeout, the other waits end immediately.
 template <class Memory>
 class reducing_wait {
  public:
@@ -194,7 +195,7 @@ class reducing_wait {
       }
     }
   }
-  /// Whether a PE has given up. It checks this from time to time, by the clock.
+  /// Returns whether a PE has aborted. It checks this only from time to time, according to the clock.
   [[nodiscard]] __device__ bool is_over() noexcept {
     if (!look_.time_is_up()) {
       return false;
@@ -204,7 +205,7 @@ class reducing_wait {
   }
   [[nodiscard]] __device__ bool late() const noexcept { return late_; }
 
-  /// Ends the waits of all PEs and tells the host why, unless another thread has done so.
+  /// Ends the waits of all PEs and reports the reason to the host, unless another thread has done so.
   __device__ void fail(int missing) noexcept {
     late_ = true;
     if (is_aborted(memory_.stop)) {
@@ -233,8 +234,9 @@ class reducing_wait {
   bool late_ = false;
 };
 
-/// Calls `use(piece, offset, count)` for the vectors of the calling thread in `rows` rows of `width` elements: a single row is
-/// divided among all threads of the grid; of several rows, each belongs to one block, which calls `after(row)` at its end.
+/// Calls `use(piece, offset, count)` for the vectors of the calling thread in `rows` rows of `width` elements. A single row is
+/// divided among all threads of the grid; if there are several rows, each belongs to one block, which calls `after(row)` at its
+/// end.
 template <unsigned Elements, class Use, class After>
 __device__ inline void for_vectors_of_rows(std::size_t rows, std::size_t width, Use use, After after) noexcept {
   const std::size_t each = divided_up(width, Elements);
@@ -250,18 +252,18 @@ __device__ inline void for_vectors_of_rows(std::size_t rows, std::size_t width, 
   }
 }
 
-/// One shot: a PE sends its vector to every PE, and reduces what arrives. There are three boxes for each PE and place, and whoever takes a
-/// vector leaves its box empty. At the start of a round, a PE signals that its last round has ended, so that its boxes are empty. At the
-/// end, one block waits for the signals that the others sent in the previous round, which have arrived by then, so the next kernel can
-/// send at once. Vectors cannot replace the signals: being relaxed, they order only their own thread. `result(offset, count, floats)`
-/// receives the reduced elements.
+/// One shot: a PE sends its vector to every PE and reduces the vectors that arrive. There are three boxes per PE and position,
+/// and a thread that takes a vector leaves its box empty. At the start of a round, a PE signals that its previous round has
+/// ended, so that its boxes are empty. At the end, one block waits for the signals that the other PEs sent in the previous
+/// round. These have arrived by then, so the next kernel can send immediately. Vectors cannot replace the signals, because they
+/// are relaxed and order only their own thread. `result(offset, count, floats)` receives the reduced elements.
 template <class Op, class T, class Backend, class Result, class After>
 [[nodiscard]] __device__ inline bool reduce_in_one_shot(const T* in, std::size_t rows, std::size_t width,
                                                         const all_reduce_memory<T, Backend>& memory, Result result,
                                                         After after) noexcept {
   using vector = reduced_vector<T>;
   const int count = memory.boxes.count(), self = memory.boxes.self().index();
-  // The last blocks have least to send. The fence comes before loads, which it would wait for.
+  // The last blocks have the least to send. The fence precedes loads that it would otherwise wait for.
   const pe other = ring_neighbour(memory.boxes.self(), static_cast<int>(threadIdx.x) + 1, count);
   const bool speaks = static_cast<int>(threadIdx.x) < count - 1;
   const bool tells = speaks && blockIdx.x == gridDim.x - 1;
@@ -269,7 +271,8 @@ template <class Op, class T, class Backend, class Result, class After>
   if (tells) {
     membar::thread_fence<thread_scope::system>(release);
   }
-  const unsigned long long round = memory.rounds[blockIdx.x] + 1;  // in memory, so that each replay of a graph has its own
+  // it is in memory, so that each replay of a graph has its own
+  const unsigned long long round = memory.rounds[blockIdx.x] + 1;
   if (tells) {
     notify(by_thread, memory.ended[static_cast<std::size_t>(self)], round - 1, other, relaxed);
   }
@@ -292,7 +295,7 @@ template <class Op, class T, class Backend, class Result, class After>
       [&](std::size_t i, std::size_t offset, std::size_t elements) {
         const vector mine = vector::load(in + offset, elements);
         reduced_floats<Op, vector::elements> reduced;
-        for (int from = 0; from != count; ++from) {  // in one order, so that all have the same
+        for (int from = 0; from != count; ++from) {  // always in the same order, so that all PEs get the same result
           vector theirs = mine;
           if (from != self) {
             waits.until(pe(from), [&] { return take(boxes(memory.boxes.self(), from) + i, theirs); });
@@ -326,7 +329,8 @@ __device__ inline void store_floats(T* to, std::size_t count, const Floats& valu
   made.store(to, count);
 }
 
-/// Synchronizes with the same block of every PE, at two alternating barriers. Returns to the whole block whether all have arrived.
+/// Synchronizes with the same block of every PE, at two alternating barriers. Returns to the whole block whether all blocks
+/// have arrived.
 template <class T, class Backend>
 [[nodiscard]] __device__ inline bool meet_in_reduction(const all_reduce_memory<T, Backend>& memory, unsigned which) noexcept {
   const auto each = static_cast<std::size_t>(memory.words.count()) + 1;
@@ -340,7 +344,7 @@ template <class T, class Backend>
   return !by_block_t::any(!came);
 }
 
-/// Calls `load(i)`, and then `use(i, loaded)`, for each place of the calling thread below `end`, with several loads under way.
+/// Calls `load(i)` and then `use(i, loaded)` for each position of the calling thread below `end`, with several loads in flight.
 template <class Load, class Use>
 __device__ inline void for_places(std::size_t end, Load load, Use use) noexcept {
   constexpr unsigned batch = 4;
@@ -362,7 +366,7 @@ __device__ inline void for_places(std::size_t end, Load load, Use use) noexcept 
   }
 }
 
-/// Two shots: a PE sends each other PE its part of the vector, reduces its own part, and sends the result to all. Between
+/// Two shots: a PE sends each other PE its part of the vector, reduces its own part, and sends the result to all PEs. Between
 /// the steps, each block synchronizes with the same block of the other PEs, which handles the same positions of every part.
 template <class Op, class T, class Backend>
 [[nodiscard]] __device__ inline bool reduce_in_two_shots(const T* in, T* out, std::size_t size,
@@ -372,12 +376,12 @@ template <class Op, class T, class Backend>
   const int count = memory.staged.count(), self = memory.staged.self().index();
   const std::size_t all = divided_up(size, elements), part = divided_up(all, static_cast<std::size_t>(count));
   const auto begin = [&](int of) { return static_cast<std::size_t>(of) * part; };
-  const auto places = [&](int of) {  // the last parts may be short, or have none
+  const auto places = [&](int of) {  // the last parts may be short or empty
     return begin(of) >= all ? 0 : all - begin(of) < part ? all - begin(of) : part;
   };
   const auto left = [&](std::size_t place) { return size - place * elements; };
   const auto own = [&](std::size_t place) { return vector::load(in + place * elements, left(place)); };
-  // What came from a PE, and the results of a PE's part.
+  // The vectors received from a PE, and the results of a PE's part.
   const auto came = [&](int at, int from) {
     return memory.staged.at(pe(at)).data() + static_cast<std::size_t>(from) * memory.part;
   };
@@ -396,7 +400,7 @@ template <class Op, class T, class Backend>
   for (std::size_t i = static_cast<std::size_t>(blockIdx.x) * blockDim.x + threadIdx.x; done && i < mine;
        i += static_cast<std::size_t>(gridDim.x) * blockDim.x) {
     reduced_floats<Op, vector::elements> reduced;
-    for (int from = 0; from != count; ++from) {  // in one order, so that the result is that of one shot
+    for (int from = 0; from != count; ++from) {  // always in the same order, so that the result is the same as with one shot
       reduced.take(from == self ? own(begin(self) + i) : came(self, from)[i]);
     }
     vector result;
@@ -432,13 +436,13 @@ __global__ void __launch_bounds__(512)
   static_cast<void>(reduce_in_two_shots<Op>(in, out, size, memory));
 }
 
-/// The sum over the block, for all of its threads.
+/// Returns the sum over the block to all of its threads.
 [[nodiscard]] __device__ inline float sum_of_block(float value) noexcept {
   __shared__ float of_warps[32];
   for (int distance = 16; distance != 0; distance /= 2) {
     value += __shfl_xor_sync(0xffffffffU, value, distance);
   }
-  __syncthreads();  // all have read what it held
+  __syncthreads();  // all threads have read the old contents
   if (threadIdx.x % 32 == 0) {
     of_warps[threadIdx.x / 32] = value;
   }
@@ -452,8 +456,8 @@ __global__ void __launch_bounds__(512)
 
 }  // namespace detail
 
-/// The operation on the rows of a sum: `residual += sum`, then `out = residual / rms(residual)
-/// * weight`, as at the end of a transformer layer. `rows` contiguous rows of `width` elements.
+/// The operation on the rows of a sum: `residual += sum`, then `out = residual / rms(residual) * weight`, as at the end of a
+/// transformer layer. There are `rows` contiguous rows of `width` elements.
 template <class T>
 struct residual_rms_norm {
   T* residual;      ///< rows x width, read and written
@@ -465,7 +469,7 @@ struct residual_rms_norm {
 
 namespace detail {
 
-/// Adds `values` to the residual at `offset`, as it is rounded there. Returns the sum of the squares.
+/// Adds `values` to the residual at `offset`, with the rounding of the residual. Returns the sum of the squares.
 template <class T, class Floats>
 [[nodiscard]] __device__ inline float add_to_residual(const residual_rms_norm<T>& norm, std::size_t offset, std::size_t count,
                                                       const Floats& values) noexcept {
@@ -483,7 +487,7 @@ template <class T, class Floats>
   return squares;
 }
 
-/// Writes a row whose squares the block has added up: each thread writes the vectors that it wrote to the residual.
+/// Writes a row whose squares the block has added up: each thread writes the vectors that it has written to the residual.
 template <class T>
 __device__ inline void write_normalized(const residual_rms_norm<T>& norm, T* out, std::size_t row, float squares) noexcept {
   using vector = reduced_vector<T>;
@@ -537,10 +541,10 @@ __global__ void __launch_bounds__(512) norm_kernel(T* out, residual_rms_norm<T> 
 
 }  // namespace detail
 
-/// All-reduce within your own kernel, in one shot: `out` becomes the reduction of all PEs' `in` by `Op`. All threads of
-/// `blocks()` one-dimensional blocks call it once per launch, and all blocks must run concurrently; a block needs at
-/// least as many threads as there are PEs. A thread sends its own elements (`for_own_elements`) and gets their results, so no
-/// barrier is needed before or after if it produces and uses them itself. Returns to each thread whether its elements arrived.
+/// An all-reduce within your own kernel, in one shot: `out` becomes the reduction of all PEs' `in` with `Op`. All threads of
+/// `blocks()` one-dimensional blocks must call it once per launch, and all blocks must run concurrently. A block needs at least
+/// as many threads as there are PEs. A thread sends its own elements (`for_own_elements`) and gets their results, so no barrier
+/// is needed before or after if the thread produces and uses them itself. Returns to each thread whether its elements arrived.
 template <class Op, class T, class Backend>
 [[nodiscard]] __device__ inline bool all_reduce_in_one_shot(const T* in, T* out, std::size_t size,
                                                             const all_reduce_memory<T, Backend>& memory) noexcept {
@@ -550,7 +554,7 @@ template <class Op, class T, class Backend>
       [](std::size_t) {});
 }
 
-/// Calls `use(i)` with each of the elements that the calling thread sends.
+/// Calls `use(i)` for each element that the calling thread sends.
 template <class T, class Use>
 __device__ inline void for_own_elements(std::size_t size, Use use) noexcept {
   detail::for_vectors_of_rows<detail::reduced_vector<T>::elements>(
@@ -563,37 +567,39 @@ __device__ inline void for_own_elements(std::size_t size, Use use) noexcept {
       [](std::size_t) {});
 }
 
-/// How an `all_reduce` works. Equal at every PE.
+/// The options of an `all_reduce`. They must be equal on every PE.
 struct all_reduce_options {
-  std::size_t most_in_one_shot = 0;  ///< bytes; more is done in two shots. 0: 1 MiB for two PEs, less for more
+  std::size_t most_in_one_shot = 0;  ///< in bytes; larger calls use two shots. 0: 1 MiB for two PEs, less for more PEs
   wait_budget budget = wait_budget::milliseconds(5000);
-  bool trap = false;  ///< ends a kernel that waits too long, and with it the process's use of the device
+  bool trap = false;  ///< whether a kernel that waits too long traps, after which the process can no longer use the device
 };
 
-/// All-reduces among a heap's PEs: of `float`, `__half` or `__nv_bfloat16`, with `sum` or `maximum`, which compute
-/// in float. Every PE enqueues the same calls in the same order; the results are bitwise equal at all PEs.
+/// All-reduce operations among a heap's PEs, for `float`, `__half` or `__nv_bfloat16`, with `sum` or `maximum`, which are
+/// computed in float. Every PE enqueues the same calls in the same order; the results are bitwise equal on all PEs.
 ///
 /// The constructor and `close` are collective; the destructor is local. The kernels run in the remote domain, read their
 /// sequence numbers from device memory, and are correct in every replay of a captured graph. They use the class's memory one
-/// after the other: use one stream at a time, or `guard(which).on_after_previous(stream)` around the calls. Concurrent use
-/// by another stream is rejected; so is a second stream in one capture. The program itself must order replays of graphs.
+/// after the other: use a single stream, or put `guard(which).on_after_previous(stream)` around the calls. Concurrent use by
+/// another stream is rejected, as is a second stream in one capture. The program itself must order replays of graphs.
 ///
 /// A PE that exceeds the budget does not end the process: the kernels of all PEs end, their output is undefined, and `check`
-/// and every further call throw `error`, which names the PE that did not arrive. Then construct the class again on every PE.
+/// and every later call throw `error`, which names the PE that did not arrive. Then construct the class again on every PE.
 ///
-/// Memory of the heap at each PE: `3 * PEs * most_in_one_shot + 2 * most * sizeof(T)`, at most. Requires: loads and stores that
+/// Memory of the heap on each PE: at most `3 * PEs * most_in_one_shot + 2 * most * sizeof(T)`. Requires: loads and stores that
 /// reach every PE; two to eight PEs, all of which run at the same time.
 template <class T, class Op = sum, backend Backend = peer_backend>
 class all_reduce {
-  static_assert(detail::is_reduced<T>, "membar: an all-reduce is of float, __half or __nv_bfloat16");
-  static_assert(std::is_same_v<Op, sum> || std::is_same_v<Op, maximum>, "membar: an all-reduce is by sum or maximum");
-  static_assert(Backend::visible == visibility::everywhere,
-                "membar: an all-reduce needs the visibility class everywhere: loads and stores reach every PE");
+  static_assert(detail::is_reduced<T>, "membar: the type of an all-reduce must be float, __half or __nv_bfloat16");
+  static_assert(std::is_same_v<Op, sum> || std::is_same_v<Op, maximum>,
+                "membar: the operation of an all-reduce must be sum or maximum");
+  static_assert(
+      Backend::visible == visibility::everywhere,
+      "membar: an all-reduce needs the visibility class 'everywhere', because its loads and stores must reach every PE");
 
  public:
   static constexpr unsigned threads = 512;
 
-  /// `most`: the maximum number of elements in one step. Larger calls take several steps.
+  /// `most` is the maximum number of elements in one step. Larger calls take several steps.
   all_reduce(heap<Backend>& from, std::size_t most, all_reduce_options options = {})
       : options_(options),
         pes_(static_cast<std::size_t>(from.backend().count())),
@@ -629,7 +635,7 @@ class all_reduce {
   all_reduce& operator=(const all_reduce&) = delete;
   ~all_reduce() = default;
 
-  /// For your own kernel at PE `which`, of at most `most_in_one_shot()` elements.
+  /// Returns the memory for your own kernel on PE `which`, for at most `most_in_one_shot()` elements.
   [[nodiscard]] all_reduce_memory<T, Backend> on(pe which) const {
     return {boxes_.on(which),
             ended_.on(which),
@@ -642,17 +648,18 @@ class all_reduce {
             options_.budget,
             options_.trap};
   }
-  /// The blocks of every launch: 128, or as many as all devices hold at once for each of their PEs.
+  /// Returns the number of blocks of every launch: 128, or as many as all devices can hold at the same time for each of their
+  /// PEs.
   [[nodiscard]] unsigned blocks() const noexcept { return blocks_; }
-  /// The most elements of one shot.
+  /// Returns the maximum number of elements in one shot.
   [[nodiscard]] std::size_t most_in_one_shot() const noexcept { return in_one_shot_; }
-  /// The guard that orders the calls of PE `which` with the program's own uses of `on(which)`.
+  /// Returns the guard that orders the calls of PE `which` with the program's own uses of `on(which)`.
   [[nodiscard]] stream_guard& guard(pe which) const { return at(which).guard; }
 
-  /// Enqueues an all-reduce: `out` becomes the reduction of all PEs' `in` by `Op`. Any
-  /// memory of PE `which`, aligned as a `T`; `out` is `in` or does not overlap it.
+  /// Enqueues an all-reduce: `out` becomes the reduction of all PEs' `in` with `Op`. Both may be any memory of PE `which` that
+  /// is aligned for `T`. `out` must be equal to `in` or not overlap it.
   ///
-  /// Errors: `error` for a use on another stream that may still run, and for a PE that was late before.
+  /// Errors: throws `error` for a use on another stream that may still be running, and if a PE was late earlier.
   void enqueue(pe which, const T* in, T* out, std::size_t size, stream_handle stream) const {
     const turn here(*this, which, stream);
     const auto memory = on(which);
@@ -661,7 +668,7 @@ class all_reduce {
 
   /// Enqueues an all-reduce of `norm.rows * norm.width` elements that ends a transformer's layer: adds the sums to the residual and
   /// writes the normalized rows to `out`, which may be `in`. If the data fits into one shot,
-  /// this is one kernel; otherwise a second kernel handles the rows. Errors: as `enqueue`.
+  /// this is one kernel; otherwise a second kernel handles the rows. Errors: the same as for `enqueue`.
   void enqueue(pe which, const T* in, T* out, const residual_rms_norm<T>& norm, stream_handle stream) const
     requires std::is_same_v<Op, sum>
   {
@@ -679,30 +686,31 @@ class all_reduce {
     }
   }
 
-  /// Throws `error` if a kernel has timed out, here or at another PE. Call it after waiting for the stream.
+  /// Throws `error` if a kernel has timed out, on this PE or another one. Call it after waiting for the stream.
   void check() const {
     for (std::size_t i = 0; i != locals_.size(); ++i) {
       if (const unsigned long long why = __atomic_load_n(failures_.get() + i, __ATOMIC_ACQUIRE); why > 1) {
         throw error(
             cudaErrorTimeout,
-            "membar: PE %llu did not reach an all-reduce within %llu ms of PE %d: see what it waits for, or give a larger "
+            "membar: PE %llu did not reach an all-reduce within %llu ms of PE %d: check what it waits for, or use a larger "
             "budget, and construct the all-reduce again on every PE",
             why - 2, options_.budget.in_nanoseconds() / 1'000'000, first_local_ + static_cast<int>(i));
       } else if (why != 0) {
-        throw error(
-            cudaErrorTimeout,
-            "membar: an all-reduce of PE %d was given up, because a PE was late for another one: see its error, and construct "
-            "the all-reduce again on every PE",
-            first_local_ + static_cast<int>(i));
+        throw error(cudaErrorTimeout,
+                    "membar: an all-reduce on PE %d was aborted, because a PE was late for another all-reduce: see that error, "
+                    "and construct "
+                    "the all-reduce again on every PE",
+                    first_local_ + static_cast<int>(i));
       }
     }
   }
 
-  /// Enqueues, in another stream than the all-reduces, the end of their waits at every PE: for a PE that will not come.
+  /// Enqueues the end of the waits of all-reduces on every PE, in another stream than the all-reduces. Use it if a PE will not
+  /// arrive.
   void give_up(pe which, stream_handle stream) const { abort_on_stream(stop_.on(which)[0], stream); }
 
-  /// The collective end, which is checked: the kernels of all PEs have ended, and the memory is free. Errors: those of `check`, and of
-  /// `scoped_array::close`.
+  /// The collective and checked end: the kernels of all PEs have ended, and the memory is freed. Errors: those of `check` and
+  /// of `scoped_array::close`.
   void close() {
     boxes_.close();
     ended_.close();
@@ -720,11 +728,11 @@ class all_reduce {
     explicit of_pe(int its) : device(its) {}
     int device;
     stream_guard guard{"of an all-reduce"};
-    std::unique_ptr<stream_guard::hold> captured;  ///< until another capture: one that is forked has no order of its own
+    std::unique_ptr<stream_guard::hold> captured;  ///< until another capture, because a forked capture has no order of its own
     unsigned long long capture = 0;
   };
 
-  /// One call's use of the memory.
+  /// The use of the memory by one call.
   class turn {
    public:
     turn(const all_reduce& all, pe which, cudaStream_t stream)
@@ -744,7 +752,9 @@ class all_reduce {
 
   [[nodiscard]] static std::size_t limited(const all_reduce_options& options, std::size_t most, std::size_t pes) {
     if (most == 0) {
-      throw error(cudaErrorInvalidValue, "membar: an all-reduce of 0 elements was requested: give the most of one call");
+      throw error(
+          cudaErrorInvalidValue,
+          "membar: an all-reduce of 0 elements was requested: pass the largest number of elements that one call reduces");
     }
     const std::size_t bytes =
         options.most_in_one_shot != 0 ? options.most_in_one_shot : (std::size_t{1} << 20) / (pes < 2 ? 1 : pes - 1);
@@ -753,12 +763,13 @@ class all_reduce {
   }
 
   [[nodiscard]] of_pe& at(pe which) const {
-    static_cast<void>(stop_.on(which));  // which rejects those of other processes
+    static_cast<void>(stop_.on(which));  // this call rejects PEs of other processes
     return *locals_[static_cast<std::size_t>(which.index() - first_local_)];
   }
-  static constexpr unsigned most_blocks = 128;  // 32 move 64 MiB between two H100 in 330 us, 64 in 231, 128 in 211
+  // 32 blocks transfer 64 MiB between two H100 in 330 us, 64 in 231 us, 128 in 211 us
+  static constexpr unsigned most_blocks = 128;
 
-  /// How many blocks all devices hold at once for each of their PEs. Collective.
+  /// Returns how many blocks all devices can hold at the same time for each of their PEs. Collective.
   [[nodiscard]] static unsigned agreed_blocks(heap<Backend>& from) {
     const pe_range local = from.backend().local_pes();
     unsigned long long agreed = most_blocks;
@@ -783,10 +794,11 @@ class all_reduce {
       agreed = theirs < agreed ? theirs : agreed;
     }
     if (agreed == 0) {
-      throw error(cudaErrorInvalidConfiguration,
-                  "membar: an all-reduce needs a block of %u threads of every PE to run at once, and a device cannot hold "
-                  "that: let fewer PEs share it",
-                  threads);
+      throw error(
+          cudaErrorInvalidConfiguration,
+          "membar: an all-reduce needs a block of %u threads of every PE to run at the same time, but a device cannot hold "
+          "that many: let fewer PEs share the device",
+          threads);
     }
     return static_cast<unsigned>(agreed);
   }

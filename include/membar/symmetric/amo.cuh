@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Atomic memory operations (AMOs) on counters of any PE. By the calling thread.
+/// Atomic memory operations (AMOs) on counters of any PE, executed by the calling thread.
 ///
-/// Each is atomic with respect to all PEs' AMOs on the same counter. With the peer backend, coherence orders
-/// one thread's AMOs on one counter, even relaxed ones. A counter supports the AMOs that its type lists. The
-/// order is `relaxed` unless a tag after the PE gives another one, and applies at system scope. A release
-/// covers this thread's blocking puts to the same PE; with `peer_backend`, its blocking puts to any PE.
+/// Each is atomic with respect to all PEs' AMOs on the same counter. With the peer backend, coherence orders the AMOs of one
+/// thread on one counter, even relaxed ones. A counter supports the AMOs that its type lists. The order is `relaxed` unless a
+/// tag after the PE gives another one, and applies at system scope. A release covers this thread's blocking puts to the same
+/// PE, and with `peer_backend` its blocking puts to any PE.
 #pragma once
 
 #include <membar/detail/standard.hpp>
@@ -23,14 +23,16 @@ template <class Counter, amo Operation>
   if constexpr (symmetric) {
     using element = typename Counter::element_type;
     static_assert(is_counter<element>,
-                  "membar: an AMO takes a counter: on data or a signal it would not be atomic with what else changes them");
-    static_assert(is_one<Counter> || !is_counter<element>, "membar: an AMO takes one counter: take one of the span by [index]");
+                  "membar: an AMO needs a counter: on data or a signal it would not be atomic with the other operations that "
+                  "change them");
+    static_assert(is_one<Counter> || !is_counter<element>,
+                  "membar: an AMO needs a single counter: select one of the span with [index]");
     if constexpr (is_counter<element> && is_one<Counter>) {
       constexpr bool listed = (element::amos & Operation) != amo::none;
-      static_assert(
-          listed,
-          "membar: this AMO is not among those that the counter's type lists: list it, so that the heap can check that every "
-          "link carries it");
+      static_assert(listed,
+                    "membar: this AMO is not in the list of the counter's type: add it to the list, so that the heap can check "
+                    "that every "
+                    "link supports it");
       return listed;
     } else {
       return false;
@@ -40,8 +42,8 @@ template <class Counter, amo Operation>
   }
 }
 
-/// The type that a counter holds. For what is not a counter: a type that any argument converts to, so that the rejection is
-/// the only error.
+/// The type that a counter holds. For anything that is not a counter, it is a type that any argument converts to, so that the
+/// rejection is the only error.
 template <class Counter>
 struct counted_of {
   using type = anything;
@@ -57,13 +59,15 @@ using counted = typename counted_of<Counter>::type;
 template <class Order>
 [[nodiscard]] __device__ constexpr bool require_no_result_order() noexcept {
   constexpr bool has_order = order_among<Order, memory_order::relaxed, memory_order::release>;
-  static_assert(has_order, "membar: an AMO without a result takes relaxed or release: what is not returned cannot be acquired");
+  static_assert(has_order,
+                "membar: an AMO without a result cannot acquire, because it returns nothing: use relaxed or release");
   return has_order;
 }
 template <class Order>
 __device__ constexpr void require_result_order() noexcept {
-  static_assert(order_among<Order, memory_order::relaxed, memory_order::acquire, memory_order::release, memory_order::acq_rel>,
-                "membar: an AMO takes relaxed, acquire, release or acq_rel: no backend has one order of all of them");
+  static_assert(
+      order_among<Order, memory_order::relaxed, memory_order::acquire, memory_order::release, memory_order::acq_rel>,
+      "membar: the order of an AMO must be relaxed, acquire, release or acq_rel: no backend has a single total order of AMOs");
 }
 
 template <amo Operation, class Counter, class Value, class Order>
@@ -93,26 +97,26 @@ __device__ inline counted<Counter> fetch_and_change(const Counter& counter, coun
 
 }  // namespace detail
 
-/// The counter's value at `other`. PTX (peer): `ld.{relaxed,acquire}.sys`. NVSHMEM: `nvshmem_*_atomic_fetch`.
+/// Returns the counter's value on `other`. PTX (peer): `ld.{relaxed,acquire}.sys`. NVSHMEM: `nvshmem_*_atomic_fetch`.
 template <class Counter, class Order = relaxed_t>
 [[nodiscard]] __device__ inline detail::counted<Counter> amo_load(const Counter& counter, pe other,
                                                                   Order order = Order()) noexcept {
   static_assert(order_among<Order, memory_order::relaxed, memory_order::acquire>,
-                "membar: an AMO that loads takes relaxed or acquire: it writes nothing to release");
+                "membar: an AMO that loads cannot release, because it writes nothing: use relaxed or acquire");
   if constexpr (detail::require_amo<Counter, amo::load>()) {
     return detail::apply_amo<amo::load>(counter, detail::counted<Counter>(), other, order);
   }
 }
 
-/// Sets the counter at `other` to `value`. PTX (peer): `st.{relaxed,release}.sys`. NVSHMEM: `nvshmem_*_atomic_set`.
+/// Sets the counter on `other` to `value`. PTX (peer): `st.{relaxed,release}.sys`. NVSHMEM: `nvshmem_*_atomic_set`.
 template <class Counter, class Order = relaxed_t>
 __device__ inline void amo_store(const Counter& counter, detail::counted<Counter> value, pe other,
                                  Order order = Order()) noexcept {
   detail::change<amo::store>(counter, value, other, order);
 }
 
-/// Sets the counter at `other` to `desired` if its value was `expected`; returns the previous value. PTX (peer): `atom.cas.*.sys`. NVSHMEM:
-/// `nvshmem_*_atomic_compare_swap`.
+/// Sets the counter on `other` to `desired` if its value was `expected`, and returns the previous value. PTX (peer):
+/// `atom.cas.*.sys`. NVSHMEM: `nvshmem_*_atomic_compare_swap`.
 template <class Counter, class Order = relaxed_t>
 __device__ inline detail::counted<Counter> amo_compare_exchange(const Counter& counter, detail::counted<Counter> expected,
                                                                 detail::counted<Counter> desired, pe other,
@@ -124,7 +128,7 @@ __device__ inline detail::counted<Counter> amo_compare_exchange(const Counter& c
   }
 }
 
-/// Sets the counter at `other` to `value`; returns the previous value. PTX (peer): `atom.exch.*.sys`. NVSHMEM:
+/// Sets the counter on `other` to `value` and returns the previous value. PTX (peer): `atom.exch.*.sys`. NVSHMEM:
 /// `nvshmem_*_atomic_swap`.
 template <class Counter, class Order = relaxed_t>
 __device__ inline detail::counted<Counter> amo_exchange(const Counter& counter, detail::counted<Counter> value, pe other,
@@ -132,10 +136,10 @@ __device__ inline detail::counted<Counter> amo_exchange(const Counter& counter, 
   return detail::fetch_and_change<amo::exchange>(counter, value, other, order);
 }
 
-// Arithmetic. The first form of each returns nothing, the second the previous value. PTX (peer): `red.*.sys` and `atom.*.sys`.
-// NVSHMEM: `nvshmem_*_atomic_*` and `nvshmem_*_atomic_fetch_*`; it has neither minimum nor maximum.
+// Arithmetic. The first form of each returns nothing, and the second returns the previous value. PTX (peer): `red.*.sys` and
+// `atom.*.sys`. NVSHMEM: `nvshmem_*_atomic_*` and `nvshmem_*_atomic_fetch_*`; it has no minimum or maximum.
 
-/// Adds `value`; sums wrap.
+/// Adds `value`; sums wrap around.
 template <class Counter, class Order = relaxed_t>
 __device__ inline void amo_add(const Counter& counter, detail::counted<Counter> value, pe other,
                                Order order = Order()) noexcept {
@@ -147,7 +151,7 @@ __device__ inline detail::counted<Counter> amo_fetch_add(const Counter& counter,
   return detail::fetch_and_change<amo::fetch_add>(counter, value, other, order);
 }
 
-/// Replaces the value by its bitwise and with `value`.
+/// Replaces the value with its bitwise and with `value`.
 template <class Counter, class Order = relaxed_t>
 __device__ inline void amo_bitwise_and(const Counter& counter, detail::counted<Counter> value, pe other,
                                        Order order = Order()) noexcept {
@@ -159,7 +163,7 @@ __device__ inline detail::counted<Counter> amo_fetch_and(const Counter& counter,
   return detail::fetch_and_change<amo::fetch_and>(counter, value, other, order);
 }
 
-/// Replaces the value by its bitwise or with `value`.
+/// Replaces the value with its bitwise or with `value`.
 template <class Counter, class Order = relaxed_t>
 __device__ inline void amo_bitwise_or(const Counter& counter, detail::counted<Counter> value, pe other,
                                       Order order = Order()) noexcept {
@@ -171,7 +175,7 @@ __device__ inline detail::counted<Counter> amo_fetch_or(const Counter& counter, 
   return detail::fetch_and_change<amo::fetch_or>(counter, value, other, order);
 }
 
-/// Replaces the value by its bitwise exclusive or with `value`.
+/// Replaces the value with its bitwise exclusive or with `value`.
 template <class Counter, class Order = relaxed_t>
 __device__ inline void amo_bitwise_xor(const Counter& counter, detail::counted<Counter> value, pe other,
                                        Order order = Order()) noexcept {
@@ -183,7 +187,7 @@ __device__ inline detail::counted<Counter> amo_fetch_xor(const Counter& counter,
   return detail::fetch_and_change<amo::fetch_xor>(counter, value, other, order);
 }
 
-/// Replaces the value by `value` if that is smaller.
+/// Replaces the value with `value` if that is smaller.
 template <class Counter, class Order = relaxed_t>
 __device__ inline void amo_min(const Counter& counter, detail::counted<Counter> value, pe other,
                                Order order = Order()) noexcept {
@@ -195,7 +199,7 @@ __device__ inline detail::counted<Counter> amo_fetch_min(const Counter& counter,
   return detail::fetch_and_change<amo::fetch_min>(counter, value, other, order);
 }
 
-/// Replaces the value by `value` if that is larger.
+/// Replaces the value with `value` if that is larger.
 template <class Counter, class Order = relaxed_t>
 __device__ inline void amo_max(const Counter& counter, detail::counted<Counter> value, pe other,
                                Order order = Order()) noexcept {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a backend of symmetric memory provides to the heap, the operations and the launcher.
+/// The interface of a symmetric-memory backend that the heap, the operations and the launcher use.
 #pragma once
 
 #include <membar/atomicity.hpp>
@@ -17,28 +17,27 @@ namespace membar {
 inline namespace v0_2 {
 namespace symmetric {
 
-/// Memory of a backend at every PE, divided by a heap: the same size and alignment at each PE, not zeroed.
+/// The memory of a backend on every PE, which a heap manages. It has the same size and alignment on each PE and is not zeroed.
 template <class Region, class Reach>
 concept region = std::movable<Region> && requires(const Region& region, pe which) {
   { region.bytes() } -> std::same_as<std::size_t>;
-  { region.base(which) } -> std::same_as<void*>;      // of a PE of this process
-  { region.reach_of(which) } -> std::same_as<Reach>;  // as that PE
+  { region.base(which) } -> std::same_as<void*>;      // for a PE of this process
+  { region.reach_of(which) } -> std::same_as<Reach>;  // for that PE
 };
 
-/// A backend. All processes call its collective members in the same order.
+/// A backend. All processes must call its collective members in the same order.
 ///
 /// * `visible`: the visibility class.
-/// * `count()`, `local_pes()`: how many PEs there are, and for which of them this process launches kernels.
+/// * `count()`, `local_pes()`: the number of PEs, and the PEs for which this process launches kernels.
 /// * `device_of(which)`: the device of a PE of this process.
-/// * `supports(use)`: whether an atomic operation is atomic between every two PEs, and if not, why.
-/// * `all_gather(mine, all)`, collective: each process passes one number for each of its PEs, and receives the numbers of all PEs. It
-///   returns
-///   when all have called it: it is also a barrier of the hosts.
-/// * `map(bytes)`, collective: makes a region.
-/// * `complete()`, collective, if it has that: returns when all that any PE has put by kernels that have ended is complete at its
-///   destination. A backend whose puts are complete when their kernel has ended has none.
+/// * `supports(use)`: whether an atomic operation is atomic between every two PEs and, if not, the reason.
+/// * `all_gather(mine, all)`, collective: each process passes one number for each of its PEs and receives the numbers of all
+///   PEs. It returns when all processes have called it, so it is also a barrier among the hosts.
+/// * `map(bytes)`, collective: creates a region.
+/// * `complete()`, collective, optional: returns when all puts of kernels that have ended, on any PE, are complete at their
+///   destinations. A backend whose puts are complete when their kernel has ended does not have it.
 /// * `gathers_by_kernels`, true, if present: `all_gather` runs kernels on the device, so it may have to wait for other kernels there.
-/// * `base_from_here(which)` of its region, if that has it: the memory of a PE of another process, for copies of the host.
+/// * `base_from_here(which)` of its region, optional: the memory of a PE of another process, for copies by the host.
 template <class Backend>
 concept backend = reach<typename Backend::reach> && region<typename Backend::region, typename Backend::reach> &&
                   requires(Backend& backend, const Backend& facts, pe which, std::size_t bytes, const atomic_use& use,
@@ -52,13 +51,14 @@ concept backend = reach<typename Backend::reach> && region<typename Backend::reg
                     { backend.map(bytes) } -> std::same_as<typename Backend::region>;
                   };
 
-/// The device's part of a backend, as passed to kernels.
+/// The device part of a backend, which is passed to kernels.
 template <backend Backend>
 using reach_of = typename Backend::reach;
 
 namespace detail {
 
-/// Whether `use` by `device` of memory of `owner`, over `link`, is atomic together with the owner's.
+/// Returns whether `use` by `device` of memory of `owner`, over `link`, is atomic with respect to the same operation by the
+/// owner.
 [[nodiscard]] inline atomicity atomicity_over(const atomic_link& link, int device, int owner, const atomic_use& use) {
   atomicity_facts pair;
   pair.owner = owner;
@@ -69,7 +69,7 @@ namespace detail {
   return atomicity_of(pair, use);
 }
 
-/// Gathers the value that every process gives for all of its PEs, by PE. Collective.
+/// Gathers the values that every process passes for all of its PEs, in the order of the PEs. Collective.
 template <class Backend>
 [[nodiscard]] std::vector<unsigned long long> gathered(Backend& backend, unsigned long long value) {
   const std::vector<unsigned long long> mine(static_cast<std::size_t>(backend.local_pes().size()), value);
@@ -78,10 +78,10 @@ template <class Backend>
   return all;
 }
 
-/// What processes must agree on in a collective call.
+/// The values on which processes must agree in a collective call.
 enum class collective : unsigned char { heap_bytes, objects, object_bytes, alignment, placed, team, freed, closed, launched };
 
-/// Completes "PE 1 has ... 3".
+/// Returns the text that completes "PE 1 has ... 3".
 [[nodiscard]] constexpr const char* name(collective what) noexcept {
   switch (what) {
     case collective::heap_bytes:
@@ -106,29 +106,29 @@ enum class collective : unsigned char { heap_bytes, objects, object_bytes, align
   return "another call with";
 }
 
-/// What a process sends: which call it makes, in the upper bits, and its value. Values alone would agree if one process freed
-/// its third allocation while another allocated three objects.
+/// Encodes what a process sends: the kind of call in the upper bits, and its value. Values alone could be equal by accident,
+/// for example if one process frees its third allocation while another process allocates three objects.
 [[nodiscard]] constexpr unsigned long long tagged(collective what, unsigned long long value) noexcept {
   return value ^ (static_cast<unsigned long long>(what) + 1) << 56;
 }
 
-/// The call that a sent word is of, and its value.
+/// Returns the call that a received word represents, and its value.
 [[nodiscard]] constexpr collective call_of(unsigned long long word) noexcept {
   return static_cast<collective>((word >> 56) - 1);
 }
 [[nodiscard]] constexpr unsigned long long value_of(unsigned long long word) noexcept { return word & ((1ULL << 56) - 1); }
 
-/// Throws an error with the differing values of PE `which` and PE 0.
+/// Throws an error with the values of PE `which` and PE 0, which differ.
 [[noreturn]] inline void refuse_difference(int which, unsigned long long theirs, unsigned long long of_0) {
   const bool other_call = call_of(theirs) != call_of(of_0);
   throw error(cudaErrorInvalidValue,
-              "membar: a collective call differs between PEs: PE %d has %s %llu, and PE 0 has %s%s%llu: call it on every PE, "
-              "in one order, with the same arguments",
+              "membar: a collective call differs between PEs: PE %d has %s %llu, but PE 0 has %s%s%llu: call it on every PE, "
+              "in the same order and with the same arguments",
               which, name(call_of(theirs)), value_of(theirs), other_call ? name(call_of(of_0)) : "", other_call ? " " : "",
               value_of(of_0));
 }
 
-/// Throws `error`, on every PE, unless all processes pass the same value.
+/// Throws `error` on every PE if not all processes pass the same value.
 template <class Backend>
 void agree(Backend& backend, collective what, unsigned long long value) {
   const auto all = gathered(backend, tagged(what, value));
@@ -139,13 +139,13 @@ void agree(Backend& backend, collective what, unsigned long long value) {
   }
 }
 
-/// Throws `error`, on every PE, if `what` failed on any.
+/// Throws `error` on every PE if `what` failed on any PE.
 template <class Backend>
 void agree_on_success(Backend& backend, cudaError_t status, const char* what) {
   const auto all = gathered(backend, static_cast<unsigned long long>(status));
   for (int i = 0; i < backend.count(); ++i) {
     if (const auto code = static_cast<cudaError_t>(all[static_cast<std::size_t>(i)]); code != cudaSuccess) {
-      throw error(code, "membar: %s failed on PE %d with %s (%s), and is taken back on all", what, i, cudaGetErrorName(code),
+      throw error(code, "membar: %s failed on PE %d with %s (%s), and was undone on all PEs", what, i, cudaGetErrorName(code),
                   cudaGetErrorString(code));
     }
   }

@@ -27,7 +27,7 @@ template <class Words>
     return true;
   } else if constexpr (require_symmetric<Words>()) {
     constexpr bool words = std::is_same_v<typename Words::element_type, barrier_word> && !is_one<Words>;
-    static_assert(words, "membar: a barrier takes the words that a heap's allocate_barrier gave");
+    static_assert(words, "membar: a barrier needs the words that a heap's allocate_barrier returned");
     return words;
   } else {
     return false;
@@ -36,11 +36,13 @@ template <class Words>
 template <class Words, class Order>
 [[nodiscard]] __device__ constexpr bool require_barrier() noexcept {
   constexpr bool order = order_among<Order, memory_order::relaxed, memory_order::acq_rel>;
-  static_assert(order, "membar: a barrier takes acq_rel, or relaxed to order nothing: every PE is on both sides of it");
+  static_assert(
+      order,
+      "membar: the order of a barrier must be acq_rel, or relaxed to order nothing, because every PE both arrives and waits");
   return require_barrier_words<Words>() && order;
 }
 
-/// All PEs, with what a team has.
+/// All PEs, with the interface of a team.
 class every_pe {
  public:
   __device__ explicit every_pe(int count) noexcept : count_(count) {}
@@ -52,7 +54,7 @@ class every_pe {
   int count_;
 };
 
-/// The other PEs of a barrier, starting with the next one, so that not all begin with the same PE.
+/// Enumerates the other PEs of a barrier, starting with the next one, so that not all PEs begin with the same one.
 template <class Members>
 class others_of {
  public:
@@ -86,23 +88,23 @@ template <class Backend>
   return words.words();
 }
 
-/// The word that counts the barriers at which this PE has arrived. It follows the PEs' words.
+/// Returns the word that counts the barriers at which this PE has arrived. It follows the PEs' words.
 template <class Words>
 [[nodiscard]] __device__ inline unsigned long long* arrivals_at(const Words& words) noexcept {
   const auto& all = words_at(words);
   return word_access::raw(local(all) + all.count());
 }
 
-/// What a thread of the group has waited for, or would have.
+/// What a thread of the group has waited for, or would have waited for.
 struct missing_pe {
   const void* address = nullptr;
   unsigned long long expected = 0;
   unsigned long long seen = 0;
-  int pe = -1;  ///< that has not arrived; -1: none
+  int pe = -1;  ///< the PE that has not arrived, or -1
 };
 
-/// Arrives at every PE. Returns the number of the barrier. All of the group read the last one before their first barrier, and one
-/// writes this one after that.
+/// Arrives at every PE. Returns the number of the barrier. All threads of the group read the previous number before their first
+/// barrier, and one thread writes this one after it.
 template <class Group, class Words, class Order>
 [[nodiscard]] __device__ inline unsigned long long arrive_everywhere(Group group, const Words& words, Order order) noexcept {
   const auto& all = words_at(words);
@@ -116,8 +118,8 @@ template <class Group, class Words, class Order>
   return phase;
 }
 
-/// Waits for every PE, up to the last barrier of the group. Returns whether the PEs that this thread waits for have arrived. The
-/// budget is for all of them together, and `stop()` gives up.
+/// Waits for every PE, up to the last barrier of the group. Returns whether the PEs that this thread waits for have arrived.
+/// The budget is for all of them together, and the wait is aborted if `stop()` returns true.
 template <class Group, class Words, class Order, class Stop = never_stop>
 [[nodiscard]] __device__ inline bool wait_for_others(Group, const Words& words, unsigned long long phase, wait_budget budget,
                                                      Order order, missing_pe& missing, Stop stop = Stop()) noexcept {
@@ -141,7 +143,8 @@ template <class Group, class Words, class Order, class Stop = never_stop>
   return true;
 }
 
-/// The first PE that has not arrived at the next barrier of this one. By the calling thread, which does not arrive.
+/// Returns the first PE that has not arrived at this PE's next barrier. It is executed by the calling thread, which does not
+/// arrive.
 template <class Words>
 [[nodiscard]] __device__ inline missing_pe missing_at(const Words& words) noexcept {
   const auto& all = words_at(words);
@@ -165,18 +168,18 @@ template <class Group, class Words, class Order, class Stop = never_stop>
   return wait_for_others(group, words, phase, budget, load_order{}, missing, stop);
 }
 
-/// Like `try_barrier`, but gives up when `stop()` returns true. `missing`: what it waited for last.
+/// Like `try_barrier`, but aborts when `stop()` returns true. `missing` receives what it waited for last.
 template <class Group, class Words, class Stop, class Order = acq_rel_t>
 [[nodiscard]] __device__ inline bool barrier_unless(Group group, const Words& words, wait_budget budget, Stop stop,
                                                     missing_pe& missing, Order order = Order()) noexcept {
   return !Group::any(!arrive_and_wait(group, words, budget, order, missing, stop));
 }
 
-/// Prints who is missing, and ends the kernel. Out of line, as `trap_waiting`.
+/// Prints which PE is missing and ends the kernel. It is out of line, like `trap_waiting`.
 [[noreturn]] __device__ __noinline__ inline void trap_at_barrier(pe self, missing_pe missing, wait_budget budget) noexcept {
   printf(
-      "membar: PE %d waited %llu ns at a barrier for PE %d, whose word at %p must be at least %llu, and saw %llu: PE %d has "
-      "not run yet, has ended, or waits itself\n",
+      "membar: PE %d waited %llu ns at a barrier for PE %d, whose word at %p must be at least %llu, but is %llu: PE %d has not "
+      "run yet, has ended, or is waiting itself\n",
       self.index(), budget.in_nanoseconds(), missing.pe, missing.address, missing.expected, missing.seen, missing.pe);
   __trap();
   __builtin_unreachable();
@@ -188,10 +191,10 @@ namespace detail {
 struct arrival_access;
 }
 
-/// An arrival at a barrier: which one it was, for the `wait` of the same PE.
+/// An arrival at a barrier, which identifies the barrier for the `wait` of the same PE.
 class arrival {
  public:
-  /// Which barrier of its words, from 1.
+  /// Returns the number of the barrier among those on its words, counted from 1.
   [[nodiscard]] __device__ unsigned long long number() const noexcept { return number_; }
 
  private:
@@ -209,16 +212,17 @@ struct arrival_access {
 
 }  // namespace detail
 
-/// Waits until every PE, or every PE of the team, has called it as often as this one. Returns `done` or `timed_out` to the whole
-/// group. `words` are from a heap's `allocate_barrier`, for all PEs, or from a `team_barrier`. The budget is for the whole barrier.
+/// Waits until every PE, or every PE of the team, has called it as often as this one. Returns `done` or `timed_out` to the
+/// whole group. `words` come from a heap's `allocate_barrier`, for all PEs, or from a `team_barrier`. The budget is for the
+/// whole barrier.
 ///
-/// Synchronizes, with `acq_rel`: everything that any PE's group did before, including puts, is visible to every PE's group afterwards.
-/// With `relaxed`, nothing is ordered. Requires: one group of each PE at a time, and that the kernels of all PEs run concurrently; relaxed and
-/// ordered barriers of other kernels or groups on other words, as a relaxed arrival may be what ends the ordered barrier before. After
-/// `timed_out` the barrier cannot be used again. PTX (peer): a barrier of the group; `st.release.sys.b64` to each other PE, or
-/// by a thread that has several `fence.release.sys` and `st.relaxed.sys.b64`; `ld.acquire.sys.b64` of each other PE's word
-/// until it has arrived, divided among the threads; a barrier of the group. NVSHMEM: `nvshmem_quiet` and `nvshmemx_signal_op`
-/// to arrive.
+/// Synchronizes, with `acq_rel`: everything that any PE's group did before, including puts, is visible to every PE's group
+/// afterwards. With `relaxed`, nothing is ordered. Requires: at most one group of each PE calls it at a time, and the kernels
+/// of all PEs run concurrently. Relaxed and ordered barriers of different kernels or groups need different words, because a
+/// relaxed arrival may end the preceding ordered barrier. After `timed_out`, the barrier cannot be used again. PTX (peer): a
+/// barrier of the group; `st.release.sys.b64` to each other PE or, by a thread with several PEs, `fence.release.sys` and
+/// `st.relaxed.sys.b64`; `ld.acquire.sys.b64` of each other PE's word until it has arrived, divided among the threads; a
+/// barrier of the group. NVSHMEM: `nvshmem_quiet` and `nvshmemx_signal_op` to arrive.
 template <class Group, class Words, class Order = acq_rel_t>
 [[nodiscard]] __device__ inline wait_result try_barrier(Group group, const Words& words, wait_budget budget,
                                                         Order order = Order()) noexcept {
@@ -232,8 +236,8 @@ template <class Group, class Words, class Order = acq_rel_t>
   }
 }
 
-/// Waits until every PE has called it as often as this one, as `try_barrier` does. When
-/// the budget is used up, it prints which PEs are missing and ends the kernel with a trap.
+/// Waits until every PE has called it as often as this one, like `try_barrier`. When the budget is used up, it prints which PEs
+/// are missing and ends the kernel with a trap.
 template <class Group, class Words, class Order = acq_rel_t>
 __device__ inline void barrier(Group group, const Words& words, wait_budget budget, Order order = Order()) noexcept {
   detail::require_group<Group>();
@@ -246,17 +250,17 @@ __device__ inline void barrier(Group group, const Words& words, wait_budget budg
   }
 }
 
-/// The first half of a barrier: tells every other PE that this one has arrived. The group continues, and waits later.
+/// The first half of a barrier: signals to every other PE that this one has arrived. The group continues and waits later.
 ///
-/// Synchronizes, with `release`: what the group did before, puts included, is visible to every PE's group after its `wait`. With
-/// `relaxed` nothing is ordered. Requires: the group's, or the PE's, last arrival was waited for; one group of each PE at a time.
-/// PTX (peer): as `try_barrier` until its loads.
+/// Synchronizes, with `release`: everything that the group did before, including puts, is visible to every PE's group after its
+/// `wait`. With `relaxed`, nothing is ordered. Requires: the previous arrival of the group, or of the PE, has been waited for,
+/// and at most one group of each PE calls it at a time. PTX (peer): the same as `try_barrier` up to its loads.
 template <class Group, class Words, class Order = release_t>
-[[nodiscard("wait for it, before the next arrival")]] __device__ inline arrival arrive(Group group, const Words& words,
-                                                                                       Order order = Order()) noexcept {
+[[nodiscard("wait for this arrival before the next one")]] __device__ inline arrival arrive(Group group, const Words& words,
+                                                                                            Order order = Order()) noexcept {
   detail::require_group<Group>();
   constexpr bool right = order_among<Order, memory_order::relaxed, memory_order::release>;
-  static_assert(right, "membar: an arrival takes release or relaxed: it has nothing to acquire");
+  static_assert(right, "membar: an arrival cannot acquire, because it reads nothing: use release or relaxed");
   if constexpr (detail::require_barrier_words<Words>() && right) {
     return detail::arrival_access::make(detail::arrive_everywhere(group, words, order));
   } else {
@@ -264,7 +268,8 @@ template <class Group, class Words, class Order = release_t>
   }
 }
 
-/// This PE's last arrival, in an earlier kernel or by another group, which the caller comes after: as if it had been passed on.
+/// Returns this PE's last arrival, which an earlier kernel or another group made and which is ordered before the caller, as if
+/// it had been passed on.
 template <class Words>
 [[nodiscard]] __device__ inline arrival last_arrival(const Words& words) noexcept {
   if constexpr (detail::require_barrier_words<Words>()) {
@@ -274,10 +279,10 @@ template <class Words>
   }
 }
 
-/// The second half of a barrier: waits until every PE has arrived as often as this one at `own`. Returns `done`, or `timed_out`, to
-/// all of the group, which may be another one than that which arrived.
+/// The second half of a barrier: waits until every PE has arrived as often as this one at `own`. Returns `done` or `timed_out`
+/// to all threads of the group, which may differ from the group that arrived.
 ///
-/// Synchronizes, with `acquire`: with the `arrive` of every PE. After `timed_out` it may be called again with the same arrival.
+/// Synchronizes, with `acquire`, with the `arrive` of every PE. After `timed_out` it may be called again with the same arrival.
 /// PTX (peer): `ld.acquire.sys.b64` of each other PE's word until it has arrived, divided among the threads; a barrier of the group.
 template <class Group, class Words, class Order = acquire_t>
   requires detail::is_barrier<Words>
@@ -285,7 +290,7 @@ template <class Group, class Words, class Order = acquire_t>
                                                      Order order = Order()) noexcept {
   detail::require_group<Group>();
   constexpr bool right = order_among<Order, memory_order::relaxed, memory_order::acquire>;
-  static_assert(right, "membar: a wait takes acquire or relaxed: it has nothing to release");
+  static_assert(right, "membar: a wait cannot release, because it writes nothing: use acquire or relaxed");
   if constexpr (right) {
     detail::missing_pe missing;
     return Group::any(!detail::wait_for_others(group, words, own.number(), budget, order, missing)) ? wait_result::timed_out
@@ -295,14 +300,15 @@ template <class Group, class Words, class Order = acquire_t>
   }
 }
 
-/// The second half of a barrier, as `try_wait`. When the budget is used up, it prints which PEs are missing and ends the kernel with a trap.
+/// The second half of a barrier, like `try_wait`. When the budget is used up, it prints which PEs are missing and ends the
+/// kernel with a trap.
 template <class Group, class Words, class Order = acquire_t>
   requires detail::is_barrier<Words>
 __device__ inline void wait(Group group, const Words& words, const arrival& own, wait_budget budget,
                             Order order = Order()) noexcept {
   detail::require_group<Group>();
   constexpr bool right = order_among<Order, memory_order::relaxed, memory_order::acquire>;
-  static_assert(right, "membar: a wait takes acquire or relaxed: it has nothing to release");
+  static_assert(right, "membar: a wait cannot release, because it writes nothing: use acquire or relaxed");
   if constexpr (right) {
     detail::missing_pe missing;
     if (!detail::wait_for_others(group, words, own.number(), budget, order, missing)) {

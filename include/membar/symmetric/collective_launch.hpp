@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Launches, on every PE, a kernel whose blocks wait for each other and for other PEs. All PEs first agree that it fits.
+/// Launches, on every PE, a kernel whose blocks wait for each other and for other PEs. All PEs first agree that it fits on
+/// their devices.
 #pragma once
 
 #include <membar/co_residency.hpp>
@@ -23,44 +24,44 @@ namespace membar {
 inline namespace v0_2 {
 namespace symmetric {
 
-/// What a PE reports about its launch before a collective launch. A value, so tests do not need a GPU.
+/// The information that a PE provides about its launch before a collective launch. It is a value, so tests do not need a GPU.
 struct launch_offer {
-  unsigned long long blocks = 0;  ///< of its grid
-  unsigned long long room = 0;    ///< how many blocks its device can hold at the same time; 0 if it cannot launch cooperatively
-  cudaError_t failed = cudaSuccess;  ///< the error of finding `room`, or later of the launch
-  bool wrong_streams = false;        ///< its process gave streams for some of its PEs only
+  unsigned long long blocks = 0;  ///< in its grid
+  /// the number of blocks that its device can hold at the same time; 0 if it cannot launch cooperatively
+  unsigned long long room = 0;
+  cudaError_t failed = cudaSuccess;  ///< the error of determining `room`, or later of the launch
+  bool wrong_streams = false;        ///< whether its process gave streams for only some of its PEs
   std::array<unsigned, 3> grid{};    ///< the configuration: blocks in x, y and z
   std::array<unsigned, 3> block{};
   std::array<unsigned, 3> cluster{};
   std::size_t dynamic_shared_bytes = 0;
   unsigned long long kernel = 0;  ///< a hash of the kernel's name
-  bool no_arguments = false;      ///< `arguments` threw
+  bool no_arguments = false;      ///< whether `arguments` threw an exception
 };
 
-/// Throws `error` unless every PE can hold its grid, and all launch one kernel in one configuration.
-/// `offers` are by PE. What it throws depends only on the offers, so every PE throws the same error.
+/// Throws `error` unless every PE can hold its grid and all PEs launch the same kernel in the same configuration. `offers` are
+/// in the order of the PEs. The exception depends only on the offers, so every PE throws the same error.
 inline void validate_collective_launch(std::span<const launch_offer> offers) {
   for (std::size_t pe = 0; pe != offers.size(); ++pe) {
     const launch_offer& each = offers[pe];
     if (each.wrong_streams) {
-      throw error(
-          cudaErrorInvalidValue,
-          "membar: a collective launch is given up on every PE, because the process of PE %zu gave streams for some of its "
-          "PEs only: give one for each, in their order, or none",
-          pe);
+      throw error(cudaErrorInvalidValue,
+                  "membar: a collective launch was cancelled on every PE, because the process of PE %zu gave streams for only "
+                  "some of its PEs: give one stream for each PE, in the order of the PEs, or none",
+                  pe);
     }
     if (each.no_arguments) {
       throw error(cudaErrorUnknown,
-                  "membar: a collective launch is given up on every PE, because the function that makes the arguments threw "
-                  "for PE %zu: "
-                  "see there the exception that is nested in this error",
+                  "membar: a collective launch was cancelled on every PE, because the function that makes the arguments threw "
+                  "an exception for PE %zu: see the exception nested in that process's error",
                   pe);
     }
     if (each.failed != cudaSuccess) {
       throw error(
           each.failed,
-          "membar: a collective launch is given up on every PE, because PE %zu could not ask its device how many blocks it "
-          "holds (%s): check there the extent of the block, the shared memory, and that the program was compiled for it",
+          "membar: a collective launch was cancelled on every PE, because PE %zu could not query how many blocks its device "
+          "holds (%s): on that PE, check the block's extent, the shared memory, and that the program was compiled for the "
+          "device",
           pe, cudaGetErrorName(each.failed));
     }
   }
@@ -68,34 +69,36 @@ inline void validate_collective_launch(std::span<const launch_offer> offers) {
     const launch_offer& each = offers[pe];
     if (each.room == 0) {
       throw error(cudaErrorNotSupported,
-                  "membar: a collective launch is given up on every PE, because PE %zu cannot hold a block of it, or "
+                  "membar: a collective launch was cancelled on every PE, because PE %zu cannot hold a block of it, or "
                   "cannot launch cooperatively: make the block or its shared memory smaller, or compile the kernel with "
                   "__launch_bounds__ of the block, for fewer registers",
                   pe);
     }
     if (each.blocks > each.room) {
-      throw error(cudaErrorCooperativeLaunchTooLarge,
-                  "membar: a collective launch is given up on every PE, because PE %zu cannot run %llu blocks that wait for "
-                  "each other: it "
-                  "can hold %llu at once: launch at most that many on each PE, each doing more",
-                  pe, each.blocks, each.room);
+      throw error(
+          cudaErrorCooperativeLaunchTooLarge,
+          "membar: a collective launch was cancelled on every PE, because PE %zu cannot run %llu blocks that wait for each "
+          "other: it can hold only %llu at once: launch at most that many on each PE, and give each block more work",
+          pe, each.blocks, each.room);
     }
   }
   for (std::size_t pe = 1; pe < offers.size(); ++pe) {
     const launch_offer& mine = offers[pe];
     const launch_offer& first = offers[0];
     if (mine.blocks != first.blocks) {
-      throw error(cudaErrorInvalidValue,
-                  "membar: a collective launch differs between PEs: PE %zu runs %llu blocks, and PE 0 %llu: launch the same "
-                  "grid on every PE",
-                  pe, mine.blocks, first.blocks);
+      throw error(
+          cudaErrorInvalidValue,
+          "membar: a collective launch differs between PEs: PE %zu runs %llu blocks, but PE 0 runs %llu: launch the same "
+          "grid on every PE",
+          pe, mine.blocks, first.blocks);
     }
     const auto same = [&](const char* what, const std::array<unsigned, 3>& here, const std::array<unsigned, 3>& there) {
       if (here != there) {
-        throw error(cudaErrorInvalidValue,
-                    "membar: a collective launch differs between PEs: PE %zu has a %s of %u, %u, %u, and PE 0 of %u, %u, %u: "
-                    "launch the same configuration on every PE",
-                    pe, what, here[0], here[1], here[2], there[0], there[1], there[2]);
+        throw error(
+            cudaErrorInvalidValue,
+            "membar: a collective launch differs between PEs: PE %zu has a %s of %u, %u, %u, but PE 0 has one of %u, %u, %u: "
+            "launch the same configuration on every PE",
+            pe, what, here[0], here[1], here[2], there[0], there[1], there[2]);
       }
     };
     same("grid", mine.grid, first.grid);
@@ -104,14 +107,15 @@ inline void validate_collective_launch(std::span<const launch_offer> offers) {
     if (mine.dynamic_shared_bytes != first.dynamic_shared_bytes) {
       throw error(
           cudaErrorInvalidValue,
-          "membar: a collective launch differs between PEs: PE %zu has %zu bytes of dynamic shared memory, and PE 0 %zu: "
+          "membar: a collective launch differs between PEs: PE %zu has %zu bytes of dynamic shared memory, but PE 0 has %zu: "
           "launch the same configuration on every PE",
           pe, mine.dynamic_shared_bytes, first.dynamic_shared_bytes);
     }
     if (mine.kernel != first.kernel) {
       throw error(cudaErrorInvalidValue,
-                  "membar: a collective launch differs between PEs: PE %zu launches another kernel than PE 0: launch the same "
-                  "on every PE, and collective launches in one order",
+                  "membar: a collective launch differs between PEs: PE %zu launches a different kernel than PE 0: launch the "
+                  "same kernel "
+                  "on every PE, and make collective launches in the same order",
                   pe);
     }
   }
@@ -121,16 +125,16 @@ inline void validate_collective_launch(std::span<const launch_offer> offers) {
 inline void validate_launched(std::span<const launch_offer> offers) {
   for (std::size_t pe = 0; pe != offers.size(); ++pe) {
     if (offers[pe].failed != cudaSuccess) {
-      throw error(
-          offers[pe].failed,
-          "membar: a collective launch failed on PE %zu with %s (%s), and kernels of other PEs may wait for it until their "
-          "budgets end: see what else runs on that device",
-          pe, cudaGetErrorName(offers[pe].failed), cudaGetErrorString(offers[pe].failed));
+      throw error(offers[pe].failed,
+                  "membar: a collective launch failed on PE %zu with %s (%s), and kernels of other PEs may wait for that PE "
+                  "until their "
+                  "budgets end: check what else runs on that device",
+                  pe, cudaGetErrorName(offers[pe].failed), cudaGetErrorString(offers[pe].failed));
     }
   }
 }
 
-/// Grid, block, dynamic shared memory in bytes and blocks of a cluster of a collective launch, the same on every PE.
+/// The grid, block, dynamic shared memory in bytes, and cluster size of a collective launch. They must be the same on every PE.
 struct collective_grid {
   dim3 grid{1};
   dim3 block{1};
@@ -140,7 +144,8 @@ struct collective_grid {
 
 namespace detail {
 
-/// The offer of the current device. Loads the kernel, so that no launch waits for the loading while another PE's kernel runs.
+/// Returns the offer of the current device. It loads the kernel, so that no launch has to wait for loading while another PE's
+/// kernel runs.
 template <class... Parameters>
 [[nodiscard]] launch_offer offer_of_current_device(const collective_grid& shape, void (*kernel)(Parameters...)) noexcept {
   launch_offer offer;
@@ -152,14 +157,14 @@ template <class... Parameters>
   try {
     const char* name = nullptr;
     check(cudaFuncGetName(&name, reinterpret_cast<const void*>(kernel)));
-    for (; *name != 0; ++name) {  // a hash, which is the same in all processes, as an address is not
+    for (; *name != 0; ++name) {  // a hash, which is the same in all processes, unlike an address
       offer.kernel = (offer.kernel ^ static_cast<unsigned char>(*name)) * 0x100000001b3ULL + 1;
     }
     int device = 0;
     int cooperates = 0;
     check(cudaGetDevice(&device));
     check(cudaDeviceGetAttribute(&cooperates, cudaDevAttrCooperativeLaunch, device));
-    static_cast<void>(kernel_resources_of(kernel));  // which loads it
+    static_cast<void>(kernel_resources_of(kernel));  // this call loads the kernel
     offer.room = cooperates == 0 ? 0 : co_resident_blocks(kernel, shape.block, shape.dynamic_shared_bytes, shape.cluster);
   } catch (const error& failure) {
     offer.failed = failure.code();
@@ -167,7 +172,7 @@ template <class... Parameters>
   return offer;
 }
 
-/// A hash of the configuration and the kernel of an offer.
+/// Returns a hash of the configuration and the kernel of an offer.
 [[nodiscard]] inline unsigned long long configuration_of(const launch_offer& offer) noexcept {
   unsigned long long hash = offer.kernel;
   const auto add = [&](unsigned long long value) { hash = (hash ^ (hash >> 29) ^ value) * 0x9e3779b97f4a7c15ULL + 1; };
@@ -184,17 +189,17 @@ template <class... Parameters>
 struct offer_word {
   static constexpr int blocks = 0;  ///< tagged
   static constexpr int room = 1;
-  static constexpr int state = 2;          ///< what failed
-  static constexpr int configuration = 3;  ///< a hash, sent in place of the kernel's name
+  static constexpr int state = 2;          ///< which step failed
+  static constexpr int configuration = 3;  ///< a hash, sent instead of the kernel's name
   static constexpr int kernel = 4;
   static constexpr int dynamic_shared_bytes = 5;
-  static constexpr int grid = 6;  ///< three extents, then those of the block and of the cluster
+  static constexpr int grid = 6;  ///< three extents, followed by those of the block and of the cluster
   static constexpr int end = 15;
-  static constexpr unsigned long long wrong_streams = 1ULL << 32;  ///< in the state, beside the error
+  static constexpr unsigned long long wrong_streams = 1ULL << 32;  ///< in the state, in addition to the error
   static constexpr unsigned long long no_arguments = 1ULL << 33;
 };
 
-/// Extent `word` of the grid, the block or the cluster.
+/// Returns extent `word` of the grid, the block or the cluster.
 [[nodiscard]] inline unsigned& extent_of(launch_offer& offer, int word) noexcept {
   const auto which = static_cast<std::size_t>(word - offer_word::grid);
   return (which < 3 ? offer.grid : which < 6 ? offer.block : offer.cluster)[which % 3];
@@ -252,11 +257,12 @@ inline void set_word(launch_offer& offer, int word, unsigned long long value) no
   }
 }
 
-/// Whether the backend gathers by kernels, which may not fit beside a grid that waits for other PEs.
+/// Returns whether the backend gathers with kernels, which may not fit on the device together with a grid that waits for other
+/// PEs.
 template <class Backend>
 inline constexpr bool gathers_by_kernels = requires { requires Backend::gathers_by_kernels; };
 
-/// The offers of all PEs, by PE. Collective.
+/// Returns the offers of all PEs, in the order of the PEs. Collective.
 template <class Backend>
 [[nodiscard]] std::vector<launch_offer> gathered_offers(Backend& backend, std::span<const launch_offer> mine) {
   const auto count = static_cast<std::size_t>(backend.count());
@@ -273,7 +279,7 @@ template <class Backend>
     }
   };
   exchange(offer_word::blocks);
-  // Before anything else is exchanged, because a process in another call also throws after its first exchange.
+  // This comes before any other exchange, because a process in another call also throws after its first exchange.
   for (int i = 1; i < backend.count(); ++i) {
     const unsigned long long theirs = offers[static_cast<std::size_t>(i)].blocks;
     if (call_of(theirs) != call_of(offers[0].blocks)) {
@@ -285,7 +291,7 @@ template <class Backend>
   }
   exchange(offer_word::room);
   exchange(offer_word::state);
-  // Each extent alone only where they differ: all processes see that, and exchange the rest.
+  // The separate extents are exchanged only if they differ. All processes detect that, and then exchange the rest.
   exchange(offer_word::configuration);
   bool differ = false;
   for (const launch_offer& each : offers) {
@@ -304,22 +310,23 @@ template <class Backend>
 ///
 /// Collective: every process calls it with the same kernel and configuration. `streams` has one stream for each PE of this
 /// process, in order, or is empty for the default streams. `arguments(which)` returns a tuple of the kernel's arguments on that
-/// PE. It is called before anything is launched. All PEs of the process
-/// are launched before it returns. The host does not wait for the kernels.
+/// PE. It is called before anything is launched. All PEs of the process are launched before the call returns. The host does not
+/// wait for the kernels.
 ///
-/// Errors: `error`, the same on every PE and before any launch: naming the PE that cannot launch and how many blocks it can hold, what differs, or
-/// the PE for which `arguments` threw. In the process where it threw, that exception is nested in the error
-/// (`std::rethrow_if_nested`). If CUDA rejects a launch all the same, that is an error on every PE if the backend
-/// gathers without kernels, as the peer backend. With NVSHMEM it is an error only on that PE: after the launch, its kernels
-/// may have no space to tell the others. The others' kernels may then wait until their budgets end. The launch does not account
-/// for other kernels, of this PE or of another PE on the same device. They delay the launch, forever if they wait for it.
+/// Errors: throws `error`, the same on every PE and before any launch. It names the PE that cannot launch and the number of
+/// blocks that it can hold, or the difference, or the PE for which `arguments` threw an exception. In the process where this
+/// happened, that exception is nested in the error (`std::rethrow_if_nested`). If CUDA nevertheless rejects a launch, every PE
+/// throws an error if the backend gathers without kernels, like the peer backend. With NVSHMEM, only that PE throws an error,
+/// because after the launch its kernels may not fit on the device to inform the others. The other PEs' kernels may then wait
+/// until their budgets end. The launch does not account for other kernels, of this PE or of another PE on the same device. They
+/// delay the launch, and block it forever if they wait for it.
 template <backend Backend, class... Parameters, class Arguments>
 void collective_launch(Backend& backend, const collective_grid& shape, std::span<const cudaStream_t> streams,
                        void (*kernel)(Parameters...), Arguments arguments) {
   const pe_range local = backend.local_pes();
   std::vector<launch_offer> mine(static_cast<std::size_t>(local.size()));
   std::vector<decltype(arguments(local.front()))>
-      values;  // of fewer PEs only where one offers an error, and nothing is launched
+      values;  // has fewer PEs only if one of them reports an error, in which case nothing is launched
   std::exception_ptr thrown;
   std::size_t next = 0;
   for (const pe which : local) {
@@ -330,7 +337,7 @@ void collective_launch(Backend& backend, const collective_grid& shape, std::span
       try {
         values.push_back(arguments(which));
       } catch (...) {
-        offer.no_arguments = true;  // reported to the other PEs too
+        offer.no_arguments = true;  // also reported to the other PEs
         thrown = thrown ? thrown : std::current_exception();
       }
     } catch (const error& failure) {
@@ -348,7 +355,7 @@ void collective_launch(Backend& backend, const collective_grid& shape, std::span
     throw;
   }
 
-  // No PE throws before all have reported: the others would wait forever for what this PE does not launch.
+  // No PE throws before all PEs have reported: the others would wait forever for a kernel that this PE does not launch.
   next = 0;
   for (const pe which : local) {
     try {

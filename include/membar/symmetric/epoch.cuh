@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Notifications and waits that are numbered by an epoch in device memory, so a captured graph is correct in every replay.
+/// Notifications and waits that an epoch in device memory numbers, so that a captured graph is correct in every replay.
 #pragma once
 
 #include <membar/detail/standard.hpp>
@@ -19,14 +19,14 @@ template <class Epoch>
   constexpr bool symmetric = require_symmetric<Epoch>();
   if constexpr (symmetric) {
     constexpr bool one = std::is_same_v<typename Epoch::element_type, epoch> && is_one<Epoch>;
-    static_assert(one, "membar: a numbered operation takes one epoch of this PE: allocate epochs, and take one by [index]");
+    static_assert(one, "membar: a numbered operation needs one epoch of this PE: allocate epochs, and select one with [index]");
     return one;
   } else {
     return false;
   }
 }
 
-/// The number after an epoch's, which becomes the epoch's by `keep`.
+/// The number after the current number of an epoch. `keep` makes it the current number.
 template <class Group>
 class next_epoch {
  public:
@@ -35,10 +35,11 @@ class next_epoch {
       : word_(detail::word(epoch)), number_(*word_ + step) {}
 
   [[nodiscard]] __device__ unsigned long long number() const noexcept { return number_; }
-  /// The number as a packed message's sequence number: never 0, and never equal to the previous one.
+  /// Returns the number as the sequence number of a packed message. It is never 0 and never equal to the previous one.
   [[nodiscard]] __device__ unsigned sequence() const noexcept { return static_cast<unsigned>(number_ % 0xffffffffULL) + 1; }
 
-  /// Called after a group barrier, when all threads have read the number. The group's next use of the epoch comes after a barrier.
+  /// Call it after a group barrier, when all threads have read the number. The group's next use of the epoch must follow a
+  /// barrier.
   __device__ void keep() const noexcept {
     if (Group::rank() == 0) {
       *word_ = number_;
@@ -53,16 +54,16 @@ class next_epoch {
 
 }  // namespace detail
 
-/// Notifies `other` with the next number of `sent`: sets the signal to it.
+/// Notifies `other` with the next number of `sent`, by setting the signal to it.
 ///
-/// Synchronizes as `notify` with `release`. Requires: one epoch for each PE that is notified, and one sender for each signal.
-/// PTX (peer): `notify`, and by one thread a load and a store of the epoch; two barriers of the group.
+/// Synchronizes like `notify` with `release`. Requires: one epoch for each PE that is notified, and one sender for each signal.
+/// PTX (peer): `notify`, a load and a store of the epoch by one thread, and two barriers of the group.
 template <class Group, class Signal, class Epoch>
   requires(detail::is_symmetric<Epoch>)
 __device__ inline void notify(Group group, const Signal& signal, const Epoch& sent, pe other) noexcept {
   if constexpr (detail::require_group<Group>() && detail::require_signal<Signal>() && detail::require_epoch<Epoch>()) {
     static_assert(std::is_same_v<detail::kind_of<Signal>, set>,
-                  "membar: a signal that is added to needs no epoch to be notified: add 1, which is right in every replay");
+                  "membar: notifying a signal<add> needs no epoch: add 1, which is correct in every replay");
     const detail::next_epoch<Group> next(sent);
     notify(group, signal, next.number(), other);
     Group::sync();
@@ -70,12 +71,12 @@ __device__ inline void notify(Group group, const Signal& signal, const Epoch& se
   }
 }
 
-/// Waits for the next number of `seen`: until the calling PE's signal is at least `step` more than it was waited for before.
-/// Returns `done`, or `timed_out`, to all of the group; after `timed_out` the next wait is for the same number.
+/// Waits for the next number of `seen`: until the calling PE's signal is at least `step` more than the value of the previous
+/// wait. Returns `done` or `timed_out` to all threads of the group. After `timed_out`, the next wait is for the same number.
 ///
-/// Synchronizes as `try_wait`. `step` is what all senders add between two waits, 1 for a signal that is set. With several
-/// senders, none may add for the next wait before this one is over: its number would count as another sender's. PTX (peer):
-/// `try_wait`, a load and a store of the epoch, and a barrier of the group.
+/// Synchronizes like `try_wait`. `step` is the total that all senders add between two waits; it is 1 for a signal that is set.
+/// With several senders, no sender may add for the next wait before this one is over, because its addition would count for this
+/// wait. PTX (peer): `try_wait`, a load and a store of the epoch, and a barrier of the group.
 template <class Group, class Signal, class Epoch>
   requires(detail::is_symmetric<Epoch>)
 [[nodiscard]] __device__ inline wait_result try_wait(Group group, const Signal& signal, const Epoch& seen, wait_budget budget,
@@ -92,8 +93,8 @@ template <class Group, class Signal, class Epoch>
   }
 }
 
-/// Waits for the next number of `seen`, as `try_wait`. When the budget is used up it prints PE, address, expected and seen
-/// value, and ends the kernel by a trap.
+/// Waits for the next number of `seen`, like `try_wait`. When the budget is used up, it prints the PE, the address, the
+/// expected and the current value, and ends the kernel with a trap.
 template <class Group, class Signal, class Epoch>
   requires(detail::is_symmetric<Epoch>)
 __device__ inline void wait(Group group, const Signal& signal, const Epoch& seen, wait_budget budget,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The group of threads that executes an operation together: a thread, a warp
-/// or a block. All its threads call the operation with the same arguments.
+/// The group of threads that executes an operation together: a thread, a warp or a block. All its threads must call the
+/// operation with the same arguments.
 #pragma once
 
 #include <membar/base/config.hpp>
@@ -12,17 +12,17 @@ namespace membar {
 inline namespace v0_2 {
 namespace symmetric {
 
-/// Only the calling thread.
+/// A group that consists of only the calling thread.
 struct by_thread_t {
   static constexpr const char* name = "thread";
-  static constexpr unsigned lanes = 1;  // threads that access neighbouring addresses in one instruction
+  static constexpr unsigned lanes = 1;  // the number of threads that access neighbouring addresses in one instruction
   [[nodiscard]] __device__ static unsigned rank() noexcept { return 0; }
   [[nodiscard]] __device__ static unsigned size() noexcept { return 1; }
   __device__ static void sync() noexcept {}
   [[nodiscard]] __device__ static bool any(bool value) noexcept { return value; }
 };
 
-/// The calling thread's warp, all 32 lanes of it.
+/// The calling thread's warp with all its 32 lanes.
 struct by_warp_t {
   static constexpr const char* name = "warp";
   static constexpr unsigned lanes = 32;
@@ -40,7 +40,7 @@ struct by_warp_t {
   }
 };
 
-/// The calling thread's block, all threads of it.
+/// The calling thread's block with all its threads.
 struct by_block_t {
   static constexpr const char* name = "block";
   static constexpr unsigned lanes = 32;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The symmetric heap: memory at every PE, which all PEs allocate and free together.
+/// The symmetric heap: memory on every PE that all PEs allocate and free together.
 #pragma once
 
 #include <membar/detail/standard.hpp>
@@ -21,13 +21,14 @@ namespace symmetric {
 
 namespace detail {
 
-/// Counts the heaps of the process from 1. <atomic> would be a third of what this header includes.
+/// Counts the heaps of the process from 1. <atomic> would make up a third of what this header includes.
 [[nodiscard]] inline unsigned long long next_heap_number() noexcept {
   static unsigned long long made = 0;
   return __atomic_add_fetch(&made, 1, __ATOMIC_RELAXED);
 }
 
-/// Tracks which bytes of a heap are allocated. First fit. Its result depends only on its calls, so every PE has the same offsets.
+/// Tracks which bytes of a heap are allocated, with a first-fit strategy. Its result depends only on its calls, so every PE
+/// gets the same offsets.
 ///
 /// Allocations are kept in a vector, sorted by offset: a heap has few of them, and a std::map takes longer to compile.
 class offset_allocator {
@@ -37,13 +38,13 @@ class offset_allocator {
   struct allocation {
     std::size_t offset;
     std::size_t bytes;
-    std::uint64_t id = 0;    ///< the heap's, from 1; 0 until it is zeroed at every PE
-    bool abandoned = false;  ///< its scope has ended, and not all PEs have freed it
+    std::uint64_t id = 0;    ///< the heap's allocation number, from 1; 0 until the memory is zeroed on every PE
+    bool abandoned = false;  ///< whether its scope has ended but not all PEs have freed it
   };
 
   explicit offset_allocator(std::size_t bytes) : bytes_(bytes) {}
 
-  /// The offset of `bytes` (not 0) bytes, aligned to a power of two; `none` if they do not fit.
+  /// Returns the offset of `bytes` (not 0) bytes, aligned to a power of two, or `none` if they do not fit.
   [[nodiscard]] std::size_t take(std::size_t bytes, std::size_t alignment) {
     std::size_t begin = 0;
     for (std::size_t next = 0; next <= taken_.size(); ++next) {
@@ -58,7 +59,7 @@ class offset_allocator {
     return none;
   }
 
-  /// What is taken at `offset`; null if nothing is. Valid until the next `take` or `give_back`.
+  /// Returns the allocation at `offset`, or null if there is none. Valid until the next `take` or `give_back`.
   [[nodiscard]] allocation* at(std::size_t offset) noexcept {
     for (allocation& each : taken_) {
       if (each.offset == offset) {
@@ -71,7 +72,7 @@ class offset_allocator {
     return const_cast<offset_allocator*>(this)->at(offset);
   }
 
-  /// The size of what is taken at `offset`; 0 if nothing is.
+  /// Returns the size of the allocation at `offset`, or 0 if there is none.
   [[nodiscard]] std::size_t size_at(std::size_t offset) const noexcept {
     const allocation* const found = at(offset);
     return found != nullptr ? found->bytes : 0;
@@ -84,7 +85,7 @@ class offset_allocator {
     }
   }
 
-  /// All that is taken, by offset.
+  /// Returns all allocations, ordered by offset.
   [[nodiscard]] const std::vector<allocation>& taken() const noexcept { return taken_; }
 
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
@@ -112,7 +113,7 @@ class offset_allocator {
 };
 
 /// Calls `function` with each atomic operation that an element type needs between every two PEs. Aligned loads and stores are
-/// whole on every link, so they are not among them.
+/// single accesses on every link, so they are not included.
 template <class T>
 struct needed_atomics {
   template <class Function>
@@ -159,7 +160,7 @@ class heap;
 template <class T, backend Backend>
 class scoped_array;
 
-/// `size()` objects at every PE, as a heap allocated them: a value that names them on the host. It frees nothing; a
+/// `size()` objects on every PE, allocated by a heap. This is a value that names them on the host. It does not free them; a
 /// `scoped_array` does.
 template <class T, backend Backend>
 class array {
@@ -168,21 +169,24 @@ class array {
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
-  /// The offset of object `index` in the heap, in bytes, which is equal at every PE. A later allocation may have the same offset.
+  /// Returns the offset of object `index` in the heap, in bytes. It is equal on every PE. A later allocation may have the same
+  /// offset.
   [[nodiscard]] std::size_t offset(std::size_t index = 0) const noexcept { return offset_ + index * sizeof(T); }
 
-  /// Names object `index`, for example to a `deadlock::recorder`: equal at every PE, and never again for another object.
+  /// Identifies object `index`, for example for a `deadlock::recorder`. The identity is equal on every PE and is never reused
+  /// for another object.
   [[nodiscard]] object_identity identity(std::size_t index = 0) const noexcept {
     return {heap_ != nullptr ? heap_->number() : 0, id_, index};
   }
 
-  /// The objects' symmetric address for the kernels of PE `which`, which belongs to this process. Errors: a PE of another process; a
-  /// `scoped_array` that is closed, or whose heap has ended.
+  /// Returns the objects' symmetric address for the kernels of PE `which`, which must belong to this process. Errors: a PE of
+  /// another process; a `scoped_array` that is closed or whose heap was destroyed.
   [[nodiscard]] span<T, Backend> on(pe which) const {
     if (heap_ == nullptr) {
-      throw error(cudaErrorInvalidValue,
-                  "membar: a symmetric array was used after its close() or after the end of its heap: close arrays when their "
-                  "last kernel has been launched, and heaps after their arrays");
+      throw error(
+          cudaErrorInvalidValue,
+          "membar: a symmetric array was used after its close() or after its heap was destroyed: close arrays after their "
+          "last kernel has been launched, and close heaps after their arrays");
     }
     return detail::access::make_span<T, Backend>(heap_->template address_of<T>(which, offset_), size_, heap_->reach_of(which));
   }
@@ -199,25 +203,26 @@ class array {
   std::uint64_t id_;
 };
 
-/// Memory of the same size at every PE of a backend, in which all PEs collectively allocate and free, in any order.
+/// Memory of the same size on every PE of a backend, in which all PEs collectively allocate and free, in any order.
 ///
-/// `allocate` and `free` are collective: every process calls them in the same order with the same arguments, which is
-/// checked. An allocation is zero at every PE before the call returns at any PE, so a put never races with the zeroing.
-/// Before a `free`, every kernel that uses the memory must have ended, at every PE; the `free` completes their puts.
+/// `allocate` and `free` are collective: every process must call them in the same order with the same arguments, which is
+/// checked. An allocation is zero on every PE before the call returns on any PE, so a put never races with the zeroing. Before
+/// a `free`, every kernel that uses the memory must have ended on every PE. The `free` completes their puts.
 ///
-/// Errors, on every PE, without any change: `error` naming what differs between PEs, the space that is left, or the link
-/// that does not support an atomic operation; for `free`, memory that was already freed or belongs to another heap.
+/// Errors, on every PE, without any change: throws `error` that names the difference between PEs, the space that is left, or
+/// the link that does not support an atomic operation; for `free`, memory that was already freed or belongs to another heap.
 ///
-/// The destructor is local: it does not communicate with other processes and does not throw. It waits for this process's devices if a
-/// `scoped_array` has ended since the last wait, and prints the number of allocations that were not freed. `close` is the collective,
-/// checked end. A backend of several processes tells the others that this one has left; `host_group` does so within a second. The
-/// backend and the arrays may end before or after the heap; all its other members need the backend.
+/// The destructor is local: it does not communicate with other processes and does not throw. It waits for this process's
+/// devices if a `scoped_array` was destroyed since the last wait, and prints the number of allocations that were not freed.
+/// `close` is the collective and checked end. A backend of several processes informs the others that this one has left;
+/// `host_group` does so within a second. The backend and the arrays may be destroyed before or after the heap, but all other
+/// members of the heap need the backend.
 template <backend Backend>
 class heap {
  public:
   using backend_type = Backend;
 
-  /// `bytes` at every PE, rounded up to what the backend maps.
+  /// Creates a heap with `bytes` bytes on every PE, rounded up to the backend's mapping granularity.
   heap(Backend& backend, std::size_t bytes)
       : backend_(&backend),
         region_(mapped(backend, bytes)),
@@ -233,23 +238,24 @@ class heap {
     while (scopes_ != nullptr) {  // their arrays outlive this heap
       let_go(*scopes_);
     }
-    if (unwaited_) {  // their kernels may still use the memory, which the region releases
+    if (unwaited_) {  // their kernels may still use the memory that the region releases
       membar::detail::report_failed_restore(waited_for_devices(), kernel_failed);
     }
-    give_back_abandoned();  // which is not a leak: their scopes have ended
+    give_back_abandoned();  // this is not a leak, because their scopes have ended
     if (bytes_of_.allocations() != 0) {
       const error leak(
           cudaErrorInvalidValue,
-          "membar: a symmetric heap ends with %zu allocations of %zu bytes that were not freed: free each on every PE",
+          "membar: a symmetric heap was destroyed with %zu allocations of %zu bytes that were not freed: free each on every PE",
           bytes_of_.allocations(), bytes_of_.bytes_taken());
       membar::detail::handle_failed_restore(leak.what());
     }
   }
 
-  /// Ends the use of the heap at every PE: waits for the devices of this process's PEs, completes what kernels have put, and gives
-  /// back the memory of a backend whose memory all processes free together. Call it before the destructor. Collective.
+  /// Ends the use of the heap on every PE: waits for the devices of this process's PEs, completes the puts of kernels, and
+  /// releases the memory of a backend whose memory all processes free together. Call it before the destructor. Collective.
   ///
-  /// Errors, on every PE: `error` for allocations that were not freed, naming a PE that has some, and for a kernel that failed.
+  /// Errors, on every PE: throws `error` for allocations that were not freed, naming a PE that has some, and for a kernel that
+  /// failed.
   void close() {
     detail::agree(*backend_, detail::collective::closed, bytes_of_.bytes());
     const cudaError_t waited = waited_for_devices();
@@ -271,50 +277,51 @@ class heap {
     }
   }
 
-  /// `size` objects at every PE, zeroed, aligned to `alignment`, at least 128. Collective.
+  /// Allocates `size` objects on every PE, zeroed and aligned to `alignment`, but at least to 128. Collective.
   template <class T>
   [[nodiscard]] array<T, Backend> allocate(std::size_t size, std::size_t alignment = alignof(T)) {
     static_assert(is_word<T> || membar::detail::is_bytes<T>,
-                  "membar: symmetric memory holds a trivially copyable type: its bytes travel between PEs");
+                  "membar: symmetric memory needs a trivially copyable type, because its bytes are copied between PEs");
     require_atomics<T>();
     const std::size_t offset = allocate_bytes(size, sizeof(T), alignment < alignof(T) ? alignof(T) : alignment);
     return array<T, Backend>(this, offset, size, bytes_of_.at(offset)->id);
   }
 
-  /// The words of one barrier of all PEs. Collective.
+  /// Allocates the words of one barrier of all PEs. Collective.
   [[nodiscard]] array<barrier_word, Backend> allocate_barrier() {
     return allocate<barrier_word>(static_cast<std::size_t>(backend_->count()) + 1);
   }
 
-  /// Frees what `allocate` gave. Collective.
+  /// Frees memory that `allocate` returned. Collective.
   template <class T>
   void free(const array<T, Backend>& allocated) {
-    // No process may throw before all have said what they free: the others would wait for it.
+    // No process may throw before all processes have announced what they free, because the others would wait for it.
     const std::uint64_t id = allocated.heap_ == this ? allocated.id_ : 0;
     free_bytes(allocated.offset_, id);
   }
-  /// The `scoped_array` frees it.
+  /// Only the `scoped_array` frees it.
   template <class T>
   void free(const scoped_array<T, Backend>&) = delete;
 
-  /// Which heap of the process this is, from 1. Equal at every PE if all processes make their heaps in one order.
+  /// Returns the number of this heap in the process, counted from 1. It is equal on every PE if all processes create their
+  /// heaps in the same order.
   [[nodiscard]] unsigned long long number() const noexcept { return number_; }
 
-  /// The reach of PE `which`, which belongs to this process.
+  /// Returns the reach of PE `which`, which must belong to this process.
   [[nodiscard]] typename Backend::reach reach_of(pe which) const {
     require_local(which);
     return region_.reach_of(which);
   }
 
-  /// The address of the object at `other`, for copies that the host enqueues: of a PE of this process, and with adopted memory
-  /// of any PE, as the device of the object's own PE reaches it.
+  /// Returns the address of the object on `other`, for copies that the host enqueues. `other` must be a PE of this process, or
+  /// with adopted memory any PE, whose address is then the one that the device of the object's own PE uses.
   template <class T>
   [[nodiscard]] T* address_at(const span<T, Backend>& object, pe other) const {
     const auto* const local = reinterpret_cast<const unsigned char*>(detail::access::local(object));
     const auto offset = static_cast<std::size_t>(local - static_cast<const unsigned char*>(base(object.self())));
     if (offset >= region_.bytes() && !(object.size() == 0 && offset == region_.bytes())) {  // an empty part may be at its end
       throw error(cudaErrorInvalidValue,
-                  "membar: a symmetric object of another heap was passed: pass the heap that allocated it");
+                  "membar: the symmetric object belongs to another heap: pass the heap that allocated it");
     }
     if constexpr (requires { region_.base_from_here(other); }) {
       return reinterpret_cast<T*>(static_cast<unsigned char*>(region_.base_from_here(other)) + offset);
@@ -326,7 +333,7 @@ class heap {
   [[nodiscard]] Backend& backend() const noexcept { return *backend_; }
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_of_.bytes(); }
   [[nodiscard]] std::size_t bytes_taken() const noexcept { return bytes_of_.bytes_taken(); }
-  /// The most bytes that one allocation can still have.
+  /// Returns the size in bytes of the largest allocation that is still possible.
   [[nodiscard]] std::size_t largest_free() const noexcept { return bytes_of_.largest_hole(); }
 
  private:
@@ -335,9 +342,9 @@ class heap {
   template <class, symmetric::backend>
   friend class scoped_array;
 
-  // Enough for packed words and 16-byte accesses, and a signal has its own sector.
+  // This is sufficient for packed words and 16-byte accesses, and gives each signal its own sector.
   static constexpr std::size_t least_alignment = 128;
-  static constexpr const char* kernel_failed = "a kernel failed that used symmetric memory whose scope has ended";
+  static constexpr const char* kernel_failed = "a kernel that used symmetric memory failed after that memory's scope ended";
 
   [[nodiscard]] static typename Backend::region mapped(Backend& backend, std::size_t bytes) {
     detail::agree(backend, detail::collective::heap_bytes, bytes);
@@ -348,7 +355,7 @@ class heap {
     return backend.map(bytes);
   }
 
-  /// Throws on every PE if a link of any does not carry what `T` needs. Collective.
+  /// Throws on every PE if a link of any PE does not support the operations that `T` needs. Collective.
   template <class T>
   void require_atomics() const {
     const char* reason = nullptr;
@@ -364,7 +371,7 @@ class heap {
     });
     constexpr const char* what = detail::is_signal<T> ? "signal<add>" : "this counter";
     int elsewhere = -1;
-    if (asked && backend_->local_pes().size() != backend_->count()) {  // another process may know of other links
+    if (asked && backend_->local_pes().size() != backend_->count()) {  // another process may see other links
       const auto all = detail::gathered(*backend_, reason != nullptr ? 1ULL : 0ULL);
       for (int i = 0; i != backend_->count(); ++i) {
         elsewhere = all[static_cast<std::size_t>(i)] != 0 ? i : elsewhere;
@@ -379,7 +386,7 @@ class heap {
     if (elsewhere >= 0) {
       throw error(
           cudaErrorNotSupported,
-          "membar: an atomic operation of %s is not atomic between all PEs: PE %d has a link that does not carry it: name "
+          "membar: an atomic operation of %s is not atomic between all PEs: PE %d has a link that does not support it: name "
           "fewer operations, or use signal<set> with one writer each",
           what, elsewhere);
     }
@@ -388,10 +395,10 @@ class heap {
   void require_local(pe which) const {
     const pe_range local = backend_->local_pes();
     if (!local.contains(which)) {
-      throw error(
-          cudaErrorInvalidValue,
-          "membar: a symmetric address of PE %d was requested in the process of PEs %d to %d: it is valid on its own PE only",
-          which.index(), local.front().index(), local.front().index() + local.size() - 1);
+      throw error(cudaErrorInvalidValue,
+                  "membar: a symmetric address of PE %d was requested in the process of PEs %d to %d, but it is valid only on "
+                  "its own PE: request it there",
+                  which.index(), local.front().index(), local.front().index() + local.size() - 1);
     }
   }
 
@@ -411,12 +418,12 @@ class heap {
     detail::agree(*backend_, detail::collective::alignment, alignment);
     if (size == 0 || size > bytes_of_.bytes() / element) {
       throw error(cudaErrorInvalidValue,
-                  "membar: %zu objects of %zu bytes were requested from a symmetric heap of %zu bytes: ask for 1 or more, and "
+                  "membar: %zu objects of %zu bytes were requested from a symmetric heap of %zu bytes: ask for at least 1, and "
                   "at most as many as fit",
                   size, element, bytes_of_.bytes());
     }
     if ((alignment & (alignment - 1)) != 0) {
-      throw error(cudaErrorInvalidValue, "membar: an alignment of %zu was requested: it is a power of two", alignment);
+      throw error(cudaErrorInvalidValue, "membar: an alignment of %zu was requested: use a power of two", alignment);
     }
     require_alignment(alignment);
     free_abandoned();
@@ -433,12 +440,12 @@ class heap {
     if (offset == detail::offset_allocator::none) {
       throw error(
           cudaErrorMemoryAllocation,
-          "membar: %zu bytes do not fit into the symmetric heap: %zu of %zu are taken and the largest gap has %zu: make "
+          "membar: %zu bytes do not fit into the symmetric heap: %zu of %zu bytes are in use and the largest gap has %zu: make "
           "the heap larger",
           bytes, bytes_of_.bytes_taken(), bytes_of_.bytes(), bytes_of_.largest_hole());
     }
     try {
-      // This is also a barrier: only after it may a PE put into what another has zeroed.
+      // This is also a barrier: only after it may a PE put data into memory that another PE has zeroed.
       detail::agree_on_success(*backend_, zeroed(offset, bytes), "the zeroing of an allocation");
     } catch (...) {
       bytes_of_.give_back(offset);
@@ -453,34 +460,34 @@ class heap {
     detail::agree(*backend_, detail::collective::freed, id);
     if (id == 0) {
       throw error(cudaErrorInvalidValue,
-                  "membar: an allocation of another symmetric heap was freed: free it in the heap that allocated it");
+                  "membar: the allocation belongs to another symmetric heap: free it in the heap that allocated it");
     }
     require_allocated(offset, id);
     complete_puts();
     bytes_of_.give_back(offset);
   }
 
-  /// Over a network a put may still be on its way when the kernel that started it has ended, and would then land in what is
-  /// allocated and zeroed in its place next. Collective.
+  /// Over a network, a put may still be in flight when the kernel that started it has ended, and it would then write to the
+  /// next allocation at the same place, after it was zeroed. Collective.
   void complete_puts() {
     if constexpr (requires { backend_->complete(); }) {
       backend_->complete();
     }
   }
 
-  /// Frees what the ends of scopes have left, if it is the same on every PE. Collective.
+  /// Frees the memory whose scopes have ended, if it is the same on every PE. Collective.
   void free_abandoned() {
     if (alone_ ? !unwaited_ : !all_abandoned_the_same()) {
       return;
     }
-    // This is also a barrier: no PE may zero memory that another PE's kernel still writes.
+    // This is also a barrier: no PE may zero memory to which another PE's kernel still writes.
     detail::agree_on_success(*backend_, waited_for_devices(), "a kernel that used symmetric memory whose scope has ended");
     complete_puts();
     give_back_abandoned();
   }
-  /// Whether every PE has abandoned the same, and something. Collective.
+  /// Returns whether every PE has abandoned the same allocations, and at least one. Collective.
   [[nodiscard]] bool all_abandoned_the_same() {
-    unsigned long long mine = 0;  // a hash; 0 for nothing
+    unsigned long long mine = 0;  // a hash; 0 if there are none
     for (const auto& each : bytes_of_.taken()) {
       if (each.abandoned) {
         mine = (mine ^ (mine >> 29) ^ each.id) * 0x9e3779b97f4a7c15ULL + 1;
@@ -503,7 +510,8 @@ class heap {
       } catch (const error& failure) {
         status = failure.code();
       }
-      // At the exit of a process the driver may end before its last objects, and every kernel has ended with it.
+      // When a process exits, the driver may shut down before its last objects are destroyed, in which case every kernel has
+      // also ended.
       waited = waited == cudaSuccess && status != cudaErrorCudartUnloading ? status : waited;
     }
     unwaited_ = false;
@@ -517,7 +525,7 @@ class heap {
     }
   }
 
-  /// An object must be at one place of every PE: if it is not, a put would write to another object. Collective.
+  /// An object must have the same offset on every PE: otherwise a put would write to another object. Collective.
   void agree_on_place(std::size_t offset) {
     using detail::collective;
     const auto all = detail::gathered(*backend_, detail::tagged(collective::placed, detail::value_of(offset)));
@@ -533,17 +541,18 @@ class heap {
       if (theirs != all[0]) {
         char here[40];
         char there[40];
-        throw error(cudaErrorInvalidValue,
-                    "membar: a symmetric heap differs between PEs: the next allocation of PE %d is %s, and that of PE 0 %s: a "
-                    "call failed on only one of them; construct the heap again on every PE",
-                    i, place(here, detail::value_of(theirs)), place(there, detail::value_of(all[0])));
+        throw error(
+            cudaErrorInvalidValue,
+            "membar: a symmetric heap differs between PEs: the next allocation of PE %d is %s, but that of PE 0 is %s: a "
+            "call failed on only one of them; construct the heap again on every PE",
+            i, place(here, detail::value_of(theirs)), place(there, detail::value_of(all[0])));
       }
     }
   }
 
-  /// Collective, because the backend's memory may be aligned better at one PE than at another.
+  /// It is collective, because the backend's memory may have a larger alignment on one PE than on another.
   void require_alignment(std::size_t alignment) {
-    unsigned long long less = 0;  // PE that has less, and 1; 0 for none
+    unsigned long long less = 0;  // 1 plus the number of a PE with a smaller alignment; 0 if there is none
     for (const pe which : backend_->local_pes()) {
       if (less == 0 && reinterpret_cast<std::uintptr_t>(region_.base(which)) % alignment != 0) {
         less = static_cast<unsigned long long>(which.index()) + 1;
@@ -552,10 +561,11 @@ class heap {
     const auto all = detail::gathered(*backend_, less);
     for (int i = 0; i != backend_->count(); ++i) {
       if (const unsigned long long one = all[static_cast<std::size_t>(i)]; one != 0) {
-        throw error(cudaErrorInvalidValue,
-                    "membar: an alignment of %zu was requested, and the backend's memory at PE %llu has less: ask for 256 at "
-                    "most, or for peer_memory::mapped",
-                    alignment, one - 1);
+        throw error(
+            cudaErrorInvalidValue,
+            "membar: an alignment of %zu was requested, but the backend's memory on PE %llu is aligned to less: ask for 256 at "
+            "most, or for peer_memory::mapped",
+            alignment, one - 1);
       }
     }
   }
@@ -564,7 +574,7 @@ class heap {
     for (const pe which : backend_->local_pes()) {
       try {
         const device_guard guard(backend_->device_of(which));
-        // Its own stream, because the null stream would wait for the program's work.
+        // It uses its own stream, because the null stream would wait for the program's work.
         cudaStream_t stream = nullptr;
         check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
         const cudaError_t filled = cudaMemsetAsync(static_cast<unsigned char*>(region_.base(which)) + offset, 0, bytes, stream);
@@ -587,14 +597,14 @@ class heap {
   void require_allocated(std::size_t offset, std::uint64_t id) const {
     if (!is_allocated(offset, id)) {
       throw error(cudaErrorInvalidValue,
-                  "membar: allocation %llu of the symmetric heap was freed a second time: free each once on every PE",
+                  "membar: allocation %llu of the symmetric heap was freed twice: free each allocation once on every PE",
                   static_cast<unsigned long long>(id));
     }
   }
 
   /// A `scoped_array` whose scope has not ended.
   struct scope {
-    heap** of;  ///< where the array keeps its heap
+    heap** of;  ///< the place where the array stores its heap
     std::size_t offset;
     std::uint64_t id;
     scope* previous = nullptr;
@@ -615,8 +625,8 @@ class heap {
     *ended.of = nullptr;
   }
 
-  /// Releases a `scoped_array` at its end, only in this process. The other processes may still use it, so the bytes
-  /// stay allocated until all have released it, which the next `allocate` detects; that call waits for the kernels.
+  /// Releases a `scoped_array` at its end, only in this process. The other processes may still use it, so the bytes stay
+  /// allocated until all of them have released it. The next `allocate` detects that and waits for the kernels.
   void let_go(scope& ended) noexcept {
     end_scope(ended);
     if (is_allocated(ended.offset, ended.id)) {
@@ -629,7 +639,7 @@ class heap {
     }
   }
 
-  /// Frees what a `scoped_array` closes. Collective.
+  /// Frees the memory of a `scoped_array` that is closed. Collective.
   void close_scope(scope& closed) {
     detail::agree(*backend_, detail::collective::freed, closed.id);
     require_allocated(closed.offset, closed.id);
@@ -642,22 +652,24 @@ class heap {
   Backend* backend_;
   typename Backend::region region_;
   detail::offset_allocator bytes_of_;
-  bool alone_;                ///< all PEs belong to this process
+  bool alone_;                ///< whether all PEs belong to this process
   std::vector<int> devices_;  ///< of this process's PEs
   scope* scopes_ = nullptr;
-  bool unwaited_ = false;  ///< a scope has ended since the devices were waited for
+  bool unwaited_ = false;  ///< whether a scope has ended since the last wait for the devices
   std::uint64_t next_id_ = 1;
   unsigned long long number_ = detail::next_heap_number();
 };
 
-/// Frees what a heap allocated at the end of its scope: `scoped_array halo(heap.allocate<float>(4096))`. The heap may end first.
+/// Frees its allocation at the end of its scope: `scoped_array halo(heap.allocate<float>(4096))`. The heap may be destroyed
+/// first.
 ///
-/// The end of the scope is local and immediate: it does not wait for kernels or communicate with other processes, so it may happen
-/// in any order, with or without an exception, and at process exit. The bytes stay allocated until the scope has ended on every PE.
-/// The next `allocate` detects that, waits for the devices, and frees them; a failure there is an error of that call, on every PE.
+/// The end of the scope is local and immediate: it does not wait for kernels or communicate with other processes, so it may
+/// happen in any order, with or without an exception, and at process exit. The bytes stay allocated until the scope has ended
+/// on every PE. The next `allocate` detects that, waits for the devices, and frees them; a failure there is an error of that
+/// call on every PE.
 ///
-/// `close` frees at once: it waits for the devices of this process's PEs and is collective, as `free` is, with the errors of
-/// `free`, and one for a kernel that failed. The array is then empty. After an error it is as before.
+/// `close` frees immediately: it waits for the devices of this process's PEs and is collective like `free`. It has the errors
+/// of `free`, and an error for a kernel that failed. Afterwards the array is empty. After an error it is unchanged.
 template <class T, backend Backend>
 class [[nodiscard]] scoped_array : public array<T, Backend> {
  public:
@@ -672,7 +684,7 @@ class [[nodiscard]] scoped_array : public array<T, Backend> {
     }
   }
 
-  /// Collective. Does nothing where it is closed already.
+  /// Collective. It does nothing if the array is already closed.
   void close() {
     if (this->heap_ != nullptr) {
       this->heap_->close_scope(scope_);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Copies between the host and this PE's symmetric objects that have completed when the functions return.
+/// Copies between the host and this PE's symmetric objects that are complete when the functions return.
 ///
-/// `cudaMemcpy` and `cudaMemset` may return before they have run: copies from pageable memory or within a device, and every
-/// memset of a device. The next operation on the heap, on another stream or PE, may then run first. There are two remedies, and
-/// a function for each: an asynchronous copy and a wait for its stream; or a flag of the context or the allocation that makes
-/// such calls synchronous.
+/// `cudaMemcpy` and `cudaMemset` may return before they have finished: this applies to copies from pageable memory or within a
+/// device, and to every memset of a device. The next operation on the heap, on another stream or PE, may then run first. There
+/// are two remedies, with a function for each: an asynchronous copy followed by a wait for its stream, or a flag of the context
+/// or the allocation that makes such calls synchronous.
 #pragma once
 
 #include <membar/detail/driver_function.hpp>
@@ -32,7 +32,7 @@ using membar::detail::driver_function;
 inline void validate_copy(std::size_t here, std::size_t there, const char* direction) {
   if (here != there) {
     throw error(cudaErrorInvalidValue,
-                "membar: %zu objects of the host cannot be copied %s %zu symmetric ones: pass as many, or a subspan", here,
+                "membar: %zu host objects cannot be copied %s %zu symmetric objects: pass the same number, or a subspan", here,
                 direction, there);
   }
 }
@@ -55,12 +55,12 @@ struct copy_flag_calls {
   return calls;
 }
 
-/// Whether copies are synchronous in the context of the current device. Creates that context if there is none.
+/// Returns whether copies are synchronous in the context of the current device. Creates that context if there is none.
 [[nodiscard]] inline bool context_is_synchronous() {
-  check(cudaFree(nullptr), "a working CUDA driver and device are needed");
+  check(cudaFree(nullptr), "this call needs a working CUDA driver and device");
   unsigned flags = 0;
   check(as_runtime(copy_flags().context_get(&flags)));
-  constexpr unsigned sync_memops = 0x80;  // CU_CTX_SYNC_MEMOPS, which toolkits before 12.1 do not name
+  constexpr unsigned sync_memops = 0x80;  // CU_CTX_SYNC_MEMOPS, which toolkits before 12.1 do not define
   return (flags & sync_memops) != 0;
 }
 
@@ -68,25 +68,26 @@ struct copy_flag_calls {
   unsigned value = 0;
   const CUresult status = copy_flags().pointer_get(&value, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS,
                                                    static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(memory)));
-  // Memory that the driver maps, as a symmetric heap's may be, has no such attribute.
+  // Memory that the driver maps, such as that of a symmetric heap, has no such attribute.
   return status == CUDA_SUCCESS && value != 0;
 }
 
 template <class T>
 [[nodiscard]] constexpr bool require_copyable() noexcept {
-  static_assert(!is_word<T>,
-                "membar: signals, counters and other words are not copied: they hold zero at first, and change by their own "
-                "operations only");
+  static_assert(
+      !is_word<T>,
+      "membar: signals, counters and other words cannot be copied: they are initially zero, and change only through their own "
+      "operations");
   return !is_word<T>;
 }
 
 }  // namespace detail
 
-/// Copies `from` to this PE's objects at `to`, in `stream`, and returns when that has run.
+/// Copies `from` to this PE's objects at `to`, in `stream`, and returns when the copy is complete.
 ///
-/// Everything enqueued afterwards, on any stream of any PE, comes after the copy. It waits
-/// for all work in the stream. If that includes a wait for another PE whose notification
-/// has not been enqueued yet, the call deadlocks. Errors: different sizes; CUDA errors.
+/// Everything that is enqueued afterwards, on any stream of any PE, is ordered after the copy. It waits for all work in the
+/// stream. If that includes a wait for another PE whose notification has not been enqueued yet, the call deadlocks. Errors:
+/// different sizes; CUDA errors.
 template <class T, class Backend>
 void copy_to([[maybe_unused]] const span<T, Backend>& to, [[maybe_unused]] std::type_identity_t<std::span<const T>> from,
              [[maybe_unused]] stream_handle stream) {
@@ -96,7 +97,7 @@ void copy_to([[maybe_unused]] const span<T, Backend>& to, [[maybe_unused]] std::
   }
 }
 
-/// Copies this PE's objects at `from` to `to`, in `stream`, and returns when they are there.
+/// Copies this PE's objects at `from` to `to`, in `stream`, and returns when the copy is complete.
 template <class T, class Backend>
 void copy_from([[maybe_unused]] std::type_identity_t<std::span<T>> to, [[maybe_unused]] const span<T, Backend>& from,
                [[maybe_unused]] stream_handle stream) {
@@ -106,7 +107,7 @@ void copy_from([[maybe_unused]] std::type_identity_t<std::span<T>> to, [[maybe_u
   }
 }
 
-/// Sets every byte of this PE's objects, in `stream`, and returns when that has run.
+/// Sets every byte of this PE's objects, in `stream`, and returns when the operation is complete.
 template <class T, class Backend>
 void fill_bytes([[maybe_unused]] const span<T, Backend>& objects, [[maybe_unused]] unsigned char value,
                 [[maybe_unused]] stream_handle stream) {
@@ -117,44 +118,45 @@ void fill_bytes([[maybe_unused]] const span<T, Backend>& objects, [[maybe_unused
   }
 }
 
-/// Whether `cudaMemcpy` and `cudaMemset` of this memory have run when they return: by the flag of the allocation, or by that
-/// of the current device's context. Memory that the driver maps has only the latter. The PE's device is current.
+/// Returns whether `cudaMemcpy` and `cudaMemset` of this memory are complete when they return, because of the flag of the
+/// allocation or of the current device's context. Memory that the driver maps has only the latter. The PE's device must be
+/// current.
 [[nodiscard]] inline bool copies_are_synchronous(const void* memory) {
   return detail::allocation_is_synchronous(memory) || detail::context_is_synchronous();
 }
 
-/// Copies `from` to this PE's objects at `to` without a stream, if a flag makes that safe. Errors: `error` if none does, and
-/// nothing is copied; different sizes. The PE's device is current.
+/// Copies `from` to this PE's objects at `to` without a stream, if a flag makes that safe. Errors: throws `error` and copies
+/// nothing if no flag is set; different sizes. The PE's device must be current.
 template <class T, class Backend>
 void copy_to([[maybe_unused]] const span<T, Backend>& to, [[maybe_unused]] std::type_identity_t<std::span<const T>> from) {
   if constexpr (detail::require_copyable<T>()) {
     detail::validate_copy(from.size(), to.size(), "to");
     if (!copies_are_synchronous(to.local())) {
-      throw error(
-          cudaErrorNotPermitted,
-          "membar: a copy to PE %d's symmetric memory without a stream may return before it has run: pass a stream, or make "
-          "copies synchronous (synchronous_copies, or CU_CTX_SYNC_MEMOPS where the context is made)",
-          to.self().index());
+      throw error(cudaErrorNotPermitted,
+                  "membar: a copy to PE %d's symmetric memory without a stream may return before it has finished: pass a "
+                  "stream, or make "
+                  "copies synchronous (synchronous_copies, or CU_CTX_SYNC_MEMOPS where the context is created)",
+                  to.self().index());
     }
     check(cudaMemcpy(to.local(), from.data(), from.size_bytes(), cudaMemcpyDefault), "pass objects of this process");
   }
 }
 
-/// Makes host copies of one allocation synchronous during its lifetime (`CU_POINTER_ATTRIBUTE_SYNC_MEMOPS`).
+/// Makes host copies of one allocation synchronous for the lifetime of the object (`CU_POINTER_ATTRIBUTE_SYNC_MEMOPS`).
 ///
-/// For memory of `cudaMalloc`: a heap of plain allocations (`peer_memory::plain`). Memory that the driver maps takes the flag
-/// from its context, and is an `error` here. A flag that was set before stays set.
+/// For memory from `cudaMalloc`: a heap of plain allocations (`peer_memory::plain`). Memory that the driver maps takes the flag
+/// from its context, and causes an `error` here. A flag that was already set stays set.
 class synchronous_copies {
  public:
-  [[nodiscard("the flag is put back when this object dies: give it a name")]] explicit synchronous_copies(void* memory)
+  [[nodiscard("destroying this object restores the flag: give the object a name")]] explicit synchronous_copies(void* memory)
       : memory_(static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(memory))),
         set_(!detail::allocation_is_synchronous(memory)) {
     if (set_) {
       if (const CUresult status = set(1); status != CUDA_SUCCESS) {
         throw error(
             detail::as_runtime(status),
-            "membar: host copies of the memory at %p cannot be made synchronous (%s): memory that the driver maps takes the "
-            "flag from its context; make that with CU_CTX_SYNC_MEMOPS, or copy with a stream",
+            "membar: host copies of the memory at %p cannot be made synchronous (%s): memory that the driver maps takes this "
+            "flag from its context: create the context with CU_CTX_SYNC_MEMOPS, or copy with a stream",
             memory, cudaGetErrorName(detail::as_runtime(status)));
       }
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Processes of one host that find each other, gather numbers and
-/// pass files to each other, using only Linux: one process per PE.
+/// Processes of one host that find each other, gather numbers and pass files to each other. It needs only Linux. There is one
+/// process per PE.
 #pragma once
 
 #include <membar/error.hpp>
@@ -31,24 +31,24 @@ namespace membar {
 inline namespace v0_2 {
 namespace symmetric {
 
-/// All processes of a job. Each pair is connected by its own socket, so each process notices by itself when another one ends.
-/// If a process has forked, its child also holds the socket: on Linux 5.3 or
-/// newer the others still notice at once, on older kernels when the budget ends.
+/// All processes of a job. Each pair is connected by its own socket, so each process detects on its own that another one ends.
+/// If a process has forked, its child also holds the socket: on Linux 5.3 or newer the others still detect the end immediately,
+/// and on older kernels when the budget ends.
 ///
-/// Only processes of the same user can join: the directory must belong to that user with mode 0700, both ends of a connection check the
-/// credentials that the kernel gives (SO_PEERCRED), and the token must be that of the rendezvous. The socket is removed when all
-/// have joined; nothing is left in a file system after that, however a process ends. Every collective call has
-/// a budget. If a process ends, exceeds the budget, or makes a different call, all others throw an `error`
-/// that names it at their next call; the group is then broken, and every further call throws the same error.
+/// Only processes of the same user can join: the directory must belong to that user and have mode 0700, both ends of a
+/// connection check the credentials that the kernel provides (SO_PEERCRED), and the token must be that of the rendezvous. The
+/// socket is removed when all processes have joined; after that nothing is left in a file system, however a process ends. Every
+/// collective call has a budget. If a process ends, exceeds the budget, or makes a different call, all others throw an `error`
+/// that names it at their next call. The group is then broken, and every later call throws the same error.
 ///
-/// Linux. Not thread-safe: one thread at a time. `all_gather` can be passed to `adopted_backend`.
+/// Linux only. Not thread-safe: only one thread may use it at a time. `all_gather` can be passed to `adopted_backend`.
 class host_group {
  public:
-  /// Joins the group as PE `rank` of `count`. Collective; returns when all have joined. `budget`: for this, and for each later call;
-  /// a year at most.
+  /// Joins the group as PE `rank` of `count`. Collective; it returns when all processes have joined. `budget` applies to this
+  /// call and to each later one, and is at most a year.
   ///
-  /// Errors: `error` for a directory that others may enter, a path that is too long, a token, count or rank that PE 0 refuses; naming
-  /// the PEs that did not come within the budget.
+  /// Errors: throws `error` for a directory that others may enter, a path that is too long, or a token, count or rank that PE 0
+  /// rejects; and an error that names the PEs that did not join within the budget.
   [[nodiscard]] static host_group join(const rendezvous& where, int rank, int count, std::chrono::milliseconds budget);
 
   host_group(host_group&&) noexcept = default;
@@ -57,19 +57,19 @@ class host_group {
   [[nodiscard]] int rank() const noexcept { return at_->rank; }
   [[nodiscard]] int count() const noexcept { return at_->count; }
 
-  /// The budget of every later call of this process, for example longer than what it takes to write a checkpoint.
+  /// Sets the budget of every later call of this process, for example to more than the time that writing a checkpoint takes.
   void set_budget(std::chrono::milliseconds budget) noexcept { at_->budget = limited(budget); }
 
-  /// The number of every process, by PE. Collective: it is also a barrier of the hosts.
+  /// Returns the number of every process, in the order of the PEs. Collective: it is also a barrier among the hosts.
   [[nodiscard]] std::vector<unsigned long long> all_gather(unsigned long long mine) { return numbers(mine, nullptr); }
-  /// `all_gather` as a callback, which throws after the end of the group. When its last copy ends, as with the backend that was
-  /// given it, the other processes learn that this one has left, if they call theirs or wait in it. Every process makes its
-  /// callbacks in one order.
+  /// Returns `all_gather` as a callback, which throws after the group was destroyed. When its last copy is destroyed, for
+  /// example together with the backend that received it, the other processes learn that this one has left if they call theirs
+  /// or wait in it. Every process must create its callbacks in the same order.
   [[nodiscard]] std::function<std::vector<unsigned long long>(unsigned long long)> callback() {
     return [shared = std::make_shared<channel>(at_)](unsigned long long mine) { return shared->all_gather(mine); };
   }
 
-  /// One file of each process, by PE; this process's own file is a duplicate. Collective.
+  /// Returns one file of each process, in the order of the PEs; this process's own file is a duplicate. Collective.
   [[nodiscard]] std::vector<owned_file> all_gather_files(int mine) {
     std::vector<owned_file> files;
     for (received& each : exchange(letter_of(kind::file), mine)) {
@@ -78,7 +78,7 @@ class host_group {
     return files;
   }
 
-  /// 64 bytes of every process, by PE. Collective.
+  /// Returns 64 bytes of every process, in the order of the PEs. Collective.
   struct handle {
     unsigned char bytes[64];
   };
@@ -93,9 +93,9 @@ class host_group {
     return all;
   }
 
-  /// Waits for the work of a stream whose kernels may wait for other PEs: `cudaStreamSynchronize` that notices the end of a
-  /// process. Not collective. Errors: `error` within a second for a process that has ended, also while the kernels still run, unless
-  /// they no longer need it and end meanwhile; what the stream failed with.
+  /// Waits for the work of a stream whose kernels may wait for other PEs, like a `cudaStreamSynchronize` that detects the end
+  /// of a process. Not collective. Errors: throws `error` within a second if a process has ended, even while the kernels still
+  /// run, unless they no longer need it and end in the meantime; also throws the error of the stream.
   void synchronize(cudaStream_t stream) {
     constexpr auto while_others_end = std::chrono::milliseconds(200);
     clock::time_point noticed{};
@@ -105,7 +105,7 @@ class host_group {
         check(status, "a kernel failed");
         return;
       }
-      static_cast<void>(cudaGetLastError());  // an answer, and no error of the next call
+      static_cast<void>(cudaGetLastError());  // this is an answer and must not become the error of the next call
       if (noticed == clock::time_point{} && (someone_has_ended(1) || someone_has_left())) {
         noticed = clock::now();
       } else if (noticed != clock::time_point{} && clock::now() - noticed > while_others_end) {
@@ -125,7 +125,7 @@ class host_group {
       if (other == at_->rank || ::poll(both, 2, 0) <= 0) {
         continue;
       }
-      received last;  // may say for which other process this one gave up
+      received last;  // may say because of which other process this one aborted
       while (receive(socket_of(other), last) == answer::got) {
         if (last.contents.what == kind::broken) {
           give_up(last.contents.why, last.contents.value);
@@ -140,23 +140,24 @@ class host_group {
   enum class kind : int { hello, joined, neighbour, refused, number, file, bytes, left, broken };
   enum class fault : int { none, ended, left, late, differs, files, token, count, rank };
 
-  /// What travels. Both ends are the same program on the same host.
+  /// The format of messages. Both ends are the same program on the same host.
   struct letter {
     kind what = kind::hello;
     int from = 0;
-    int value =
-        0;  ///< of `hello` the count, of `neighbour` the PE, of `number` and `left` the channel, of `broken` the PE that is the reason
+    /// for `hello` the count, for `neighbour` the PE, for `number` and `left` the channel, for `broken` the PE that is the
+    /// reason
+    int value = 0;
     fault why = fault::none;
     unsigned char bytes[64] = {};
   };
   struct received {
     letter contents;
     owned_file file;
-    bool cut = false;  ///< a file was sent that this process has no descriptor for
+    bool cut = false;  ///< whether a file was sent for which this process has no descriptor
   };
   enum class answer { got, nothing, ended };
 
-  /// The socket and the directory of a rendezvous, which are removed at the end of the scope.
+  /// The socket and the directory of a rendezvous. Both are removed at the end of the scope.
   struct meeting_place {
     std::string path, directory;
     bool armed = false;
@@ -164,7 +165,7 @@ class host_group {
     void remove() noexcept {
       if (std::exchange(armed, false)) {
         static_cast<void>(::unlink(path.c_str()));
-        // Only one that make_rendezvous made, and only if it is empty.
+        // Only a directory that make_rendezvous created, and only if it is empty.
         if (directory.find("/membar-rendezvous.") != directory.npos) {
           static_cast<void>(::rmdir(directory.c_str()));
         }
@@ -178,7 +179,7 @@ class host_group {
     return std::clamp<std::chrono::milliseconds>(budget, std::chrono::hours(0), std::chrono::hours(365 * 24));
   }
 
-  /// What a member knows.
+  /// The state of a member.
   struct state {
     state(int self, int size, std::chrono::milliseconds for_each_call)
         : rank(self),
@@ -190,17 +191,18 @@ class host_group {
     int rank;
     int count;
     std::chrono::milliseconds budget;
-    std::vector<owned_file> sockets;    ///< by PE; none for this one
-    std::vector<owned_file> processes;  ///< by PE: can be read when it has ended; none where Linux is older than 5.3
+    std::vector<owned_file> sockets;    ///< by PE; this process has none
+    std::vector<owned_file> processes;  ///< by PE: becomes readable when the process has ended; none on Linux before 5.3
     int channels_made = 0;
-    std::vector<const channel*> channels;  ///< that live
-    std::vector<letter> left;              ///< what the others have said on leaving a channel
-    pid_t process = ::getpid();            ///< a child that is forked is not a member
+    std::vector<const channel*> channels;  ///< the existing channels
+    std::vector<letter> left;              ///< messages of other processes about leaving a channel
+    pid_t process = ::getpid();            ///< a forked child is not a member
     fault why = fault::none;
     int culprit = -1;
   };
 
-  /// The state that the copies of a callback share. Its end is told to the other processes, which may wait for it.
+  /// The state that the copies of a callback share. When it is destroyed, the other processes are informed, because they may
+  /// wait for it.
   class channel {
    public:
     explicit channel(const std::shared_ptr<state>& at)
@@ -226,13 +228,14 @@ class host_group {
       const std::shared_ptr<state> at = at_.lock();
       if (at == nullptr) {
         throw error(cudaErrorInvalidValue,
-                    "membar: the callback of a group was called after the group had ended: end the group after what uses it");
+                    "membar: the callback of a group was called after the group was destroyed: destroy the group after "
+                    "everything that uses it");
       }
       return host_group(at).numbers(mine, this);
     }
 
     [[nodiscard]] int number() const noexcept { return number_; }
-    /// Processes may number their channels differently: a letter of a call says how.
+    /// Processes may number their channels differently, so a message of a call says which number its process uses.
     void heard(const letter& from) { theirs_[static_cast<std::size_t>(from.from)] = from.value; }
     [[nodiscard]] bool is_left_by(const letter& said) const {
       return said.from >= 0 && static_cast<std::size_t>(said.from) < theirs_.size() &&
@@ -242,17 +245,17 @@ class host_group {
    private:
     std::weak_ptr<state> at_;
     int number_;
-    std::vector<int> theirs_;  ///< by PE: its number of this channel
+    std::vector<int> theirs_;  ///< by PE: its number for this channel
   };
 
   explicit host_group(std::shared_ptr<state> at) noexcept : at_(std::move(at)) {}
   host_group(int rank, int count, std::chrono::milliseconds budget) : at_(std::make_shared<state>(rank, count, budget)) {}
 
-  /// Whether a process has ended, or ends within a few milliseconds.
+  /// Returns whether a process has ended, or ends within a few milliseconds.
   [[nodiscard]] bool someone_has_ended(int milliseconds) const {
     std::vector<pollfd> all;
     for (int other = 0; other != at_->count; ++other) {
-      all.push_back({socket_of(other), 0, 0});  // poll passes over -1
+      all.push_back({socket_of(other), 0, 0});  // poll ignores -1
       all.push_back({other == at_->rank ? -1 : process_of(other), POLLIN, 0});
     }
     return at_->why != fault::none || ::poll(all.data(), all.size(), milliseconds) > 0;
@@ -282,7 +285,7 @@ class host_group {
     }
   }
 
-  /// Sends a letter, with a file unless that is -1. False if the other end is closed, or full until the deadline.
+  /// Sends a message, with a file unless that is -1. Returns false if the other end is closed, or full until the deadline.
   [[nodiscard]] static bool send(int socket, const letter& contents, int file, clock::time_point deadline) noexcept {
     iovec part{const_cast<letter*>(&contents), sizeof contents};
     msghdr message{};
@@ -308,7 +311,7 @@ class host_group {
     }
   }
 
-  /// Receives a letter, if there is one.
+  /// Receives a message, if there is one.
   [[nodiscard]] static answer receive(int socket, received& into) noexcept {
     iovec part{&into.contents, sizeof into.contents};
     alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
@@ -318,7 +321,8 @@ class host_group {
     message.msg_control = control;
     message.msg_controllen = sizeof control;
     ssize_t got = ::recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    if (got < 0 && errno == ECONNRESET) {  // it left letters unread; what it said before is still here, after this one error
+    // the process left messages unread; its earlier messages are still here, after this one error
+    if (got < 0 && errno == ECONNRESET) {
       got = ::recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     }
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
@@ -347,7 +351,8 @@ class host_group {
     return all;
   }
 
-  /// Sends `own` to every other process and receives one letter from each. By PE; its own is as if it had been sent.
+  /// Sends `own` to every other process and receives one message from each. The result is in the order of the PEs, and contains
+  /// its own message as if it had been sent.
   [[nodiscard]] std::vector<received> exchange(const letter& own, int file, channel* by = nullptr) {
     require_unbroken();
     refuse_left(by);
@@ -361,7 +366,7 @@ class host_group {
       }
     }
     for (int other = 0; other != at_->count; ++other) {
-      // One that has ended is found below, after what it has said.
+      // A process that has ended is detected below, after its messages.
       if (other != at_->rank && !send(socket_of(other), own, file, deadline) && errno == ETOOMANYREFS) {
         give_up(fault::files, at_->rank);
       }
@@ -372,7 +377,7 @@ class host_group {
       std::vector<pollfd> waiting;
       for (int other = 0; other != at_->count; ++other) {
         const peer_state is = peers[static_cast<std::size_t>(other)];
-        const short events = is == peer_state::awaited ? POLLIN : 0;  // its end is noticed without
+        const short events = is == peer_state::awaited ? POLLIN : 0;  // its end is detected without an event mask
         waiting.push_back({is == peer_state::closed ? -1 : socket_of(other), events, 0});
         waiting.push_back({is == peer_state::awaited ? process_of(other) : -1, POLLIN, 0});
       }
@@ -392,18 +397,19 @@ class host_group {
       }
       for (std::size_t i = 0; !progress && i != peers.size(); ++i) {
         if (peers[i] == peer_state::came && waiting[2 * i].revents != 0) {
-          refuse_broken(static_cast<int>(i));  // one that has ended after its letter is found in the next call
+          refuse_broken(static_cast<int>(i));  // a process that has ended after its message is detected in the next call
           peers[i] = peer_state::closed;
         }
       }
     }
-    for (int other = 0; other != at_->count; ++other) {  // who has given up after its letter, because this process was late
+    // processes that aborted after their message, because this process was late
+    for (int other = 0; other != at_->count; ++other) {
       refuse_broken(other);
     }
     return all;
   }
 
-  /// Throws if the next letter of a process says that it has given up.
+  /// Throws if the next message of a process says that it has aborted.
   void refuse_broken(int other) {
     letter next;
     if (other != at_->rank && peek(socket_of(other), next) && next.what == kind::broken) {
@@ -411,10 +417,10 @@ class host_group {
     }
   }
 
-  /// What is known of another process during an exchange.
+  /// The known state of another process during an exchange.
   enum class peer_state : char { awaited, came, closed };
 
-  /// Receives what another process has sent. Whether it is its letter of this call.
+  /// Receives a message from another process. Returns whether it is its message of this call.
   [[nodiscard]] bool take(int other, bool over, kind wanted, channel* by, received& into) {
     const answer found = receive(socket_of(other), into);
     const letter& said = into.contents;
@@ -431,7 +437,7 @@ class host_group {
       give_up(fault::files, at_->rank);
     }
     if (said.from == other && said.what == kind::left) {
-      at_->left.push_back(said);  // of another channel: its owner may continue
+      at_->left.push_back(said);  // for another channel: its owner may continue
       refuse_left(by);
       return false;
     }
@@ -444,7 +450,7 @@ class host_group {
     return true;
   }
 
-  /// The next letter, which stays there. False if there is none.
+  /// Returns the next message without removing it. Returns false if there is none.
   [[nodiscard]] static bool peek(int socket, letter& next) noexcept {
     const auto whole = static_cast<ssize_t>(sizeof next);
     constexpr int how = MSG_PEEK | MSG_DONTWAIT;
@@ -452,7 +458,7 @@ class host_group {
            (errno == ECONNRESET && ::recv(socket, &next, sizeof next, how) == whole);
   }
 
-  /// Throws where a process has left this channel.
+  /// Throws if a process has left this channel.
   void refuse_left(const channel* by) {
     for (const letter& said : at_->left) {
       if (by != nullptr && by->is_left_by(said)) {
@@ -461,7 +467,8 @@ class host_group {
     }
   }
 
-  /// Whether a process has left a channel that lives here. It reads no letter of a call, which comes after one of leaving.
+  /// Returns whether a process has left a channel that exists here. It does not read messages of calls that follow a message
+  /// about leaving.
   [[nodiscard]] bool someone_has_left() {
     for (const owned_file& each : at_->sockets) {
       letter next;
@@ -475,7 +482,7 @@ class host_group {
     });
   }
 
-  /// Tells the others which process is at fault, leaves the group, and throws.
+  /// Informs the others which process is at fault, leaves the group, and throws.
   [[noreturn]] void give_up(fault why, int culprit) {
     letter last = letter_of(kind::broken);
     last.value = culprit;
@@ -496,44 +503,43 @@ class host_group {
       case fault::none:
         return;
       case fault::ended:
-        throw error(cudaErrorUnknown,
-                    "membar: PE %d of the group has ended: see its standard error, and start all processes again",
+        throw error(cudaErrorUnknown, "membar: PE %d of the group has ended: see its standard error, and restart all processes",
                     at_->culprit);
       case fault::left:
-        throw error(
-            cudaErrorUnknown,
-            "membar: PE %d of the group has left: it ended what uses this callback, without the others; see its exception, and "
-            "start all processes again",
-            at_->culprit);
+        throw error(cudaErrorUnknown,
+                    "membar: PE %d of the group has left: it destroyed the object that uses this callback before the others "
+                    "did; see its exception, and "
+                    "restart all processes",
+                    at_->culprit);
       case fault::files:
-        throw error(
-            cudaErrorOperatingSystem,
-            "membar: PE %d of the group has no descriptor left for a file of another PE: close files in it, or raise its "
-            "limit (ulimit -n), and start all processes again",
-            at_->culprit);
+        throw error(cudaErrorOperatingSystem,
+                    "membar: PE %d of the group has no file descriptor left for a file of another PE: close files in that "
+                    "process, or raise its "
+                    "limit (ulimit -n), and restart all processes",
+                    at_->culprit);
       case fault::late:
         throw error(
             cudaErrorTimeout,
-            "membar: PE %d of the group did not reach a collective call within %lld ms: see what it waits for, or give the "
+            "membar: PE %d of the group did not reach a collective call within %lld ms: check what it waits for, or give the "
             "group a larger budget",
             at_->culprit, most);
       default:
-        throw error(
-            cudaErrorInvalidValue,
-            "membar: PE %d of the group makes another collective call than PE %d: make the same calls on every PE, in one "
-            "order",
-            at_->culprit, at_->rank);
+        throw error(cudaErrorInvalidValue,
+                    "membar: PE %d of the group makes a different collective call than PE %d: make the same calls on every PE, "
+                    "in the same "
+                    "order",
+                    at_->culprit, at_->rank);
     }
   }
 
-  /// Whether the other end is a process of this user.
+  /// Returns whether the other end is a process of this user.
   [[nodiscard]] static bool is_own(int socket) noexcept {
     ucred credentials{};
     socklen_t size = sizeof credentials;
     return ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0 && credentials.uid == ::geteuid();
   }
 
-  /// Throws unless the directory belongs only to this user. False if there is none yet.
+  /// Throws if the directory does not belong only to this user. Returns false if there is no directory yet.
   [[nodiscard]] static bool is_private(const std::string& directory) {
     struct stat facts {};
     if (::lstat(directory.c_str(), &facts) != 0) {
@@ -554,7 +560,7 @@ class host_group {
     if (path.size() >= sizeof address.sun_path) {
       throw error(
           cudaErrorInvalidValue,
-          "membar: the path %s of a rendezvous has %zu characters, and a socket's has %zu at most: use a shorter directory",
+          "membar: the rendezvous path %s has %zu characters, but a socket path can have at most %zu: use a shorter directory",
           path.c_str(), path.size(), sizeof address.sun_path - 1);
     }
     std::memcpy(address.sun_path, path.c_str(), path.size());
@@ -564,7 +570,7 @@ class host_group {
   [[nodiscard]] static owned_file new_socket() {
     owned_file made(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!made) {
-      throw error(cudaErrorOperatingSystem, "membar: no socket could be made (%s): close files, or raise their limit",
+      throw error(cudaErrorOperatingSystem, "membar: no socket could be created (%s): close files, or raise their limit",
                   std::strerror(errno));
     }
     return made;
@@ -574,21 +580,23 @@ class host_group {
     switch (why) {
       case fault::token:
         throw error(cudaErrorInvalidValue,
-                    "membar: PE %d has another token than PE 0: start all processes of a job with one rendezvous", rank);
+                    "membar: PE %d has a different token than PE 0: start all processes of a job with the same rendezvous",
+                    rank);
       case fault::count:
         throw error(cudaErrorInvalidValue,
-                    "membar: PE %d was started in a group of %d, and PE 0 in one of another size: start all with one size",
+                    "membar: PE %d was started in a group of %d, but PE 0 in a group of another size: start all processes with "
+                    "the same size",
                     rank, count);
       default:
-        throw error(cudaErrorInvalidValue, "membar: PE %d joined its group twice: number the processes from 0, each once",
+        throw error(cudaErrorInvalidValue, "membar: PE %d joined its group twice: give each process its own number, from 0",
                     rank);
     }
   }
 
   [[noreturn]] static void refuse_files(int rank, int count) {
     throw error(cudaErrorOperatingSystem,
-                "membar: PE %d has no descriptor left to join a group of %d: close files, or raise the limit (ulimit -n)", rank,
-                count);
+                "membar: PE %d has no file descriptor left to join a group of %d: close files, or raise the limit (ulimit -n)",
+                rank, count);
   }
 
   void meet_as_first(const rendezvous& where, clock::time_point deadline);
@@ -603,13 +611,13 @@ class host_group {
         missing += (missing.empty() ? "" : ", ") + std::to_string(other);
       }
     }
-    throw error(
-        cudaErrorTimeout,
-        "membar: PE %s did not join the group of %d within %lld ms: see whether its process has started, with this rendezvous",
-        missing.c_str(), at_->count, static_cast<long long>(at_->budget.count()));
+    throw error(cudaErrorTimeout,
+                "membar: PE %s did not join the group of %d within %lld ms: check that its process has started, and with this "
+                "rendezvous",
+                missing.c_str(), at_->count, static_cast<long long>(at_->budget.count()));
   }
 
-  std::shared_ptr<state> at_;  ///< its callbacks know it, and do not keep it
+  std::shared_ptr<state> at_;  ///< its callbacks refer to it without owning it
 };
 
 /// The socket to which the others connect.
@@ -617,14 +625,15 @@ inline owned_file host_group::make_door(const rendezvous& where, const std::stri
   const sockaddr_un address = address_of(path);
   if (!is_private(where.directory)) {
     if (::mkdir(where.directory.c_str(), 0700) != 0) {
-      throw error(cudaErrorOperatingSystem, "membar: no directory %s could be made for a rendezvous (%s): name one that can",
+      throw error(cudaErrorOperatingSystem,
+                  "membar: the directory %s could not be created for a rendezvous (%s): name a directory that can be created",
                   where.directory.c_str(), std::strerror(errno));
     }
   }
   const auto* const name = reinterpret_cast<const sockaddr*>(&address);
   owned_file door = new_socket();
   if (::bind(door.get(), name, sizeof address) != 0) {
-    // A socket that nobody listens to was left by a process that was killed.
+    // A socket on which nobody listens was left by a process that was killed.
     const auto refuses = [&] {
       const owned_file probe = new_socket();
       return ::connect(probe.get(), name, sizeof address) != 0 && errno == ECONNREFUSED;
@@ -639,7 +648,7 @@ inline owned_file host_group::make_door(const rendezvous& where, const std::stri
   return door;
 }
 
-/// What is wrong with the hello of a process that joins.
+/// Returns what is wrong with the hello message of a process that joins.
 inline host_group::fault host_group::fault_of(const letter& said, const rendezvous& where) const noexcept {
   char token[sizeof said.bytes] = {};
   std::memcpy(token, where.token.data(), where.token.size());
@@ -657,9 +666,10 @@ inline void host_group::meet_as_first(const rendezvous& where, clock::time_point
   const owned_file door = make_door(where, path);
   meeting_place place{path, where.directory, true};
   if (::listen(door.get(), at_->count) != 0) {
-    throw error(cudaErrorOperatingSystem, "membar: nobody can join a group in %s (%s)", path.c_str(), std::strerror(errno));
+    throw error(cudaErrorOperatingSystem, "membar: no process can join a group in %s (%s): name another directory",
+                path.c_str(), std::strerror(errno));
   }
-  std::vector<owned_file> unknown;  // have not said who they are
+  std::vector<owned_file> unknown;  // have not identified themselves yet
   for (int missing = at_->count - 1; missing != 0;) {
     std::vector<pollfd> waiting{{door.get(), POLLIN, 0}};
     for (const owned_file& each : unknown) {
@@ -680,7 +690,7 @@ inline void host_group::meet_as_first(const rendezvous& where, clock::time_point
       unknown.erase(unknown.begin() + static_cast<std::ptrdiff_t>(i));
       const letter& said = hello.contents;
       if (found == answer::ended || said.what != kind::hello) {
-        continue;  // one that gave up
+        continue;  // a process that has aborted
       }
       if (const fault why = fault_of(said, where); why != fault::none) {
         letter no = letter_of(kind::refused);
@@ -714,7 +724,7 @@ inline void host_group::introduce_others(clock::time_point deadline) {
       int ends[2];
       if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) != 0) {
         throw error(cudaErrorOperatingSystem,
-                    "membar: no sockets could be made for a group of %d (%s): raise the limit of files", at_->count,
+                    "membar: no sockets could be created for a group of %d (%s): raise the limit of open files", at_->count,
                     std::strerror(errno));
       }
       const owned_file first(ends[0]), second(ends[1]);
@@ -731,7 +741,7 @@ inline void host_group::meet_as_other(const rendezvous& where, clock::time_point
   const std::string path = where.directory + "/group";
   const sockaddr_un address = address_of(path);
   owned_file first;
-  bool deserted = false;  // no socket, or one that nobody listens to
+  bool deserted = false;  // there is no socket, or one on which nobody listens
   struct stat met {};     // the socket of PE 0
   while (!first) {
     if (is_private(where.directory)) {
@@ -747,7 +757,7 @@ inline void host_group::meet_as_other(const rendezvous& where, clock::time_point
       meeting_place{path, where.directory, deserted}.remove();
       throw error(
           cudaErrorTimeout,
-          "membar: PE 0 did not open the rendezvous in %s within %lld ms: see whether its process has started, with this "
+          "membar: PE 0 did not open the rendezvous in %s within %lld ms: check that its process has started, and with this "
           "directory",
           where.directory.c_str(), static_cast<long long>(at_->budget.count()));
     }
@@ -767,12 +777,13 @@ inline void host_group::meet_as_other(const rendezvous& where, clock::time_point
     const bool there = ready(first.get(), POLLIN, deadline);
     const answer found = there ? receive(first.get(), got) : answer::nothing;
     if (found == answer::ended || !there) {
-      struct stat now {};  // another group may meet there by now
+      struct stat now {};  // another group may use the directory by now
       const bool left = there && ::lstat(path.c_str(), &now) == 0 && now.st_ino == met.st_ino &&
                         std::memcmp(&now.st_ctim, &met.st_ctim, sizeof met.st_ctim) == 0;
       meeting_place{path, where.directory, left}.remove();
-      throw error(cudaErrorTimeout, "membar: PE %d joined, and PE 0 %s before the group was complete: see its standard error",
-                  at_->rank, there ? "ended" : "did not answer");
+      throw error(cudaErrorTimeout,
+                  "membar: PE %d joined, but PE 0 %s before the group was complete: see PE 0's standard error", at_->rank,
+                  there ? "ended" : "did not answer");
     }
     if (found == answer::nothing) {
       continue;
@@ -804,7 +815,7 @@ inline host_group host_group::join(const rendezvous& where, int rank, int count,
                 count);
   }
   if (where.token.size() > sizeof(letter::bytes)) {
-    throw error(cudaErrorInvalidValue, "membar: a rendezvous has a token of %zu characters: use 64 at most",
+    throw error(cudaErrorInvalidValue, "membar: the token of the rendezvous has %zu characters: use at most 64",
                 where.token.size());
   }
   host_group made(rank, count, budget);
@@ -814,7 +825,7 @@ inline host_group host_group::join(const rendezvous& where, int rank, int count,
   } else {
     made.meet_as_other(where, deadline);
   }
-  constexpr long pidfd_open = 434;  // on every architecture; older headers have no name for it
+  constexpr long pidfd_open = 434;  // the same on every architecture; older headers have no name for it
   const owned_file own(static_cast<int>(::syscall(pidfd_open, ::getpid(), 0)));
   if (!own && (errno == EMFILE || errno == ENFILE)) {
     refuse_files(rank, count);

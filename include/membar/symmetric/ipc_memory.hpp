@@ -26,8 +26,9 @@ namespace symmetric {
 
 namespace detail {
 
-/// The allocations of other processes that this process has open. Each is opened once, however many parts of it are in use: drivers
-/// without a reference count reject a second open, and a framework may place many tensors in one allocation.
+/// The allocations of other processes that this process has open. Each allocation is opened once, however many parts of it are
+/// in use, because drivers without a reference count reject a second open and a framework may place many tensors in one
+/// allocation.
 class opened_allocations {
  public:
   [[nodiscard]] static opened_allocations& of_process() {
@@ -35,7 +36,7 @@ class opened_allocations {
     return all;
   }
 
-  /// Opens it for the current device, which is `device`. `base` is null where that fails.
+  /// Opens it for the current device, which is `device`. `base` is null if that fails.
   [[nodiscard]] cudaError_t open(const cudaIpcMemHandle_t& handle, int device, void*& base) {
     const std::lock_guard lock(mutex_);
     for (entry& each : entries_) {
@@ -49,13 +50,13 @@ class opened_allocations {
     const cudaError_t status = cudaIpcOpenMemHandle(&entries_.back().base, handle, cudaIpcMemLazyEnablePeerAccess);
     base = entries_.back().base;
     if (status != cudaSuccess) {
-      static_cast<void>(cudaGetLastError());  // told to every PE, and no error of the next call
+      static_cast<void>(cudaGetLastError());  // reported to every PE, and must not become the error of the next call
       entries_.pop_back();
     }
     return status;
   }
 
-  /// Closes it, on the device that it was opened for, if nobody else uses it.
+  /// Closes it, on the device for which it was opened, if nothing else uses it.
   [[nodiscard]] cudaError_t close(const void* base, int device) {
     const std::lock_guard lock(mutex_);
     const auto found = std::find_if(entries_.begin(), entries_.end(),
@@ -79,18 +80,18 @@ class opened_allocations {
   std::vector<entry> entries_;
 };
 
-/// What a process found wrong with the memory that it was to share by CUDA IPC. The number is sent to the others.
+/// The fault that a process found in the memory that it wanted to share by CUDA IPC. The number is sent to the others.
 enum class ipc_fault : unsigned char { none, no_memory, managed, pool, mapped, device, room };
 
-/// Completes "PE 1 gave ... at 0x7f00".
+/// Returns the text that completes "PE 1 gave ... at 0x7f00".
 [[nodiscard]] constexpr const char* name(ipc_fault what) noexcept {
   switch (what) {
     case ipc_fault::managed:
       return "managed memory";
     case ipc_fault::pool:
-      return "pool memory, for example of cudaMallocAsync,";
+      return "pool memory, for example from cudaMallocAsync,";
     case ipc_fault::mapped:
-      return "memory of cuMemMap, for example of PyTorch's expandable_segments,";
+      return "memory from cuMemMap, for example from PyTorch's expandable_segments,";
     case ipc_fault::device:
       return "memory of a device without CUDA IPC";
     default:
@@ -98,15 +99,15 @@ enum class ipc_fault : unsigned char { none, no_memory, managed, pool, mapped, d
   }
 }
 
-/// A part of an allocation, as seen by the process that made it.
+/// A part of an allocation, as seen by the process that owns it.
 struct ipc_part {
   ipc_fault fault = ipc_fault::none;
   int device = 0;
-  std::uintptr_t base = 0;  ///< of the allocation
-  std::size_t size = 0;     ///< of the allocation
+  std::uintptr_t base = 0;  ///< the start of the allocation
+  std::size_t size = 0;     ///< the size of the allocation
 };
 
-/// What the driver reports about `bytes` bytes starting at `start`.
+/// Returns what the driver reports about `bytes` bytes starting at `start`.
 [[nodiscard]] inline ipc_part part_of_allocation(const void* start, std::size_t bytes) {
   auto* const ask = membar::detail::driver_function<decltype(cuPointerGetAttribute)>("cuPointerGetAttribute");
   const auto address = static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(start));
@@ -140,7 +141,7 @@ struct ipc_part {
   return part;
 }
 
-/// A number that processes of one host have in common, until it restarts; 0 if the system does not provide it.
+/// Returns a number that the processes of one host have in common until it restarts, or 0 if the system does not provide it.
 [[nodiscard]] inline unsigned long long number_of_host() noexcept {
   unsigned long long hash = 0;
   if (std::FILE* const file = std::fopen("/proc/sys/kernel/random/boot_id", "r"); file != nullptr) {
@@ -156,35 +157,38 @@ struct ipc_part {
 inline void refuse_other_hosts(const std::vector<unsigned long long>& hosts) {
   for (std::size_t i = 1; i != hosts.size(); ++i) {
     if (hosts[i] != hosts[0]) {
-      throw error(
-          cudaErrorNotSupported,
-          "membar: PE %zu is on another host than PE 0, and CUDA IPC reaches one host: make a group of the processes of "
-          "each host, or use NVSHMEM",
-          i);
+      throw error(cudaErrorNotSupported,
+                  "membar: PE %zu is on another host than PE 0, but CUDA IPC works within one host only: form a group of the "
+                  "processes of "
+                  "each host, or use NVSHMEM",
+                  i);
     }
   }
 }
 
 }  // namespace detail
 
-/// `bytes` starting at `mine` of every process, in memory that it allocated with `cudaMalloc`, also inside of a larger
-/// allocation, as from PyTorch's caching allocator. The whole allocation is opened, so the other processes could read and write it.
+/// `bytes` bytes starting at `mine` of every process, in memory that the process allocated with `cudaMalloc`. The memory may be
+/// part of a larger allocation, for example from PyTorch's caching allocator. The whole allocation is opened, so the other
+/// processes could read and write all of it.
 ///
-/// The constructor is collective, the destructor is not: it closes what this process has open. The allocation belongs to its process,
-/// which frees it when all others have closed it; CUDA leaves undefined what happens otherwise. `close` waits for that. The backends
-/// that adopt the memory end before it is closed. Several processes may share one GPU.
+/// The constructor is collective, but the destructor is not: it closes the allocations that this process has open. Each
+/// allocation belongs to its process, which must free it only after all others have closed it; otherwise the behaviour is
+/// undefined in CUDA. `close` waits for that. The backends that adopt the memory must be destroyed before it is closed. Several
+/// processes may share one GPU.
 ///
-/// CUDA: `cudaIpcGetMemHandle`, `cudaIpcOpenMemHandle` with `cudaIpcMemLazyEnablePeerAccess`, `cudaIpcCloseMemHandle`. Requires: Linux;
-/// one process for each PE, all of one host, one user and one PID namespace; peer access between their devices, which may be hidden
-/// from each other's processes. Errors, on every PE: `error` for sizes that differ; memory that has no such handle: managed, of
-/// `cudaMallocAsync`, of `cuMemMap`, or of the host; a part that is longer than its allocation; devices without peer access; another
-/// host; a handle that cannot be opened, with its PE. A rank out of range and an empty callback are errors only of that process, which
-/// cannot tell the others. What the callback throws passes through. After an error nothing is open.
+/// CUDA: `cudaIpcGetMemHandle`, `cudaIpcOpenMemHandle` with `cudaIpcMemLazyEnablePeerAccess`, `cudaIpcCloseMemHandle`.
+/// Requires: Linux; one process for each PE, all on one host, of one user and in one PID namespace; peer access between their
+/// devices, which may be hidden from each other's processes. Errors, on every PE: throws `error` for sizes that differ; memory
+/// that has no such handle (managed memory, memory from `cudaMallocAsync` or `cuMemMap`, host memory); a part that is longer
+/// than its allocation; devices without peer access; another host; and a handle that cannot be opened, with its PE. A rank out
+/// of range and an empty callback are errors only in that process, which cannot inform the others. Exceptions of the callback
+/// are passed on. After an error nothing is open.
 class ipc_memory {
  public:
   ipc_memory(void* mine, std::size_t bytes, int self, all_gather_callback all_gather)
       : self_(self), bytes_(bytes), processes_(gathered_by(self, std::move(all_gather))) {
-    check(cudaFree(nullptr), "a working CUDA driver and device are needed");  // makes the device's context
+    check(cudaFree(nullptr), "this call needs a working CUDA driver and device");  // creates the device's context
     try {
       share(mine);
     } catch (...) {
@@ -196,10 +200,11 @@ class ipc_memory {
   ipc_memory& operator=(const ipc_memory&) = delete;
   ~ipc_memory() { release(); }
 
-  /// For `adopted_backend`.
+  /// Returns the memory for `adopted_backend`.
   [[nodiscard]] adopted_memory memory() const { return {self_, addresses_, bytes_, device_}; }
 
-  /// Closes what is open, and returns when every process has done so; each may then free its memory. Collective.
+  /// Closes all open allocations, and returns when every process has done so. Each process may then free its memory.
+  /// Collective.
   void close() {
     release();
     static_cast<void>(detail::gathered(processes_, 0));
@@ -210,7 +215,7 @@ class ipc_memory {
   /// The result of opening the memory of the others.
   enum class outcome : unsigned char { opened, no_access, refused };
 
-  /// Asks the callback how many processes there are.
+  /// Determines with the callback how many processes there are.
   [[nodiscard]] static detail::gathering_processes gathered_by(int self, all_gather_callback all_gather) {
     const std::size_t count = all_gather ? all_gather(0).size() : 0;
     if (all_gather && (self < 0 || static_cast<std::size_t>(self) >= count)) {
@@ -239,7 +244,7 @@ class ipc_memory {
     opened_.assign(handles.size(), nullptr);
     while (found == outcome::opened && other != handles.size()) {
       if (other == static_cast<std::size_t>(self_)) {
-        addresses_.push_back(mine);  // a process cannot open its own
+        addresses_.push_back(mine);  // a process cannot open its own allocation
       } else if (!reaches(buses[other])) {
         found = outcome::no_access;
       } else if (status = detail::opened_allocations::of_process().open(handles[other], device_, opened_[other]);
@@ -254,7 +259,7 @@ class ipc_memory {
                     static_cast<unsigned>(status));
   }
 
-  /// Finds the allocation, and throws on every PE if that of any cannot be shared. Collective.
+  /// Determines the allocation, and throws on every PE if the allocation of any PE cannot be shared. Collective.
   [[nodiscard]] detail::ipc_part checked(const void* mine) {
     const detail::ipc_part part = detail::part_of_allocation(mine, bytes_);
     detail::refuse_other_sizes(detail::gathered(processes_, bytes_));
@@ -267,17 +272,17 @@ class ipc_memory {
     for (std::size_t i = 0; i != all.size(); ++i) {
       const auto what = static_cast<fault>(all[i] >> 56);
       if (what == fault::room) {
-        throw error(cudaErrorInvalidValue,
-                    "membar: memory is shared by CUDA IPC on no PE, because PE %zu gave %zu bytes, and its allocation has %llu "
-                    "from there on: share fewer, or allocate more",
-                    i, bytes_, all[i] & low_bits);
-      }
-      if (what != fault::none) {
         throw error(
             cudaErrorInvalidValue,
-            "membar: memory is shared by CUDA IPC on no PE, because PE %zu gave %s at 0x%llx: allocate it by cudaMalloc, "
-            "or let process_memory allocate it",
-            i, name(what), all[i] & low_bits);
+            "membar: no PE shares memory by CUDA IPC, because PE %zu gave %zu bytes, but its allocation has only %llu bytes "
+            "from that address on: share fewer, or allocate more",
+            i, bytes_, all[i] & low_bits);
+      }
+      if (what != fault::none) {
+        throw error(cudaErrorInvalidValue,
+                    "membar: no PE shares memory by CUDA IPC, because PE %zu gave %s at 0x%llx: allocate it with cudaMalloc, "
+                    "or let process_memory allocate it",
+                    i, name(what), all[i] & low_bits);
       }
     }
     return part;
@@ -298,8 +303,8 @@ class ipc_memory {
     return handles;
   }
 
-  /// Whether this device may access the device with the bus number. A device that is hidden from this process may still be
-  /// reachable: opening its memory shows this.
+  /// Returns whether this device may access the device with the bus number. A device that is hidden from this process may still
+  /// be reachable, which opening its memory shows.
   [[nodiscard]] bool reaches(unsigned long long bus) const {
     const int theirs = detail::device_of_bus_number(bus);
     int access = 1;
@@ -310,7 +315,7 @@ class ipc_memory {
     return access != 0;
   }
 
-  /// Throws on every PE if any could not open the memory of all others. Collective.
+  /// Throws on every PE if any PE could not open the memory of all others. Collective.
   void refuse_unopened(unsigned long long mine) {
     const auto all = detail::gathered(processes_, mine);
     for (std::size_t i = 0; i != all.size(); ++i) {
@@ -318,16 +323,15 @@ class ipc_memory {
       const auto other = static_cast<unsigned>(all[i] >> 32 & 0xffffff);
       const auto status = static_cast<cudaError_t>(all[i] & 0xffffffff);
       if (what == outcome::no_access) {
-        throw error(
-            cudaErrorPeerAccessUnsupported,
-            "membar: memory is shared by CUDA IPC on no PE, because the device of PE %zu has no peer access to that of PE "
-            "%u: use devices that NVLink or one PCIe root connects, or NVSHMEM",
-            i, other);
+        throw error(cudaErrorPeerAccessUnsupported,
+                    "membar: no PE shares memory by CUDA IPC, because the device of PE %zu has no peer access to that of PE "
+                    "%u: use devices that NVLink or one PCIe root connects, or NVSHMEM",
+                    i, other);
       }
       if (what == outcome::refused) {
         throw error(
             status,
-            "membar: memory is shared by CUDA IPC on no PE, because PE %zu could not open that of PE %u with %s (%s): give "
+            "membar: no PE shares memory by CUDA IPC, because PE %zu could not open the memory of PE %u with %s (%s): give "
             "each PE its own process, all of one user and one PID namespace (docker: --pid), or use process_memory",
             i, other, cudaGetErrorName(status), cudaGetErrorString(status));
       }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A window of NCCL as memory for `adopted_backend`. Needs NCCL 2.28, whose device header it includes.
+/// An NCCL window as memory for `adopted_backend`. It requires NCCL 2.28, whose device header it includes.
 #pragma once
 
 #include <membar/device_guard.hpp>
@@ -10,7 +10,7 @@
 #include <nccl.h>
 
 #if NCCL_VERSION_CODE < NCCL_VERSION(2, 28, 0)
-#error "membar: nccl_window.cuh needs the windows of NCCL 2.28 or newer: adopt other memory by adopted_memory"
+#error "membar: nccl_window.cuh needs the windows of NCCL 2.28 or newer: adopt other memory with adopted_memory"
 #endif
 #include <nccl_device.h>
 
@@ -39,17 +39,18 @@ inline void check_nccl(ncclResult_t status, const char* call) {
 
 }  // namespace detail
 
-/// The first `bytes` of a window that every rank has registered by `ncclCommWindowRegister` with `NCCL_WIN_COLL_SYMMETRIC`. PEs are
-/// the ranks.
+/// Returns the first `bytes` bytes of a window that every rank has registered with `ncclCommWindowRegister` and
+/// `NCCL_WIN_COLL_SYMMETRIC`. PEs are ranks.
 ///
-/// It launches one kernel and waits for it. The window and its memory outlive the backend. Requires: every rank in one team of loads
-/// and stores (`ncclTeamLsa`). Errors: `error` for a null window, which NCCL gives where it cannot make one, and where some rank is out of
-/// their reach; NCCL's.
+/// It launches one kernel and waits for it. The window and its memory must outlive the backend. Requires: all ranks can access
+/// each other with loads and stores (`ncclTeamLsa`). Errors: throws `error` for a null window, which NCCL returns if it cannot
+/// create one, and if some rank cannot be accessed with loads and stores; also NCCL's errors.
 [[nodiscard]] inline adopted_memory memory_of_nccl(ncclComm_t communicator, ncclWindow_t window, std::size_t bytes) {
   if (window == nullptr) {
-    throw error(cudaErrorNotSupported,
-                "membar: NCCL has made no window of the memory, which it then copies from and to: allocate it by ncclMemAlloc, "
-                "and leave NCCL_WIN_ENABLE and NCCL_CUMEM_ENABLE on");
+    throw error(
+        cudaErrorNotSupported,
+        "membar: NCCL has not created a window for the memory and would copy it instead: allocate it with ncclMemAlloc, "
+        "and leave NCCL_WIN_ENABLE and NCCL_CUMEM_ENABLE on");
   }
   adopted_memory memory;
   int count = 0;
@@ -59,7 +60,7 @@ inline void check_nccl(ncclResult_t status, const char* call) {
   if (const int near = ncclTeamLsa(communicator).nRanks; near != count) {
     throw error(
         cudaErrorNotSupported,
-        "membar: loads and stores reach %d of the %d ranks of a window of NCCL: make a communicator of the GPUs that NVLink "
+        "membar: loads and stores reach only %d of the %d ranks of an NCCL window: make a communicator of the GPUs that NVLink "
         "connects",
         near, count);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The device's part of the NVSHMEM backend: NVSHMEM's calls, with the orders that they lack.
+/// The device part of the NVSHMEM backend: NVSHMEM's calls, with the ordering that they lack.
 #pragma once
 
 #include <membar/fence.cuh>
@@ -18,8 +18,8 @@ namespace membar {
 inline namespace v0_2 {
 namespace symmetric::detail {
 
-/// NVSHMEM orders by system fences of the calling thread, and has no acquire: an operation that must acquire fences after
-/// itself.
+/// NVSHMEM orders with system fences of the calling thread and has no acquire, so an operation that must acquire executes a
+/// fence after it.
 template <>
 struct transport<nvshmem_reach> {
   template <class Group>
@@ -68,7 +68,7 @@ struct transport<nvshmem_reach> {
     }
   }
 
-  /// Where loads and stores reach the PE these are one relaxed access: NVSHMEM's would be weak ones.
+  /// If loads and stores reach the PE, this is a single relaxed access: NVSHMEM's accesses would be weak.
   template <class T>
   __device__ static void put_value(const nvshmem_reach& reach, T* to, const T& value, pe other) noexcept {
     require_whole<T>();
@@ -102,11 +102,11 @@ struct transport<nvshmem_reach> {
     } else if constexpr (sizeof(T) == 8) {
       return __builtin_bit_cast(T, nvshmem_uint64_g(reinterpret_cast<std::uint64_t*>(from), other.index()));
     } else {
-      return *from;  // refused above
+      return *from;  // rejected above
     }
   }
 
-  /// A release fences first, so that what the group put to `other` is there before the signal.
+  /// A release executes a fence first, so that the group's puts to `other` have arrived before the signal.
   template <class Kind, class Order>
   __device__ static void notify(const nvshmem_reach&, unsigned long long* word, unsigned long long value, pe other,
                                 Order) noexcept {
@@ -157,7 +157,7 @@ struct transport<nvshmem_reach> {
   /// Called by one thread, after a barrier of its group.
   __device__ static void fence(const nvshmem_reach&) noexcept { nvshmem_fence(); }
   __device__ static void quiet(const nvshmem_reach&) noexcept { nvshmem_quiet(); }
-  /// NVSHMEM cannot complete the local side alone. The barrier comes first, because a thread may not have started its part yet.
+  /// NVSHMEM cannot complete only the local side. The barrier comes first, because a thread may not have started its part yet.
   template <class Group>
   __device__ static void flush(const nvshmem_reach&) noexcept {
     Group::sync();
@@ -167,13 +167,13 @@ struct transport<nvshmem_reach> {
     Group::sync();
   }
 
-  /// Called by the thread that has seen a signal, before its group reads data: NVSHMEM promises that data is there with its
-  /// signal only to its own wait. The condition holds for every value that the signal can have now.
+  /// Called by the thread that has seen a signal, before its group reads data: NVSHMEM guarantees only to its own wait that the
+  /// data has arrived with the signal. The condition holds for every value that the signal can now have.
   __device__ static void arrived(unsigned long long* word, unsigned long long seen) noexcept {
     nvshmem_signal_wait_until(reinterpret_cast<std::uint64_t*>(word), NVSHMEM_CMP_NE, seen ^ (1ULL << 63));
   }
-  /// Called by the thread that has seen the barrier word of PE `other`. A network's card may write the word before the data, by
-  /// another way. NVSHMEM's barrier and its wait make this PE's memory consistent when they end.
+  /// Called by the thread that has seen the barrier word of PE `other`. A network card may write the word before the data, over
+  /// another path. NVSHMEM's barrier and wait make this PE's memory consistent when they end.
   __device__ static void arrived_from(const nvshmem_reach& reach, unsigned long long* word, unsigned long long seen,
                                       pe other) noexcept {
     if (reach.direct(word, other) == nullptr) {
@@ -181,8 +181,8 @@ struct transport<nvshmem_reach> {
     }
   }
 
-  /// One thread completes what the group has put. Each thread that signals fences, because only its own fence makes its store a
-  /// release.
+  /// One thread completes the group's puts. Each thread that signals executes a fence, because only its own fence makes its
+  /// store a release.
   template <class Group, class Others, class Order>
   __device__ static void arrive_everywhere(Group, const nvshmem_reach& reach, const Others& others, unsigned long long* word,
                                            unsigned long long value, Order) noexcept {
@@ -203,8 +203,8 @@ struct transport<nvshmem_reach> {
     }
   }
 
-  /// All types are handled as unsigned integers of their size: sums wrap alike, and NVSHMEM lacks some operations of the
-  /// others.
+  /// All types are handled as unsigned integers of their size: sums wrap around in the same way, and NVSHMEM lacks some
+  /// operations for the other types.
   template <amo Operation, class T, class Order>
   __device__ static T apply(const nvshmem_reach&, T* word, T value, pe other, Order) noexcept {
     static_assert((Operation & (every_type_amos | integer_amos)) != amo::none,
@@ -239,10 +239,10 @@ struct transport<nvshmem_reach> {
  private:
   template <class T>
   __device__ static constexpr void require_whole() noexcept {
-    static_assert(
-        sizeof(T) <= 8,
-        "membar: NVSHMEM moves at most 8 bytes whole: put_signal larger ones, or use put and get, which may move them in "
-        "pieces");
+    static_assert(sizeof(T) <= 8,
+                  "membar: NVSHMEM transfers at most 8 bytes in one piece: use put_signal for larger types, or use put and "
+                  "get, which may move them in "
+                  "pieces");
   }
 
   template <class Kind>

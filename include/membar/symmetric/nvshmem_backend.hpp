@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Symmetric memory over NVSHMEM: one process for each GPU, on one machine or many. Component `nvshmem` of the package.
+/// Symmetric memory over NVSHMEM: one process per GPU, on one or several machines. It is the component `nvshmem` of the
+/// package.
 #pragma once
 
 #include <membar/atomicity.hpp>
@@ -9,7 +10,7 @@
 #include <membar/symmetric/backend.hpp>
 #include <membar/symmetric/pe.hpp>
 
-// A plain C++ compiler needs the host's half only.
+// A plain C++ compiler needs only the host part.
 #if defined(__CUDACC__)
 #include <nvshmem.h>
 #include <nvshmemx.h>
@@ -27,7 +28,7 @@ namespace membar {
 inline namespace v0_2 {
 namespace symmetric {
 
-/// The reach of a PE by NVSHMEM, which finds the other PEs itself: this PE's number and how many there are.
+/// The reach of a PE with NVSHMEM, which locates the other PEs itself: this PE's number and the number of PEs.
 class nvshmem_reach {
  public:
   MEMBAR_HOST_DEVICE constexpr nvshmem_reach(pe self, int count) noexcept : self_(self), count_(count) {}
@@ -35,7 +36,7 @@ class nvshmem_reach {
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr pe self() const noexcept { return self_; }
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr int count() const noexcept { return count_; }
 
-  /// The object of PE `which` whose counterpart here is at `local`; null if loads and stores do not reach it.
+  /// Returns the object of PE `which` that corresponds to `local` here, or null if loads and stores do not reach it.
   [[nodiscard]] MEMBAR_HOST_DEVICE void* direct(void* local, pe which) const noexcept {
     return nvshmem_ptr(local, which.index());
   }
@@ -45,50 +46,51 @@ class nvshmem_reach {
   int count_;
 };
 
-/// What processes share to find each other, as plain bytes. The process that becomes PE 0 makes it and hands it to all, through
-/// a shared page, a file or a socket.
+/// The data that processes share to find each other, as plain bytes. The process that becomes PE 0 creates it and passes it to
+/// all others, through a shared page, a file or a socket.
 using nvshmem_id = nvshmemx_uniqueid_t;
 
-/// Makes the id of a job. The calling process becomes its PE 0. If it was forked, its parent has made no CUDA call.
+/// Creates the id of a job. The calling process becomes PE 0. If it was forked, its parent must not have made a CUDA call.
 [[nodiscard]] inline nvshmem_id make_nvshmem_id() {
   nvshmem_id id = NVSHMEMX_UNIQUEID_INITIALIZER;
   if (const int status = nvshmemx_get_uniqueid(&id); status != 0) {
     throw error(cudaErrorUnknown,
-                "membar: nvshmemx_get_uniqueid failed with %d: put NVSHMEM's folder of libraries on LD_LIBRARY_PATH, where its "
-                "bootstrap plugins are",
+                "membar: nvshmemx_get_uniqueid failed with %d: add NVSHMEM's library folder, which contains its "
+                "bootstrap plugins, to LD_LIBRARY_PATH",
                 status);
   }
   return id;
 }
 
-/// NVSHMEM, from its initialization to its end. A process makes one in its life, after `cudaSetDevice` and before its backend.
+/// NVSHMEM from its initialization to its end. A process creates only one in its lifetime, after `cudaSetDevice` and before its
+/// backend.
 ///
-/// Errors: if NVSHMEM cannot start it prints a line on standard error and ends the process. The end of a session is
-/// collective. An exception on one PE does not reach the others, so a session that an exception ends ends the whole job, with
-/// status 1.
+/// Errors: if NVSHMEM cannot start, it prints a line to standard error and ends the process. The end of a session is
+/// collective. An exception on one PE does not reach the others, so a session that an exception ends also ends the whole job,
+/// with status 1.
 class nvshmem_session {
  public:
-  /// As set up by a launcher that NVSHMEM supports (`nvshmrun`, PMI).
+  /// Initializes NVSHMEM from a launcher that it supports (`nvshmrun`, PMI).
   [[nodiscard]] static nvshmem_session of_launcher() {
     nvshmem_init();
     return nvshmem_session();
   }
 
-  /// As PE `rank` of `count`, with the id that all of them share.
+  /// Initializes NVSHMEM as PE `rank` of `count`, with the id that all of them share.
   [[nodiscard]] static nvshmem_session of_id(int rank, int count, const nvshmem_id& id) {
     if (rank < 0 || rank >= count) {
-      throw error(cudaErrorInvalidValue, "membar: PE %d of %d was requested: number them from 0", rank, count);
+      throw error(cudaErrorInvalidValue, "membar: PE %d of %d was requested: number the PEs from 0", rank, count);
     }
     nvshmemx_init_attr_t how = NVSHMEMX_INIT_ATTR_INITIALIZER;
     if (const int status = nvshmemx_set_attr_uniqueid_args(rank, count, &id, &how); status != 0) {
       throw error(cudaErrorInvalidValue,
-                  "membar: nvshmemx_set_attr_uniqueid_args failed with %d: pass an id of make_nvshmem_id", status);
+                  "membar: nvshmemx_set_attr_uniqueid_args failed with %d: pass an id from make_nvshmem_id", status);
     }
     static_cast<void>(nvshmemx_init_attr(NVSHMEMX_INIT_WITH_UNIQUEID, &how));
     return nvshmem_session();
   }
 
-  /// As the ranks of an MPI communicator: pass the address of an `MPI_Comm`, after `MPI_Init`.
+  /// Initializes NVSHMEM with the ranks of an MPI communicator: pass the address of an `MPI_Comm`, after `MPI_Init`.
   [[nodiscard]] static nvshmem_session of_mpi(void* communicator) {
     nvshmemx_init_attr_t how = NVSHMEMX_INIT_ATTR_INITIALIZER;
     how.mpi_comm = communicator;
@@ -96,14 +98,13 @@ class nvshmem_session {
     return nvshmem_session();
   }
 
-  /// The NVSHMEM that the program, or a library in it, has initialized itself and ends itself, after the backend. The end of
-  /// this session does nothing. Errors: `error` if NVSHMEM is not initialized.
+  /// Uses the NVSHMEM that the program, or a library in it, has initialized and finalizes itself, after the backend. The end of
+  /// this session does nothing. Errors: throws `error` if NVSHMEM is not initialized.
   [[nodiscard]] static nvshmem_session of_program() {
     if (const int status = nvshmemx_init_status(); status < NVSHMEM_STATUS_IS_INITIALIZED || status == NVSHMEM_STATUS_INVALID) {
-      throw error(
-          cudaErrorInitializationError,
-          "membar: NVSHMEM cannot be used as the program initialized it, because it is not initialized: call nvshmem_init or "
-          "nvshmemx_init_attr first, or of_launcher, of_id or of_mpi");
+      throw error(cudaErrorInitializationError,
+                  "membar: the program has not initialized NVSHMEM: call nvshmem_init or "
+                  "nvshmemx_init_attr first, or use of_launcher, of_id or of_mpi");
     }
     nvshmem_session session;
     session.open_ = false;
@@ -118,11 +119,11 @@ class nvshmem_session {
       return;
     }
     if (std::uncaught_exceptions() > exceptions_) {
-      // The other PEs are elsewhere, and would never join this one in nvshmem_finalize.
+      // The other PEs are in other code and would never join this one in nvshmem_finalize.
       std::fprintf(
           stderr,
-          "membar: an exception ends the NVSHMEM session of PE %d, and therefore the job: catch it while the session lives to "
-          "read what it says\n",
+          "membar: an exception ends the NVSHMEM session of PE %d, and therefore the job: catch it while the session exists to "
+          "read its message\n",
           nvshmem_my_pe());
       std::fflush(nullptr);
       nvshmem_global_exit(1);
@@ -143,16 +144,17 @@ class nvshmem_session {
 
 namespace detail {
 
-/// An allocation in NVSHMEM's heap, which all processes make and free together: by `close`. An allocation that is not closed lives
-/// until NVSHMEM ends, because a destructor does not wait for other PEs.
+/// An allocation in NVSHMEM's heap, which all processes create and free together with `close`. An allocation that is not closed
+/// exists until NVSHMEM ends, because a destructor does not wait for other PEs.
 class nvshmem_region {
  public:
   nvshmem_region(pe self, int count, std::size_t bytes)
       : memory_(nvshmem_align(alignment, bytes)), bytes_(bytes), self_(self), count_(count) {
     if (memory_ == nullptr) {
-      throw error(cudaErrorMemoryAllocation,
-                  "membar: NVSHMEM's heap cannot hold %zu bytes: set NVSHMEM_SYMMETRIC_SIZE to more before the program starts",
-                  bytes);
+      throw error(
+          cudaErrorMemoryAllocation,
+          "membar: NVSHMEM's heap cannot hold %zu bytes: set NVSHMEM_SYMMETRIC_SIZE to a larger size before the program starts",
+          bytes);
     }
   }
   nvshmem_region(nvshmem_region&& other) noexcept
@@ -164,7 +166,7 @@ class nvshmem_region {
   }
   ~nvshmem_region() = default;
 
-  /// Collective.
+  /// Frees the allocation. Collective.
   void close() {
     if (memory_ != nullptr) {
       nvshmem_free(std::exchange(memory_, nullptr));
@@ -186,26 +188,26 @@ class nvshmem_region {
 
 }  // namespace detail
 
-/// The NVSHMEM backend: each process is one PE. `nvshmem_backend` promises that data is visible at its destination only, which
-/// holds on every cluster. `basic_nvshmem_backend<visibility::everywhere>` is for machines on which loads and stores reach
-/// every PE, which it checks.
+/// The NVSHMEM backend: each process is one PE. `nvshmem_backend` guarantees only that data is visible at its destination,
+/// which holds on every cluster. `basic_nvshmem_backend<visibility::everywhere>` is for machines on which loads and stores
+/// reach every PE, which it checks.
 ///
-/// AMOs are NVSHMEM's: additions, compare-and-swaps and bits of integers; loads, stores and exchanges of all types. Requires:
-/// NVSHMEM 3; relocatable device code. Errors: `error`, on every PE. The session outlives the backend, which outlives its
-/// heaps.
+/// AMOs are NVSHMEM's: additions, compare-and-swaps and bitwise operations on integers; loads, stores and exchanges of all
+/// types. Requires: NVSHMEM 3; relocatable device code. Errors: throws `error` on every PE. The session must outlive the
+/// backend, which must outlive its heaps.
 template <visibility Visible>
 class basic_nvshmem_backend {
  public:
   static constexpr visibility visible = Visible;
-  /// `all_gather` needs free space on the device, because it runs kernels.
+  /// `all_gather` needs free resources on the device, because it runs kernels.
   static constexpr bool gathers_by_kernels = true;
   using reach = nvshmem_reach;
   using region = detail::nvshmem_region;
 
-  /// On the current device, which is the session's.
+  /// Uses the current device, which must be the session's.
   explicit basic_nvshmem_backend(const nvshmem_session& session)
       : self_(session.self()), count_(session.count()), scratch_(self_, count_, 3 * bytes_of_all()) {
-    check(cudaGetDevice(&device_), "a working CUDA driver and device are needed");
+    check(cudaGetDevice(&device_), "this call needs a working CUDA driver and device");
     check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
     if constexpr (visible == visibility::everywhere) {
       require_direct_reach();
@@ -216,11 +218,11 @@ class basic_nvshmem_backend {
   ~basic_nvshmem_backend() { membar::detail::report_failed_restore(cudaStreamDestroy(stream_)); }
 
   [[nodiscard]] int count() const noexcept { return count_; }
-  /// The PE of this process.
+  /// Returns the PE of this process.
   [[nodiscard]] pe_range local_pes() const noexcept { return {self_, 1}; }
   [[nodiscard]] int device_of(pe) const noexcept { return device_; }
 
-  /// Whether NVSHMEM has `use`.
+  /// Returns whether NVSHMEM supports `use`.
   [[nodiscard]] atomicity supports(const atomic_use& use) const noexcept {
     switch (use.operation) {
       case atomic_operation::load_or_store:
@@ -230,7 +232,7 @@ class basic_nvshmem_backend {
       case atomic_operation::bitwise_and:
       case atomic_operation::bitwise_or:
       case atomic_operation::bitwise_xor:
-        return {true, "NVSHMEM has this operation, atomic between all PEs"};
+        return {true, "NVSHMEM supports this operation as an atomic between all PEs"};
       case atomic_operation::integer_min:
       case atomic_operation::integer_max:
       case atomic_operation::increment:
@@ -254,8 +256,8 @@ class basic_nvshmem_backend {
     if (const int status = nvshmemx_fcollectmem_on_stream(NVSHMEM_TEAM_WORLD, gathered, source, word, stream_); status != 0) {
       throw error(
           cudaErrorUnknown,
-          "membar: nvshmemx_fcollectmem_on_stream failed with %d: see the standard error of the other processes, of which one "
-          "may have ended, and start the job again",
+          "membar: nvshmemx_fcollectmem_on_stream failed with %d: see the standard error of the other processes, one of which "
+          "may have ended, and restart the job",
           status);
     }
     check(cudaMemcpyAsync(all, gathered, bytes_of_all(), cudaMemcpyDeviceToHost, stream_));
@@ -264,8 +266,8 @@ class basic_nvshmem_backend {
 
   [[nodiscard]] region map(std::size_t bytes) const { return region(self_, count_, bytes); }
 
-  /// Completes all puts of all PEs at their destinations. Collective. NVSHMEM's barrier guarantees that of all remote memory
-  /// updates issued before it by any PE.
+  /// Completes all puts of all PEs at their destinations. Collective. NVSHMEM's barrier guarantees this for all remote memory
+  /// updates that any PE issued before it.
   void complete() {
     nvshmemx_barrier_all_on_stream(stream_);
     check(cudaStreamSynchronize(stream_), "a kernel failed");
@@ -287,10 +289,11 @@ class basic_nvshmem_backend {
     for (int i = 0; i != count_; ++i) {
       if (const unsigned long long other = all[static_cast<std::size_t>(i)]; other != 0) {
         check(cudaStreamDestroy(stream_));
-        throw error(cudaErrorNotSupported,
-                    "membar: the visibility class everywhere was requested, but no load or store of PE %d reaches PE %d: use "
-                    "nvshmem_backend, which is destination_only",
-                    i, static_cast<int>(other) - 1);
+        throw error(
+            cudaErrorNotSupported,
+            "membar: the visibility class 'everywhere' was requested, but loads and stores of PE %d cannot reach PE %d: use "
+            "nvshmem_backend, which is destination_only",
+            i, static_cast<int>(other) - 1);
       }
     }
   }

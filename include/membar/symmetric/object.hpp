@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Addresses of symmetric objects: objects of one type at one place of every PE's symmetric heap.
+/// Addresses of symmetric objects: objects of one type at the same offset in every PE's symmetric heap.
 ///
-/// A symmetric address is valid on its own PE. Together with a PE, it names that PE's object in operations. A pointer, and the
-/// address of another PE's object, have other types, which do not convert to it.
+/// A symmetric address is valid on its own PE. Together with a PE, it identifies that PE's object in operations. Pointers and
+/// addresses of other PEs' objects have different types, which do not convert to it.
 #pragma once
 
 #include <membar/base/config.hpp>
@@ -28,7 +28,7 @@ class direct_span {
 
   MEMBAR_HOST_DEVICE constexpr explicit direct_span(T* data, std::size_t size) noexcept : data_(data), size_(size) {}
 
-  /// The address; null where no load or store reaches the PE.
+  /// Returns the address, or null if loads and stores do not reach the PE.
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr T* data() const noexcept { return data_; }
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr std::size_t size() const noexcept { return size_; }
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr T& operator[](std::size_t index) const noexcept { return data_[index]; }
@@ -55,34 +55,33 @@ inline constexpr bool is_direct<direct_span<T>> = true;
 
 template <class T>
 MEMBAR_HOST_DEVICE constexpr void refuse_other_type() noexcept {
-  static_assert(
-      !std::is_same_v<T, T>,
-      "membar: a symmetric object has one type and one backend: operations of another type on it would not be atomic or "
-      "ordered with its own");
+  static_assert(!std::is_same_v<T, T>,
+                "membar: a symmetric object has one type and one backend: operations with another type would not be atomic or "
+                "ordered with respect to its own operations");
 }
 
-/// Lets heaps and backends make symmetric addresses, and operations read them.
+/// Allows heaps and backends to create symmetric addresses, and operations to read them.
 struct access;
 
 /// The common part of both forms of symmetric address.
 template <class T, class Backend>
 class address {
   static_assert(is_word<T> || membar::detail::is_bytes<T>,
-                "membar: symmetric memory holds a trivially copyable type: its bytes travel between PEs");
+                "membar: symmetric memory needs a trivially copyable type, because its bytes are copied between PEs");
   static_assert(!std::is_const_v<T> && !std::is_volatile_v<T>,
-                "membar: symmetric memory holds a type without const or volatile");
+                "membar: symmetric memory needs a type without const or volatile");
 
  public:
   using element_type = T;
   using backend = Backend;
   using reach_type = typename Backend::reach;
 
-  /// How the PE that has this address reaches the others: its number and theirs.
+  /// Describes how the PE that has this address reaches the others, including its number and theirs.
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr const reach_type& reach() const noexcept { return reach_; }
 
-  /// The PE that this address is valid on.
+  /// Returns the PE on which this address is valid.
   [[nodiscard]] MEMBAR_HOST_DEVICE pe self() const noexcept { return reach_.self(); }
-  /// How many PEs there are.
+  /// Returns the number of PEs.
   [[nodiscard]] MEMBAR_HOST_DEVICE int count() const noexcept { return reach_.count(); }
 
  protected:
@@ -90,7 +89,8 @@ class address {
 
   MEMBAR_HOST_DEVICE static constexpr void require_data() noexcept {
     static_assert(!is_word<T>,
-                  "membar: a signal, a counter, a barrier word and a packed message have no plain access, at no PE: use their "
+                  "membar: a signal, a counter, a barrier word or a packed message cannot be accessed by plain loads and "
+                  "stores on any PE: use its "
                   "operations");
   }
 
@@ -100,9 +100,9 @@ class address {
 
 }  // namespace detail
 
-/// The address of one symmetric object. Only a heap makes it; no pointer converts to it.
+/// The address of one symmetric object. Only a heap creates it; pointers do not convert to it.
 ///
-/// `T` is trivially copyable data, or a word (word.hpp).
+/// `T` is trivially copyable data or a word (word.hpp).
 template <class T, class Backend>
 class object : public detail::address<T, Backend> {
   using base = detail::address<T, Backend>;
@@ -116,13 +116,14 @@ class object : public detail::address<T, Backend> {
     detail::refuse_other_type<Other>();
   }
 
-  /// The own PE's object, as a pointer.
+  /// Returns this PE's object as a pointer.
   [[nodiscard]] MEMBAR_HOST_DEVICE T* local() const noexcept {
     base::require_data();
     return this->local_;
   }
 
-  /// The object of PE `which`, for direct loads and stores; empty if they do not reach that PE. Not a symmetric address.
+  /// Returns the object of PE `which`, for direct loads and stores; empty if they do not reach that PE. It is not a symmetric
+  /// address.
   [[nodiscard]] MEMBAR_HOST_DEVICE direct_span<T> at(pe which) const noexcept {
     base::require_data();
     return direct_span<T>(static_cast<T*>(this->reach_.direct(this->local_, which)), 1);
@@ -149,22 +150,23 @@ class span : public detail::address<T, Backend> {
 
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr std::size_t size() const noexcept { return size_; }
 
-  /// The own PE's objects, as a pointer.
+  /// Returns this PE's objects as a pointer.
   [[nodiscard]] MEMBAR_HOST_DEVICE T* local() const noexcept {
     base::require_data();
     return this->local_;
   }
 
-  /// The objects of PE `which`, for direct loads and stores; empty if they do not reach that PE. Not a symmetric address.
+  /// Returns the objects of PE `which`, for direct loads and stores; empty if they do not reach that PE. It is not a symmetric
+  /// address.
   [[nodiscard]] MEMBAR_HOST_DEVICE direct_span<T> at(pe which) const noexcept {
     base::require_data();
     return direct_span<T>(static_cast<T*>(this->reach_.direct(this->local_, which)), size_);
   }
 
-  /// Object `index`. The index is not checked.
+  /// Returns object `index`. The index is not checked.
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr object<T, Backend> operator[](std::size_t index) const noexcept;
 
-  /// `size` objects starting at `first`, cut off at the end of this span.
+  /// Returns `size` objects starting at `first`, truncated at the end of this span.
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr span subspan(std::size_t first, std::size_t size) const noexcept {
     const std::size_t from = first < size_ ? first : size_;
     return span(this->local_ + from, size < size_ - from ? size : size_ - from, this->reach_);
@@ -197,13 +199,13 @@ struct access {
   }
 };
 
-/// The own PE's object, words included.
+/// Returns this PE's object, which may be a word.
 template <class Address>
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr auto* local(const Address& address) noexcept {
   return access::local(address);
 }
 
-/// The value of this PE's word.
+/// Returns the value of this PE's word.
 template <class Address>
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr auto* word(const Address& address) noexcept {
   return word_access::raw(access::local(address));

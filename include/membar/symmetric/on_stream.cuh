@@ -92,15 +92,15 @@ __global__ void quiet_kernel(Reach reach) {
   quiet(by_thread, reach);
 }
 
-/// Throws if the stream is captured: `what`, with `value`, would be the same in every replay. `remedy` says what is not.
+/// Throws if the stream is captured, because `what` with `value` would be the same in every replay. `remedy` names an
+/// alternative that is not.
 inline void refuse_capture(cudaStream_t stream, const char* what, unsigned long long value, const char* remedy) {
   cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
   check(cudaStreamIsCapturing(stream, &capture), "pass a stream of the current device");
   if (capture != cudaStreamCaptureStatusNone) {
     throw error(cudaErrorStreamCaptureUnsupported,
-                "membar: %s %llu cannot be captured in a graph, because it would be the same in every replay, so that a wait "
-                "ends by the "
-                "value of the replay before: %s",
+                "membar: %s %llu cannot be captured in a graph: the value would be the same in every replay, so a wait could "
+                "be satisfied by the value of the previous replay: %s",
                 what, value, remedy);
   }
 }
@@ -111,11 +111,11 @@ inline void refuse_capture(cudaStream_t stream, const char* what, unsigned long 
 
 }  // namespace detail
 
-/// Loads the kernels of all operations below at every PE of this process. The first launch of a kernel may wait for running
-/// kernels, and one of them may wait for it. So call this once for each backend type before the first kernel that waits, and
+/// Loads the kernels of all operations below on every PE of this process. The first launch of a kernel may wait for running
+/// kernels, and one of them may wait for that launch. Call this once per backend type before the first kernel that waits, and
 /// also load the program's own kernels.
 ///
-/// CUDA: `cudaFuncGetAttributes`. Errors: `error`, if a device has no code of them.
+/// CUDA: `cudaFuncGetAttributes`. Errors: throws `error` if a device has no code for them.
 template <backend Backend>
 void load_stream_operations(const heap<Backend>& heap) {
   using one_setter = object<signal<set>, Backend>;
@@ -139,31 +139,33 @@ void load_stream_operations(const heap<Backend>& heap) {
   }
 }
 
-/// Enqueues a copy of the objects at `from` to all of `to` at `other`. `from` is in use until the stream has run it.
+/// Enqueues a copy of the objects at `from` to all objects of `to` on `other`. `from` is in use until the stream has executed
+/// the copy.
 ///
-/// For later work in the stream it is complete; `notify_on_stream` tells the other PE. Peer: `cudaMemcpyAsync`. NVSHMEM:
-/// `nvshmemx_putmem_on_stream`.
+/// For later work in the stream, the copy is complete; use `notify_on_stream` to inform the other PE. Peer: `cudaMemcpyAsync`.
+/// NVSHMEM: `nvshmemx_putmem_on_stream`.
 template <class T, backend Backend>
 void put_on_stream(const heap<Backend>& heap, const span<T, Backend>& to, const std::type_identity_t<T>* from, pe other,
                    stream_handle stream) {
-  static_assert(!is_word<T>, "membar: words have their own operations: they are not data");
+  static_assert(!is_word<T>, "membar: words are not data: use their own operations");
   detail::stream_transport<Backend>::put(heap, to, from, other, stream);
 }
 
-/// Enqueues a notification. It releases everything that the stream has done before, including puts to `other`. Errors: those of `launch`; in
-/// a captured stream, a signal that is set: pass an epoch, or add.
+/// Enqueues a notification. It releases everything that the stream has done before, including puts to `other`. Errors: those of
+/// `launch`; in a captured stream, a signal that is set: pass an epoch or use an addition.
 template <class Kind, backend Backend>
 void notify_on_stream(const object<signal<Kind>, Backend>& signal, unsigned long long value, pe other, stream_handle stream) {
   using address = object<symmetric::signal<Kind>, Backend>;
   if constexpr (std::is_same_v<Kind, set>) {
     detail::refuse_capture(stream, "a notification that sets a signal to", value,
-                           "pass an epoch in place of the value, or add to a signal<add>");
+                           "pass an epoch instead of the value, or add to a signal<add>");
   }
   launch(detail::communication_launch(stream), detail::notify_kernel<address>, signal, value, other);
 }
 
-/// Enqueues a notification that sets the signal to the next number of `sent`, an epoch of the stream's PE, when it runs: the next
-/// in each replay of a captured graph. One epoch for each PE that is notified. Errors: those of `launch`.
+/// Enqueues a notification that sets the signal to the next number of `sent`, an epoch of the stream's PE, when it runs. In a
+/// captured graph, this is the next number in each replay. Use one epoch for each PE that is notified. Errors: those of
+/// `launch`.
 template <backend Backend>
 void notify_on_stream(const object<signal<set>, Backend>& signal, const object<epoch, Backend>& sent, pe other,
                       stream_handle stream) {
@@ -171,21 +173,23 @@ void notify_on_stream(const object<signal<set>, Backend>& signal, const object<e
          detail::notify_next_kernel<object<symmetric::signal<set>, Backend>, object<epoch, Backend>>, signal, sent, other);
 }
 
-/// Enqueues a wait for a signal of the stream's PE. It is an acquire for later work in the stream. When the budget is used up, the
-/// kernel prints what it waited for, and the stream's next calls report a failed kernel. Errors: those of `launch`; a captured
-/// stream: pass an epoch.
+/// Enqueues a wait for a signal of the stream's PE. It is an acquire for later work in the stream. When the budget is used up,
+/// the kernel prints what it waited for, and later calls on the stream report a failed kernel. Errors: those of `launch`; a
+/// captured stream: pass an epoch.
 template <class Kind, backend Backend, class Condition>
   requires std::is_same_v<Condition, equals> || std::is_same_v<Condition, at_least>
 void wait_on_stream(const object<signal<Kind>, Backend>& signal, Condition condition, wait_budget budget,
                     stream_handle stream) {
   using address = object<symmetric::signal<Kind>, Backend>;
-  detail::refuse_capture(stream, "a wait for a signal and", condition.value(), "pass an epoch in place of the condition");
+  detail::refuse_capture(stream, "a wait that compares a signal with", condition.value(),
+                         "pass an epoch instead of the condition");
   launch(detail::communication_launch(stream), detail::wait_kernel<address, Condition>, signal, condition, budget);
 }
 
-/// Enqueues a wait for the next number of `seen`, an epoch of the stream's PE: until the signal is `step` more than it was waited
-/// for before, when it runs. It is the next number in each replay of a captured graph. `step`: what all senders add between two
-/// waits; 1 for a signal that is set. When the budget is used up it fails as the wait for a condition. Errors: those of `launch`.
+/// Enqueues a wait for the next number of `seen`, an epoch of the stream's PE: when it runs, it waits until the signal is
+/// `step` more than the value of the previous wait. In a captured graph, this is the next number in each replay. `step` is the
+/// total that all senders add between two waits, and 1 for a signal that is set. When the budget is used up, it fails like the
+/// wait for a condition. Errors: those of `launch`.
 template <class Kind, backend Backend>
 void wait_on_stream(const object<signal<Kind>, Backend>& signal, const object<epoch, Backend>& seen, wait_budget budget,
                     stream_handle stream, unsigned long long step = 1) {
@@ -194,27 +198,30 @@ void wait_on_stream(const object<signal<Kind>, Backend>& signal, const object<ep
          budget);
 }
 
-/// Enqueues this PE's part of a barrier of all PEs. No kernel uses `words` meanwhile.
+/// Enqueues this PE's part of a barrier of all PEs. No kernel may use `words` at the same time.
 template <backend Backend>
 void barrier_on_stream(const span<barrier_word, Backend>& words, wait_budget budget, stream_handle stream) {
   launch(detail::communication_launch(stream), detail::barrier_kernel<span<barrier_word, Backend>>, words, budget);
 }
 
-/// Enqueues the part of PE `which`, the stream's, of a barrier of its team. Barriers of two teams may run concurrently, on two streams.
+/// Enqueues the part of PE `which`, which is the stream's PE, of a barrier of its team. Barriers of two teams may run
+/// concurrently, on two streams.
 ///
-/// Synchronizes as `barrier`: later work of the stream has acquired. Errors: those of `launch`; a PE that is not in the team, or belongs to
-/// another process; the team in use on another stream, or its work there not ended (`stream_guard`); an arrival not waited for. In a
-/// captured stream nothing runs yet: take `team.guard(which)` where the graph is launched.
+/// Synchronizes like `barrier`: later work of the stream has acquired. Errors: those of `launch`; a PE that is not in the team
+/// or belongs to another process; the team is in use on another stream, or its work there has not ended (`stream_guard`); an
+/// earlier arrival was not waited for. Nothing runs yet in a captured stream, so take `team.guard(which)` where the graph is
+/// launched.
 template <backend Backend>
 void barrier_on_stream(team_barrier<Backend>& team, pe which, wait_budget budget, stream_handle stream) {
   const auto held = team.take(which, stream);
   launch(detail::communication_launch(stream), detail::barrier_kernel<team_words<Backend>>, team.on(which), budget);
 }
 
-/// Enqueues the first half of a barrier of the team: what the stream has done so far is visible to the others after their wait. The
-/// team belongs to this stream and this thread until `wait_on_stream`, which is in the same capture if this is in one.
+/// Enqueues the first half of a barrier of the team: everything that the stream has done so far is visible to the others after
+/// their wait. The team belongs to this stream and this thread until `wait_on_stream`, which must be in the same capture if
+/// this call is in one.
 ///
-/// Errors: as `barrier_on_stream`.
+/// Errors: the same as for `barrier_on_stream`.
 template <backend Backend>
 void arrive_on_stream(team_barrier<Backend>& team, pe which, stream_handle stream) {
   team.arrive(which, stream, [&] {
@@ -222,9 +229,9 @@ void arrive_on_stream(team_barrier<Backend>& team, pe which, stream_handle strea
   });
 }
 
-/// Enqueues the second half: later work of the stream finds what every PE of the team did before it arrived.
+/// Enqueues the second half: later work of the stream sees everything that every PE of the team did before it arrived.
 ///
-/// Errors: as `barrier_on_stream`; no arrival before it.
+/// Errors: the same as for `barrier_on_stream`; no arrival precedes it.
 template <backend Backend>
 void wait_on_stream(team_barrier<Backend>& team, pe which, wait_budget budget, stream_handle stream) {
   team.wait(which, stream, [&] {

@@ -4,9 +4,9 @@
 ///
 /// A group (`by_thread`, `by_warp`, `by_block`) executes an operation together: all its threads call it with the same arguments.
 /// The remote side is a symmetric address and a PE, which may be this PE. The local side is any memory of this PE that
-/// the backend reaches. With NVSHMEM over a network that is symmetric memory, or memory registered with
-/// `nvshmemx_buffer_register`. A copy does not begin with a group barrier: if
-/// one thread wrote data that another one copies, synchronize the group first.
+/// the backend reaches. With NVSHMEM over a network, it must be symmetric memory or memory registered with
+/// `nvshmemx_buffer_register`. A copy does not begin with a group barrier: if one thread wrote data that another thread copies,
+/// synchronize the group first.
 #pragma once
 
 #include <membar/detail/standard.hpp>
@@ -24,7 +24,7 @@ namespace detail {
 
 template <class Group>
 __device__ constexpr bool require_group() noexcept {
-  static_assert(is_group<Group>, "membar: an operation is done by_thread, by_warp or by_block");
+  static_assert(is_group<Group>, "membar: the group of an operation must be by_thread, by_warp or by_block");
   return is_group<Group>;
 }
 
@@ -37,7 +37,7 @@ template <class Address>
   static_assert(!std::is_pointer_v<Address> && !std::is_array_v<Address>,
                 "membar: a private pointer is not a symmetric address: pass an object of a symmetric heap");
   static_assert(is_symmetric<Address> || is_direct<Address> || std::is_pointer_v<Address> || std::is_array_v<Address>,
-                "membar: not a symmetric address: pass an object of a symmetric heap");
+                "membar: this is not a symmetric address: pass an object of a symmetric heap");
   return is_symmetric<Address>;
 }
 
@@ -45,14 +45,14 @@ template <class Address>
 [[nodiscard]] __device__ constexpr bool require_data() noexcept {
   constexpr bool symmetric = require_symmetric<Address>();
   if constexpr (symmetric) {
+    static_assert(!is_counter<typename Address::element_type>,
+                  "membar: only AMOs of its own type may change a counter: a put or a get would not be atomic with them");
     static_assert(
-        !is_counter<typename Address::element_type>,
-        "membar: a counter is changed by AMOs of its own type only: a put or a get of it would not be atomic with them");
-    static_assert(!is_signal<typename Address::element_type>,
-                  "membar: a signal is changed by notify and put_signal only, and waited for: it is not data");
+        !is_signal<typename Address::element_type>,
+        "membar: a signal is not data: only notify and put_signal may change it, and only waits and tests may read it");
     static_assert(is_counter<typename Address::element_type> || is_signal<typename Address::element_type> ||
                       !is_word<typename Address::element_type>,
-                  "membar: barrier words and packed messages have their own operations: they are not data");
+                  "membar: barrier words and packed messages are not data: use their own operations");
     return !is_word<typename Address::element_type>;
   } else {
     return false;
@@ -64,34 +64,35 @@ template <class Address>
   constexpr bool symmetric = require_symmetric<Address>();
   if constexpr (symmetric) {
     static_assert(is_signal<typename Address::element_type>,
-                  "membar: only a signal is notified, waited for and tested: data may arrive in any order and in pieces");
+                  "membar: only a signal can be notified, waited for and tested: data may arrive in any order and in pieces");
     return is_signal<typename Address::element_type>;
   } else {
     return false;
   }
 }
 
-/// Requires data and its signal to be of one backend.
+/// Requires that data and its signal belong to the same backend.
 template <class To, class Signal>
 [[nodiscard]] __device__ constexpr bool require_one_backend() noexcept {
   constexpr bool same = std::is_same_v<typename To::backend, typename Signal::backend>;
-  static_assert(same,
-                "membar: a put and its signal travel by one backend: allocate both in heaps of the same backend type, or put, "
-                "and notify after a quiet");
+  static_assert(
+      same,
+      "membar: a put and its signal must use the same backend: allocate both in heaps of the same backend type, or put, "
+      "and notify after a quiet");
   return same;
 }
 
-/// Requires a type whose objects are moved whole.
+/// Requires a type whose objects are transferred as a whole.
 template <class T>
 [[nodiscard]] __device__ constexpr bool require_fixed_size() noexcept {
-  static_assert(
-      has_no_padding<T>,
-      "membar: an operation of fixed size moves every byte, and this type has bytes that do not belong to its value: take the "
-      "padding out, or put "
-      "it as a span; for a struct of floating-point members without padding specialize membar::symmetric::has_no_padding");
+  static_assert(has_no_padding<T>,
+                "membar: an operation of fixed size transfers every byte, but this type has bytes that do not belong to its "
+                "value: remove the padding, or put the object as a span; for a struct of floating-point members without "
+                "padding, specialize membar::symmetric::has_no_padding");
   constexpr bool size = sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16;
-  static_assert(!has_no_padding<T> || (size && alignof(T) >= sizeof(T)),
-                "membar: an operation of fixed size moves 1, 2, 4, 8 or 16 bytes, aligned to their size: put others as a span");
+  static_assert(
+      !has_no_padding<T> || (size && alignof(T) >= sizeof(T)),
+      "membar: an operation of fixed size transfers 1, 2, 4, 8 or 16 bytes, aligned to their size: put other types as a span");
   return has_no_padding<T> && size && alignof(T) >= sizeof(T);
 }
 
@@ -102,21 +103,22 @@ inline constexpr bool is_one<object<T, Backend>> = true;
 
 template <class Address>
 [[nodiscard]] __device__ constexpr bool require_one() noexcept {
-  static_assert(is_one<Address>, "membar: an operation of fixed size moves one object: take one of the span by [index]");
+  static_assert(is_one<Address>,
+                "membar: an operation of fixed size transfers one object: select one of the span with [index]");
   return is_one<Address>;
 }
 
-/// Requires a pointer to objects of the type of the symmetric address.
+/// Requires a pointer to objects of the symmetric address's type.
 template <class Address, class Source>
 [[nodiscard]] __device__ constexpr bool require_source() noexcept {
   using element = typename Address::element_type;
   constexpr bool matches = std::is_convertible_v<const Source&, const element*>;
   static_assert(!is_direct<Source>,
-                "membar: what is copied from or to here is memory of this PE, not the result of at(pe): get it, or put it");
-  static_assert(
-      is_direct<Source> || matches,
-      "membar: the local side of a copy is a pointer to objects of the symmetric object's type; of a symmetric object, "
-      "its local()");
+                "membar: the local side of a copy must be memory of this PE, not the result of at(pe): use get or put");
+  static_assert(is_direct<Source> || matches,
+                "membar: the local side of a copy must be a pointer to objects of the symmetric object's type: for a symmetric "
+                "object, pass "
+                "its local()");
   return matches && !is_direct<Source>;
 }
 
@@ -130,7 +132,7 @@ template <class Address, class Source>
   }
 }
 
-/// Requires one object of data that is moved whole.
+/// Requires a single data object that is transferred as a whole.
 template <class Address>
 [[nodiscard]] __device__ constexpr bool require_fixed_size_object() noexcept {
   if constexpr (require_data<Address>()) {
@@ -140,13 +142,13 @@ template <class Address>
   }
 }
 
-/// Converts from anything. It is the parameter of a call that is rejected anyway, so the rejection is the only error.
+/// Converts from any type. It is the parameter of a call that is rejected anyway, so that the rejection is the only error.
 struct anything {
   template <class T>
   __device__ constexpr anything(const T&) noexcept {}
 };
 
-/// The type of the objects at a symmetric address of data.
+/// The type of the objects at a symmetric data address.
 template <class Address>
 struct element {
   using type = anything;
@@ -159,7 +161,7 @@ struct element<Address> {
 template <class Address>
 using element_of = typename element<Address>::type;
 
-/// Whether a signal is set or added to.
+/// The kind of a signal, which is set or added to.
 template <class Signal>
 using kind_of = typename Signal::element_type::kind;
 
@@ -177,7 +179,7 @@ template <class T, class Backend>
   return span.size() * sizeof(T);
 }
 
-/// Sets the signal at `other`, or adds to it. By the calling thread.
+/// Sets the signal on `other` or adds to it. Executed by the calling thread.
 template <class Signal, class Order>
 __device__ inline void store_notification(const Signal& signal, unsigned long long value, pe other, Order order) noexcept {
   transport_of<Signal>::template notify<kind_of<Signal>>(signal.reach(), word(signal), value, other, order);
@@ -185,21 +187,21 @@ __device__ inline void store_notification(const Signal& signal, unsigned long lo
 
 }  // namespace detail
 
-// What fence, quiet and flush return, for the notification whose argument the call is. Each has its own type, with the group
-// that did it, because the order holds for the one thread that fenced for the group. It is not copied: a put between the fence
-// and the notification would not be ordered.
+// The results of fence, quiet and flush, which are passed as an argument of a notification. Each has its own type, which
+// contains the group that executed it, because the order holds for the one thread that executed the fence for the group. It
+// cannot be copied, because a put between the fence and the notification would not be ordered.
 
-/// The group's earlier puts are ordered before its later puts and notifications, at each PE.
+/// The group's earlier puts are ordered before its later puts and notifications, on each PE.
 template <class Group>
 struct fenced {
   fenced() = default;
   fenced(const fenced&) = delete;
   fenced& operator=(const fenced&) = delete;
 };
-/// The group's earlier puts are also complete: visible as the visibility class says.
+/// The group's earlier puts are also complete: they are visible according to the visibility class.
 template <class Group>
 struct quieted : fenced<Group> {};
-/// Sources may be reused and results are available. It says nothing about other PEs.
+/// Sources may be reused and results are available. It guarantees nothing about other PEs.
 template <class Group>
 struct flushed {
   flushed() = default;
@@ -209,7 +211,7 @@ struct flushed {
 
 namespace detail {
 
-/// The group of what a fence or a quiet returned.
+/// The group of a fence's or a quiet's result.
 template <class Token>
 struct group_of_fence {
   static constexpr bool is_fence = false;
@@ -224,12 +226,13 @@ struct group_of_fence<quieted<Group>> : group_of_fence<fenced<Group>> {};
 
 }  // namespace detail
 
-/// Orders the group's earlier puts, AMOs, notifications and fetches before its notification with what this returns, and before what
-/// its first thread does later, at each PE. It completes nothing. Another thread of the group that continues with puts or fetches of its
-/// own to be ordered calls it by_thread.
+/// Orders the group's earlier puts, AMOs, notifications and fetches before its notification with this result, and before the
+/// later operations of its first thread, on each PE. It does not complete them. If another thread of the group continues with
+/// its own puts or fetches that must be ordered, that thread must call it by_thread.
 ///
-/// Synchronizes: makes a later notification a release at its destination; between two `fetch`es of one thread it is an acquire. PTX (peer): a
-/// barrier of the group, `fence.acq_rel.sys` by one thread, a barrier of the group. NVSHMEM: `nvshmem_fence`.
+/// Synchronizes: it makes a later notification a release at its destination, and is an acquire between two `fetch`es of one
+/// thread. PTX (peer): a barrier of the group, `fence.acq_rel.sys` by one thread, a barrier of the group. NVSHMEM:
+/// `nvshmem_fence`.
 template <class Group, reach Reach>
 __device__ inline fenced<Group> fence(Group, const Reach& reach) noexcept {
   if constexpr (detail::require_group<Group>()) {
@@ -242,10 +245,10 @@ __device__ inline fenced<Group> fence(Group, const Reach& reach) noexcept {
   return {};
 }
 
-/// Completes all that the group has started: puts are visible at their destinations, with the visibility class `everywhere` at
-/// every PE; results of gets are there.
+/// Completes everything that the group has started: puts are visible at their destinations, or on every PE with the visibility
+/// class `everywhere`, and the results of gets are available.
 ///
-/// PTX (peer): as `fence`. NVSHMEM: `nvshmem_quiet`.
+/// PTX (peer): the same as `fence`. NVSHMEM: `nvshmem_quiet`.
 template <class Group, reach Reach>
 __device__ inline quieted<Group> quiet(Group, const Reach& reach) noexcept {
   if constexpr (detail::require_group<Group>()) {
@@ -258,7 +261,8 @@ __device__ inline quieted<Group> quiet(Group, const Reach& reach) noexcept {
   return {};
 }
 
-/// Ends the use of sources and makes the results of non-blocking gets available. It does not make anything visible to another PE.
+/// Ends the use of sources and makes the results of non-blocking gets available. It does not make anything visible to another
+/// PE.
 ///
 /// PTX (peer): a barrier of the group. NVSHMEM, which has nothing weaker: a barrier, `nvshmem_quiet` by one thread, a barrier.
 template <class Group, reach Reach>
@@ -269,12 +273,13 @@ __device__ inline flushed<Group> flush(Group, const Reach& reach) noexcept {
   return {};
 }
 
-/// Copies the objects at `from`, of this PE, to all of `to` at `other`. On return the whole group may use `from` again.
+/// Copies the objects at `from`, on this PE, to all objects of `to` on `other`. On return, the whole group may use `from`
+/// again.
 ///
-/// Synchronizes with nothing: `put_signal` or a notification tells the other PE. PTX (peer): `ld.weak.v4.b32` and
-/// `st.weak.v4.b32`, eight in flight per thread, if both addresses and the size are multiples of 16; else four in flight, as
-/// wide as the addresses allow; then a barrier of the group. NVSHMEM: `nvshmemx_putmem_*`. It uses up to 45 registers: give a
-/// kernel that uses many itself `__launch_bounds__` for large blocks.
+/// It does not synchronize: use `put_signal` or a notification to inform the other PE. PTX (peer): `ld.weak.v4.b32` and
+/// `st.weak.v4.b32`, eight in flight per thread, if both addresses and the size are multiples of 16; otherwise four in flight,
+/// as wide as the addresses allow; then a barrier of the group. NVSHMEM: `nvshmemx_putmem_*`. It uses up to 45 registers, so
+/// give a kernel that uses many registers itself `__launch_bounds__` for large blocks.
 template <class Group, class To, class From>
 __device__ inline void put(Group group, const To& to, const From& from, pe other) noexcept {
   if constexpr (detail::require_group<Group>() && detail::require_copy<To, From>()) {
@@ -292,10 +297,10 @@ __device__ inline void put_nonblocking(Group group, const To& to, const From& fr
   }
 }
 
-/// Copies all of `from` at `other` to the objects at `to`, of this PE. On return the whole group may read them.
+/// Copies all objects of `from` on `other` to the objects at `to`, on this PE. On return, the whole group may read them.
 ///
-/// Synchronizes with nothing: wait for a signal first. A `fence` orders two `fetch`es, and no two gets. PTX (peer): as `put`.
-/// NVSHMEM: `nvshmemx_getmem_*`.
+/// It does not synchronize: wait for a signal first. A `fence` orders two `fetch`es, but not two gets. PTX (peer): the same as
+/// `put`. NVSHMEM: `nvshmemx_getmem_*`.
 template <class Group, class To, class From>
 __device__ inline void get(Group group, To* to, const From& from, pe other) noexcept {
   if constexpr (detail::require_group<Group>() && detail::require_copy<From, To*>()) {
@@ -304,7 +309,7 @@ __device__ inline void get(Group group, To* to, const From& from, pe other) noex
   }
 }
 
-/// Starts a `get` and returns immediately: what is at `to` is undefined until `flush` or `quiet`.
+/// Starts a `get` and returns immediately: the contents of `to` are undefined until `flush` or `quiet`.
 template <class Group, class To, class From>
 __device__ inline void get_nonblocking(Group group, To* to, const From& from, pe other) noexcept {
   if constexpr (detail::require_group<Group>() && detail::require_copy<From, To*>()) {
@@ -312,10 +317,10 @@ __device__ inline void get_nonblocking(Group group, To* to, const From& from, pe
   }
 }
 
-/// Stores one object as a single access at `other`. Executed by the calling thread.
+/// Stores one object on `other` as a single access. Executed by the calling thread.
 ///
-/// Relaxed: it orders nothing, so it does not notify. PTX (peer): `st.relaxed.sys`. NVSHMEM: the same where it reaches the PE,
-/// else `nvshmem_*_p`. Requires: 1, 2, 4, 8 or 16 bytes without padding; with NVSHMEM 8 at most.
+/// It is relaxed and orders nothing, so it is not a notification. PTX (peer): `st.relaxed.sys`. NVSHMEM: the same if it reaches
+/// the PE, otherwise `nvshmem_*_p`. Requires: 1, 2, 4, 8 or 16 bytes without padding; with NVSHMEM at most 8.
 template <class To>
 __device__ inline void put_value(const To& to, const detail::element_of<To>& value, pe other) noexcept {
   if constexpr (detail::require_fixed_size_object<To>()) {
@@ -323,12 +328,12 @@ __device__ inline void put_value(const To& to, const detail::element_of<To>& val
   }
 }
 
-/// Reads one object as a single access at `other`. Executed by the calling thread.
+/// Reads one object on `other` as a single access. Executed by the calling thread.
 ///
-/// A `fence` between them orders two fetches of a thread. Without one, two of one object are in order where loads and stores
-/// reach the PE, by coherence: the second returns nothing older than the first. Over a network, and of two objects, they are
-/// not. PTX (peer): `ld.relaxed.sys`. NVSHMEM: the same where it reaches the PE, else `nvshmem_*_g`. Requires: 1, 2,
-/// 4, 8 or 16 bytes without padding; with NVSHMEM 8 at most.
+/// A `fence` between them orders two fetches by a thread. Without one, two fetches of the same object are in order if loads and
+/// stores reach the PE, because of coherence: the second one returns nothing older than the first. Over a network, and for two
+/// different objects, they are not in order. PTX (peer): `ld.relaxed.sys`. NVSHMEM: the same if it reaches the PE, otherwise
+/// `nvshmem_*_g`. Requires: 1, 2, 4, 8 or 16 bytes without padding; with NVSHMEM at most 8.
 template <class From>
 [[nodiscard]] __device__ inline detail::element_of<From> fetch(const From& from, pe other) noexcept {
   if constexpr (detail::require_fixed_size_object<From>()) {
@@ -338,12 +343,12 @@ template <class From>
   }
 }
 
-/// Executes a `put`, then notifies `other`: sets the signal to `value`, or adds `value` to it.
+/// Executes a `put` and then notifies `other`: it sets the signal to `value` or adds `value` to it.
 ///
-/// Synchronizes: its data is released to the wait or test at `other` that acquires the signal's new value. Not every backend covers
-/// earlier puts as well: for two puts and one signal use `fence` and `notify`. On return `from` may be used again. The signal
-/// may be of another heap of the same backend type. PTX (peer): `put`; a barrier of the group; by one thread
-/// `st.release.sys.b64`, or for a signal that is added to `red.release.sys.add.u64`. NVSHMEM: `nvshmemx_putmem_signal_*`.
+/// Synchronizes: its data is released to the wait or test on `other` that acquires the signal's new value. Not every backend
+/// also covers earlier puts: for two puts and one signal, use `fence` and `notify`. On return, `from` may be used again. The
+/// signal may belong to another heap of the same backend type. PTX (peer): `put`; a barrier of the group; by one thread
+/// `st.release.sys.b64` or, for a signal<add>, `red.release.sys.add.u64`. NVSHMEM: `nvshmemx_putmem_signal_*`.
 template <class Group, class To, class From, class Signal>
 __device__ inline void put_signal(Group group, const To& to, const From& from, const Signal& signal, unsigned long long value,
                                   pe other) noexcept {
@@ -356,7 +361,8 @@ __device__ inline void put_signal(Group group, const To& to, const From& from, c
   }
 }
 
-/// Starts a `put_signal` and returns immediately: `from` is in use until `flush` or `quiet`. Two of them are not ordered.
+/// Starts a `put_signal` and returns immediately: `from` is in use until `flush` or `quiet`. Two such operations are not
+/// ordered.
 template <class Group, class To, class From, class Signal>
 __device__ inline void put_signal_nonblocking(Group group, const To& to, const From& from, const Signal& signal,
                                               unsigned long long value, pe other) noexcept {
@@ -369,17 +375,17 @@ __device__ inline void put_signal_nonblocking(Group group, const To& to, const F
   }
 }
 
-/// Notifies `other`: sets the signal to `value`, or adds `value` to it.
+/// Notifies `other`: it sets the signal to `value` or adds `value` to it.
 ///
-/// Synchronizes, with `release`: the group's blocking puts to `other` are released to the acquire of the new value
-/// there. For what it put to other PEs use `notify_transitively`. With `relaxed`: nothing. PTX (peer): a barrier of the
-/// group; by one thread `st.{release,relaxed}.sys.b64` or `red.{release,relaxed}.sys.add.u64`. NVSHMEM:
-/// `nvshmem_fence` for `release`, and `nvshmemx_signal_op`.
+/// Synchronizes, with `release`: the group's blocking puts to `other` are released to an acquire of the new value there. To
+/// release puts to other PEs as well, use `notify_transitively`. With `relaxed`, nothing is released. PTX (peer): a barrier of
+/// the group; by one thread `st.{release,relaxed}.sys.b64` or `red.{release,relaxed}.sys.add.u64`. NVSHMEM: `nvshmem_fence` for
+/// `release`, and `nvshmemx_signal_op`.
 template <class Group, class Signal, class Order = release_t>
   requires memory_order_tag<Order>
 __device__ inline void notify(Group, const Signal& signal, unsigned long long value, pe other, Order order = Order()) noexcept {
   constexpr bool has_order = order_among<Order, memory_order::relaxed, memory_order::release>;
-  static_assert(has_order, "membar: a notification takes relaxed or release: it reads nothing that could be acquired");
+  static_assert(has_order, "membar: a notification cannot acquire, because it reads nothing: use relaxed or release");
   if constexpr (detail::require_group<Group>() && has_order && detail::require_signal<Signal>()) {
     Group::sync();
     if (Group::rank() == 0) {
@@ -388,15 +394,18 @@ __device__ inline void notify(Group, const Signal& signal, unsigned long long va
   }
 }
 
-/// Notifies `other` after the `fence` or `quiet` that is its argument, of the same group, which is the release: the thread that
-/// fenced stores relaxed. `notify(group, signal, value, other, fence(group, reach))`.
+/// Notifies `other` after the `fence` or `quiet` in its argument, which the same group must execute and which is the release:
+/// the thread that executed the fence then stores with relaxed order. `notify(group, signal, value, other, fence(group,
+/// reach))`.
 template <class Group, class Signal, class Token>
   requires(detail::group_of_fence<std::remove_cvref_t<Token>>::is_fence)
 __device__ inline void notify(Group, const Signal& signal, unsigned long long value, pe other, Token&&) noexcept {
-  static_assert(!std::is_lvalue_reference_v<Token>,
-                "membar: a fence is called in the notification's argument: a put between the two would be published unordered");
-  static_assert(std::is_same_v<Group, typename detail::group_of_fence<std::remove_cvref_t<Token>>::type>,
-                "membar: a fence orders the notification of the thread that fenced: fence and notify by the same group");
+  static_assert(
+      !std::is_lvalue_reference_v<Token>,
+      "membar: call the fence in the notification's argument list: a put between the two would be published unordered");
+  static_assert(
+      std::is_same_v<Group, typename detail::group_of_fence<std::remove_cvref_t<Token>>::type>,
+      "membar: a fence orders only notifications of the threads that execute it: fence and notify with the same group");
   if constexpr (detail::require_signal<Signal>()) {
     if (Group::rank() == 0) {
       detail::store_notification(signal, value, other, relaxed);
@@ -408,22 +417,22 @@ __device__ inline void notify(Group, const Signal& signal, unsigned long long va
 template <class Group, class Signal, class FlushedGroup>
 __device__ inline void notify(Group, const Signal&, unsigned long long, pe, const flushed<FlushedGroup>&) noexcept {
   static_assert(!std::is_same_v<FlushedGroup, FlushedGroup>,
-                "membar: a flush completes nothing at another PE: take fence or quiet before a notification");
+                "membar: a flush does not complete operations at another PE: use fence or quiet before a notification");
 }
 
-/// Notifies `other` of everything that this PE has put to any PE or has observed: a transitive notification.
+/// A transitive notification: notifies `other` of everything that this PE has put to any PE or has observed.
 ///
-/// Synchronizes: everything that the group has put anywhere or has observed is released to the acquire of the new value. Requires
-/// the visibility class `everywhere`: across a network data is visible at its destination only, and a third PE could be
-/// notified too early. PTX (peer): as `notify` with `release`, which is cumulative at system scope. NVSHMEM: `nvshmem_quiet`,
-/// `nvshmemx_signal_op`.
+/// Synchronizes: everything that the group has put anywhere or has observed is released to an acquire of the new value.
+/// Requires the visibility class `everywhere`: across a network, data is visible only at its destination, and a third PE could
+/// be notified too early. PTX (peer): the same as `notify` with `release`, which is cumulative at system scope. NVSHMEM:
+/// `nvshmem_quiet`, `nvshmemx_signal_op`.
 template <class Group, class Signal>
 __device__ inline void notify_transitively(Group group, const Signal& signal, unsigned long long value, pe other) noexcept {
   if constexpr (detail::require_group<Group>() && detail::require_signal<Signal>()) {
     constexpr bool everywhere = Signal::backend::visible == visibility::everywhere;
     static_assert(
         everywhere,
-        "membar: a transitive notification needs the visibility class everywhere: with destination_only a third PE may be "
+        "membar: a transitive notification needs the visibility class 'everywhere': with destination_only, a third PE may be "
         "notified before it sees the data; let the receiver notify it");
     if constexpr (everywhere) {
       detail::transport_of<Signal>::template notify_transitively<detail::kind_of<Signal>>(group, signal.reach(),

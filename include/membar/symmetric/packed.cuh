@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Packed messages: small payloads whose sequence number travels in the same 16-byte words. They need neither fence nor signal.
+/// Packed messages: small payloads whose sequence number is in the same 16-byte words. They need neither a fence nor a signal.
 #pragma once
 
 #include <membar/detail/packed_word.cuh>
@@ -26,18 +26,18 @@ template <class Box, class Value>
   constexpr bool symmetric = require_symmetric<Box>();
   if constexpr (symmetric) {
     using element = typename Box::element_type;
-    static_assert(
-        is_packed<element>,
-        "membar: a packed message goes to a symmetric object of type packed<T>: nothing else is read by its operations");
+    static_assert(is_packed<element>,
+                  "membar: a packed message must be sent to a symmetric object of type packed<T>, because its operations read "
+                  "only that type");
     static_assert(is_one<Box> || !is_packed<element>,
-                  "membar: a packed message goes to one box: take one of the span by [index]");
+                  "membar: a packed message must be sent to a single box: select one of the span with [index]");
     constexpr bool everywhere = Box::backend::visible == visibility::everywhere;
     static_assert(everywhere,
-                  "membar: packed messages need the visibility class everywhere: their words are stores of 16 bytes, which a "
-                  "network does not keep whole; use put_signal");
+                  "membar: packed messages need the visibility class 'everywhere': their words are 16-byte stores, which a "
+                  "network may split: use put_signal");
     if constexpr (is_packed<element> && is_one<Box>) {
       constexpr bool same = std::is_same_v<typename element::value_type, std::remove_const_t<Value>>;
-      static_assert(same, "membar: a packed message has the type of its box: the pointer is to another type");
+      static_assert(same, "membar: a packed message must have the same type as its box, but the pointer has another type");
       return same && everywhere;
     } else {
       return false;
@@ -47,25 +47,26 @@ template <class Box, class Value>
   }
 }
 
-/// How many words a message has. Indices have 32 bits, also those past the end that a thread computes in a batch.
+/// Returns the number of words of a message. Indices have 32 bits, including those past the end that a thread computes in a
+/// batch.
 template <class Message>
 [[nodiscard]] MEMBAR_HOST_DEVICE consteval unsigned word_count() noexcept {
-  static_assert(packed_words(sizeof(Message)) < (1U << 28), "membar: a packed message is smaller than 3 GiB");
+  static_assert(packed_words(sizeof(Message)) < (1U << 28), "membar: a packed message must be smaller than 3 GiB");
   return static_cast<unsigned>(packed_words(sizeof(Message)));
 }
 
-/// Whether the lanes of a warp poll together until all have their words: if each has one, and
-/// some have more. A warp that votes is faster than a warp whose lanes diverge and reconverge.
+/// Whether the lanes of a warp poll together until all of them have their words. This applies if each lane has a word and some
+/// have more. A warp that votes is faster than a warp whose lanes diverge and reconverge.
 template <class Group, unsigned Count, unsigned Batch>
 inline constexpr bool together = std::is_same_v<Group, by_warp_t> && Count > 32 && Count <= 32 * Batch;
 
-/// Reads the words `first`, `first + step` and so on, of a message of `Count` words, into `batch`. Returns whether all have the
-/// number `sequence`. All loads are in flight before the first is examined.
+/// Reads the words `first`, `first + step` and so on, of a message of `Count` words, into `batch`. Returns whether all words
+/// have the number `sequence`. All loads are in flight before the first is examined.
 template <class Group, unsigned Count, unsigned Batch>
 [[nodiscard]] __device__ inline bool read_batch(const packed_word* words, unsigned first, unsigned step, unsigned sequence,
                                                 packed_word (&batch)[Batch]) noexcept {
   constexpr bool whole_warp = together<Group, Count, Batch>;
-  // The last word comes first, because not every thread has it: only loads follow the branch around it. Lanes that stay
+  // The last word comes first, because not every thread has it, so only loads follow the branch around it. Lanes that stay
   // together have no branch: past the end they read the last word again.
 #pragma unroll
   for (unsigned k = Batch; k-- != 0;) {
@@ -86,7 +87,7 @@ template <class Group, unsigned Count, unsigned Batch>
   return all;
 }
 
-/// Copies the pieces of the words in `batch` to their places in the message at `to`.
+/// Copies the parts in the words of `batch` to their places in the message at `to`.
 template <unsigned Batch, class To>
 __device__ inline void unpack_batch(To* to, unsigned first, unsigned step, const packed_word (&batch)[Batch]) noexcept {
 #pragma unroll
@@ -98,8 +99,8 @@ __device__ inline void unpack_batch(To* to, unsigned first, unsigned step, const
   }
 }
 
-/// Stores the words `first`, `first + step` and so on, of the message at `from`, in the box of `other` whose counterpart here
-/// is at `box`. It reads all of them first, and computes the address of the box last, so that the reads do not wait for it.
+/// Stores the words `first`, `first + step` and so on, of the message at `from`, in the box of `other` that corresponds to
+/// `box` here. It first reads all of them and computes the address of the box last, so that the reads do not wait for it.
 template <unsigned Batch, class Reach, class From>
 __device__ inline void put_batch(const Reach& reach, void* box, pe other, unsigned first, unsigned step, const From* from,
                                  unsigned sequence) noexcept {
@@ -122,8 +123,8 @@ __device__ inline void put_batch(const Reach& reach, void* box, pe other, unsign
   }
 }
 
-/// Calls `each(batch, first, step)` for the words of the calling thread while it returns true. `batch`, a constant, is how many
-/// words it handles at once. Returns whether all calls returned true.
+/// Calls `each(batch, first, step)` for the words of the calling thread while it returns true. `batch`, a constant, is the
+/// number of words that it handles at once. Returns whether all calls returned true.
 template <class Group, class Message, class Each>
 __device__ inline bool for_pieces(Each each) noexcept {
   constexpr unsigned count = word_count<Message>();
@@ -140,7 +141,7 @@ __device__ inline bool for_pieces(Each each) noexcept {
     return true;
   };
   if constexpr (std::is_same_v<Group, by_block_t>) {
-    // The block that a message is for has a thread for each word.
+    // The block that receives a message has one thread per word.
     if (size >= count) {
       return rank >= count || each(std::integral_constant<unsigned, 1>{}, rank, size);
     }
@@ -157,8 +158,8 @@ __device__ inline bool for_pieces(Each each) noexcept {
   }
 }
 
-/// Reads the pieces of the calling thread, or of its whole warp if the warp polls together. Returns whether all have
-/// arrived; if not, `seen` is the number in a word that has not arrived, or `sequence` if that word is another lane's.
+/// Reads the parts of the calling thread, or of its whole warp if the warp polls together. Returns whether all have arrived; if
+/// not, `seen` is the number in a word that has not arrived, or `sequence` if that word belongs to another lane.
 template <class Group, class Box, class To>
 [[nodiscard]] __device__ inline bool take_pieces(const Box& box, To* to, unsigned sequence, wait_budget budget,
                                                  unsigned& seen) noexcept {
@@ -196,16 +197,16 @@ template <class Group, class Box, class To>
 
 }  // namespace detail
 
-/// Sends the object at `from`, of this PE, to the box of `other`, with the number `sequence`. On return the whole group may use
-/// `from` again.
+/// Sends the object at `from`, on this PE, to the box of `other`, with the number `sequence`. On return, the whole group may
+/// use `from` again.
 ///
-/// Synchronizes with nothing: only the message itself arrives. The box must be free: its owner has taken the previous message
-/// and has told the storing thread so. This applies per thread: the thread that stores a word must itself have taken a word
-/// of the answer, stored by the thread that took the previous word. This is the case if request and answer are messages of
-/// one type, sent by groups of the same kind and size. Otherwise let the answer be a signal, released and acquired: a group
-/// barrier does not pass on what a relaxed answer says. `sequence` is neither 0 nor the previous message's number. PTX:
-/// `st.relaxed.sys.b128` for each 12 bytes, each word by one thread; a barrier of the group. Requires: the visibility class
-/// `everywhere`.
+/// It does not synchronize: only the message itself arrives. The box must be free: its owner must have taken the previous
+/// message and informed the storing thread. This applies per thread: the thread that stores a word must itself have taken a
+/// word of the answer, stored by the thread that took the previous word. This is the case if request and answer are messages of
+/// one type, sent by groups of the same kind and size. Otherwise let the answer be a signal that is released and acquired,
+/// because a group barrier does not pass on what a relaxed answer implies. `sequence` must be neither 0 nor the previous
+/// message's number. PTX: `st.relaxed.sys.b128` for each 12 bytes, each word by one thread; a barrier of the group. Requires:
+/// the visibility class `everywhere`.
 template <class Group, class Box, class From>
 __device__ inline void put_packed(Group, const Box& box, const From* from, unsigned sequence, pe other) noexcept {
   detail::require_group<Group>();
@@ -219,8 +220,8 @@ __device__ inline void put_packed(Group, const Box& box, const From* from, unsig
   }
 }
 
-/// Whether the message `sequence` is in the calling PE's box; if so, copies it to `to`, else what `to` holds may be part of it. By the
-/// calling thread.
+/// Returns whether the message `sequence` is in the calling PE's box. If so, copies it to `to`; otherwise `to` may contain part
+/// of it. Executed by the calling thread.
 template <class Box, class To>
 [[nodiscard]] __device__ inline bool test_packed(const Box& box, To* to, unsigned sequence) noexcept {
   if constexpr (detail::require_packed<Box, To>()) {
@@ -239,10 +240,10 @@ template <class Box, class To>
 }
 
 /// Waits for the message `sequence` in the calling PE's box and copies it to `to`, which the whole group may read on return.
-/// Returns `done`, or `timed_out`, to all of the group; `timed_out` leaves `to` partly written.
+/// Returns `done` or `timed_out` to all threads of the group; `timed_out` leaves `to` partly written.
 ///
-/// Synchronizes with nothing. PTX: `ld.relaxed.sys.b128` of each word until its number is there, and `vote.sync.all` after
-/// each poll of a warp for a message of 33 to 128 words; a barrier of the group.
+/// It does not synchronize. PTX: `ld.relaxed.sys.b128` of each word until its number is there, and `vote.sync.all` after each
+/// poll of a warp for a message of 33 to 128 words; a barrier of the group.
 template <class Group, class Box, class To>
 [[nodiscard]] __device__ inline wait_result try_take_packed(Group, const Box& box, To* to, unsigned sequence,
                                                             wait_budget budget) noexcept {
@@ -256,8 +257,8 @@ template <class Group, class Box, class To>
   }
 }
 
-/// Waits for the message `sequence` in the calling PE's box and copies it to `to`, as `try_take_packed`. When the budget is
-/// used up it prints PE, address, expected and seen number, and ends the kernel by a trap.
+/// Waits for the message `sequence` in the calling PE's box and copies it to `to`, like `try_take_packed`. When the budget is
+/// used up, it prints the PE, the address, the expected and the current number, and ends the kernel with a trap.
 template <class Group, class Box, class To>
 __device__ inline void take_packed(Group, const Box& box, To* to, unsigned sequence, wait_budget budget) noexcept {
   detail::require_group<Group>();
@@ -271,20 +272,20 @@ __device__ inline void take_packed(Group, const Box& box, To* to, unsigned seque
   }
 }
 
-/// Sends the object at `from` to the box of `other` with the next number of `sent`, as `put_packed` with a number. For kernels
-/// of a captured graph, in which a number that is an argument would be the same in every replay.
+/// Sends the object at `from` to the box of `other` with the next number of `sent`, like `put_packed` with a number. It is for
+/// kernels of a captured graph, in which a number passed as an argument would be the same in every replay.
 template <class Group, class Box, class From, class Epoch>
   requires(detail::is_symmetric<Epoch>)
 __device__ inline void put_packed(Group group, const Box& box, const From* from, const Epoch& sent, pe other) noexcept {
   if constexpr (detail::require_epoch<Epoch>()) {
     const detail::next_epoch<Group> next(sent);
-    put_packed(group, box, from, next.sequence(), other);  // which ends with a barrier of the group
+    put_packed(group, box, from, next.sequence(), other);  // this ends with a barrier of the group
     next.keep();
   }
 }
 
-/// Waits for the message with the next number of `taken`, as `try_take_packed` with a number. After `timed_out` the next call
-/// waits for the same message.
+/// Waits for the message with the next number of `taken`, like `try_take_packed` with a number. After `timed_out`, the next
+/// call waits for the same message.
 template <class Group, class Box, class To, class Epoch>
   requires(detail::is_symmetric<Epoch>)
 [[nodiscard]] __device__ inline wait_result try_take_packed(Group group, const Box& box, To* to, const Epoch& taken,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Where data is visible that was put to a PE, and the backends by name.
+/// The visibility of data that was put to a PE, and the names of the backends.
 #pragma once
 
 #include <membar/base/config.hpp>
@@ -17,11 +17,11 @@ using membar::ring_neighbour;
 
 /// Where data is visible after the operation that completed it: a `quiet`, or a release that was acquired.
 enum class visibility {
-  everywhere,        ///< at every PE, because loads and stores reach every PE, as over NVLink
-  destination_only,  ///< at the PE that it was put to, because a network is between some PEs
+  everywhere,        ///< on every PE, because loads and stores reach every PE, for example over NVLink
+  destination_only,  ///< on the PE to which it was put, because some PEs are connected by a network
 };
 
-/// The name of a visibility class: "everywhere" or "destination_only".
+/// Returns the name of a visibility class: "everywhere" or "destination_only".
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr const char* name(visibility seen) noexcept {
   switch (seen) {
     case visibility::everywhere:
@@ -32,11 +32,11 @@ enum class visibility {
   return "unknown visibility";
 }
 
-/// The backend of symmetric types that name none: one process, peer access (peer_backend.hpp).
+/// The default backend of symmetric types: one process with peer access (peer_backend.hpp).
 template <visibility Visible>
 class basic_peer_backend;
 using peer_backend = basic_peer_backend<visibility::everywhere>;
-/// The backend of memory that something else allocated (adopted_backend.hpp).
+/// The backend for memory that something else allocated (adopted_backend.hpp).
 template <visibility Visible>
 class basic_adopted_backend;
 using adopted_backend = basic_adopted_backend<visibility::everywhere>;

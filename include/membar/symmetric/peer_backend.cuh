@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The device's part of the peer backend: every operation is loads and stores at the other PE's address.
+/// The device part of the peer backend: every operation consists of loads and stores at the other PE's address.
 #pragma once
 
 #include <membar/atomic.cuh>
@@ -20,7 +20,7 @@ namespace membar {
 inline namespace v0_2 {
 namespace symmetric::detail {
 
-/// All synchronization is at system scope. Addresses are the calling PE's own; `other` says whose object is meant.
+/// All synchronization is at system scope. Addresses are the calling PE's own; `other` says which PE's object is meant.
 template <>
 struct transport<peer_reach> {
   template <class T>
@@ -31,7 +31,7 @@ struct transport<peer_reach> {
   template <class Group>
   __device__ static void put(Group group, const peer_reach& reach, void* to, const void* from, std::size_t bytes,
                              pe other) noexcept {
-    // Every PE's memory begins at a multiple of 256 bytes: an object is aligned alike at all of them.
+    // Every PE's memory begins at a multiple of 256 bytes, so an object has the same alignment on all of them.
     membar::detail::group_copy(group, to, from, bytes, [&](void* own) { return reach.direct(own, other); });
   }
 
@@ -44,7 +44,7 @@ struct transport<peer_reach> {
   template <class Group>
   __device__ static void get(Group group, const peer_reach& reach, void* to, const void* from, std::size_t bytes,
                              pe other) noexcept {
-    // `from` is read only; its address is computed as that of any object.
+    // `from` is only read; its address is computed like that of any object.
     membar::detail::group_copy(group, to, reach.direct(const_cast<void*>(from), other), bytes);
   }
 
@@ -75,13 +75,14 @@ struct transport<peer_reach> {
     }
   }
 
-  /// A heap's reach says where the other PEs have that heap: the signal may be of another one than the data.
+  /// A heap's reach contains the locations of that heap on the other PEs: the signal may belong to a different heap than the
+  /// data.
   template <class Kind, class Group>
   __device__ static void put_signal(Group group, const peer_reach& reach, void* to, const void* from, std::size_t bytes,
                                     const peer_reach& signal_reach, unsigned long long* word, unsigned long long value,
                                     pe other) noexcept {
     put(group, reach, to, from, bytes, other);
-    // The barrier puts the group's stores before the release, which is cumulative, and ends the use of `from`.
+    // The barrier orders the group's stores before the release, which is cumulative, and ends the use of `from`.
     Group::sync();
     if (Group::rank() == 0) {
       notify<Kind>(signal_reach, word, value, other, release);
@@ -107,19 +108,19 @@ struct transport<peer_reach> {
   /// Called by one thread, after a barrier of its group.
   __device__ static void fence(const peer_reach&) noexcept { thread_fence<thread_scope::system>(acq_rel); }
   __device__ static void quiet(const peer_reach&) noexcept { thread_fence<thread_scope::system>(acq_rel); }
-  /// An instruction that has ended has read its source, or has its result; a barrier extends that to the group.
+  /// A completed instruction has read its source or has its result; a barrier extends this to the group.
   template <class Group>
   __device__ static void flush(const peer_reach&) noexcept {
     Group::sync();
   }
 
-  /// Stores `value` in the word of each of `others`, divided among the group, after a barrier of it.
+  /// Stores `value` in the word of each of `others`, divided among the group, after a barrier of the group.
   template <class Group, class Others, class Order>
   __device__ static void arrive_everywhere(Group, const peer_reach& reach, const Others& others, unsigned long long* word,
                                            unsigned long long value, Order) noexcept {
     const int count = others.size();
     const int step = static_cast<int>(Group::size());
-    // Each store releases by itself, in parallel. A thread with several stores is faster with one fence.
+    // Each store releases on its own, in parallel. A thread with several stores is faster with a single fence.
     const bool fences = !std::is_same_v<Order, relaxed_t> && count > step;
     Group::sync();
     if (fences) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Symmetric memory of one process over peer access. Nothing to install; every PE is a GPU of this machine.
+/// Symmetric memory of one process over peer access. Nothing has to be installed; every PE is a GPU of this machine.
 #pragma once
 
 #include <membar/atomicity.hpp>
@@ -20,26 +20,26 @@ namespace membar {
 inline namespace v0_2 {
 namespace symmetric {
 
-/// How the peer backend gets memory that devices reach at each other.
+/// How the peer backend allocates memory that devices can access on each other.
 enum class peer_memory {
-  automatic,  ///< `mapped` if every device supports it, else `plain`
-  mapped,     ///< one range of addresses by the driver's virtual memory management, the PEs at equal distances in it
-  plain,      ///< an allocation on each device, with peer access enabled between all
+  automatic,  ///< `mapped` if every device supports it, otherwise `plain`
+  mapped,     ///< one address range from the driver's virtual memory management, with the PEs at equal distances
+  plain,      ///< an allocation on each device, with peer access enabled between all devices
 };
 
-/// Facts about the devices of PEs, as a value. Pairs are in rows: `[from * devices.size() + to]`.
+/// Facts about the devices of PEs, as a value. Pairs are stored in rows: `[from * devices.size() + to]`.
 struct peer_facts {
   std::vector<int> devices;          ///< the device of each PE; one may appear more than once
-  std::vector<char> access;          ///< by pair of PEs: whether `from` loads and stores memory of `to`
+  std::vector<char> access;          ///< by pair of PEs: whether `from` can load and store memory of `to`
   std::vector<char> virtual_memory;  ///< by PE
 
   [[nodiscard]] bool reaches(std::size_t from, std::size_t to) const { return access[from * devices.size() + to] != 0; }
 };
 
-/// Throws `error` unless every PE reaches every other. It names two that do not, and the remedy.
+/// Throws `error` if some PE cannot access another one. It names the two PEs and the remedy.
 inline void validate_peers(const peer_facts& facts) {
   if (facts.devices.empty()) {
-    throw error(cudaErrorNoDevice, "membar: a peer backend of no device was requested: name one or more devices that exist");
+    throw error(cudaErrorNoDevice, "membar: a peer backend was requested without devices: name one or more devices that exist");
   }
   for (std::size_t from = 0; from != facts.devices.size(); ++from) {
     for (std::size_t to = 0; to != facts.devices.size(); ++to) {
@@ -53,7 +53,8 @@ inline void validate_peers(const peer_facts& facts) {
   }
 }
 
-/// The kind of memory that `asked` means on that machine. Throws `error` if it is `mapped` and a device does not support it.
+/// Returns the kind of memory that `asked` means on that machine. Throws `error` if it is `mapped` and a device does not
+/// support it.
 [[nodiscard]] inline peer_memory chosen_memory(const peer_facts& facts, peer_memory asked) {
   if (asked == peer_memory::plain) {
     return asked;
@@ -71,7 +72,7 @@ inline void validate_peers(const peer_facts& facts) {
   return peer_memory::mapped;
 }
 
-/// Whether `use` is atomic between every two PEs. `links` are those of the pairs, in rows as in `peer_facts`.
+/// Returns whether `use` is atomic between every two PEs. `links` are those of the pairs, in rows as in `peer_facts`.
 [[nodiscard]] inline atomicity atomicity_between(const peer_facts& facts, const std::vector<atomic_link>& links,
                                                  const atomic_use& use) {
   const std::size_t count = facts.devices.size();
@@ -83,13 +84,13 @@ inline void validate_peers(const peer_facts& facts) {
       }
     }
   }
-  return {true, "every link between the devices carries this operation as an atomic one"};
+  return {true, "every link between the devices supports this operation as an atomic"};
 }
 
-/// The devices that this process sees.
+/// Returns the devices that this process sees.
 [[nodiscard]] inline std::vector<int> visible_devices() {
   int count = 0;
-  check(cudaGetDeviceCount(&count), "a working CUDA driver and device are needed");
+  check(cudaGetDeviceCount(&count), "this call needs a working CUDA driver and device");
   std::vector<int> devices(static_cast<std::size_t>(count));
   for (int i = 0; i != count; ++i) {
     devices[static_cast<std::size_t>(i)] = i;
@@ -97,7 +98,7 @@ inline void validate_peers(const peer_facts& facts) {
   return devices;
 }
 
-/// The facts about `devices`.
+/// Returns the facts about `devices`.
 [[nodiscard]] inline peer_facts peer_facts_of(const std::vector<int>& devices) {
   peer_facts facts;
   facts.devices = devices;
@@ -107,7 +108,7 @@ inline void validate_peers(const peer_facts& facts) {
   for (const int from : devices) {
     if (from < 0 || from >= visible) {
       throw error(cudaErrorInvalidDevice,
-                  "membar: device %d was named as a PE, and the process sees devices 0 to %d: name one of them", from,
+                  "membar: device %d was named as a PE, but the process sees only devices 0 to %d: name one of them", from,
                   visible - 1);
     }
   }
@@ -132,7 +133,7 @@ using membar::detail::report_failed_restore;
 using membar::detail::virtual_memory;
 using membar::detail::virtual_memory_calls;
 
-/// One allocation for each PE, which all of them reach.
+/// One allocation for each PE, which all PEs can access.
 class peer_region {
  public:
   [[nodiscard]] static peer_region mapped(const std::vector<int>& devices, std::size_t bytes) {
@@ -154,14 +155,14 @@ class peer_region {
     check(as_runtime(driver.reserve(&made.range_, count * made.bytes_, unit, 0, 0)),
           "the process has too little address space");
     std::vector<CUmemAccessDesc> access(count);
-    std::size_t different = 0;  // devices
+    std::size_t different = 0;  // the number of different devices
     for (std::size_t i = 0; i != count; ++i) {
       const CUmemAllocationProp kind = memory_of(devices[i]);
       CUmemGenericAllocationHandle memory = 0;
       check(as_runtime(driver.create(&memory, made.bytes_, &kind, 0)),
             "a device has too little free memory for the symmetric heap");
       const CUresult placed = driver.map(made.range_ + i * made.bytes_, made.bytes_, 0, memory, 0);
-      // The mapping holds the memory from here on.
+      // From here on the mapping owns the memory.
       const CUresult released = driver.release(memory);
       check(as_runtime(placed));
       made.bases_[i] = reinterpret_cast<void*>(made.range_ + i * made.bytes_);
@@ -177,7 +178,7 @@ class peer_region {
       }
     }
     check(as_runtime(driver.set_access(made.range_, count * made.bytes_, access.data(), different)),
-          "the devices must have peer access to each other");
+          "use devices that have peer access to each other");
     return made;
   }
 
@@ -191,7 +192,7 @@ class peer_region {
     std::vector<std::ptrdiff_t> distances(devices.size());
     for (std::size_t from = 0; from != devices.size(); ++from) {
       for (std::size_t to = 0; to != devices.size(); ++to) {
-        // As integers: the allocations are different objects.
+        // They are compared as integers, because the allocations are different objects.
         distances[to] = static_cast<std::ptrdiff_t>(reinterpret_cast<std::size_t>(made.bases_[to])) -
                         static_cast<std::ptrdiff_t>(reinterpret_cast<std::size_t>(made.bases_[from]));
       }
@@ -239,7 +240,7 @@ class peer_region {
     }
   }
 
-  /// At each PE.
+  /// The size on each PE.
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
   [[nodiscard]] void* base(pe which) const { return bases_.at(static_cast<std::size_t>(which.index())); }
   [[nodiscard]] peer_reach reach_of(pe which) const {
@@ -258,10 +259,10 @@ class peer_region {
     }
   }
 
-  /// Makes the device's context, which the runtime does at the first call that needs it, and the driver does not.
+  /// Creates the device's context. The runtime does this at the first call that needs it, but the driver does not.
   static void initialize(int device) {
     const device_guard guard(device);
-    check(cudaFree(nullptr), "a working CUDA driver and device are needed");
+    check(cudaFree(nullptr), "this call needs a working CUDA driver and device");
   }
 
   static void enable_access(int device, const std::vector<int>& devices) {
@@ -272,9 +273,10 @@ class peer_region {
       }
       const cudaError_t status = cudaDeviceEnablePeerAccess(peer, 0);
       if (status == cudaErrorPeerAccessAlreadyEnabled) {
-        static_cast<void>(cudaGetLastError());  // enabled elsewhere: not an error, and not one of the next call
+        // it was enabled elsewhere, which is not an error and must not become the error of the next call
+        static_cast<void>(cudaGetLastError());
       } else {
-        check(status, "the devices must have peer access to each other");
+        check(status, "use devices that have peer access to each other");
       }
     }
   }
@@ -282,21 +284,21 @@ class peer_region {
   std::vector<int> devices_;
   std::size_t bytes_;
   CUdeviceptr range_ = 0;
-  std::vector<void*> bases_;                ///< null before one has its memory
-  std::vector<std::ptrdiff_t*> distances_;  ///< null in one range of addresses
+  std::vector<void*> bases_;                ///< null before it has its memory
+  std::vector<std::ptrdiff_t*> distances_;  ///< null if there is one address range
 };
 
 }  // namespace detail
 
-/// The peer backend: PE i is `devices[i]`, and this process has them all. Its data is visible everywhere (`peer_backend`),
+/// The peer backend: PE i is `devices[i]`, and this process owns all of them. Its data is visible everywhere (`peer_backend`),
 /// because loads and stores reach every PE.
 ///
-/// With `visibility::destination_only` it promises less: a program for a cluster is developed on one machine, and what the
-/// cluster does not have does not compile. A device that appears twice is two PEs, for tests: kernels that wait for each other
-/// must then fit at the same time.
+/// With `visibility::destination_only` it guarantees less, so that a program for a cluster can be developed on one machine:
+/// anything that the cluster does not support does not compile. A device that appears twice is two PEs, which is useful for
+/// tests; kernels that wait for each other must then fit on the device at the same time.
 ///
-/// Requires: peer access between every two devices; no multicast. Errors: `error` naming the two devices without it, or the
-/// device without the requested kind of memory. The backend is a value; its heaps own the memory.
+/// Requires: peer access between every two devices; no multicast. Errors: throws `error` that names the two devices without
+/// peer access, or the device without the requested kind of memory. The backend is a value; its heaps own the memory.
 template <visibility Visible>
 class basic_peer_backend {
  public:
@@ -304,24 +306,24 @@ class basic_peer_backend {
   using reach = peer_reach;
   using region = detail::peer_region;
 
-  /// All devices that the process sees.
+  /// Uses all devices that the process sees.
   basic_peer_backend() : basic_peer_backend(visible_devices()) {}
   explicit basic_peer_backend(const std::vector<int>& devices, peer_memory how = peer_memory::automatic)
       : basic_peer_backend(peer_facts_of(devices), how) {}
-  /// From facts, so that tests run on any machine.
+  /// Constructs a backend from facts, so that tests run on any machine.
   explicit basic_peer_backend(peer_facts facts, peer_memory how = peer_memory::automatic) : facts_(std::move(facts)) {
     validate_peers(facts_);
     memory_ = chosen_memory(facts_, how);
   }
 
   [[nodiscard]] int count() const noexcept { return static_cast<int>(facts_.devices.size()); }
-  /// All PEs.
+  /// Returns all PEs.
   [[nodiscard]] pe_range local_pes() const noexcept { return {pe(0), count()}; }
   [[nodiscard]] int device_of(pe which) const { return facts_.devices.at(static_cast<std::size_t>(which.index())); }
   [[nodiscard]] const peer_facts& facts() const noexcept { return facts_; }
   [[nodiscard]] peer_memory memory() const noexcept { return memory_; }
 
-  /// Whether `use` is atomic between every two PEs.
+  /// Returns whether `use` is atomic between every two PEs.
   [[nodiscard]] atomicity supports(const atomic_use& use) const {
     const std::size_t count = facts_.devices.size();
     std::vector<atomic_link> links(count * count);
@@ -331,7 +333,7 @@ class basic_peer_backend {
     return atomicity_between(facts_, links, use);
   }
 
-  /// Copies `mine` to `all`: all PEs belong to this process.
+  /// Copies `mine` to `all`, because all PEs belong to this process.
   void all_gather(const unsigned long long* mine, unsigned long long* all) const {
     for (int i = 0; i != count(); ++i) {
       all[i] = mine[i];

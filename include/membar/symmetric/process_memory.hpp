@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Memory that processes of a host share, one for each GPU, with nothing but the CUDA driver: what `adopted_backend` takes.
+/// Memory that the processes of a host share, one process per GPU, with only the CUDA driver. It can be passed to
+/// `adopted_backend`.
 #pragma once
 
 #include <membar/detail/driver_function.hpp>
@@ -21,16 +22,16 @@ namespace membar {
 inline namespace v0_2 {
 namespace symmetric {
 
-/// How processes hand memory to each other.
+/// How processes pass memory to each other.
 enum class shared_by {
-  automatic,        ///< `file_descriptor` if every device has it, else `fabric`
-  file_descriptor,  ///< by files of POSIX, which the group's sockets carry
+  automatic,        ///< `file_descriptor` if every device supports it, otherwise `fabric`
+  file_descriptor,  ///< by POSIX file descriptors, which the group's sockets transfer
   fabric,           ///< by fabric handles, which need a service (IMEX) that gives this user a channel
 };
 
 namespace detail {
 
-/// What only memory that is shared needs of the driver.
+/// The driver functions that only shared memory needs.
 struct sharing_calls {
   decltype(cuMemExportToShareableHandle)* give =
       membar::detail::driver_function<decltype(cuMemExportToShareableHandle)>("cuMemExportToShareableHandle");
@@ -38,7 +39,7 @@ struct sharing_calls {
       membar::detail::driver_function<decltype(cuMemImportFromShareableHandle)>("cuMemImportFromShareableHandle");
 };
 
-/// Whether a device shares memory in that way. An older driver does not know the attribute.
+/// Returns whether a device can share memory in that way. An older driver does not know the attribute.
 [[nodiscard]] inline bool shares_by(int device, shared_by how) {
   int value = 0;
   const CUdevice_attribute which = how == shared_by::fabric ? CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED
@@ -48,21 +49,22 @@ struct sharing_calls {
 
 }  // namespace detail
 
-/// Memory of one size of every process of a group, which the devices of all reach. Each process allocates its own part on its current
-/// device, and maps the others'.
+/// Memory of the same size in every process of a group, which the devices of all processes can access. Each process allocates
+/// its own part on its current device and maps the parts of the others.
 ///
-/// The constructor is collective; the destructor is not: a part lives until the last process that has it mapped has ended or let it
-/// go, and nothing of it has a name. The backends that adopt it end first.
+/// The constructor is collective, but the destructor is not: a part exists until the last process that has it mapped has ended
+/// or released it, and none of it has a name. The backends that adopt it must be destroyed first.
 ///
-/// CUDA: `cuMemCreate`, `cuMemExportToShareableHandle`, `cuMemImportFromShareableHandle`, `cuMemMap`. No multicast. Requires: peer
-/// access between the devices, which may be hidden from each other's processes. Errors, on every PE: `error` for sizes that differ,
-/// a kind of sharing that some device does not have, or the call that failed, with its PE; those of the group.
+/// CUDA: `cuMemCreate`, `cuMemExportToShareableHandle`, `cuMemImportFromShareableHandle`, `cuMemMap`. No multicast. Requires:
+/// peer access between the devices, which may be hidden from each other's processes. Errors, on every PE: throws `error` for
+/// sizes that differ, a kind of sharing that some device does not support, or the call that failed, with its PE; also the
+/// errors of the group.
 class process_memory {
  public:
   process_memory(host_group& group, std::size_t bytes, shared_by how = shared_by::automatic)
       : self_(group.rank()), count_(static_cast<std::size_t>(group.count())) {
-    check(cudaGetDevice(&device_), "a working CUDA driver and device are needed");
-    check(cudaFree(nullptr), "a working CUDA driver and device are needed");  // makes the device's context
+    check(cudaGetDevice(&device_), "this call needs a working CUDA driver and device");
+    check(cudaFree(nullptr), "this call needs a working CUDA driver and device");  // creates the device's context
     try {
       how_ = agreed_kind(group, how);
       agree_on_bytes(group, bytes);
@@ -76,10 +78,10 @@ class process_memory {
   process_memory& operator=(const process_memory&) = delete;
   ~process_memory() { release(); }
 
-  /// Which kind `automatic` became.
+  /// Returns the kind that `automatic` selected.
   [[nodiscard]] shared_by kind() const noexcept { return how_; }
 
-  /// For `adopted_backend`: all of it.
+  /// Returns all of it, for `adopted_backend`.
   [[nodiscard]] adopted_memory memory() const {
     adopted_memory all{self_, {}, bytes_, device_};
     for (std::size_t i = 0; i != count_; ++i) {
@@ -106,8 +108,10 @@ class process_memory {
     }
     for (std::size_t i = 0; i != all.size(); ++i) {
       if (all[i] >> 2 != all[0] >> 2) {
-        throw error(cudaErrorInvalidValue,
-                    "membar: PE %zu asks for memory that is shared in another way than PE 0: ask for one way on every PE", i);
+        throw error(
+            cudaErrorInvalidValue,
+            "membar: PE %zu asks for memory that is shared in a different way than on PE 0: ask for the same way on every PE",
+            i);
       }
     }
     const unsigned long long needed = asked == shared_by::file_descriptor ? 1 : asked == shared_by::fabric ? 2 : 3;
@@ -116,10 +120,10 @@ class process_memory {
       ++lacking;
     }
     throw error(cudaErrorNotSupported,
-                "membar: the device of PE %zu does not share memory between processes by %s: use one process for all GPUs "
+                "membar: the device of PE %zu cannot share memory between processes by %s: use one process for all GPUs "
                 "(peer_backend), or NVSHMEM",
                 lacking,
-                asked == shared_by::automatic ? "files or fabric handles as the others"
+                asked == shared_by::automatic ? "the files or fabric handles that the others use"
                 : asked == shared_by::fabric  ? "fabric handles"
                                               : "files");
   }
@@ -131,7 +135,7 @@ class process_memory {
     return made;
   }
 
-  /// Rounds the bytes up to what every device maps.
+  /// Rounds the size up to the mapping granularity of all devices.
   void agree_on_bytes(host_group& group, std::size_t bytes) {
     detail::refuse_other_sizes(group.all_gather(bytes));
     std::size_t unit = 0;
@@ -150,7 +154,7 @@ class process_memory {
     bytes_ = (bytes + unit - 1) / unit * unit;
   }
 
-  /// Throws on every PE if the call failed on any. Collective.
+  /// Throws on every PE if the call failed on any PE. Collective.
   static void agree(host_group& group, CUresult mine, const char* call) {
     detail::refuse_failed_call(group.all_gather(static_cast<unsigned long long>(mine)), call);
   }
@@ -197,7 +201,7 @@ class process_memory {
     agree(group, driver.set_access(range_, count_ * bytes_, &access, 1), "cuMemSetAccess (which needs peer access)");
   }
 
-  /// Takes the others' parts. `handle_of(i, handle, room)` finds what the driver takes of PE i.
+  /// Imports the parts of the others. `handle_of(i, handle, room)` determines the handle of PE i that the driver needs.
   template <class HandleOf>
   void take_others(host_group& group, CUmemAllocationHandleType kind, HandleOf handle_of) {
     const detail::sharing_calls sharing;
@@ -239,7 +243,7 @@ class process_memory {
   int device_ = 0;
   shared_by how_ = shared_by::automatic;
   std::size_t unit_ = 1;
-  std::size_t bytes_ = 0;  ///< of each part
+  std::size_t bytes_ = 0;  ///< the size of each part
   CUdeviceptr range_ = 0;
   std::vector<CUmemGenericAllocationHandle> parts_;  ///< by PE
   std::vector<char> mapped_;                         ///< by PE

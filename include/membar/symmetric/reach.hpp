@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// How device code reaches the other PEs' objects: what kernels take of a backend, and that of the peer backend.
+/// How device code reaches the other PEs' objects: the part of a backend that is passed to kernels, and the peer backend's
+/// version.
 #pragma once
 
 #include <membar/base/config.hpp>
@@ -11,8 +12,8 @@ namespace membar {
 inline namespace v0_2 {
 namespace symmetric {
 
-/// The device's part of a backend: a small value that is passed to kernels. It contains this PE's number, the number of PEs, and the locations
-/// of their objects. Its operations are in `detail::transport<Reach>`, in the backend's `.cuh`.
+/// The device part of a backend: a small value that is passed to kernels. It contains this PE's number, the number of PEs, and
+/// the locations of their objects. Its operations are in `detail::transport<Reach>`, in the backend's `.cuh`.
 template <class Reach>
 concept reach = std::is_trivially_copyable_v<Reach> && requires(const Reach& reach, void* local, pe which) {
   requires std::is_same_v<decltype(reach.self()), pe>;
@@ -31,21 +32,21 @@ using transport_of = transport<typename Address::reach_type>;
 
 }  // namespace detail
 
-/// The reach of a PE of the peer backend and of adopted memory: the distance from its own object to each other PE's.
+/// The reach of a PE with the peer backend and with adopted memory: the distance from its own object to each other PE's object.
 class peer_reach {
  public:
-  /// PEs at equal distances, `stride` bytes apart.
+  /// For PEs at equal distances of `stride` bytes.
   MEMBAR_HOST_DEVICE constexpr peer_reach(pe self, int count, std::ptrdiff_t stride) noexcept
       : distances_(nullptr), stride_(stride), self_(self), count_(count) {}
-  /// PEs at the distances in a table, by PE, in memory of PE `self`'s device.
+  /// For PEs at the distances in a table, indexed by PE, in memory of PE `self`'s device.
   MEMBAR_HOST_DEVICE constexpr peer_reach(pe self, int count, const std::ptrdiff_t* distances) noexcept
       : distances_(distances), stride_(0), self_(self), count_(count) {}
 
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr pe self() const noexcept { return self_; }
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr int count() const noexcept { return count_; }
 
-  /// The object of PE `which` whose counterpart here is at `local`. With plain allocations (`peer_memory::plain`) in device
-  /// code only.
+  /// Returns the object of PE `which` that corresponds to `local` here. With plain allocations (`peer_memory::plain`), it works
+  /// only in device code.
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr void* direct(void* local, pe which) const noexcept {
     const std::ptrdiff_t distance =
         distances_ == nullptr ? (which.index() - self_.index()) * stride_ : distances_[which.index()];
@@ -60,14 +61,15 @@ class peer_reach {
 };
 
 #if defined(__CUDACC_RTC__)
-/// The peer backend as NVRTC has it: what makes symmetric addresses a type. The host's part is in peer_backend.hpp.
+/// The part of the peer backend for NVRTC, which makes symmetric addresses complete types. The host part is in
+/// peer_backend.hpp.
 template <visibility Visible>
 class basic_peer_backend {
  public:
   static constexpr visibility visible = Visible;
   using reach = peer_reach;
 };
-/// The backend of adopted memory as NVRTC has it. The host's part is in adopted_backend.hpp.
+/// The part of the backend for adopted memory for NVRTC. The host part is in adopted_backend.hpp.
 template <visibility Visible>
 class basic_adopted_backend {
  public:

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Waits and barriers on a stream that a program survives: they end, and say in memory how. An operation that times out ends the operations
-/// of all PEs with a flag. (`wait_on_stream` ends its kernel by a trap, which loses the context.)
+/// Waits and barriers on a stream from which a program can recover: they end and report the result in memory. An operation that
+/// times out ends the operations of all PEs through a flag. (`wait_on_stream` ends its kernel with a trap, which makes the
+/// context unusable.)
 ///
-/// After one that is not `done` the later work of the stream runs all the same, and finds old data: let kernels look at the
+/// After an operation whose result is not `done`, later work of the stream still runs and finds old data: let kernels check the
 /// status, or let the host wait for the stream before it enqueues more. To continue: wait for the streams of all PEs; free the
-/// flag, the signals, the epochs and the barrier words, which PEs may have left at different numbers; allocate them again.
+/// flag, the signals, the epochs and the barrier words, whose numbers may differ between PEs; then allocate them again.
 #pragma once
 
 #include <membar/detail/stream_handle.hpp>
@@ -19,15 +20,15 @@ namespace membar {
 inline namespace v0_2 {
 namespace symmetric {
 
-/// How a recoverable operation on a stream ended.
+/// The result of a recoverable operation on a stream.
 enum class stream_result : unsigned {
   pending,    ///< it has not run yet
-  done,       ///< what it waited for has come; later work of the stream has acquired
-  timed_out,  ///< its budget is used up, and it has set the flag of every PE
+  done,       ///< what it waited for has happened; later work of the stream has acquired
+  timed_out,  ///< its budget was used up, and it has set the flag of every PE
   aborted     ///< the flag was set
 };
 
-/// The name of a result: "pending", "done", "timed_out" or "aborted".
+/// Returns the name of a result: "pending", "done", "timed_out" or "aborted".
 [[nodiscard]] constexpr const char* name(stream_result result) noexcept {
   switch (result) {
     case stream_result::pending:
@@ -42,18 +43,19 @@ enum class stream_result : unsigned {
   return "unknown result";
 }
 
-/// What a recoverable operation reports, in memory that its device writes: of the device, or of the host and mapped. Later work of
-/// the stream may read it; the host, when it has waited for the stream. Write `stream_status{}` there before the first.
+/// The report of a recoverable operation, in memory that its device can write: device memory, or mapped host memory. Later work
+/// of the stream may read it, as may the host after it has waited for the stream. Write `stream_status{}` there before the
+/// first operation.
 struct stream_status {
   stream_result result = stream_result::pending;
-  int pe = -1;                      ///< that waited
-  unsigned long long expected = 0;  ///< the value that was waited for: at least, or equal to
-  unsigned long long seen = 0;      ///< the value that was seen last
-  int missing = -1;                 ///< of a barrier that is not done: a PE that had not arrived
+  int pe = -1;                      ///< the PE that waited
+  unsigned long long expected = 0;  ///< the value that was waited for: a minimum or an exact value
+  unsigned long long seen = 0;      ///< the last value that was read
+  int missing = -1;                 ///< for a barrier that is not done: a PE that had not arrived
 };
 
-/// What a status holds after one more operation reports to it: the newest, but for one that was aborted after a failure. So a
-/// replayed graph keeps what failed first.
+/// Returns the status after one more operation reports to it: the newest result, except that a failure is not replaced with
+/// `aborted`. Therefore a replayed graph keeps its first failure.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr stream_status status_after(const stream_status& before,
                                                                       const stream_status& newest) noexcept {
   const bool failed = before.result == stream_result::timed_out || before.result == stream_result::aborted;
@@ -67,7 +69,7 @@ template <class Flag>
   return membar::load<thread_scope::system>(static_cast<const unsigned long long*>(word(flag)), relaxed) != 0;
 }
 
-/// Sets the flag of every PE, this one included.
+/// Sets the flag of every PE, including this one.
 template <class Flag>
 __device__ inline void abort_everywhere(const Flag& flag) noexcept {
   for (int i = 0; i != flag.count(); ++i) {
@@ -85,12 +87,12 @@ __device__ inline void report(stream_status* status, const Flag& flag, bool done
                                    flag.self().index(), last.expected, last.seen, last.pe});
 }
 
-/// Repeats `try_once(budget)`, each time for a few microseconds, until it succeeds, the flag is set or the budget is used up.
+/// Repeats `try_once(budget)`, for a few microseconds each time, until it succeeds, the flag is set or the budget is used up.
 template <class Flag, class Once>
 [[nodiscard]] __device__ inline bool try_unless_aborted(const Flag& flag, wait_budget budget, Once try_once) noexcept {
   constexpr wait_budget between_looks = wait_budget::microseconds(10);
   polling poll(budget);
-  static_cast<void>(poll.time_is_up());  // which starts the time
+  static_cast<void>(poll.time_is_up());  // this starts the time measurement
   while (!is_aborted(flag)) {
     if (try_once(between_looks) == wait_result::done) {
       return true;
@@ -118,7 +120,7 @@ __global__ void try_wait_next_kernel(Signal signal, Epoch seen, unsigned long lo
   report(status, flag, done, {nullptr, expected, signal_value(signal, relaxed), -1});
 }
 
-/// A barrier, unless the flag is set: then it does not arrive. `last`: what it waited for, or would have.
+/// A barrier, unless the flag is set: then it does not arrive. `last` receives what it waited for, or would have waited for.
 template <class Words, class Flag>
 [[nodiscard]] __device__ inline bool barrier_unless_aborted(const Words& words, wait_budget budget, const Flag& flag,
                                                             missing_pe& last) noexcept {
@@ -143,16 +145,16 @@ __global__ void abort_kernel(Flag flag) {
 
 inline void require_status(const stream_status* status) {
   if (status == nullptr) {
-    throw error(
-        cudaErrorInvalidValue,
-        "membar: a recoverable operation was given no status (null): pass memory that its device writes, of the device or "
-        "mapped of the host");
+    throw error(cudaErrorInvalidValue,
+                "membar: the status pointer of a recoverable operation is null: pass memory that its device can write, in "
+                "device memory or "
+                "in mapped host memory");
   }
 }
 
 }  // namespace detail
 
-/// Loads the kernels of the operations below at every PE of this process, as `load_stream_operations` does those of
+/// Loads the kernels of the operations below on every PE of this process, like `load_stream_operations` does for those of
 /// on_stream.cuh.
 template <backend Backend>
 void load_recoverable_operations(const heap<Backend>& heap) {
@@ -175,21 +177,22 @@ void load_recoverable_operations(const heap<Backend>& heap) {
 }
 
 /// Enqueues a wait for a signal of the stream's PE that ends when the condition holds, its budget is used up or `flag` is set,
-/// and writes `status`. If it is late it sets the flag of every PE.
+/// and writes `status`. If it times out, it sets the flag of every PE.
 ///
-/// Synchronizes, when done, as `wait_on_stream`. Errors: those of `launch`; no status; a captured stream: pass an epoch.
+/// Synchronizes, if done, like `wait_on_stream`. Errors: those of `launch`; no status; a captured stream: pass an epoch.
 template <class Kind, backend Backend, class Condition>
   requires std::is_same_v<Condition, equals> || std::is_same_v<Condition, at_least>
 void try_wait_on_stream(const object<signal<Kind>, Backend>& signal, Condition condition, wait_budget budget,
                         const object<abort_flag, Backend>& flag, stream_status* status, stream_handle stream) {
   using address = object<symmetric::signal<Kind>, Backend>;
   detail::require_status(status);
-  detail::refuse_capture(stream, "a wait for a signal and", condition.value(), "pass an epoch in place of the condition");
+  detail::refuse_capture(stream, "a wait that compares a signal with", condition.value(),
+                         "pass an epoch instead of the condition");
   launch(detail::communication_launch(stream), detail::try_wait_kernel<address, Condition, object<abort_flag, Backend>>, signal,
          condition, budget, flag, status);
 }
 
-/// Enqueues a recoverable wait for the next number of an epoch. Only one that is done takes the number.
+/// Enqueues a recoverable wait for the next number of an epoch. The number is used up only if the wait is done.
 template <class Kind, backend Backend>
 void try_wait_on_stream(const object<signal<Kind>, Backend>& signal, const object<epoch, Backend>& seen, wait_budget budget,
                         const object<abort_flag, Backend>& flag, stream_status* status, stream_handle stream,
@@ -201,8 +204,8 @@ void try_wait_on_stream(const object<signal<Kind>, Backend>& signal, const objec
          flag, status);
 }
 
-/// Enqueues this PE's part of a barrier of all PEs, or of a team, which ends as `try_wait_on_stream` does. `flag` ends the waits of
-/// all PEs. Errors: those of `launch`; no status; those of `barrier_on_stream` for a team.
+/// Enqueues this PE's part of a barrier of all PEs, or of a team, which ends like `try_wait_on_stream`. `flag` ends the waits
+/// of all PEs. Errors: those of `launch`; no status; those of `barrier_on_stream` for a team.
 template <class Words, backend Backend>
   requires detail::is_barrier<Words>
 void try_barrier_on_stream(const Words& words, wait_budget budget, const object<abort_flag, Backend>& flag,
@@ -218,7 +221,7 @@ void try_barrier_on_stream(team_barrier<Backend>& team, wait_budget budget, cons
   try_barrier_on_stream(team.on(flag.self()), budget, flag, status, stream);
 }
 
-/// Enqueues the setting of the flag of every PE, which ends their recoverable operations on streams, also those that come later.
+/// Enqueues the setting of the flag of every PE, which ends their recoverable operations on streams, including later ones.
 template <backend Backend>
 void abort_on_stream(const object<abort_flag, Backend>& flag, stream_handle stream) {
   launch(detail::communication_launch(stream), detail::abort_kernel<object<abort_flag, Backend>>, flag);

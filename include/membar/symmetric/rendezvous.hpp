@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Where the processes of a job meet, and files that they own.
+/// The meeting point of the processes of a job, and files that they own.
 #pragma once
 
 #include <membar/error.hpp>
@@ -35,7 +35,7 @@ class owned_file {
     }
   }
 
-  /// -1 for none.
+  /// Returns the descriptor, or -1 if there is none.
   [[nodiscard]] int get() const noexcept { return descriptor_; }
   [[nodiscard]] explicit operator bool() const noexcept { return descriptor_ >= 0; }
 
@@ -43,19 +43,21 @@ class owned_file {
   int descriptor_ = -1;
 };
 
-/// Where processes meet, as text that a launcher hands to each of them: in the environment, as arguments, or in memory before a fork.
+/// The meeting point of processes, as text that a launcher passes to each of them: in the environment, as arguments, or in
+/// memory before a fork.
 struct rendezvous {
-  std::string directory;  ///< for its owner only (mode 0700)
-  std::string token;      ///< at most 64 characters, which every process must have: those of another job are rejected
+  std::string directory;  ///< accessible only to its owner (mode 0700)
+  std::string token;      ///< at most 64 characters; every process must have it, and processes of another job are rejected
 };
 
-/// A new directory for the owner only, in XDG_RUNTIME_DIR, else in /tmp, and 128 random bits as a token. PE 0 removes the directory
-/// when all have joined, or when it gives up. Errors: `error` if no directory can be made.
+/// Creates a new directory that only the owner can access, in XDG_RUNTIME_DIR or otherwise in /tmp, and 128 random bits as a
+/// token. PE 0 removes the directory when all have joined, or when it aborts. Errors: throws `error` if no directory can be
+/// created.
 [[nodiscard]] inline rendezvous make_rendezvous() {
   rendezvous made;
   unsigned char random[16];
   if (::getrandom(random, sizeof random, 0) != static_cast<ssize_t>(sizeof random)) {
-    throw error(cudaErrorOperatingSystem, "membar: the system provided no random bytes (%s): make a token of the launcher's",
+    throw error(cudaErrorOperatingSystem, "membar: the system provided no random bytes (%s): make a token from the launcher's",
                 std::strerror(errno));
   }
   for (const unsigned char each : random) {
@@ -66,16 +68,18 @@ struct rendezvous {
   const char* const runtime = std::getenv("XDG_RUNTIME_DIR");
   made.directory = std::string(runtime != nullptr && *runtime == '/' ? runtime : "/tmp") + "/membar-rendezvous.XXXXXX";
   if (::mkdtemp(made.directory.data()) == nullptr) {
-    throw error(cudaErrorOperatingSystem, "membar: no directory %s could be made (%s): set XDG_RUNTIME_DIR to one of this user",
+    throw error(cudaErrorOperatingSystem,
+                "membar: the directory %s could not be created (%s): set XDG_RUNTIME_DIR to a directory of this user",
                 made.directory.c_str(), std::strerror(errno));
   }
   return made;
 }
 
-/// The rendezvous that PE 0 makes, in every process of a group that the program has already (MPI, PyTorch). Collective.
-/// `all_gather(number)` returns the numbers of all processes, by PE, as `adopted_backend` takes it.
+/// Returns the rendezvous that PE 0 creates, in every process of a group that already exists in the program (MPI, PyTorch).
+/// Collective. `all_gather(number)` returns the numbers of all processes, in the order of the PEs, as `adopted_backend`
+/// requires.
 ///
-/// Errors, on every PE: `error` where PE 0 could make none. What the callback throws passes through.
+/// Errors, on every PE: throws `error` if PE 0 could not create one. Exceptions of the callback are passed on.
 template <class AllGather>
 [[nodiscard]] rendezvous shared_rendezvous(int rank, AllGather all_gather) {
   rendezvous made;
@@ -92,7 +96,7 @@ template <class AllGather>
   }
   const auto size = static_cast<std::size_t>(from_first(text.size()));
   if (size == 0) {
-    throw error(cudaErrorOperatingSystem, "membar: PE 0 could not make a rendezvous: see its standard error");
+    throw error(cudaErrorOperatingSystem, "membar: PE 0 could not create a rendezvous: see its standard error");
   }
   text.resize(size);
   for (std::size_t i = 0; i < size; i += sizeof(unsigned long long)) {

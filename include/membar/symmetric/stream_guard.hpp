@@ -14,24 +14,25 @@ namespace membar {
 inline namespace v0_2 {
 namespace symmetric {
 
-/// Guards a team of one PE: one stream at a time, or the host, calls its collectives.
+/// Guards a team of one PE: only one stream, or the host, calls its collectives at a time.
 ///
-/// Collectives of one team must be called in the same order on every PE. Two streams, or a stream and the host, have no such
-/// order. Acquire a hold around the calls that enqueue collectives. During the hold's lifetime, the team belongs to its stream and
-/// its thread. Afterwards, another stream may hold the team as soon as the enqueued work has ended. `on` and `on_host` throw if it
-/// has not ended yet; `on_after_previous` and `on_host_after_previous` wait: the new stream for an event, the host for the work.
+/// Collectives of one team must be called in the same order on every PE, but two streams, or a stream and the host, have no
+/// defined order. Acquire a hold around the calls that enqueue collectives. During the hold's lifetime, the team belongs to its
+/// stream and its thread. Afterwards, another stream may hold the team as soon as the enqueued work has ended. `on` and
+/// `on_host` throw if it has not ended yet; `on_after_previous` and `on_host_after_previous` wait: the new stream waits for an
+/// event, and the host for the work.
 ///
-/// Make one for each team and PE of the process, while the PE's device is current; it outlives its holds. Thread-safe. It
-/// costs one recorded event and two stream queries per hold, and one event query if the stream changes. Errors: `error`
-/// naming the team, its user and the remedy, without any change. In a captured stream nothing
-/// runs yet, so a hold there does not wait, leaves no work, and protects the team only from
-/// other streams of the same capture: hold the team again where the graph is launched.
+/// Create one guard for each team and PE of the process, while the PE's device is current. It must outlive its holds. It is
+/// thread-safe. It costs one recorded event and two stream queries per hold, and one event query if the stream changes. Errors:
+/// throws `error` that names the team, its user and the remedy, without any change. Nothing runs yet in a captured stream, so a
+/// hold there does not wait, leaves no work, and protects the team only from other streams of the same capture: hold the team
+/// again where the graph is launched.
 class stream_guard {
  public:
-  /// `team` is its name in errors.
+  /// `team` is its name in error messages.
   explicit stream_guard(const char* team) {
     std::snprintf(team_, sizeof team_, "%s", team);
-    check(cudaEventCreateWithFlags(&last_work_, cudaEventDisableTiming), "a working CUDA driver and device are needed");
+    check(cudaEventCreateWithFlags(&last_work_, cudaEventDisableTiming), "this call needs a working CUDA driver and device");
   }
   stream_guard(const stream_guard&) = delete;
   stream_guard& operator=(const stream_guard&) = delete;
@@ -52,24 +53,25 @@ class stream_guard {
     unsigned long long turn_;
   };
 
-  /// Takes the team for `stream`.
-  [[nodiscard("the team is given back when the hold dies: give it a name")]] hold on(stream_handle stream) {
+  /// Acquires the team for `stream`.
+  [[nodiscard("destroying the hold releases the team: give the hold a name")]] hold on(stream_handle stream) {
     return take(user_of(stream), false);
   }
-  /// Takes the team for `stream`, which waits for the team's work in another stream.
-  [[nodiscard("the team is given back when the hold dies: give it a name")]] hold on_after_previous(stream_handle stream) {
+  /// Acquires the team for `stream`, which waits for the team's work in another stream.
+  [[nodiscard("destroying the hold releases the team: give the hold a name")]] hold on_after_previous(stream_handle stream) {
     return take(user_of(stream), true);
   }
-  /// Takes the team for collectives that the calling thread calls itself.
-  [[nodiscard("the team is given back when the hold dies: give it a name")]] hold on_host() {
+  /// Acquires the team for collectives that the calling thread calls itself.
+  [[nodiscard("destroying the hold releases the team: give the hold a name")]] hold on_host() {
     return take({.host = true}, false);
   }
-  /// Takes the team for collectives that the calling thread calls itself, after it has waited for the team's work in a stream.
-  [[nodiscard("the team is given back when the hold dies: give it a name")]] hold on_host_after_previous() {
+  /// Acquires the team for collectives that the calling thread calls itself, after it has waited for the team's work in a
+  /// stream.
+  [[nodiscard("destroying the hold releases the team: give the hold a name")]] hold on_host_after_previous() {
     return take({.host = true}, true);
   }
 
-  /// The id of the capture that `stream` is in, which no other capture has; 0: none.
+  /// Returns the id of the capture that `stream` is in, which is unique, or 0 if there is none.
   [[nodiscard]] static unsigned long long capture_of(cudaStream_t stream) {
     cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
     unsigned long long id = 0;
@@ -79,7 +81,8 @@ class stream_guard {
 
  private:
   /// The user of the team. A stream is identified by its id, because a new stream may reuse a destroyed stream's handle. CUDA
-  /// gives no id for a captured stream, so it is identified by its handle and its capture's id: it lives as long as the capture.
+  /// provides no id for a captured stream, so it is identified by its handle and its capture's id: it exists as long as the
+  /// capture.
   struct user {
     bool host = false;
     bool captured = false;
@@ -99,7 +102,7 @@ class stream_guard {
     return found;
   }
 
-  /// The name of a user in an error.
+  /// Returns the name of a user for an error message.
   struct user_name {
     explicit user_name(const user& who) noexcept {
       if (who.host) {
@@ -117,19 +120,19 @@ class stream_guard {
 
   hold take(const user& next, bool wait) {
     const std::lock_guard lock(mutex_);
-    // What another capture holds does not run now, and that capture may have ended.
+    // A hold in another capture is not running now, and that capture may have ended.
     const bool elsewhere = current_.captured && !(next.captured && next.id == current_.id);
     if (holds_ != 0 && !elsewhere) {
       if (!(next == current_)) {
         throw error(cudaErrorNotPermitted,
-                    "membar: team %s is in use on %s and cannot be used on %s: one team, one of them at a time; end the first "
+                    "membar: team %s is in use on %s and cannot be used on %s at the same time: end the first "
                     "hold, or give the second its own team",
                     team_, user_name(current_).text, user_name(next).text);
       }
       if (thread_ != std::this_thread::get_id()) {
         throw error(
             cudaErrorNotPermitted,
-            "membar: team %s is in use on %s by another thread: which of the two comes first differs between PEs; let one "
+            "membar: team %s is in use on %s by another thread, so the order of the two uses may differ between PEs: let one "
             "thread call a team's collectives",
             team_, user_name(current_).text);
       }
@@ -147,7 +150,7 @@ class stream_guard {
     return {*this, turn_};
   }
 
-  /// Makes the team's work in another stream come first, or throws.
+  /// Orders the team's work in another stream first, or throws.
   void order(const user& next, bool wait) {
     if (wait) {
       if (next.host) {
@@ -186,10 +189,10 @@ class stream_guard {
 
   std::mutex mutex_;
   cudaEvent_t last_work_ = nullptr;
-  bool work_ = false;  ///< the event is after work of `worker_`
+  bool work_ = false;  ///< whether the event follows work of `worker_`
   user worker_;
   int holds_ = 0;
-  unsigned long long turn_ = 0;  ///< of these holds
+  unsigned long long turn_ = 0;  ///< the number of these holds
   user current_;
   std::thread::id thread_;
   char team_[64];

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Teams: some of the PEs, as a value, and the words of a team's barrier as its kernels take them.
+/// Teams: subsets of the PEs, as values, and the words of a team's barrier in the form that kernels use.
 #pragma once
 
 #include <membar/detail/standard.hpp>
 #include <membar/symmetric/object.hpp>
 #include <membar/symmetric/pe.hpp>
 
-#if !defined(__CUDACC_RTC__)  // teams are made on the host
+#if !defined(__CUDACC_RTC__)  // teams are created on the host
 #include <membar/error.hpp>
 
 #include <cstdio>
@@ -20,47 +20,49 @@ namespace membar {
 inline namespace v0_2 {
 namespace symmetric {
 
-/// Some of the PEs, renumbered from 0 in the order of their PE numbers; these numbers are their ranks. A value that can be passed to kernels.
+/// A subset of the PEs, renumbered from 0 in the order of their PE numbers; these numbers are their ranks. It is a value that
+/// can be passed to kernels.
 ///
-/// A team with equal distances may contain any PEs, other teams only PEs below `most_listed`. Two teams
-/// of the same PEs are equal, however they were made. Errors: `error`, naming the invalid PE or number.
+/// A team with equal distances may contain any PEs, and other teams only PEs below `most_listed`. Two teams of the same PEs are
+/// equal, however they were created. Errors: throws `error` that names the invalid PE or number.
 class team {
  public:
-  /// The PEs that a list may have are those below.
+  /// A list can contain only PEs below this number.
   static constexpr int most_listed = 128;
 
-  /// PEs 0 to `count` less 1.
+  /// Returns the team of PEs 0 to `count` - 1.
   [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr team all(int count) noexcept { return {0, 1, count}; }
 
 #if !defined(__CUDACC_RTC__)
-  /// `size` PEs starting at `first`, `stride` apart.
+  /// Returns the team of `size` PEs starting at `first`, `stride` apart.
   [[nodiscard]] static team strided(pe first, int stride, int size) {
     if (first.index() < 0 || stride < 1 || size < 1) {
       throw error(cudaErrorInvalidValue,
-                  "membar: a team of %d PEs from PE %d on, %d apart, was requested: it has 1 PE or more, from 0 on, at least 1 "
-                  "apart",
+                  "membar: a team of %d PEs from PE %d on, %d apart, was requested: a team needs at least 1 PE, numbers from 0 "
+                  "on, and a distance of at least 1",
                   size, first.index(), stride);
     }
     if (size - 1 > (std::numeric_limits<int>::max() - first.index()) / stride) {
       throw error(
           cudaErrorInvalidValue,
           "membar: a team of %d PEs from PE %d on, %d apart, was requested: its last PE would be beyond PE %d, the greatest "
-          "number; ask for fewer, or nearer ones",
+          "number: ask for fewer PEs, or for a smaller distance",
           size, first.index(), stride, std::numeric_limits<int>::max());
     }
     return {first.index(), size == 1 ? 1 : stride, size};
   }
 
-  /// These PEs, in any order, each once.
+  /// Returns the team of these PEs, which may be in any order but must be distinct.
   [[nodiscard]] static team listed(std::span<const pe> members) {
     team made(0, 0, static_cast<int>(members.size()));
     for (const pe each : members) {
       const int index = each.index();
       if (index < 0 || index >= most_listed) {
-        throw error(cudaErrorInvalidValue,
-                    "membar: PE %d was listed as a member of a team: a list has PEs 0 to %d; make a team of others by "
-                    "team::strided",
-                    index, most_listed - 1);
+        throw error(
+            cudaErrorInvalidValue,
+            "membar: PE %d was listed as a member of a team: a list can have PEs 0 to %d; make a team of other PEs with "
+            "team::strided",
+            index, most_listed - 1);
       }
       if (made.is_listed(index)) {
         throw error(cudaErrorInvalidValue, "membar: PE %d was listed twice as a member of a team: list it once", index);
@@ -68,7 +70,7 @@ class team {
       made.listed_[index / 64] |= 1ULL << (index % 64);
     }
     if (members.empty()) {
-      throw error(cudaErrorInvalidValue, "membar: a team of no PE was requested: list at least one");
+      throw error(cudaErrorInvalidValue, "membar: a team without PEs was requested: list at least one");
     }
     return made.canonical();
   }
@@ -79,7 +81,7 @@ class team {
 
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr int size() const noexcept { return size_; }
 
-  /// The PE of a rank, from 0 to `size()` less 1.
+  /// Returns the PE of a rank, from 0 to `size()` - 1.
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr pe operator[](int rank) const noexcept {
     if (stride_ != 0) {
       return pe(first_ + rank * stride_);
@@ -93,7 +95,7 @@ class team {
     return pe(index);
   }
 
-  /// The rank of a PE; -1 if it is not of the team.
+  /// Returns the rank of a PE, or -1 if it is not in the team.
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr int rank_of(pe which) const noexcept {
     const int index = which.index();
     if (stride_ != 0) {
@@ -123,7 +125,7 @@ class team {
   }
 
 #if !defined(__CUDACC_RTC__)
-  /// As a team of equal distances, if it is one.
+  /// Converts it to a team of equal distances, if possible.
   [[nodiscard]] team canonical() const {
     const int first = (*this)[0].index();
     const int stride = size_ == 1 ? 1 : (*this)[1].index() - first;
@@ -142,7 +144,7 @@ class team {
   unsigned long long listed_[2] = {0, 0};
 };
 
-/// The barrier of a team, for the kernels of one of its PEs: a heap's barrier words, and the team. A `team_barrier` gives it.
+/// The barrier of a team, for the kernels of one of its PEs: a heap's barrier words and the team. A `team_barrier` returns it.
 template <class Backend = peer_backend>
 class team_words {
  public:
@@ -170,7 +172,7 @@ template <class Backend>
 inline constexpr bool is_team_words<team_words<Backend>> = true;
 
 #if !defined(__CUDACC_RTC__)
-/// A team in words, for errors: "PEs 0 to 6, 2 apart", "PEs 0, 1, 4".
+/// Returns a team in words, for error messages: "PEs 0 to 6, 2 apart", "PEs 0, 1, 4".
 struct team_text {
   explicit team_text(const team& members) noexcept {
     const int last = members.size() - 1;
@@ -185,7 +187,7 @@ struct team_text {
     } else {
       std::size_t used = static_cast<std::size_t>(std::snprintf(text, sizeof text, "PEs %d", members[0].index()));
       int rank = 1;
-      for (; rank <= last && used + 10 < sizeof text; ++rank) {  // one more, and the sign of a cut
+      for (; rank <= last && used + 10 < sizeof text; ++rank) {  // one more PE and the truncation mark
         used += static_cast<std::size_t>(std::snprintf(text + used, sizeof text - used, ", %d", members[rank].index()));
       }
       std::snprintf(text + used, sizeof text - used, "%s", rank <= last ? ", …" : "");

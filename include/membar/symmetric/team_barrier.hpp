@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The barrier of a team: its words at every PE, and for each PE of this process a guard, so that one stream at a time uses it.
+/// The barrier of a team: its words on every PE, and a guard for each PE of this process, so that only one stream uses it at a
+/// time.
 #pragma once
 
 #include <membar/device_guard.hpp>
@@ -17,13 +18,13 @@ namespace membar {
 inline namespace v0_2 {
 namespace symmetric {
 
-/// A barrier of a team, or of several parts of a program one after the other: barriers of different teams may run concurrently, also
-/// if they have PEs in common, and those of one team are called in one order on every PE of it.
+/// A barrier of a team, or of several parts of a program one after the other. Barriers of different teams may run concurrently,
+/// even if they have PEs in common. Barriers of one team must be called in the same order on every PE of the team.
 ///
-/// Collective in all processes of the heap, also those without a PE of the team, as `heap::allocate` is. Its destructor is local,
-/// like a `scoped_array`'s. `on_stream.cuh` has its operations on
-/// streams, `barrier.cuh` those in kernels. Errors: `error`, on every PE, for a team of a PE that the backend does not have, and
-/// where processes name different teams.
+/// Collective in all processes of the heap, including processes without a PE of the team, like `heap::allocate`. Its destructor
+/// is local, like that of a `scoped_array`. `on_stream.cuh` has its operations on streams, and `barrier.cuh` its operations in
+/// kernels. Errors: throws `error` on every PE if the team contains a PE that the backend does not have, and if processes name
+/// different teams.
 template <backend Backend>
 class team_barrier {
  public:
@@ -45,33 +46,33 @@ class team_barrier {
 
   [[nodiscard]] const team& members() const noexcept { return members_; }
 
-  /// The barrier for the kernels of PE `which`, which belongs to the team and to this process. Errors: another one.
+  /// Returns the barrier for the kernels of PE `which`, which must belong to the team and to this process. Errors: another PE.
   [[nodiscard]] team_words<Backend> on(pe which) const {
     const auto words = words_.on(which);
     require_member(which);
     return team_words<Backend>(words, members_);
   }
 
-  /// The guard of PE `which`, by which the program's own collectives of the team take their turn with those of `on_stream.cuh`.
-  /// Errors: as `on`.
+  /// Returns the guard of PE `which`, through which the program's own collectives of the team take turns with those of
+  /// `on_stream.cuh`. Errors: the same as for `on`.
   [[nodiscard]] stream_guard& guard(pe which) { return *local(which).guard; }
 
-  /// Takes the team of PE `which` for a barrier that is complete in one call. Errors: as `on`; those of `stream_guard`; one that has
-  /// arrived and not waited.
-  [[nodiscard("the team is given back when the hold dies: give it a name")]] stream_guard::hold take(pe which,
-                                                                                                     cudaStream_t stream) {
+  /// Acquires the team of PE `which` for a barrier that is complete in one call. Errors: the same as for `on`; those of
+  /// `stream_guard`; an arrival has not been waited for.
+  [[nodiscard("destroying the hold releases the team: give the hold a name")]] stream_guard::hold take(pe which,
+                                                                                                       cudaStream_t stream) {
     const of_pe& here = local(which);
     if (has_arrived(here, stream)) {
-      const auto of_this_stream = here.guard->on(stream);  // which refuses another one
-      throw error(
-          cudaErrorNotPermitted,
-          "membar: PE %d cannot be at the next barrier of team %s, because it has not waited for the last one at which it "
-          "arrived: call wait_on_stream first",
-          which.index(), detail::team_text(members_).text);
+      const auto of_this_stream = here.guard->on(stream);  // this rejects another one
+      throw error(cudaErrorNotPermitted,
+                  "membar: PE %d cannot arrive at the next barrier of team %s, because it has not waited for the last barrier "
+                  "at which it "
+                  "arrived: call wait_on_stream first",
+                  which.index(), detail::team_text(members_).text);
     }
     return here.guard->on(stream);
   }
-  /// Takes it from an arrival, which `enqueue` makes, until its wait. If that throws, it is not taken.
+  /// Acquires it from an arrival, which `enqueue` executes, until its wait. If `enqueue` throws, it is not acquired.
   template <class Enqueue>
   void arrive(pe which, cudaStream_t stream, Enqueue enqueue) {
     const unsigned long long capture = stream_guard::capture_of(stream);
@@ -80,8 +81,8 @@ class team_barrier {
     local(which).arrived = std::move(held);
     local(which).capture = capture;
   }
-  /// Releases it after the wait, which `enqueue` makes. If that throws, the arrival must still be waited for. Errors: as `take`; one
-  /// that has not arrived.
+  /// Releases it after the wait, which `enqueue` executes. If `enqueue` throws, the arrival must still be waited for. Errors:
+  /// the same as for `take`; there is no arrival.
   template <class Enqueue>
   void wait(pe which, cudaStream_t stream, Enqueue enqueue) {
     of_pe& here = local(which);
@@ -100,11 +101,12 @@ class team_barrier {
  private:
   struct of_pe {
     std::unique_ptr<stream_guard> guard;
-    std::unique_ptr<stream_guard::hold> arrived;  ///< between an arrival and its wait; it ends before its guard
-    unsigned long long capture = 0;               ///< of the arrival, whose wait is in the same; 0: none
+    std::unique_ptr<stream_guard::hold> arrived;  ///< between an arrival and its wait; it is destroyed before its guard
+    unsigned long long capture = 0;               ///< of the arrival, whose wait must be in the same capture; 0: none
   };
 
-  /// Whether there is an arrival that `stream` has to wait for: that of another capture is waited for there, if at all.
+  /// Returns whether there is an arrival that `stream` has to wait for: an arrival in another capture is waited for there, if
+  /// at all.
   [[nodiscard]] static bool has_arrived(const of_pe& here, cudaStream_t stream) {
     return here.arrived != nullptr && (here.capture == 0 || here.capture == stream_guard::capture_of(stream));
   }
@@ -123,14 +125,15 @@ class team_barrier {
       if (theirs != all[0]) {
         throw error(
             cudaErrorInvalidValue,
-            "membar: the team of a barrier differs between PEs: the process of PE %d names others than that of PE 0, and "
-            "here it is %s: make each team in every process, in one order, also where it has no PE",
+            "membar: the team of a barrier differs between PEs: the process of PE %d names a different team than the process "
+            "of PE 0, and "
+            "here it is %s: make each team in every process, in the same order, even in processes without a PE of the team",
             i, detail::team_text(members).text);
       }
     }
     if (const int last = members[members.size() - 1].index(); last >= backend.count()) {
       throw error(cudaErrorInvalidValue,
-                  "membar: PE %d was named as a member of a team, and there are PEs 0 to %d: name one of them", last,
+                  "membar: PE %d was named as a member of a team, but only PEs 0 to %d exist: name one of them", last,
                   backend.count() - 1);
     }
     return members;

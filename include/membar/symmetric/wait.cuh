@@ -8,7 +8,7 @@
 #include <membar/symmetric/operations.cuh>
 #include <membar/wait_budget.cuh>
 
-#if !defined(__CUDACC_RTC__)  // which has printf without a header
+#if !defined(__CUDACC_RTC__)  // NVRTC has printf without a header
 #include <cstdio>
 #endif
 
@@ -16,8 +16,8 @@ namespace membar {
 inline namespace v0_2 {
 namespace symmetric {
 
-/// The condition that a signal equals a value. A value that is overwritten too
-/// early is missed: use this for a `signal<set>` whose sender waits for an answer.
+/// The condition that a signal equals a value. A wait misses a value that is overwritten too early, so use this for a
+/// `signal<set>` whose sender waits for an answer.
 class equals {
  public:
   MEMBAR_HOST_DEVICE constexpr explicit equals(unsigned long long value) noexcept : value_(value) {}
@@ -29,8 +29,8 @@ class equals {
   unsigned long long value_;
 };
 
-/// The condition that a signal has reached a value: `seen - value`, as a signed number, is not negative. Counts may wrap if
-/// they stay within 2^63 of each other. It means the same on a stream and in a kernel.
+/// The condition that a signal has reached a value: `seen - value`, as a signed number, is not negative. Counts may wrap around
+/// if they stay within 2^63 of each other. It has the same meaning on a stream and in a kernel.
 class at_least {
  public:
   MEMBAR_HOST_DEVICE constexpr explicit at_least(unsigned long long value) noexcept : value_(value) {}
@@ -53,16 +53,15 @@ template <class Signal, class Condition, class Order, thread_scope Scope>
   constexpr bool condition = std::is_same_v<Condition, equals> || std::is_same_v<Condition, at_least>;
   static_assert(
       Scope == thread_scope::system,
-      "membar: a signal comes from another PE: wait for it at system scope, because only that scope includes the PE's threads");
-  static_assert(condition, "membar: a wait is for equals(value) or at_least(value)");
+      "membar: a signal comes from another PE: wait for it at system scope, the only scope that includes that PE's threads");
+  static_assert(condition, "membar: the condition of a wait must be equals(value) or at_least(value)");
   static_assert(order_among<Order, memory_order::relaxed, memory_order::acquire>,
-                "membar: a wait takes acquire or relaxed: it has nothing to release");
+                "membar: a wait cannot release, because it writes nothing: use acquire or relaxed");
   constexpr bool signal = require_signal<Signal>();
   if constexpr (signal) {
     constexpr bool exact =
         std::is_same_v<typename Signal::element_type, symmetric::signal<add>> && std::is_same_v<Condition, equals>;
-    static_assert(!exact,
-                  "membar: a signal that is added to may pass a value between two polls: wait until it is at_least(value)");
+    static_assert(!exact, "membar: a signal<add> may skip a value between two polls: wait until it is at_least(value)");
     return !exact && condition && Scope == thread_scope::system &&
            order_among<Order, memory_order::relaxed, memory_order::acquire>;
   } else {
@@ -70,12 +69,12 @@ template <class Signal, class Condition, class Order, thread_scope Scope>
   }
 }
 
-/// Never gives up a wait before its budget is used up.
+/// Never aborts a wait before its budget is used up.
 struct never_stop {
   [[nodiscard]] __device__ bool operator()() const noexcept { return false; }
 };
 
-/// Tells the backend that a thread has seen a signal, where a network is between some PEs and the backend needs that.
+/// Informs the backend that a thread has seen a signal, if some PEs are connected by a network and the backend needs this.
 template <class Signal, class Order>
 __device__ inline void note_arrival([[maybe_unused]] const Signal& signal, [[maybe_unused]] unsigned long long seen,
                                     Order) noexcept {
@@ -105,14 +104,14 @@ template <class Order, class Condition, class Stop = never_stop>
   }
 }
 
-/// Prints what was waited for, and ends the kernel. Out of line, so it does not cost the wait any registers.
+/// Prints what was waited for and ends the kernel. It is out of line, so it does not cost the wait any registers.
 [[noreturn]] __device__ __noinline__ inline void trap_waiting(const char* what, int self, const void* address,
                                                               const char* words, unsigned long long expected,
                                                               unsigned long long seen,
                                                               unsigned long long nanoseconds) noexcept {
   printf(
-      "membar: PE %d waited %llu ns for the %s at %p to be %s %llu, and saw %llu: its sender has not run yet, has ended, or "
-      "waits itself\n",
+      "membar: PE %d waited %llu ns for the %s at %p to be %s %llu, but it is %llu: the sender has not run yet, has ended, or "
+      "is waiting itself\n",
       self, nanoseconds, what, address, words, expected, seen);
   __trap();
   __builtin_unreachable();
@@ -120,7 +119,7 @@ template <class Order, class Condition, class Stop = never_stop>
 
 }  // namespace detail
 
-/// The current value of the calling PE's signal. By the calling thread. PTX: `ld.{acquire,relaxed}.sys.b64`.
+/// Returns the current value of the calling PE's signal. Executed by the calling thread. PTX: `ld.{acquire,relaxed}.sys.b64`.
 template <class Signal, class Order = acquire_t>
 [[nodiscard]] __device__ inline unsigned long long signal_value(const Signal& signal, Order order = Order()) noexcept {
   if constexpr (detail::require_wait<Signal, at_least, Order, thread_scope::system>()) {
@@ -130,9 +129,9 @@ template <class Signal, class Order = acquire_t>
   }
 }
 
-/// Whether the calling PE's signal meets `condition` now. By the calling thread, which acquires if it does.
+/// Returns whether the calling PE's signal meets `condition` now. Executed by the calling thread, which acquires if it does.
 ///
-/// Synchronizes: with the release that wrote the value, or a later one of an adding signal. PTX: `ld.acquire.sys.b64`.
+/// Synchronizes with the release that wrote the value or, for a signal<add>, a later value. PTX: `ld.acquire.sys.b64`.
 template <thread_scope Scope = thread_scope::system, class Signal, class Condition, class Order = acquire_t>
 [[nodiscard]] __device__ inline bool test(const Signal& signal, Condition condition, Order order = Order()) noexcept {
   if constexpr (detail::require_wait<Signal, Condition, Order, Scope>()) {
@@ -147,10 +146,10 @@ template <thread_scope Scope = thread_scope::system, class Signal, class Conditi
   }
 }
 
-/// Waits until the calling PE's signal meets `condition`. Returns `done`, or `timed_out`, to all of the group.
+/// Waits until the calling PE's signal meets `condition`. Returns `done` or `timed_out` to all threads of the group.
 ///
-/// Synchronizes, when done: with the release that wrote the value, for all of the group. PTX: by one thread
-/// `ld.acquire.sys.b64` until it does; a barrier of the group that tells it the result.
+/// Synchronizes, if done, with the release that wrote the value, for the whole group. PTX: one thread executes
+/// `ld.acquire.sys.b64` until the condition holds; a barrier of the group passes on the result.
 template <thread_scope Scope = thread_scope::system, class Group, class Signal, class Condition, class Order = acquire_t>
 [[nodiscard]] __device__ inline wait_result try_wait(Group, const Signal& signal, Condition condition, wait_budget budget,
                                                      Order order = Order()) noexcept {
@@ -171,11 +170,11 @@ template <thread_scope Scope = thread_scope::system, class Group, class Signal, 
   }
 }
 
-/// Waits until the calling PE's signal meets `condition`. When the budget is used up it prints PE, address, expected and seen
-/// value, and ends the kernel by a trap.
+/// Waits until the calling PE's signal meets `condition`. When the budget is used up, it prints the PE, the address, the
+/// expected and the current value, and ends the kernel with a trap.
 ///
-/// Synchronizes as `try_wait`, which costs a thread or a warp less: in a kernel that may print, the compiler keeps the lanes
-/// of a warp together at every turn of its loops.
+/// Synchronizes like `try_wait`. `try_wait` is cheaper for a thread or a warp: in a kernel that may print, the compiler keeps
+/// the lanes of a warp together in every iteration of its loops.
 template <thread_scope Scope = thread_scope::system, class Group, class Signal, class Condition, class Order = acquire_t>
 __device__ inline void wait(Group, const Signal& signal, Condition condition, wait_budget budget,
                             Order order = Order()) noexcept {

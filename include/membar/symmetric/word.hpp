@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The kinds of words in symmetric memory that are not data: signals, counters, barrier words, epochs and
-/// packed words. Only its own operations may change and read it: no backend keeps it whole under other accesses.
+/// The kinds of words in symmetric memory that are not data: signals, counters, barrier words, epochs and packed words. Only a
+/// word's own operations may change and read it, because no backend guarantees single accesses for other operations.
 #pragma once
 
 #include <membar/base/config.hpp>
@@ -11,16 +11,16 @@ namespace membar {
 inline namespace v0_2 {
 namespace symmetric {
 
-/// The kind of signal that a sender sets. Only the newest value counts.
+/// The kind of signal that a sender sets. Only the newest value matters.
 struct set {};
-/// The kind of signal that senders add to. It counts, and a receiver may not see every value.
+/// The kind of signal to which senders add. It counts, and a receiver may not see every value.
 struct add {};
 
 namespace detail {
 
 struct word_access;
 
-/// 64 bits that are initially 0, and that only operations read and write.
+/// 64 bits that are initially 0 and that only the word's operations read and write.
 class word_of_64 {
  public:
   word_of_64() = delete;
@@ -34,21 +34,21 @@ class word_of_64 {
 
 }  // namespace detail
 
-/// A 64-bit word with which other PEs notify its own PE: `notify`
-/// and `put_signal` change it; its PE waits for it and tests it.
+/// A 64-bit word through which other PEs notify its own PE: `notify` and `put_signal` change it, and its PE waits for it and
+/// tests it.
 ///
-/// `signal<set>` and `signal<add>` are different types, because a wait must know which values are
-/// certain to be seen: for a word that is added to, only that it has reached a value. It is initially 0.
+/// `signal<set>` and `signal<add>` are different types, because a wait must know which values it is certain to see: for a word
+/// to which PEs add, only that it has reached a value. It is initially 0.
 template <class Kind>
 class signal : public detail::word_of_64 {
-  static_assert(std::is_same_v<Kind, set> || std::is_same_v<Kind, add>,
-                "membar: a signal is set or added to: signal<set> or signal<add>");
+  static_assert(std::is_same_v<Kind, set> || std::is_same_v<Kind, add>, "membar: a signal must be signal<set> or signal<add>");
 
  public:
   using kind = Kind;
 };
 
-/// Atomic operations on a counter at any PE. A counter's type lists those that the program uses: not every link carries all.
+/// Atomic operations on a counter of any PE. A counter's type lists the operations that the program uses, because not every
+/// link supports all of them.
 enum class amo : unsigned {
   none = 0,
   load = 1U << 0,
@@ -56,7 +56,7 @@ enum class amo : unsigned {
   exchange = 1U << 2,
   compare_exchange = 1U << 3,
   add = 1U << 4,        ///< without a result
-  fetch_add = 1U << 5,  ///< with one
+  fetch_add = 1U << 5,  ///< with a result
   bitwise_and = 1U << 6,
   fetch_and = 1U << 7,
   bitwise_or = 1U << 8,
@@ -76,27 +76,27 @@ enum class amo : unsigned {
   return static_cast<amo>(static_cast<unsigned>(a) & static_cast<unsigned>(b));
 }
 
-/// The operations that both backends have for every type of counter.
+/// The operations that both backends support for every type of counter.
 inline constexpr amo every_type_amos = amo::load | amo::store | amo::exchange;
-/// The operations that both backends have for integers: those of every type, sums, compare-and-swaps and bits.
+/// The operations that both backends support for integers: those of every type, sums, compare-and-swaps and bitwise operations.
 inline constexpr amo integer_amos = every_type_amos | amo::compare_exchange | amo::add | amo::fetch_add | amo::bitwise_and |
                                     amo::fetch_and | amo::bitwise_or | amo::fetch_or | amo::bitwise_xor | amo::fetch_xor;
 
-/// The operations of a counter of `T` that lists none.
+/// The operations of a counter of type `T` that lists none.
 template <class T>
 inline constexpr amo default_amos = std::is_integral_v<T> ? integer_amos : every_type_amos;
 
-/// A word that PEs change by atomic operations (AMOs) of one type, `T`, of those that `Amos` lists.
+/// A word that PEs change with atomic operations (AMOs) of one type, `T`, and only with those that `Amos` lists.
 ///
-/// These are atomic only with each other. A put, a plain access or an AMO of another type on the word does not compile. The
-/// heap checks the list against the links between the devices when it allocates. It holds 0 at first.
+/// These are atomic only with respect to each other. A put, a plain access or an AMO of another type on the word does not
+/// compile. The heap checks the list against the links between the devices when it allocates. It is initially 0.
 template <class T, amo Amos = default_amos<T>>
 class counter {
   static_assert(std::is_arithmetic_v<T> && !std::is_same_v<T, bool> && (sizeof(T) == 4 || sizeof(T) == 8),
-                "membar: a counter holds a number of 4 or 8 bytes, the sizes that atomic operations between PEs support");
-  static_assert(
-      std::is_integral_v<T> || Amos == (Amos & (every_type_amos | amo::add | amo::fetch_add)),
-      "membar: a floating-point counter is loaded, stored, exchanged and added to: the links support nothing else for it");
+                "membar: a counter must be a number of 4 or 8 bytes, the sizes that atomic operations between PEs support");
+  static_assert(std::is_integral_v<T> || Amos == (Amos & (every_type_amos | amo::add | amo::fetch_add)),
+                "membar: a floating-point counter supports only load, store, exchange and add, because links support no other "
+                "operations on it");
 
  public:
   using value_type = T;
@@ -114,19 +114,19 @@ class counter {
 class barrier_word : public detail::word_of_64 {};
 
 /// A number that grows with each use, in device memory of its own PE: the number of the next message, wait or barrier
-/// (epoch.cuh). A captured graph whose operations take it does the next one in each replay; a number that is an argument would
-/// be the same in all. One group at a time uses it, only on its own PE. It holds 0 at first.
+/// (epoch.cuh). In a captured graph, operations that use it get the next number in each replay; a number passed as an argument
+/// would be the same in all replays. Only one group at a time may use it, on its own PE. It is initially 0.
 class epoch : public detail::word_of_64 {};
 
-/// A flag with which one PE ends the waits of all PEs (recoverable.cuh). Once it is set it stays set: free it and the words that were
-/// waited for, and allocate them again. It holds 0 at first.
+/// A flag with which one PE ends the waits of all PEs (recoverable.cuh). Once set, it stays set: free it together with the
+/// words that were waited for, and allocate them again. It is initially 0.
 class abort_flag : public detail::word_of_64 {};
 
-/// Room for a packed message of a `T` (packed.cuh), any trivially copyable type, `half2` or `__nv_bfloat162`: 16-byte words, each
-/// with 12 bytes of message and a sequence number. Bytes of padding arrive as they were.
+/// Space for a packed message of type `T` (packed.cuh), which may be any trivially copyable type, `half2` or `__nv_bfloat162`.
+/// It consists of 16-byte words, each with 12 bytes of message and a sequence number. Padding bytes arrive unchanged.
 template <class T>
 class packed {
-  static_assert(membar::detail::is_bytes<T>, "membar: a packed message is trivially copyable");
+  static_assert(membar::detail::is_bytes<T>, "membar: a packed message must be trivially copyable");
 
  public:
   using value_type = T;
@@ -136,7 +136,7 @@ class packed {
 
  private:
   friend struct detail::word_access;
-  // As packed_word.cuh divides it.
+  // It is divided in the same way as in packed_word.cuh.
   alignas(16) unsigned words_[4 * ((sizeof(T) + 11) / 12)];
 };
 
@@ -157,7 +157,7 @@ inline constexpr bool is_packed = false;
 template <class T>
 inline constexpr bool is_packed<packed<T>> = true;
 
-/// Gives operations the address of a word's value. It reads and writes nothing.
+/// Gives operations the address of a word's value. It does not access the value.
 struct word_access {
   [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr unsigned long long* raw(word_of_64* word) noexcept { return &word->value_; }
   template <class T, amo Amos>
@@ -172,12 +172,13 @@ struct word_access {
 
 }  // namespace detail
 
-/// Whether `T` is a word with operations of its own, and not data.
+/// Whether `T` is a word with its own operations and not data.
 template <class T>
 inline constexpr bool is_word = std::is_base_of_v<detail::word_of_64, T> || detail::is_counter<T> || detail::is_packed<T>;
 
-/// Whether all bytes of a `T` are its value. Operations of one object at a fixed size move every byte, and nobody writes the
-/// padding. The compiler cannot tell for a struct with floating-point members: specialize it for one without gaps.
+/// Whether all bytes of a `T` belong to its value. Operations of fixed size transfer every byte, and nothing writes the
+/// padding. The compiler cannot determine this for a struct with floating-point members: specialize it for a struct without
+/// gaps.
 template <class T>
 inline constexpr bool has_no_padding =
     std::has_unique_object_representations_v<T> || std::is_same_v<T, float> || std::is_same_v<T, double> ||

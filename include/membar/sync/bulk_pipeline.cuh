@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A ring of stages in shared memory that one thread fills by bulk copies and others consume.
+/// A ring of stages in shared memory that one thread fills with bulk copies and other threads consume.
 #pragma once
 
 #include <membar/bulk_copy.cuh>
@@ -14,16 +14,17 @@
 namespace membar {
 inline namespace v0_2 {
 
-/// A ring of `Stages` stages of `StageBytes` bytes each in a block's shared memory. One thread fills them with tiles of global memory
-/// by bulk copies, ahead of the threads that consume the tiles, in order, each tile taken by every consumer.
+/// A ring of `Stages` stages of `StageBytes` bytes each in a block's shared memory. One thread fills them with tiles of global
+/// memory by bulk copies, ahead of the threads that consume the tiles. Tiles are consumed in order, and every consumer takes
+/// each tile.
 ///
-/// It lives in shared memory. One thread calls `init`, and a barrier of the block follows. Then one thread has a `producer` and each
-/// consuming thread has a `consumer`.
+/// It must be in shared memory. One thread calls `init`, and a barrier of the block must follow. Then one thread creates a
+/// `producer` and each consuming thread a `consumer`.
 ///
-/// Synchronizes: what a tile brought is visible to a consumer whose `take` is done. A tile is brought into a stage after all
-/// consumers have given the tile before it back: what they did with the stage comes before, ordinary loads and stores included.
-/// It does not guarantee: that a consumer sees what the producer's thread itself stored; anything among consumers.
-/// Ends: no stage is free, or no tile is there, for the whole budget: `timed_out`, and nothing has changed.
+/// Synchronizes: the data of a tile is visible to a consumer whose `take` is done. A tile is copied into a stage after all
+/// consumers have released the previous tile in it: all their accesses to the stage, including ordinary loads and stores, are
+/// ordered before. It does not guarantee that a consumer sees stores of the producer's thread, or any order among consumers.
+/// Ends: if no stage is free, or no tile arrives, during the whole budget, it returns `timed_out`, and nothing has changed.
 ///
 /// PTX: fill: `mbarrier.try_wait.parity.acquire.cta`, `cp.async.bulk.shared::cta.global`, `mbarrier.arrive.expect_tx.relaxed.cta`. take:
 /// `mbarrier.try_wait.parity.acquire.cta`. give_back: `fence.proxy.async.shared::cta`, `mbarrier.arrive.release.cta`. Requires: compute
@@ -38,7 +39,7 @@ class bulk_pipeline {
   static constexpr int stages = Stages;
   static constexpr unsigned stage_bytes = StageBytes;
 
-  /// Initializes an empty pipeline for this number of consumers. One thread calls it, and a barrier of the block follows.
+  /// Initializes an empty pipeline for this number of consumers. One thread calls it, and a barrier of the block must follow.
   __device__ void init(unsigned consumers) noexcept {
     for (int i = 0; i < Stages; ++i) {
       full_[i].init(1);
@@ -47,16 +48,17 @@ class bulk_pipeline {
     mbarrier_init_fence();
   }
 
-  /// The producer's end, of one thread.
+  /// The producer's end, which one thread uses.
   class producer {
    public:
     __device__ explicit producer(bulk_pipeline& pipeline) noexcept : pipeline_(&pipeline) {}
 
-    /// Brings `bytes` bytes from global memory at `from` into the next stage, once it is free. `bytes` is a multiple of 16 and at most
-    /// `StageBytes`, `from` a multiple of 16. Ordinary stores to `from` in this kernel need a proxy fence before.
+    /// Copies `bytes` bytes from global memory at `from` into the next stage, once it is free. `bytes` must be a multiple of 16
+    /// and at most `StageBytes`, and `from` a multiple of 16. If this kernel wrote `from` with ordinary stores, a proxy fence
+    /// must come before.
     __device__ wait_result fill(const void* from, unsigned bytes, wait_budget budget) noexcept {
       detail::require_tile<StageBytes>(bytes);
-      // the phase before the first is complete: so every stage is free at first
+      // the phase before the first one is complete, so every stage is free initially
       if (pipeline_->empty_[at_.stage].wait_parity(at_.parity ^ 1U, acquire, budget) != wait_result::done) {
         return wait_result::timed_out;
       }
@@ -71,10 +73,10 @@ class bulk_pipeline {
     position at_;
   };
 
-  /// A tile that was taken, if it was: its `result`, and the stage in `memory`, until it is released.
+  /// The result of taking a tile and, if it was taken, the stage in `memory`, which is valid until it is released.
   using tile = detail::taken_tile;
 
-  /// A consumer's end, of one thread. It may hold several tiles, and releases them in order.
+  /// A consumer's end, which one thread uses. It may hold several tiles, and releases them in order.
   class consumer {
    public:
     __device__ explicit consumer(bulk_pipeline& pipeline) noexcept : pipeline_(&pipeline) {}
@@ -89,9 +91,11 @@ class bulk_pipeline {
       return {wait_result::done, memory};
     }
 
-    /// Releases the oldest tile that this consumer holds. Its own bulk copies out of the stage have been read: `bulk_wait_read`.
+    /// Releases the oldest tile that this consumer holds. Its own bulk copies out of the stage must have been read:
+    /// `bulk_wait_read`.
     __device__ void give_back() noexcept {
-      proxy_fence<proxy::async_shared_block>();  // what this thread did with the stage, then the copy that fills it again
+      // orders this thread's accesses to the stage before the copy that fills it again
+      proxy_fence<proxy::async_shared_block>();
       pipeline_->empty_[back_.stage].arrive(release);
       back_.advance();
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A ring of stages in the shared memory of each block of a cluster: one thread brings tiles of global memory, and all blocks consume
-/// them.
+/// A ring of stages in the shared memory of each block of a cluster: one thread copies tiles of global memory into it, and all
+/// blocks consume them.
 #pragma once
 
 #include <membar/bulk_copy.cuh>
@@ -19,25 +19,28 @@ inline namespace v0_2 {
 
 /// How a tile reaches all blocks of a cluster.
 enum class cluster_copies : unsigned char {
-  relayed,  ///< a copy from global memory into the first block, then one from there to each other block, which a thread starts;
-            ///< consumers of the first block only read
-  multicast  ///< one copy from global memory into all; ptxas advises to compile it for sm_90a: elsewhere it may be slow
+  relayed,  ///< one copy from global memory into the first block, and then one copy from there to each other block, which a
+            ///< thread starts; consumers of the first block may only read
+  /// one copy from global memory into all blocks; ptxas recommends compiling it for sm_90a, because it may be slow on other
+  /// targets
+  multicast
 };
 
-/// A ring of `Stages` stages of `StageBytes` bytes each in the shared memory of each block of a cluster. One thread fills them with
-/// tiles of global memory by bulk copies, each read from global memory once. In each block the same number of threads consumes the
-/// tiles, in order, each tile taken by every consumer from its own block's stage.
+/// A ring of `Stages` stages of `StageBytes` bytes each in the shared memory of each block of a cluster. One thread fills them
+/// with tiles of global memory by bulk copies, and each tile is read from global memory once. In each block, the same number of
+/// threads consumes the tiles. Tiles are consumed in order, and every consumer takes each tile from its own block's stage.
 ///
-/// It lives at the same place of each block's shared memory. One thread of each block calls `init`, and a `cluster_sync` follows; another
-/// one comes after the last use. The block of rank 0 in the cluster has one thread with a `producer` and, if the tiles are relayed, one
-/// with a `relay`; each consuming thread of any block has a `consumer`.
+/// It must be at the same location in each block's shared memory. One thread of each block calls `init`, and a `cluster_sync`
+/// must follow; another one must come after the last use. In the block of rank 0 in the cluster, one thread has a `producer`
+/// and, if the tiles are relayed, one thread has a `relay`. Each consuming thread of any block has a `consumer`.
 ///
-/// Synchronizes: what a tile brought is visible to a consumer whose `take` is done. A tile is brought into a stage after all consumers
-/// of the cluster have given the tile before it back: what they did with the stage comes before, ordinary loads and stores included.
-/// It does not guarantee: that a consumer sees what the producer's thread itself stored; anything among consumers. Relayed tiles are
-/// copied out of the stages of the block of rank 0 while its consumers have them: they only read, and what they stored there could reach
-/// the other blocks. Consumers of other blocks, and of multicast tiles, may write into the stage.
-/// Ends: no stage is free, or no tile is there, for the whole budget: `timed_out`, and nothing has changed.
+/// Synchronizes: the data of a tile is visible to a consumer whose `take` is done. A tile is copied into a stage after all
+/// consumers of the cluster have released the previous tile in it: all their accesses to the stage, including ordinary loads
+/// and stores, are ordered before. It does not guarantee that a consumer sees stores of the producer's thread, or any order
+/// among consumers. Relayed tiles are copied out of the stages of the block of rank 0 while its consumers have them, so these
+/// consumers may only read, because their stores could reach the other blocks. Consumers of other blocks, and consumers of
+/// multicast tiles, may write into the stage. Ends: if no stage is free, or no tile arrives, during the whole budget, it
+/// returns `timed_out`, and nothing has changed.
 ///
 /// PTX: fill: `mbarrier.try_wait.parity.acquire.cluster`, `fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster`, then
 /// if multicast `cp.async.bulk.shared::cluster.global.multicast::cluster` and for each block `mapa`,
@@ -58,7 +61,8 @@ class cluster_broadcast {
   static constexpr unsigned stage_bytes = StageBytes;
   static constexpr cluster_copies copies = Copies;
 
-  /// Initializes an empty ring for this number of consumers in each block. One thread of each block calls it, and a `cluster_sync` follows.
+  /// Initializes an empty ring for this number of consumers in each block. One thread of each block calls it, and a
+  /// `cluster_sync` must follow.
   __device__ void init(unsigned consumers) noexcept {
     for (int i = 0; i < Stages; ++i) {
       full_[i].init(1);
@@ -67,20 +71,21 @@ class cluster_broadcast {
     mbarrier_init_fence();
   }
 
-  /// The producer's end, of one thread of the block of rank 0.
+  /// The producer's end, which one thread of the block of rank 0 uses.
   class producer {
    public:
     __device__ explicit producer(cluster_broadcast& ring) noexcept : ring_(&ring) {}
 
-    /// Brings `bytes` bytes from global memory at `from` into the next stage, once it is free in all blocks. `bytes` is a multiple of 16
-    /// and at most `StageBytes`, `from` a multiple of 16. Ordinary stores to `from` in this kernel need a proxy fence before.
+    /// Copies `bytes` bytes from global memory at `from` into the next stage, once it is free in all blocks. `bytes` must be a
+    /// multiple of 16 and at most `StageBytes`, and `from` a multiple of 16. If this kernel wrote `from` with ordinary stores,
+    /// a proxy fence must come before.
     __device__ wait_result fill(const void* from, unsigned bytes, wait_budget budget) noexcept {
       detail::require_tile<StageBytes>(bytes);
-      // the phase before the first is complete: so every stage is free at first
+      // the phase before the first one is complete, so every stage is free initially
       if (ring_->empty_[at_.stage].wait_parity(at_.parity ^ 1U, acquire, budget) != wait_result::done) {
         return wait_result::timed_out;
       }
-      shared_proxy_fence(acquire);  // what the consumers did with their stages, then the copies
+      shared_proxy_fence(acquire);  // orders the consumers' accesses to their stages before the copies
       cluster_mbarrier& full = ring_->full_[at_.stage];
       void* const to = ring_->memory_[at_.stage];
       if constexpr (Copies == cluster_copies::multicast) {
@@ -91,7 +96,7 @@ class cluster_broadcast {
           full.in_block(rank).arrive_expect(brought, relaxed);
         }
       } else {
-        // released to the relay: what the consumers of the other blocks did comes before its copies too
+        // released to the relay, so that the accesses of the other blocks' consumers are also ordered before its copies
         in_block(full).arrive_expect(bulk_load(to, from, bytes, full), release);
       }
       at_.advance();
@@ -103,14 +108,17 @@ class cluster_broadcast {
     position at_;
   };
 
-  /// Passes relayed tiles on to the other blocks: of one thread of the block of rank 0, not that of the producer.
+  /// Passes relayed tiles on to the other blocks. One thread of the block of rank 0, other than the producer, uses it.
   class relay {
-    static_assert(Copies == cluster_copies::relayed, "membar: multicast tiles are not relayed: they reach all blocks at once");
+    static_assert(
+        Copies == cluster_copies::relayed,
+        "membar: multicast tiles reach all blocks at once and cannot be relayed: use relay only with cluster_copies::relayed");
 
    public:
     __device__ explicit relay(cluster_broadcast& ring) noexcept : ring_(&ring) {}
 
-    /// Waits for the next tile and begins to copy its `bytes` bytes, as many as `fill` was told, to each other block.
+    /// Waits for the next tile and starts to copy its `bytes` bytes, the same number that was passed to `fill`, to each other
+    /// block.
     __device__ wait_result pass_on(unsigned bytes, wait_budget budget) noexcept {
       cluster_mbarrier& full = ring_->full_[at_.stage];
       if (in_block(full).wait_parity(at_.parity, acquire, budget) != wait_result::done) {
@@ -129,17 +137,17 @@ class cluster_broadcast {
     position at_;
   };
 
-  /// A tile that was taken, if it was: its `result`, and its own block's stage in `memory`, until it is released.
+  /// The result of taking a tile and, if it was taken, its own block's stage in `memory`, which is valid until it is released.
   using tile = detail::taken_tile;
 
-  /// A consumer's end, of one thread of any block. It may hold several tiles, and releases them in order.
+  /// A consumer's end, which one thread of any block uses. It may hold several tiles, and releases them in order.
   class consumer {
    public:
     __device__ explicit consumer(cluster_broadcast& ring) noexcept : ring_(&ring) {}
 
     /// Waits for the next tile.
     __device__ tile take(wait_budget budget) noexcept {
-      // block scope is enough: the completion of a copy is visible to a wait of any scope
+      // block scope is sufficient: the completion of a copy is visible to a wait of any scope
       block_mbarrier& full = in_block(ring_->full_[at_.stage]);
       if (full.wait_parity(at_.parity, acquire, budget) != wait_result::done) {
         return {wait_result::timed_out, nullptr};
@@ -149,10 +157,11 @@ class cluster_broadcast {
       return {wait_result::done, memory};
     }
 
-    /// Releases the oldest tile that this consumer holds. Its own bulk copies out of the stage began after
-    /// `proxy_fence<proxy::async_shared_block>`, because another block's copy brought the tile, and have been read: `bulk_wait_read`.
+    /// Releases the oldest tile that this consumer holds. Its own bulk copies out of the stage must have started after
+    /// `proxy_fence<proxy::async_shared_block>`, because another block's copy wrote the tile, and must have been read:
+    /// `bulk_wait_read`.
     __device__ void give_back() noexcept {
-      shared_proxy_fence(release);  // what this thread did with the stage, then the copies that fill it again
+      shared_proxy_fence(release);  // orders this thread's accesses to the stage before the copies that fill it again
       ring_->empty_[back_.stage].in_block(0).arrive(release);
       back_.advance();
     }
@@ -164,7 +173,7 @@ class cluster_broadcast {
   };
 
  private:
-  /// A barrier as threads of its own block use it among themselves: at cluster scope an order costs a fence of that scope.
+  /// Returns a barrier for use among threads of its own block, because at cluster scope an order costs a fence of that scope.
   [[nodiscard]] __device__ static block_mbarrier& in_block(cluster_mbarrier& barrier) noexcept {
     return block_mbarrier::of(barrier.native_handle());
   }

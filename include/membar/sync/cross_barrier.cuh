@@ -10,34 +10,35 @@
 namespace membar {
 inline namespace v0_2 {
 
-/// A barrier of `Ranks` threads that uses only flags: loads and stores, no atomics across the link.
+/// A barrier of `Ranks` threads that uses only flags: it needs only loads and stores, and no atomics across the link.
 ///
-/// Each rank has `flags` in memory that is near to it and that the others reach. Arriving stores to the flags of every rank,
-/// and waiting polls the rank's own. Ranks may also share one set of flags. All-zero bytes are fresh flags. `system` scope is
-/// for ranks in several domains, on several devices or on the host, `device` for kernels in one physical domain.
+/// Each rank has `flags` in memory that is near to it and that the others can access. Arriving stores to the flags of every
+/// rank, and waiting polls the rank's own flags. Ranks may also share one set of flags. Zero-initialized flags are ready for
+/// use. Use `system` scope for ranks in several domains, on several devices or on the host, and `device` scope for kernels in
+/// one physical domain.
 ///
-/// Synchronizes: with `arrive(release)` and `wait(acquire)`, what happened before any rank's arrive is visible after any rank's
-/// wait; with `relaxed` on either side, nothing of that rank is ordered. To cover a grid, one thread is the rank, with a
-/// `grid_barrier` before and after.
-/// Ends: if a rank never arrives, `wait` returns `timed_out`. The flags must be zeroed before they are used again.
+/// Synchronizes: with `arrive(release)` and `wait(acquire)`, everything before any rank's arrive is visible after any rank's
+/// wait. With `relaxed` on either side, nothing is ordered for that rank. To synchronize a grid, use one thread as the rank,
+/// with a `grid_barrier` before and after. Ends: if a rank never arrives, `wait` returns `timed_out`. The flags must be zeroed
+/// before they are used again.
 ///
 /// PTX: arrive: one fence.release and a st.relaxed for each rank; on the host, a release store for each; wait: ld.acquire of
-/// each rank's flag. Requires: each rank in one thread at a time; fewer than 2^31 phases ahead of the slowest.
+/// each rank's flag. Requires: each rank is used by one thread at a time, and is fewer than 2^31 phases ahead of the slowest.
 template <int Ranks, thread_scope Scope = thread_scope::system>
 class cross_barrier {
-  static_assert(Ranks > 0, "membar: a barrier has at least one rank");
+  static_assert(Ranks > 0, "membar: a barrier needs at least one rank");
 
  public:
   static constexpr int ranks = Ranks;
   static constexpr thread_scope scope = Scope;
 
-  /// How often each rank has arrived, as one rank sees it.
+  /// How often each rank has arrived, from the view of one rank.
   class flags {
     friend class cross_barrier;
     atomic<unsigned, Scope> phase_of_[static_cast<std::size_t>(Ranks)];
   };
 
-  /// The end of rank `self`. `all[r]` are the flags that rank r polls. It continues from the phase that its own flags show.
+  /// The end of rank `self`. `all[r]` are the flags that rank r polls. It continues from the phase that its own flags indicate.
   MEMBAR_HOST_DEVICE cross_barrier(flags* const (&all)[static_cast<std::size_t>(Ranks)], int self) noexcept : self_(self) {
     for (int r = 0; r != Ranks; ++r) {
       all_[r] = all[r];
@@ -45,12 +46,12 @@ class cross_barrier {
     phase_ = all_[self]->phase_of_[self].load(relaxed);
   }
 
-  /// Counts this rank as arrived. Relaxed or release.
+  /// Counts this rank as arrived. The order is relaxed or release.
   MEMBAR_CALLS_EITHER
   template <class Order>
   MEMBAR_HOST_DEVICE void arrive(Order) noexcept {
     static_assert(order_among<Order, memory_order::relaxed, memory_order::release>,
-                  "membar: arriving at a barrier takes relaxed or release: what it acquires, the wait acquires");
+                  "membar: arriving at a barrier cannot acquire: use relaxed or release, and acquire in the wait");
     ++phase_;
     constexpr bool releases = Order::value == memory_order::release;
     if constexpr (releases && !detail::compiling_for_device) {
@@ -67,15 +68,15 @@ class cross_barrier {
     }
   }
 
-  /// Waits until every rank has arrived as often as this one. Relaxed or acquire.
+  /// Waits until every rank has arrived as often as this one. The order is relaxed or acquire.
   template <class Order>
   MEMBAR_HOST_DEVICE wait_result wait([[maybe_unused]] Order order, wait_budget budget) noexcept {
     constexpr bool has_order = order_among<Order, memory_order::relaxed, memory_order::acquire>;
-    static_assert(has_order, "membar: waiting at a barrier takes relaxed or acquire: what it releases, the arrive releases");
+    static_assert(has_order, "membar: waiting at a barrier cannot release: use relaxed or acquire, and release in the arrival");
     int arrived = 0;
     return detail::wait_until(budget, [&] {
       if constexpr (has_order) {
-        // Phases wrap, and a rank may be one ahead.
+        // Phases wrap around, and a rank may be one phase ahead.
         while (arrived != Ranks && static_cast<int>(all_[self_]->phase_of_[arrived].load(order) - phase_) >= 0) {
           ++arrived;
         }

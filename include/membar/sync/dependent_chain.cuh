@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A chain of kernels in one stream that overlap: each begins before the one before it has ended, and gets at what that one wrote only
-/// after a wait.
+/// A chain of overlapping kernels in one stream: each kernel begins before the previous one has ended, and can access the
+/// previous kernel's results only after a wait.
 #pragma once
 
 #include <membar/base/config.hpp>
 #include <membar/dependent_launch.cuh>
 #include <membar/detail/standard.hpp>
 
-#if !defined(__CUDACC_RTC__)  // which compiles no host code
+#if !defined(__CUDACC_RTC__)  // NVRTC compiles no host code
 #include <membar/detail/stream_handle.hpp>
 #include <membar/error.hpp>
 #include <membar/launch.hpp>
@@ -18,7 +18,8 @@
 namespace membar {
 inline namespace v0_2 {
 
-/// Proof that the calling thread has waited for the kernels before: `chain_link::wait` returns it, and `chained::after` requires it.
+/// Proof that the calling thread has waited for the preceding kernels. `chain_link::wait` returns it, and `chained::after`
+/// requires it.
 class prerequisites_ended {
  private:
   template <bool>
@@ -26,20 +27,21 @@ class prerequisites_ended {
   constexpr prerequisites_ended() noexcept = default;
 };
 
-/// The address of memory that kernels of a chain pass on, as a parameter of each of them: a kernel gets at it only once the kernels
-/// before have ended. So it reads nothing too early, and overwrites nothing that one of them still reads.
+/// The address of memory that kernels of a chain pass on, as a parameter of each of them. A kernel can access the memory only
+/// once the preceding kernels have ended, so it neither reads anything too early nor overwrites anything that one of them still
+/// reads.
 ///
-/// A plain pointer is for memory that no kernel of the chain writes, such as weights: that may be read before the wait.
+/// Use a plain pointer for memory that no kernel of the chain writes, such as weights, which may be read before the wait.
 template <class T>
 class chained {
  public:
   MEMBAR_HOST_DEVICE constexpr explicit chained(T* address) noexcept : address_(address) {}
-  /// The same memory, read-only.
+  /// Returns the same memory as read-only.
   template <class U>
     requires(std::is_same_v<const U, T> && !std::is_same_v<U, T>)
   MEMBAR_HOST_DEVICE constexpr chained(chained<U> other) noexcept : address_(other.address_) {}
 
-  /// The address, in a thread that has waited.
+  /// Returns the address, in a thread that has waited.
   [[nodiscard]] __device__ constexpr T* after(prerequisites_ended) const noexcept { return address_; }
 
  private:
@@ -48,20 +50,20 @@ class chained {
   T* address_;
 };
 
-/// A kernel's part in a chain. Each thread makes one at the beginning of the kernel, and waits by it before it touches what the chain passes
-/// on.
+/// A kernel's part in a chain. Each thread creates one at the beginning of the kernel, and waits through it before it accesses
+/// the memory that the chain passes on.
 ///
-/// Synchronizes: what the kernels before in the chain did, all of them, is visible to a thread after its `wait`, and done: it may
-/// overwrite what they read. A thread that makes a link and does not call `wait` waits at the link's end: no kernel of the chain ends
-/// before one that comes before it.
-/// It does not guarantee: anything for what comes before `wait`; that two kernels overlap.
+/// Synchronizes: everything that all preceding kernels of the chain did is visible to a thread after its `wait`, and complete,
+/// so the thread may overwrite what they read. A thread that creates a link and does not call `wait` waits in the link's
+/// destructor, so that no kernel of the chain ends before a preceding one. It does not order anything before `wait`, and does
+/// not guarantee that two kernels overlap.
 ///
-/// PTX: the constructor: `griddepcontrol.launch_dependents`. wait, or else the destructor: `griddepcontrol.wait`. Requires: compute
-/// capability 9.0.
-template <bool Needed = true>  // so an older architecture rejects its use, but not the header
+/// PTX: the constructor: `griddepcontrol.launch_dependents`. `wait` or, without it, the destructor: `griddepcontrol.wait`.
+/// Requires: compute capability 9.0.
+template <bool Needed = true>  // so that an older architecture rejects its use but not the header
 class chain_link {
  public:
-  /// Lets the next kernel begin, once all blocks of this one have begun or ended.
+  /// Lets the next kernel start once all blocks of this one have started or exited.
   __device__ chain_link() noexcept { launch_dependents<Needed>(); }
   __device__ ~chain_link() {
     if (!waited_) {
@@ -71,7 +73,7 @@ class chain_link {
   chain_link(const chain_link&) = delete;
   chain_link& operator=(const chain_link&) = delete;
 
-  /// Waits until the kernels before have ended. It has no budget: it ends when they do.
+  /// Waits until the preceding kernels have ended. It has no time limit.
   [[nodiscard]] __device__ prerequisites_ended wait() noexcept {
     wait_for_prerequisites<Needed>();
     waited_ = true;
@@ -84,28 +86,29 @@ class chain_link {
 
 #if !defined(__CUDACC_RTC__)
 
-/// Launches the kernels of a chain into a stream: the first one after all that the stream has before, each later one so that it may begin
-/// while the one before it runs.
+/// Launches the kernels of a chain into a stream. The first kernel runs after all earlier work of the stream, and each later
+/// one may start while the previous one is running.
 ///
-/// Each of them makes a `chain_link` in every thread. Nothing else is enqueued in the stream between them. What the stream has after the
-/// last one comes after all of them, by the end of that kernel.
+/// Each kernel must create a `chain_link` in every thread. Nothing else may be enqueued in the stream between them. Work that
+/// follows the last kernel in the stream is ordered after all of them, by the end of that kernel.
 class dependent_chain {
  public:
   explicit dependent_chain(stream_handle stream) noexcept : stream_(stream) {}
 
-  /// Launches `kernel` as the next of the chain, by `launch` with `programmatic_stream_serialization` for all but the first.
+  /// Launches `kernel` as the next one of the chain, through `launch` with `programmatic_stream_serialization` for all kernels
+  /// except the first.
   ///
-  /// Errors: those of `launch`, and `error` if the configuration names another stream. Nothing is launched then, and the chain is as
-  /// before.
+  /// Errors: those of `launch`, and `error` if the configuration names another stream. Nothing is launched then, and the chain
+  /// is unchanged.
   template <class... Attributes, class... Parameters>
   void launch(const launch_config<Attributes...>& config, void (*kernel)(Parameters...),
               std::type_identity_t<detail::lossless_argument<Parameters>>... arguments) {
     if (config.stream() != stream_) {
-      throw error(
-          cudaErrorInvalidValue,
-          "membar: this launch is in stream %p, and its chain in stream %p: kernels of other streams do not wait for each "
-          "other, so give the launch the chain's stream",
-          static_cast<void*>(config.stream()), static_cast<void*>(stream_));
+      throw error(cudaErrorInvalidValue,
+                  "membar: this launch is in stream %p, but its chain is in stream %p: kernels of different streams do not "
+                  "wait for each "
+                  "other, so give the launch the chain's stream",
+                  static_cast<void*>(config.stream()), static_cast<void*>(stream_));
     }
     if (begun_) {
       membar::launch(config.with(programmatic_stream_serialization{true}), kernel, arguments.value...);
@@ -114,7 +117,7 @@ class dependent_chain {
     }
     begun_ = true;
   }
-  /// No launch: it exists so that the compiler's message says what is wrong with the arguments.
+  /// This overload launches nothing. It exists so that the compiler's message explains what is wrong with the arguments.
   template <class... Attributes, class... Parameters, class... Arguments>
     requires(!detail::arguments_fit<void(Parameters...), Arguments...>)
   void launch(const launch_config<Attributes...>&, void (*)(Parameters...), Arguments&&...) {

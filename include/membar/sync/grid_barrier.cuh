@@ -12,20 +12,21 @@ inline namespace v0_2 {
 
 /// A barrier of thread blocks: `arrive` counts this block, and `wait` waits until all blocks have arrived.
 ///
-/// Between the two a block can do work that the others need not wait for. All-zero bytes are a fresh barrier, which can be used
-/// any number of times.
+/// Between the two calls, a block can do work for which the others need not wait. A zero-initialized barrier is ready for use,
+/// and it can be used any number of times.
 ///
-/// Synchronizes: with `arrive(release)` and `wait(acquire)`, what any thread of a block did before its arrive is visible to
-/// every thread of every block after its wait. With `relaxed` on a side, that side's block orders nothing with other blocks:
-/// for phases that share no data. Each call is a barrier of the block. It does not guarantee: anything if some block does not
-/// run. All must be on the device at the same time; `launch_co_resident` (co_residency.hpp) checks that. Ends: a wait that uses up its
-/// budget returns `timed_out` in every thread of the block. The barrier must be zeroed before it is used again.
+/// Synchronizes: with `arrive(release)` and `wait(acquire)`, everything that any thread of a block did before its arrive is
+/// visible to every thread of every block after its wait. With `relaxed` on one side, the block on that side orders nothing
+/// with other blocks, which is sufficient for phases that share no data. Each call is a barrier of the block. It guarantees
+/// nothing if some block does not run: all blocks must be resident on the device at the same time, which `launch_co_resident`
+/// (co_residency.hpp) checks. Ends: a wait that uses up its budget returns `timed_out` in every thread of the block. The
+/// barrier must be zeroed before it is used again.
 ///
 /// PTX: arrive: bar.sync and, by thread 0, atom.{relaxed,release}.add; wait: ld.{relaxed,acquire} by thread 0 and bar.red
-/// (`sync`: bar.sync). Requires: every thread of every block calls it; for `sync`, one byte of static shared memory. `Scope` is
-/// `device` for one grid, or for grids in one physical domain. It is `system` for grids in several domains or on several
-/// devices, and the memory must then take atomics from all of them. It is `cluster` or `block` for the blocks of a cluster or
-/// one block.
+/// (`sync`: bar.sync). Requires: every thread of every block calls it; for `sync`, one byte of static shared memory. Use
+/// `device` as the `Scope` for one grid, or for grids in one physical domain; `system` for grids in several domains or on
+/// several devices, in which case the memory must support atomics from all of them; and `cluster` or `block` for the blocks of
+/// a cluster or for one block.
 template <thread_scope Scope>
 class grid_barrier {
  public:
@@ -37,16 +38,16 @@ class grid_barrier {
     unsigned seen_ = 0;
   };
 
-  /// Counts this block as one of `blocks`. In every phase exactly one block is the `leader`.
+  /// Counts this block as one of `blocks`. In every phase, exactly one block is the `leader`.
   template <class Order>
   [[nodiscard]] __device__ arrival arrive(Order order, unsigned blocks, bool leader) noexcept {
     static_assert(order_among<Order, memory_order::relaxed, memory_order::release>,
-                  "membar: arriving at a barrier takes relaxed or release: what it acquires, the wait acquires");
+                  "membar: arriving at a barrier cannot acquire: use relaxed or release, and acquire in the wait");
     arrival mine;
     __syncthreads();
     if (detail::is_first_thread()) {
-      // One phase adds 2^31 in all, so that the upper bit changes with the last arrival and the lower ones end where they
-      // began.
+      // The increments of one phase add up to 2^31, so the upper bit changes with the last arrival and the lower bits return to
+      // their initial value.
       mine.seen_ = arrived_.fetch_add(leader ? 0x80000000U - (blocks - 1) : 1U, order);
     }
     return mine;
@@ -82,7 +83,7 @@ class grid_barrier {
   template <class Order>
   [[nodiscard]] __device__ bool all_come(const arrival& mine, Order order, wait_budget budget) noexcept {
     constexpr bool has_order = order_among<Order, memory_order::relaxed, memory_order::acquire>;
-    static_assert(has_order, "membar: waiting at a barrier takes relaxed or acquire: what it releases, the arrive releases");
+    static_assert(has_order, "membar: waiting at a barrier cannot release: use relaxed or acquire, and release in the arrival");
     if constexpr (has_order) {
       return detail::wait_until(budget, [&] {
                const bool all = ((arrived_.load(order) ^ mine.seen_) & 0x80000000U) != 0;
@@ -94,7 +95,7 @@ class grid_barrier {
   }
 
   /// The result of `sync`, in shared memory. It is read before the first block barrier of the next `sync` and written after it,
-  /// so a plain barrier and a load suffice. `wait` must reduce its result over the block.
+  /// so a plain barrier and a load are sufficient. `wait` must reduce its result over the block.
   [[nodiscard]] __device__ static bool& late() noexcept {
     __shared__ bool result;
     return result;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Work that the last block to arrive does for all. No block waits.
+/// Work that the last block to arrive does for all blocks. No block waits.
 #pragma once
 
 #include <membar/atomic.cuh>
@@ -8,24 +8,24 @@
 #include <membar/detail/standard.hpp>
 #include <membar/fence.cuh>
 
-#if !defined(__CUDACC_RTC__)  // which has printf without a header
+#if !defined(__CUDACC_RTC__)  // NVRTC has printf without a header
 #include <cstdio>
 #endif
 
 namespace membar {
 inline namespace v0_2 {
 
-/// Tells the last of several blocks that it is the last one.
+/// Determines which of several blocks is the last to arrive, and informs that block.
 ///
-/// All-zero bytes are ready for use. After the last block it is ready again.
+/// A zero-initialized object is ready for use. After the last block it is ready again.
 ///
-/// Synchronizes: what any thread of any block did before its `arrive` is visible to every thread of the block for which it
-/// returns true. It does not guarantee: anything to the other blocks, which get false. No block waits for another, so the
-/// blocks need not be on the device at the same time, and nothing hangs.
+/// Synchronizes: everything that any thread of any block did before its `arrive` is visible to every thread of the block for
+/// which it returns true. It guarantees nothing to the other blocks, which get false. No block waits for another, so the blocks
+/// need not be resident at the same time, and the kernel cannot hang.
 ///
-/// PTX: bar.sync, atom.acq_rel.inc by the first thread, bar.red. Requires: every thread of every block calls it, and none again before
-/// the last block has: a second use in the kernel takes another object; `device` scope for kernels in one physical domain, else
-/// `system`.
+/// PTX: bar.sync, atom.acq_rel.inc by the first thread, bar.red. Requires: every thread of every block calls it, and none calls
+/// it again before the last block has called it, so a second use in the kernel needs another object; `device` scope for kernels
+/// in one physical domain, otherwise `system`.
 template <thread_scope Scope>
 class last_block {
  public:
@@ -53,8 +53,8 @@ namespace detail {
 /// Out of line, so that it costs the reduction no registers.
 [[noreturn]] __device__ __noinline__ inline void trap_second_use(unsigned block) noexcept {
   printf(
-      "membar: last_block_reduce got partial values in block %u that an earlier use has not finished with: give each use of a "
-      "kernel its own, or place a grid_barrier between the two\n",
+      "membar: last_block_reduce in block %u received partial values that an earlier use is still reading: give each use of a "
+      "kernel its own partial values, or place a grid_barrier between the two\n",
       block);
   __trap();
   __builtin_unreachable();
@@ -62,9 +62,9 @@ namespace detail {
 
 }  // namespace detail
 
-/// One block's part in one use of `last_block_reduce`: an array with one for each block is bound to that use.
+/// One block's part in one use of `last_block_reduce`. An array with one element for each block is bound to that use.
 ///
-/// All-zero bytes are ready for use. They are ready again after the last block.
+/// A zero-initialized array is ready for use. It is ready again after the last block.
 template <class T, thread_scope Scope>
 class block_partial {
  public:
@@ -76,7 +76,7 @@ class block_partial {
   friend __device__ bool last_block_reduce(const std::type_identity_t<U>& block_value, block_partial<U, S>* partial,
                                            Operation operation, U& result) noexcept;
 
-  /// Stores the block's value, unless the last block of the use before has yet to read the value there.
+  /// Stores the block's value, unless the last block of the previous use has not read the value there yet.
   __device__ void put(const T& value) noexcept {
     if (full_.load(acquire) != 0) {
       detail::trap_second_use(detail::block_rank());
@@ -85,21 +85,21 @@ class block_partial {
     full_.store(1, relaxed);
   }
 
-  last_block<Scope> last_;        // the first block's is everybody's
-  atomic<unsigned, Scope> full_;  // until the last block has read the value
+  last_block<Scope> last_;        // all blocks use the one of the first block
+  atomic<unsigned, Scope> full_;  // set until the last block has read the value
   T value_;
 };
 
 /// Combines one value of each block of the grid. The last block to arrive gets true and, in its first thread, the `result`.
 ///
-/// The first thread of a block has the index 0, 0, 0, and its `block_value` counts; blocks are numbered x first. Grid and blocks may
-/// have up to three dimensions. `partial` is one `block_partial` for each block, and is bound to this use: a block that
-/// calls with it again, before the last block has the result, stops the kernel with a sentence. The values are combined in the
-/// order of the blocks, so equal values give equal results. Synchronizes as `last_block`; a use that comes after the result
-/// synchronizes with it.
+/// The first thread of a block has the index 0, 0, 0, and only its `block_value` is used; blocks are numbered x first. Grid and
+/// blocks may have up to three dimensions. `partial` is one `block_partial` for each block and is bound to this use: if a block
+/// calls the function with it again before the last block has the result, the kernel stops with a message. The values are
+/// combined in the order of the blocks, so equal values give equal results. It synchronizes like `last_block`, and with a use
+/// that follows the result.
 ///
-/// PTX: as `last_block`; by the first thread ld.acquire before, and by that of the last block fence.release and a st.relaxed for each
-/// block after. Requires: every thread of every block calls it.
+/// PTX: the same as `last_block`; in addition, the first thread executes ld.acquire before, and the first thread of the last
+/// block executes fence.release and a st.relaxed for each block after. Requires: every thread of every block calls it.
 template <thread_scope Scope, class Operation, class T>
 [[nodiscard]] __device__ bool last_block_reduce(const std::type_identity_t<T>& block_value, block_partial<T, Scope>* partial,
                                                 Operation operation, T& result) noexcept {

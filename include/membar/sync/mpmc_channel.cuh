@@ -10,24 +10,24 @@
 namespace membar {
 inline namespace v0_2 {
 
-/// A queue of at most `Capacity` messages from any threads in `Scope` to any threads in `Scope`. Each message is taken once. A thread
-/// may push and pop.
+/// A queue of at most `Capacity` messages from any threads in `Scope` to any threads in `Scope`. Each message is taken exactly
+/// once. A thread may push and pop.
 ///
-/// It lives in memory that all threads reach; all-zero bytes are an open, empty channel.
+/// It must be in memory that all threads can access. A zero-initialized channel is open and empty.
 ///
-/// Synchronizes: a `pop` that is done synchronizes with the `push` of its message, and a push into a slot comes after the pop
-/// that emptied it.
-/// It does not guarantee: fairness; that messages of one producer are taken in their order by different consumers (those that one
-/// consumer takes are); that a pop passes a slot whose producer stopped between its claim and its store, or a push one whose consumer
-/// stopped so (both end with `timed_out`); that `closed` synchronizes with `close`.
-/// Ends: full for the whole budget, empty for the whole budget, or no other side: `timed_out`. Any thread may call `close`: no
-/// push is done after it, and messages pushed before are still taken, then each pop finds `closed`.
+/// Synchronizes: a `pop` that is done synchronizes with the `push` of its message, and a push into a slot is ordered after the
+/// pop that emptied the slot. It does not guarantee fairness; that different consumers take the messages of one producer in
+/// order (a single consumer does); that a pop skips a slot whose producer stopped between its claim and its store, or a push
+/// skips a slot whose consumer stopped in this way (both return `timed_out`); or that `closed` synchronizes with `close`. Ends:
+/// if the channel is full or empty during the whole budget, or the other side does not exist, it returns `timed_out`. Any
+/// thread may call `close`. Afterwards no push is done, but messages that were pushed earlier are still taken, and then each
+/// pop returns `closed`.
 ///
-/// If consumers push their own work, no thread pops from a full channel that all of them push into: they must `try_push`, and do
-/// themselves what does not fit.
+/// If consumers push their own work, they can all block in a push to a full channel, so that no thread pops. They must use
+/// `try_push` and do the work themselves if it does not fit.
 ///
 /// PTX: push: ld.relaxed, ld.acquire, atom.relaxed.cas, st of the message, st.release; pop: ld.relaxed, ld.acquire, atom.relaxed.cas,
-/// ld of the message, st.release. Requires: `Message` trivially copyable; `Capacity` a power of two; memory that takes
+/// ld of the message, st.release. Requires: `Message` trivially copyable; `Capacity` a power of two; memory that supports
 /// compare-and-swap from all threads at `Scope`, which most memory across PCIe does not; for device scope, all kernels in one
 /// physical domain.
 template <class Message, int Capacity, thread_scope Scope>
@@ -37,16 +37,16 @@ class mpmc_channel {
   static constexpr int capacity = Capacity;
   static constexpr thread_scope scope = Scope;
 
-  /// Appends `message`; `would_wait` if the channel is full. It repeats only after another push succeeded.
+  /// Appends `message`, or returns `would_wait` if the channel is full. It retries only if another push succeeded.
   MEMBAR_HOST_DEVICE wait_result try_push(const Message& message) noexcept { return all_.try_push(message); }
 
-  /// Appends `message`; if the channel is full, waits for space.
+  /// Appends `message`. If the channel is full, waits for space.
   MEMBAR_HOST_DEVICE wait_result push(const Message& message, wait_budget budget) noexcept {
     return detail::wait_until(budget, [&] { return try_push(message); });
   }
 
-  /// Takes the oldest message that nobody has taken; `would_wait` if it is not there, `closed` if none will follow. It repeats only
-  /// after another pop succeeded.
+  /// Takes the oldest message that has not been taken. Returns `would_wait` if there is none, or `closed` if none will follow.
+  /// It retries only if another pop succeeded.
   MEMBAR_HOST_DEVICE wait_result try_pop(Message& message) noexcept {
     unsigned long long position = all_.head.load(relaxed);
     for (;;) {
@@ -65,12 +65,12 @@ class mpmc_channel {
     }
   }
 
-  /// Takes the oldest message that nobody has taken; if there is none, waits for one.
+  /// Takes the oldest message that has not been taken. If there is none, waits for one.
   MEMBAR_HOST_DEVICE wait_result pop(Message& message, wait_budget budget) noexcept {
     return detail::wait_until(budget, [&] { return try_pop(message); });
   }
 
-  /// Rejects every later push. Any thread calls it.
+  /// Rejects every later push. Any thread may call it.
   MEMBAR_HOST_DEVICE void close() noexcept { all_.close(); }
 
  private:

@@ -12,19 +12,19 @@ inline namespace v0_2 {
 
 namespace detail {
 
-/// The common part of channels with many producers: the slots, the producers' counter, and the counter of the side that empties the slots.
-/// All-zero bytes are open and empty.
+/// The common part of channels with several producers: the slots, the producers' counter, and the counter of the side that
+/// empties the slots. A zero-initialized object is open and empty.
 template <class Message, int Capacity, thread_scope Scope>
 struct claimed_slots {
-  static_assert(is_bytes<Message>, "membar: a message of a channel is trivially copyable");
-  static_assert(is_power_of_two(Capacity), "membar: the capacity of a channel is a power of two");
+  static_assert(is_bytes<Message>, "membar: a channel's message type must be trivially copyable");
+  static_assert(is_power_of_two(Capacity), "membar: the capacity of a channel must be a power of two");
 
   /// The stamp is twice the number of times that the slot was emptied, plus one while it is full.
   struct slot {
     atomic<unsigned long long, Scope> stamp;
     Message message;
 
-    /// Empties a slot that only the caller may empty; `full` is its stamp.
+    /// Empties a slot that only the caller may empty. `full` is its stamp.
     MEMBAR_HOST_DEVICE void take(Message& to, unsigned long long full) noexcept {
       to = message;
       stamp.store(full + 1, release);
@@ -35,7 +35,7 @@ struct claimed_slots {
   alignas(128) atomic<unsigned long long, Scope> head;
   alignas(128) slot slots[static_cast<std::size_t>(Capacity)];
 
-  /// Claims the next slot and fills it; `would_wait` if it is not empty. It repeats only after another claim succeeded.
+  /// Claims the next slot and fills it, or returns `would_wait` if it is not empty. It retries only if another claim succeeded.
   MEMBAR_HOST_DEVICE wait_result try_push(const Message& message) noexcept {
     unsigned long long position = tail.load(relaxed);
     for (;;) {
@@ -58,7 +58,7 @@ struct claimed_slots {
     }
   }
 
-  /// Why there is no message at `position`: `closed` if none will follow, else `would_wait`.
+  /// Returns the reason why there is no message at `position`: `closed` if none will follow, otherwise `would_wait`.
   [[nodiscard]] MEMBAR_HOST_DEVICE wait_result nothing_at(unsigned long long position) const noexcept {
     return tail.load(relaxed) == (position | closed_bit) ? wait_result::closed : wait_result::would_wait;
   }
@@ -69,21 +69,20 @@ struct claimed_slots {
 
 }  // namespace detail
 
-/// A queue of at most `Capacity` messages from any threads in `Scope` to one consumer. Each message is taken once, and those of
-/// one producer in order.
+/// A queue of at most `Capacity` messages from any threads in `Scope` to one consumer. Each message is taken exactly once, and
+/// the messages of one producer are taken in order.
 ///
-/// It lives in memory that all threads reach; all-zero bytes are an open, empty channel.
+/// It must be in memory that all threads can access. A zero-initialized channel is open and empty.
 ///
-/// Synchronizes: a `pop` that is done synchronizes with the `push` of its message, and a push into a slot comes after the pop
-/// that emptied it.
-/// It does not guarantee: order between producers; fairness; that a pop passes a slot whose producer stopped between its claim
-/// and its store (the pop ends with `timed_out`); that `closed` synchronizes with `close`.
-/// Ends: full for the whole budget, empty for the whole budget, or no other side: `timed_out`. Any side may call `close`: no
-/// push is done after it, and messages pushed before are still taken.
+/// Synchronizes: a `pop` that is done synchronizes with the `push` of its message, and a push into a slot is ordered after the
+/// pop that emptied the slot. It does not guarantee order between producers; fairness; that a pop skips a slot whose producer
+/// stopped between its claim and its store (the pop returns `timed_out`); or that `closed` synchronizes with `close`. Ends: if
+/// the channel is full or empty during the whole budget, or the other side does not exist, it returns `timed_out`. Any side may
+/// call `close`. Afterwards no push is done, but messages that were pushed earlier are still taken.
 ///
 /// PTX: push: ld.relaxed, ld.acquire, atom.relaxed.cas, st of the message, st.release; pop: ld.acquire, ld of the message,
-/// st.release. Requires: `Message` trivially copyable; `Capacity` a power of two; memory that takes compare-and-swap from all
-/// producers at `Scope`, which most memory across PCIe does not (use an `spsc_channel` for each producer there); for device
+/// st.release. Requires: `Message` trivially copyable; `Capacity` a power of two; memory that supports compare-and-swap from
+/// all producers at `Scope`, which most memory across PCIe does not (use an `spsc_channel` for each producer there); for device
 /// scope, all kernels in one physical domain.
 template <class Message, int Capacity, thread_scope Scope>
 class mpsc_channel {
@@ -92,25 +91,26 @@ class mpsc_channel {
   static constexpr int capacity = Capacity;
   static constexpr thread_scope scope = Scope;
 
-  /// Appends `message`; `would_wait` if the channel is full. Any thread calls it. It repeats only after another push succeeded.
+  /// Appends `message`, or returns `would_wait` if the channel is full. Any thread may call it. It retries only if another push
+  /// succeeded.
   MEMBAR_HOST_DEVICE wait_result try_push(const Message& message) noexcept { return all_.try_push(message); }
 
-  /// Appends `message`; if the channel is full, waits for space. Any thread calls it.
+  /// Appends `message`. If the channel is full, waits for space. Any thread may call it.
   MEMBAR_HOST_DEVICE wait_result push(const Message& message, wait_budget budget) noexcept {
     return detail::wait_until(budget, [&] { return try_push(message); });
   }
 
-  /// Rejects every later push. Any thread calls it.
+  /// Rejects every later push. Any thread may call it.
   MEMBAR_HOST_DEVICE void close() noexcept { all_.close(); }
 
-  /// The consumer's end, of one thread at a time.
+  /// The consumer's end, which one thread at a time may use.
   class consumer {
    public:
     /// Continues where the previous consumer stopped.
     MEMBAR_HOST_DEVICE explicit consumer(mpsc_channel& channel) noexcept
         : all_(&channel.all_), taken_(all_->head.load(relaxed)) {}
 
-    /// Takes the oldest message; `would_wait` if it is not there, `closed` if none will follow.
+    /// Takes the oldest message. Returns `would_wait` if there is none, or `closed` if none will follow.
     MEMBAR_HOST_DEVICE wait_result try_pop(Message& message) noexcept {
       auto& next = all_->slots[taken_ % Capacity];
       const unsigned long long full = taken_ / Capacity * 2 + 1;
@@ -118,11 +118,11 @@ class mpsc_channel {
         return all_->nothing_at(taken_);
       }
       next.take(message, full);
-      all_->head.store(++taken_, relaxed);  // for the next consumer only
+      all_->head.store(++taken_, relaxed);  // only for the next consumer
       return wait_result::done;
     }
 
-    /// Takes the oldest message; if it is not there, waits for it.
+    /// Takes the oldest message. If there is none, waits for one.
     MEMBAR_HOST_DEVICE wait_result pop(Message& message, wait_budget budget) noexcept {
       return detail::wait_until(budget, [&] { return try_pop(message); });
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Bounded queues of messages of up to 12 bytes, each in one 16-byte word with its sequence number. One load both checks whether
-/// a message is there and reads it.
+/// Bounded queues of messages of up to 12 bytes. Each message is in one 16-byte word together with its sequence number, so a
+/// single load both checks whether a message is there and reads it.
 #pragma once
 
 #include <membar/atomic.cuh>
@@ -15,19 +15,19 @@ inline namespace v0_2 {
 
 namespace detail {
 
-/// The word of a message for a slot that was filled `turn` times before.
+/// Returns the word of a message for a slot that was filled `turn` times before.
 template <class Message>
 [[nodiscard]] MEMBAR_HOST_DEVICE packed_word pack(const Message& message, unsigned long long turn) noexcept {
   return packed_piece(&message, 0, static_cast<unsigned>(turn) + 1);
 }
 
-/// The slots of a packed channel, and its consumer's side, which is alike for one producer and for many.
+/// The slots of a packed channel and its consumer's side, which is the same for one producer and for several.
 template <class Message, int Capacity, thread_scope Scope>
 struct packed_slots {
-  static_assert(detail::is_bytes<Message>, "membar: a message of a channel is trivially copyable");
+  static_assert(detail::is_bytes<Message>, "membar: a channel's message type must be trivially copyable");
   static_assert(sizeof(Message) <= packed_word::capacity,
-                "membar: a packed message has at most 12 bytes: use spsc_channel or mpsc_channel");
-  static_assert(is_power_of_two(Capacity), "membar: the capacity of a channel is a power of two");
+                "membar: a packed message can have at most 12 bytes: use spsc_channel or mpsc_channel");
+  static_assert(is_power_of_two(Capacity), "membar: the capacity of a channel must be a power of two");
 
   /// Takes the message of `position` if it is there, and stores the consumer's counter with `order`.
   template <class Order>
@@ -48,20 +48,20 @@ struct packed_slots {
 
 }  // namespace detail
 
-/// A queue of at most `Capacity` messages of up to 12 bytes from one thread to another, in order, each taken once.
+/// A queue of at most `Capacity` messages of up to 12 bytes from one thread to another, in order, each taken exactly once.
 ///
-/// It synchronizes with nothing: only the message is passed. Use it where the message is the data. Where it announces other
+/// It does not synchronize: only the message is passed. Use it if the message is the data. If the message announces other
 /// memory, use `spsc_channel`.
 ///
-/// Each slot is one 16-byte word of message and sequence number, loaded and stored as one: `.b128` is single-copy atomic, a
-/// vector of four words is not. No order is needed. The producer stores to a slot again only after it has loaded the counter
-/// that the consumer stored after reading the slot, and no execution reverses that.
+/// Each slot is one 16-byte word with a message and a sequence number, which is loaded and stored as a whole: `.b128` is
+/// single-copy atomic, but a vector of four words is not. No order is needed: the producer stores to a slot again only after it
+/// has loaded the counter that the consumer stored after reading the slot, and no execution reverses that.
 ///
-/// Memory, scope, ends and budgets: as `spsc_channel`.
+/// Memory, scope, ends and budgets are as for `spsc_channel`.
 ///
-/// PTX: push: st.relaxed.b128, and ld.relaxed of the counter where the channel seems full; pop: ld.relaxed.b128, st.relaxed.
+/// PTX: push: st.relaxed.b128, and ld.relaxed of the counter if the channel seems full; pop: ld.relaxed.b128, st.relaxed.
 /// Requires: on the host, libatomic and a processor with single 16-byte loads and stores; between host and device, a link that
-/// keeps 16-byte stores whole. PCIe does not guarantee that: use `spsc_channel` there.
+/// does not split 16-byte stores. PCIe does not guarantee that, so use `spsc_channel` there.
 template <class Message, int Capacity, thread_scope Scope>
 class packed_spsc_channel {
  public:
@@ -69,13 +69,14 @@ class packed_spsc_channel {
   static constexpr int capacity = Capacity;
   static constexpr thread_scope scope = Scope;
 
-  /// The producer's end, of one thread and only once: it counts the messages itself, and tells the channel when it closes.
+  /// The producer's end. Only one thread may use it, and only once, because it counts the messages itself and informs the
+  /// channel when it closes.
   class producer {
    public:
-    /// Begins with an empty channel.
+    /// Starts with an empty channel.
     MEMBAR_HOST_DEVICE explicit producer(packed_spsc_channel& channel) noexcept : all_(&channel.all_) {}
 
-    /// Appends `message`; `would_wait` if the channel is full.
+    /// Appends `message`, or returns `would_wait` if the channel is full.
     MEMBAR_HOST_DEVICE wait_result try_push(const Message& message) noexcept {
       return ring_.claim(all_->head, relaxed, [&] {
         all_->slots[ring_.slot()].store(detail::pack(message, ring_.pushed / Capacity), relaxed);
@@ -83,12 +84,12 @@ class packed_spsc_channel {
       });
     }
 
-    /// Appends `message`; if the channel is full, waits for space.
+    /// Appends `message`. If the channel is full, waits for space.
     MEMBAR_HOST_DEVICE wait_result push(const Message& message, wait_budget budget) noexcept {
       return detail::wait_until(budget, [&] { return try_push(message); });
     }
 
-    /// Ends the messages: the consumer takes the remaining ones, then finds the channel closed.
+    /// Ends the messages: the consumer takes the remaining ones and then finds the channel closed.
     MEMBAR_HOST_DEVICE void close() noexcept {
       ring_.closed = true;
       all_->tail.store(ring_.pushed | detail::closed_bit, relaxed);
@@ -99,7 +100,7 @@ class packed_spsc_channel {
     detail::ring_producer<Capacity> ring_;
   };
 
-  /// The consumer's end, of one thread at a time.
+  /// The consumer's end, which one thread at a time may use.
   class consumer {
    public:
     /// Continues where the previous consumer stopped.
@@ -109,7 +110,7 @@ class packed_spsc_channel {
       taken_ = head & ~detail::closed_bit;
     }
 
-    /// Takes the oldest message; `would_wait` if it is not there, `closed` if none will follow.
+    /// Takes the oldest message. Returns `would_wait` if there is none, or `closed` if none will follow.
     MEMBAR_HOST_DEVICE wait_result try_pop(Message& message) noexcept {
       if (closed_) {
         return wait_result::closed;
@@ -121,7 +122,7 @@ class packed_spsc_channel {
       return all_->tail.load(relaxed) == (taken_ | detail::closed_bit) ? wait_result::closed : wait_result::would_wait;
     }
 
-    /// Takes the oldest message; if it is not there, waits for it.
+    /// Takes the oldest message. If there is none, waits for one.
     MEMBAR_HOST_DEVICE wait_result pop(Message& message, wait_budget budget) noexcept {
       return detail::wait_until(budget, [&] { return try_pop(message); });
     }
@@ -143,14 +144,14 @@ class packed_spsc_channel {
 };
 
 /// A queue of at most `Capacity` messages of up to 12 bytes from any threads in `Scope` to one consumer. Each message is taken
-/// once, and those of one producer in order.
+/// exactly once, and the messages of one producer are taken in order.
 ///
-/// No push synchronizes with its pop: only the message is passed, in one 16-byte word with its sequence number. The counter of
-/// taken messages is released and acquired: two producers that fill a slot one after the other are different threads, and
-/// without these orders the earlier word could replace the later one.
+/// A push does not synchronize with its pop: only the message is passed, in one 16-byte word with its sequence number. The
+/// counter of taken messages is released and acquired, because two producers that fill a slot one after the other are different
+/// threads, and without these orders the earlier word could replace the later one.
 ///
-/// Producers claim slots by compare-and-swap. The memory that this needs, a producer that stops after its claim, and `close`
-/// are as for `mpsc_channel`; the link and the host as for `packed_spsc_channel`.
+/// Producers claim slots by compare-and-swap. The required memory, the effect of a producer that stops after its claim, and
+/// `close` are as for `mpsc_channel`; the link and the host are as for `packed_spsc_channel`.
 ///
 /// PTX: push: ld.relaxed, ld.acquire, atom.relaxed.cas, st.relaxed.b128; pop: ld.relaxed.b128, st.release.
 template <class Message, int Capacity, thread_scope Scope>
@@ -160,14 +161,15 @@ class packed_mpsc_channel {
   static constexpr int capacity = Capacity;
   static constexpr thread_scope scope = Scope;
 
-  /// Appends `message`; `would_wait` if the channel is full. Any thread calls it. It repeats only after another push succeeded.
+  /// Appends `message`, or returns `would_wait` if the channel is full. Any thread may call it. It retries only if another push
+  /// succeeded.
   MEMBAR_HOST_DEVICE wait_result try_push(const Message& message) noexcept {
     unsigned long long position = all_.tail.load(relaxed);
     for (;;) {
       if ((position & detail::closed_bit) != 0) {
         return wait_result::closed;
       }
-      // If the head has passed this position, the position is old, and the compare_exchange fails.
+      // If the head has passed this position, the position is outdated, and the compare_exchange fails.
       const unsigned long long taken = all_.head.load(acquire);
       if (taken + Capacity <= position) {
         return wait_result::would_wait;
@@ -179,22 +181,22 @@ class packed_mpsc_channel {
     }
   }
 
-  /// Appends `message`; if the channel is full, waits for space. Any thread calls it.
+  /// Appends `message`. If the channel is full, waits for space. Any thread may call it.
   MEMBAR_HOST_DEVICE wait_result push(const Message& message, wait_budget budget) noexcept {
     return detail::wait_until(budget, [&] { return try_push(message); });
   }
 
-  /// Rejects every later push. Any thread calls it.
+  /// Rejects every later push. Any thread may call it.
   MEMBAR_HOST_DEVICE void close() noexcept { static_cast<void>(all_.tail.fetch_or(detail::closed_bit, relaxed)); }
 
-  /// The consumer's end, of one thread at a time.
+  /// The consumer's end, which one thread at a time may use.
   class consumer {
    public:
     /// Continues where the previous consumer stopped.
     MEMBAR_HOST_DEVICE explicit consumer(packed_mpsc_channel& channel) noexcept
         : all_(&channel.all_), taken_(all_->head.load(relaxed)) {}
 
-    /// Takes the oldest message; `would_wait` if it is not there, `closed` if none will follow.
+    /// Takes the oldest message. Returns `would_wait` if there is none, or `closed` if none will follow.
     MEMBAR_HOST_DEVICE wait_result try_pop(Message& message) noexcept {
       if (all_->take(message, taken_, release)) {
         ++taken_;
@@ -203,7 +205,7 @@ class packed_mpsc_channel {
       return all_->tail.load(relaxed) == (taken_ | detail::closed_bit) ? wait_result::closed : wait_result::would_wait;
     }
 
-    /// Takes the oldest message; if it is not there, waits for it.
+    /// Takes the oldest message. If there is none, waits for one.
     MEMBAR_HOST_DEVICE wait_result pop(Message& message, wait_budget budget) noexcept {
       return detail::wait_until(budget, [&] { return try_pop(message); });
     }

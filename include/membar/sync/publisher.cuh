@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A publisher: warps hand their releases to it at a narrow scope, without waiting, and it publishes them at a wide scope, many
-/// with one fence. So the warps that compute issue no system-scope fence.
+/// A publisher: warps pass their releases to it at a narrow scope, without waiting, and it publishes them at a wide scope, many
+/// of them with a single fence. The computing warps therefore issue no system-scope fences.
 #pragma once
 
 #include <membar/atomic.cuh>
@@ -15,32 +15,32 @@ inline namespace v0_2 {
 
 /// The result of serving: how it ended, and what the publisher did.
 struct publisher_report {
-  wait_result end;  ///< `closed`: every source closed, everything published; `timed_out`: nothing published for the idle budget
+  /// `closed`: every source was closed and everything was published; `timed_out`: nothing was published for the idle budget
+  wait_result end;
   unsigned long long fences;              ///< fences issued, one per batch
   unsigned long long batches_of_several;  ///< batches in which one fence served more than one publication
-  unsigned long long largest_lag;         ///< the most publications of one source that were seen waiting at once
+  unsigned long long largest_lag;         ///< the largest number of waiting publications of one source that was observed
 };
 
-/// Publishes for up to `Sources` threads or warps: they hand over at scope `From`, and the serving warp or thread makes it
+/// Publishes for up to `Sources` threads or warps: they pass values at scope `From`, and the serving warp or thread makes these
 /// visible at scope `To`. `publish(signal, value)` costs its caller one release store at `From`.
 ///
-/// Use, by a block: `__shared__ membar::publisher<4, 16> p;`, one thread `p.init()`, a barrier. Then four warps each make a
-/// `publisher<4, 16>::warp_source` (or four threads a `source`) with its own index, publish, and close it. One other warp
-/// runs `p.serve_warp(idle)`.
-/// With `From = device` the object lives in device memory, and one block serves the whole device. All-zero bytes are a
-/// publisher whose sources are all open.
+/// Use by a block: `__shared__ membar::publisher<4, 16> p;`; one thread calls `p.init()`, and a barrier follows. Then four
+/// warps each create a `publisher<4, 16>::warp_source` (or four threads a `source`) with its own index, publish, and close it.
+/// Another warp runs `p.serve_warp(idle)`. With `From = device` the object is in device memory, and one block serves the whole
+/// device. A zero-initialized publisher has all its sources open.
 ///
-/// Synchronizes: a consumer that acquires, at scope `To` or wider, the value of a publication synchronizes with the publisher's
-/// fence, hence with everything that happened before that `publish`: what its thread did and observed (a barrier of the warp or
-/// block before it covers others), and every earlier publication of the source. So if a consumer acquires `value` of a signal,
-/// it also finds the values of that source's earlier publications, in any signal, or later ones.
-/// It does not guarantee: order between sources; that a consumer sees every value of a signal (a later one may have replaced
-/// it); that `publish` has made anything visible when it returns (`flush` does that); anything to a consumer that loads the
-/// signal relaxed.
+/// Synchronizes: a consumer that acquires the value of a publication, at scope `To` or wider, synchronizes with the publisher's
+/// fence, and therefore with everything that happened before that `publish`: everything that its thread did and observed (a
+/// barrier of the warp or block before it covers other threads), and every earlier publication of the source. So if a consumer
+/// acquires the `value` of a signal, it also finds the values of that source's earlier publications, in any signal, or later
+/// values. It does not guarantee order between sources; that a consumer sees every value of a signal (a later value may have
+/// replaced it); that `publish` has made anything visible when it returns (`flush` guarantees that); or anything to a consumer
+/// that loads the signal with relaxed order.
 ///
-/// Lag: at most `Lag` publications of a source wait; the next `publish` waits for the publisher. A batch takes from each source
-/// the waiting publications of one signal. A source that changes its signal with every publication gets one fence for each,
-/// which the other sources share.
+/// Lag: at most `Lag` publications of a source wait; the next `publish` waits for the publisher. A batch contains the waiting
+/// publications of one signal per source. A source that changes its signal with every publication needs one fence per
+/// publication, which the other sources share.
 ///
 /// PTX: publish: st.release.FROM of the tail; serve: ld.acquire.FROM of the tails, one fence.release.TO, st.relaxed.TO of the
 /// values, st.release.FROM of the heads. Requires: `To` wider than `From`; at `device` both sides in one physical
@@ -54,15 +54,15 @@ class publisher {
 
   static constexpr unsigned all_lanes = 0xffffffffU;
 
-  static_assert(Sources > 0, "membar: a publisher has at least one source");
-  static_assert(detail::is_power_of_two(Lag), "membar: the lag of a publisher is a power of two");
+  static_assert(Sources > 0, "membar: a publisher needs at least one source");
+  static_assert(detail::is_power_of_two(Lag), "membar: the lag of a publisher must be a power of two");
   static_assert(From < To, "membar: the scope at which a publisher publishes must be wider than the scope of its sources");
 
  public:
   static constexpr int sources = Sources;
   static constexpr int lag_limit = Lag;
 
-  /// Opens the first `open` sources and closes the others. One thread calls it; a barrier, or the launch, comes before the
+  /// Opens the first `open` sources and closes the others. One thread calls it. A barrier, or the launch, must come before the
   /// first use.
   __device__ void init(int open = Sources) noexcept {
     for (int i = 0; i != Sources; ++i) {
@@ -72,16 +72,17 @@ class publisher {
     fences_.store(0, relaxed);
   }
 
-  /// A thread's end of a source. Only one thread at a time publishes under an index.
+  /// A thread's end of a source. Only one thread at a time may publish under an index.
   class source {
    public:
-    /// Continues where the source of that index before stopped.
+    /// Continues where the previous source with that index stopped.
     __device__ source(publisher& to, int index) noexcept
         : tail_(&to.tails_[index]), head_(&to.heads_[index]), entries_(to.entries_[index]), ring_(tail_->load(relaxed)) {}
 
-    /// Hands over a store of `value` to `signal`. `would_wait` if `Lag` publications wait.
+    /// Passes a store of `value` to `signal` to the publisher. Returns `would_wait` if `Lag` publications are waiting.
     ///
-    /// `closed` after `close`, or if the publisher has stopped, which the source notices at the latest when `Lag` are waiting.
+    /// Returns `closed` after `close`, or if the publisher has stopped, which the source detects at the latest when `Lag`
+    /// publications are waiting.
     __device__ wait_result try_publish(unsigned long long& signal, unsigned long long value) noexcept {
       return ring_.claim(*head_, acquire, [&] {
         entries_[ring_.slot()] = {&signal, value};
@@ -89,16 +90,16 @@ class publisher {
       });
     }
 
-    /// Hands over a store of `value` to `signal`; if `Lag` publications wait, waits for space.
+    /// Passes a store of `value` to `signal` to the publisher. If `Lag` publications are waiting, it waits for space.
     ///
-    /// If one lane of a warp calls it, the two parts of the warp may stay apart after it, and the warp's work then takes twice
-    /// the time. Use a `warp_source` for a warp.
+    /// If only one lane of a warp calls it, the two parts of the warp may stay diverged afterwards, and the warp's work then
+    /// takes twice as long. Use a `warp_source` for a warp.
     __device__ wait_result publish(unsigned long long& signal, unsigned long long value, wait_budget budget) noexcept {
       return detail::wait_until(budget, [&] { return try_publish(signal, value); });
     }
 
-    /// Waits until the publisher has stored the value of every publication of this source. What follows in this thread comes
-    /// after those stores. `closed` if the publisher stopped before.
+    /// Waits until the publisher has stored the value of every publication of this source. Later accesses of this thread are
+    /// ordered after those stores. Returns `closed` if the publisher stopped earlier.
     __device__ wait_result flush(wait_budget budget) noexcept {
       return detail::wait_until(budget, [&] {
         const unsigned long long head = head_->load(acquire);
@@ -108,7 +109,7 @@ class publisher {
       });
     }
 
-    /// Ends this source. Publications that were handed over are still published.
+    /// Ends this source. Values that were passed to the publisher are still published.
     __device__ void close() noexcept {
       ring_.closed = true;
       tail_->store(ring_.pushed | detail::closed_bit, release);
@@ -121,12 +122,13 @@ class publisher {
     detail::ring_producer<Lag> ring_;
   };
 
-  /// A warp's end of a source. All 32 lanes have one each, and call every operation together with equal arguments.
+  /// A warp's end of a source. Each of the 32 lanes has one, and all lanes call every operation together with equal arguments.
   ///
-  /// What any lane did before `publish` is published. All lanes take the same branches, and lane 0 does the accesses.
+  /// Everything that any lane did before `publish` is published. All lanes take the same branches, and lane 0 performs the
+  /// accesses.
   class warp_source {
    public:
-    /// Continues where the source of that index before stopped.
+    /// Continues where the previous source with that index stopped.
     __device__ warp_source(publisher& to, int index) noexcept
         : tail_(&to.tails_[index]),
           head_(&to.heads_[index]),
@@ -135,7 +137,8 @@ class publisher {
       detail::require_whole_warp();
     }
 
-    /// Hands over a store of `value` to `signal`; if `Lag` publications wait, waits for space. `closed` as for a `source`.
+    /// Passes a store of `value` to `signal` to the publisher. If `Lag` publications are waiting, it waits for space. It
+    /// returns `closed` like a `source`.
     __device__ wait_result publish(unsigned long long& signal, unsigned long long value, wait_budget budget) noexcept {
       __syncwarp();  // so that the release covers the other lanes' work
       for (detail::polling poll(budget); !ring_.closed && ring_.full();) {
@@ -156,19 +159,19 @@ class publisher {
       return wait_result::done;
     }
 
-    /// Waits until the publisher has stored the value of every publication of this source. What follows in any lane comes after
-    /// those stores. `closed` if the publisher stopped before.
+    /// Waits until the publisher has stored the value of every publication of this source. Later accesses of any lane are
+    /// ordered after those stores. Returns `closed` if the publisher stopped earlier.
     __device__ wait_result flush(wait_budget budget) noexcept {
       for (detail::polling poll(budget);;) {
         const bool stopped = look();
         if (ring_.taken == ring_.pushed || stopped || used_up(poll)) {
-          __syncwarp();  // so that lane 0 acquired for the other lanes, too
+          __syncwarp();  // so that lane 0 has also acquired for the other lanes
           return ring_.taken == ring_.pushed ? wait_result::done : stopped ? wait_result::closed : wait_result::timed_out;
         }
       }
     }
 
-    /// Ends this source. Publications that were handed over are still published.
+    /// Ends this source. Values that were passed to the publisher are still published.
     __device__ void close() noexcept {
       __syncwarp();
       ring_.closed = true;
@@ -181,11 +184,12 @@ class publisher {
     [[nodiscard]] __device__ static unsigned long long from_first_lane(unsigned long long value) noexcept {
       return __shfl_sync(all_lanes, value, 0);
     }
-    /// One answer for all lanes, whose clocks may differ.
+    /// Returns the same answer for all lanes, whose clocks may differ.
     [[nodiscard]] __device__ static bool used_up(detail::polling& poll) noexcept {
       return __any_sync(all_lanes, poll.over()) != 0;
     }
-    /// Takes note of what the publisher has taken, as lane 0 acquires it. Returns whether the publisher has stopped.
+    /// Updates the count of publications that the publisher has taken, which lane 0 acquires. Returns whether the publisher has
+    /// stopped.
     __device__ bool look() noexcept {
       const unsigned long long head = from_first_lane(head_->load(acquire));
       ring_.note(head);
@@ -200,27 +204,28 @@ class publisher {
     detail::ring_producer<Lag> ring_;
   };
 
-  /// Closes every source. One thread calls it, after a barrier that follows every publication. No source is used later.
+  /// Closes every source. One thread calls it, after a barrier that follows every publication. No source may be used
+  /// afterwards.
   __device__ void shutdown() noexcept {
     for (int i = 0; i != Sources; ++i) {
       tails_[i].fetch_or(detail::closed_bit, relaxed);
     }
   }
 
-  /// Publishes until every source has closed, or until none has published for `idle`. All 32 lanes of one warp call it.
+  /// Publishes until every source is closed, or until none has published for `idle`. All 32 lanes of one warp call it.
   __device__ publisher_report serve_warp(wait_budget idle) noexcept {
     detail::require_whole_warp();
     return serve<32>(static_cast<int>(detail::lane_id()), idle);
   }
 
-  /// Publishes until every source has closed, or until none has published for `idle`. One thread calls it, which is slower than
+  /// Publishes until every source is closed, or until none has published for `idle`. One thread calls it, which is slower than
   /// `serve_warp` if there are many sources.
   __device__ publisher_report serve_thread(wait_budget idle) noexcept { return serve<1>(0, idle); }
 
-  /// The fences issued since `init`, by a relaxed load. Any thread in `From` calls it.
+  /// Returns the number of fences issued since `init`, with a relaxed load. Any thread in `From` may call it.
   [[nodiscard]] __device__ unsigned long long fences() const noexcept { return fences_.load(relaxed); }
 
-  /// How many publications of a source wait, by relaxed loads. Any thread in `From` calls it.
+  /// Returns how many publications of a source are waiting, with relaxed loads. Any thread in `From` may call it.
   [[nodiscard]] __device__ unsigned long long lag(int index) const noexcept {
     const unsigned long long head = heads_[index].load(relaxed) & ~detail::closed_bit;
     const unsigned long long tail = tails_[index].load(relaxed) & ~detail::closed_bit;
@@ -228,7 +233,7 @@ class publisher {
   }
 
  private:
-  /// Whether any lane says so.
+  /// Returns whether the value is true for any lane.
   template <int Lanes>
   [[nodiscard]] __device__ static bool any(bool mine) noexcept {
     if constexpr (Lanes == 1) {
@@ -238,8 +243,8 @@ class publisher {
     }
   }
 
-  /// How many of a source's publications from `head` to `tail` are for one signal, the first one's. One fence for several
-  /// signals would leave the stores of the later ones unordered with the earlier ones.
+  /// Returns how many of a source's publications from `head` to `tail` are for the same signal as the first one. One fence for
+  /// several signals would leave the stores of the later signals unordered with the earlier ones.
   [[nodiscard]] __device__ unsigned run_length(int index, unsigned long long head, unsigned long long tail) const noexcept {
     const unsigned long long* const signal = entries_[index][head % Lag].signal;
     unsigned length = 1;
@@ -249,7 +254,8 @@ class publisher {
     return length;
   }
 
-  /// Serves the sources `lane`, `lane + Lanes`, ... of each lane: collects a batch, issues a fence, stores the batch's values.
+  /// Serves the sources `lane`, `lane + Lanes`, ... of each lane: collects a batch, issues a fence, and stores the batch's
+  /// values.
   template <int Lanes>
   __device__ publisher_report serve(int lane, wait_budget idle) noexcept {
     constexpr int per_lane = (Sources + Lanes - 1) / Lanes;
@@ -262,7 +268,7 @@ class publisher {
       heads[i] = index < Sources ? heads_[index].load(relaxed) & ~detail::closed_bit : 0;
     }
     for (detail::polling poll(idle);;) {
-      // Collect: how many publications of each source are in this batch.
+      // Collect: determine how many publications of each source are in this batch.
       bool open = false;
       unsigned batch = 0;
 #pragma unroll
@@ -288,16 +294,16 @@ class publisher {
           report.end = wait_result::timed_out;
           break;
         }
-        // The warps that compute need the issue slots.
+        // The computing warps need the issue slots.
         __nanosleep(32);
         continue;
       }
       poll = detail::polling(idle);
-      // One fence for all: the lanes are converged here, so it is one instruction of the warp.
+      // A single fence for all: the lanes are converged here, so it is one instruction of the warp.
       thread_fence<To>(release);
       ++report.fences;
       report.batches_of_several += several<Lanes>(batch) ? 1 : 0;
-      // Store the values, and tell each source how many of its publications are taken.
+      // Store the values, and inform each source how many of its publications are taken.
 #pragma unroll
       for (int i = 0; i != per_lane; ++i) {
         const int index = lane + i * Lanes;
@@ -325,7 +331,7 @@ class publisher {
     return report;
   }
 
-  /// Whether the batches of all lanes together have more than one publication.
+  /// Returns whether the batches of all lanes together contain more than one publication.
   template <int Lanes>
   [[nodiscard]] __device__ static bool several(unsigned batch) noexcept {
     if constexpr (Lanes == 1) {
@@ -336,7 +342,7 @@ class publisher {
     }
   }
 
-  /// The largest value of any lane.
+  /// Returns the largest value of any lane.
   template <int Lanes>
   [[nodiscard]] __device__ static unsigned long long most(unsigned long long mine) noexcept {
     if constexpr (Lanes == 1) {

@@ -9,32 +9,33 @@
 namespace membar {
 inline namespace v0_2 {
 
-/// The fair lock of Mellor-Crummey and Scott: for many waiters, because each polls its own node and an unlock touches one.
+/// The fair lock of Mellor-Crummey and Scott. It is suitable for many waiters, because each polls its own node and an unlock
+/// accesses only one node.
 ///
-/// Synchronizes: a `lock` or `try_lock` that is done synchronizes with the `unlock` before it. All-zero bytes are a free lock.
-/// It does not guarantee: progress of a thread while a waiter before it does not run. Lanes of one warp must not contend for
-/// one lock: let one lane lock for the warp. Ends: a `lock` that waits longer than its budget returns `timed_out` and closes
-/// the lock. Later locks return `closed`; waiting ones end with their budgets. The nodes of waits that timed out must stay in
-/// memory. An `unlock` waits only for a successor that has asked and not yet linked itself. If that takes longer than its
-/// budget, it returns `timed_out` and closes the lock.
+/// Synchronizes: a `lock` or `try_lock` that is done synchronizes with the preceding `unlock`. A zero-initialized lock is free.
+/// It does not guarantee progress of a thread while an earlier waiter does not run. Lanes of one warp must not contend for one
+/// lock: let one lane lock for the warp. Ends: a `lock` that waits longer than its budget returns `timed_out` and closes the
+/// lock. Later locks return `closed`, and waiting ones end with their budgets. The nodes of waits that timed out must stay in
+/// memory. An `unlock` waits only for a successor that has requested the lock but has not linked itself yet. If that takes
+/// longer than its budget, it returns `timed_out` and closes the lock.
 ///
 /// PTX: lock: atom.acq_rel.exch, st.release of the link, ld.acquire of its own node; unlock: ld.acquire of the link, st.release
 /// to the next node, or atom.release.cas. Requires: one node per thread that locks or waits, in memory that all threads in
-/// `Scope` reach, never on a stack; for device scope, all kernels in one physical domain. Source: Mellor-Crummey and Scott,
-/// "Algorithms for scalable synchronization on shared-memory multiprocessors", 1991.
+/// `Scope` can access, never on a stack; for device scope, all kernels in one physical domain. Source: Mellor-Crummey and
+/// Scott, "Algorithms for scalable synchronization on shared-memory multiprocessors", 1991.
 template <thread_scope Scope>
 class queue_lock {
  public:
   static constexpr thread_scope scope = Scope;
 
-  /// A place in the queue. One thread owns it from its `lock` to its `unlock`; then it can be used again.
+  /// A place in the queue. One thread owns it from its `lock` to its `unlock`. Then it can be used again.
   class alignas(32) node {
     friend class queue_lock;
     atomic<node*, Scope> next_;
     atomic<unsigned, Scope> granted_;
   };
 
-  /// Takes the lock if it is free; else `would_wait`.
+  /// Acquires the lock if it is free; otherwise returns `would_wait`.
   MEMBAR_HOST_DEVICE wait_result try_lock(node& own) noexcept {
     if (closed_.load(relaxed) != 0) {
       return wait_result::closed;
@@ -44,7 +45,7 @@ class queue_lock {
     return tail_.compare_exchange(expected, &own, acq_rel, relaxed) ? wait_result::done : wait_result::would_wait;
   }
 
-  /// Takes the lock, after all earlier requests.
+  /// Acquires the lock, after all earlier requests.
   MEMBAR_HOST_DEVICE wait_result lock(node& own, wait_budget budget) noexcept {
     if (closed_.load(relaxed) != 0) {
       return wait_result::closed;
@@ -60,7 +61,7 @@ class queue_lock {
         budget, [&] { return own.granted_.load(acquire) != 0 ? wait_result::done : wait_result::would_wait; }));
   }
 
-  /// Releases the lock. Only the holder calls it, with the node that it locked with.
+  /// Releases the lock. Only the holder may call it, with the node that it locked with.
   MEMBAR_HOST_DEVICE wait_result unlock(node& own, wait_budget budget) noexcept {
     node* next = own.next_.load(acquire);
     if (next == nullptr) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A value that one thread writes, and any number of threads read without a write.
+/// A value that one thread writes and any number of threads read without writing to memory.
 #pragma once
 
 #include <membar/atomic.cuh>
@@ -8,32 +8,33 @@
 #include <membar/fence.cuh>
 #include <membar/wait_budget.cuh>
 
-#if !defined(__CUDACC_RTC__)  // which has memcpy without a header
+#if !defined(__CUDACC_RTC__)  // NVRTC has memcpy without a header
 #include <cstring>
 #endif
 
 namespace membar {
 inline namespace v0_2 {
 
-/// A value of any size that readers read as a whole. They store nothing, never delay the writer, and try again after a conflict.
+/// A value of any size that readers read as a whole. Readers store nothing, never delay the writer, and retry after a conflict.
 ///
-/// Synchronizes: a read that is done synchronizes with the write whose value it took, and never mixes the bytes of two writes.
-/// All-zero bytes are a value of zeros. It does not guarantee: that a read is done while the writer writes without a pause;
-/// that a read returns the latest value; order between writers: there is one writer, or the writers hold a lock that synchronizes
-/// them. Ends: a read that finds no pause between writes, or a writer that stopped within a write, ends with `timed_out`.
+/// Synchronizes: a read that is done synchronizes with the write whose value it returns, and never mixes the bytes of two
+/// writes. A zero-initialized lock holds a value of zeros. It does not guarantee that a read is done while the writer writes
+/// without a pause; that a read returns the latest value; or order between writers: there must be one writer, or the writers
+/// must hold a lock that synchronizes them. Ends: a read that finds no pause between writes, or whose writer stopped within a
+/// write, returns `timed_out`.
 ///
 /// PTX: write: st.relaxed, fence.release, st.relaxed of each 8 bytes, st.release; read: ld.acquire, ld.relaxed of each 8 bytes,
 /// fence.acquire, ld.relaxed. Requires: device code; `T` trivially copyable; for device scope, all kernels in one
 /// physical domain.
 template <class T, thread_scope Scope>
 class sequence_lock {
-  static_assert(detail::is_bytes<T>, "membar: the value of a sequence lock is trivially copyable");
+  static_assert(detail::is_bytes<T>, "membar: the value of a sequence lock must be trivially copyable");
 
  public:
   using value_type = T;
   static constexpr thread_scope scope = Scope;
 
-  /// Stores `value`. One thread at a time calls it.
+  /// Stores `value`. Only one thread at a time may call it.
   __device__ void write(const T& value) noexcept {
     unsigned long long words[size] = {};
     memcpy(words, &value, sizeof(T));
@@ -47,7 +48,7 @@ class sequence_lock {
     sequence_.store(sequence + 2, release);
   }
 
-  /// Copies the value into `value`; `would_wait`, and no copy, if a write was under way.
+  /// Copies the value into `value`, or returns `would_wait` without copying if a write was in progress.
   __device__ wait_result try_read(T& value) const noexcept {
     const unsigned long long before = sequence_.load(acquire);
     if (before % 2 != 0) {
@@ -66,7 +67,7 @@ class sequence_lock {
     return wait_result::done;
   }
 
-  /// Copies the value into `value`, and tries again while writes are under way.
+  /// Copies the value into `value`, and retries while writes are in progress.
   __device__ wait_result read(T& value, wait_budget budget) const noexcept {
     return detail::wait_until(budget, [&] { return try_read(value); });
   }

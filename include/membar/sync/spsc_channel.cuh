@@ -11,41 +11,41 @@
 namespace membar {
 inline namespace v0_2 {
 
-/// A queue of at most `Capacity` messages from one thread to another; each is taken once, in order.
+/// A queue of at most `Capacity` messages from one thread to another. Each message is taken exactly once, in order.
 ///
-/// It lives in memory that both threads reach: of the device, of a peer, or pinned host memory. All-zero bytes are an open,
-/// empty channel. It uses only loads and stores, so it works across every link.
+/// It must be in memory that both threads can access: of the device, of a peer, or pinned host memory. A zero-initialized
+/// channel is open and empty. It uses only loads and stores, so it works across every link.
 ///
-/// Synchronizes: a `pop` that is done synchronizes with the `push` of its message: what happened before the push is visible
-/// after the pop, other memory included. A push into a slot comes after the pop that emptied it. A pop that returns `closed`
-/// synchronizes with the producer's `close`.
-/// It does not guarantee: that a push after the consumer's `close` is rejected before the channel is full; anything to threads
-/// other than the two, unless they synchronize with them.
-/// Ends: full for the whole budget, or no consumer: `timed_out`. Closed by the other side, or by this side before: `closed`.
-/// After the producer's `close` the remaining messages are still taken.
+/// Synchronizes: a `pop` that is done synchronizes with the `push` of its message: everything before the push, including
+/// accesses to other memory, is visible after the pop. A push into a slot is ordered after the pop that emptied the slot. A pop
+/// that returns `closed` synchronizes with the producer's `close`. It does not guarantee that a push after the consumer's
+/// `close` is rejected before the channel is full, and guarantees nothing to threads other than the two, unless they
+/// synchronize with them. Ends: if the channel is full during the whole budget, or there is no consumer, it returns
+/// `timed_out`. If the other side, or earlier this side, closed the channel, it returns `closed`. After the producer's `close`,
+/// the remaining messages are still taken.
 ///
-/// PTX: push: st of the message, st.release of a counter; ld.acquire of the other counter where the channel seems full. pop:
-/// ld of the message, st.release of a counter; ld.acquire of the other where the channel seems empty. Requires: `Message`
+/// PTX: push: st of the message, st.release of a counter; ld.acquire of the other counter if the channel seems full. pop: ld of
+/// the message, st.release of a counter; ld.acquire of the other counter if the channel seems empty. Requires: `Message`
 /// trivially copyable; `Capacity` a power of two; for device scope, both kernels in one physical domain, which `launch` checks
-/// of a `domain_bound<channel*, N>`.
+/// for a `domain_bound<channel*, N>`.
 template <class Message, int Capacity, thread_scope Scope>
 class spsc_channel {
-  static_assert(detail::is_bytes<Message>, "membar: a message of a channel is trivially copyable");
-  static_assert(detail::is_power_of_two(Capacity), "membar: the capacity of a channel is a power of two");
+  static_assert(detail::is_bytes<Message>, "membar: a channel's message type must be trivially copyable");
+  static_assert(detail::is_power_of_two(Capacity), "membar: the capacity of a channel must be a power of two");
 
  public:
   using value_type = Message;
   static constexpr int capacity = Capacity;
   static constexpr thread_scope scope = Scope;
 
-  /// The producer's end, of one thread at a time.
+  /// The producer's end, which one thread at a time may use.
   class producer {
    public:
     /// Continues where the previous producer stopped.
     MEMBAR_HOST_DEVICE explicit producer(spsc_channel& channel) noexcept
         : channel_(&channel), ring_(channel.tail_.load(relaxed)) {}
 
-    /// Appends `message`; `would_wait` if the channel is full.
+    /// Appends `message`, or returns `would_wait` if the channel is full.
     MEMBAR_HOST_DEVICE wait_result try_push(const Message& message) noexcept {
       return ring_.claim(channel_->head_, acquire, [&] {
         channel_->slots_[ring_.slot()] = message;
@@ -53,12 +53,12 @@ class spsc_channel {
       });
     }
 
-    /// Appends `message`; if the channel is full, waits for space.
+    /// Appends `message`. If the channel is full, waits for space.
     MEMBAR_HOST_DEVICE wait_result push(const Message& message, wait_budget budget) noexcept {
       return detail::wait_until(budget, [&] { return try_push(message); });
     }
 
-    /// Ends the messages: the consumer takes the remaining ones, then finds the channel closed.
+    /// Ends the messages: the consumer takes the remaining ones and then finds the channel closed.
     MEMBAR_HOST_DEVICE void close() noexcept {
       ring_.closed = true;
       channel_->tail_.store(ring_.pushed | detail::closed_bit, release);
@@ -69,7 +69,7 @@ class spsc_channel {
     detail::ring_producer<Capacity> ring_;
   };
 
-  /// The consumer's end, of one thread at a time.
+  /// The consumer's end, which one thread at a time may use.
   class consumer {
    public:
     /// Continues where the previous consumer stopped.
@@ -80,7 +80,7 @@ class spsc_channel {
       pushed_ = taken_;
     }
 
-    /// Takes the oldest message; `would_wait` if there is none, `closed` if none will follow.
+    /// Takes the oldest message. Returns `would_wait` if there is none, or `closed` if none will follow.
     MEMBAR_HOST_DEVICE wait_result try_pop(Message& message) noexcept {
       if (closed_) {
         return wait_result::closed;
@@ -97,7 +97,7 @@ class spsc_channel {
       return wait_result::done;
     }
 
-    /// Takes the oldest message; if there is none, waits for one.
+    /// Takes the oldest message. If there is none, waits for one.
     MEMBAR_HOST_DEVICE wait_result pop(Message& message, wait_budget budget) noexcept {
       return detail::wait_until(budget, [&] { return try_pop(message); });
     }

@@ -9,14 +9,14 @@
 namespace membar {
 inline namespace v0_2 {
 
-/// A fair lock of two counters: small, and good where few threads wait at the same time, because all of them poll one word.
+/// A fair lock with two counters. It is small, and suitable if few threads wait at the same time, because all of them poll the
+/// same word.
 ///
-/// Synchronizes: a `lock` or `try_lock` that is done synchronizes with the `unlock` before it, so that what one holder did is
-/// visible to all later ones. All-zero bytes are a free lock.
-/// It does not guarantee: order among `try_lock`s, which take no ticket. Lanes of one warp must not contend for one lock: let
-/// one lane lock for the warp. Ends: a `lock` that waits longer than its budget returns `timed_out` and closes the lock,
-/// because its ticket would block all later ones. Every other wait, now or later, returns `closed`. To give up without that,
-/// use `try_lock`.
+/// Synchronizes: a `lock` or `try_lock` that is done synchronizes with the preceding `unlock`, so everything that one holder
+/// did is visible to all later ones. A zero-initialized lock is free. It does not guarantee order among `try_lock`s, which take
+/// no ticket. Lanes of one warp must not contend for one lock: let one lane lock for the warp. Ends: a `lock` that waits longer
+/// than its budget returns `timed_out` and closes the lock, because its ticket would block all later ones. Every other wait,
+/// now or later, returns `closed`. To stop waiting without closing the lock, use `try_lock`.
 ///
 /// PTX: lock: atom.relaxed.add, ld.acquire; try_lock: ld.acquire, atom.relaxed.cas; unlock: red.release.add. Requires: for
 /// device scope, all kernels in one physical domain.
@@ -25,7 +25,7 @@ class ticket_lock {
  public:
   static constexpr thread_scope scope = Scope;
 
-  /// Takes the lock if it is free and no thread waits; else `would_wait`.
+  /// Acquires the lock if it is free and no thread is waiting; otherwise returns `would_wait`.
   MEMBAR_HOST_DEVICE wait_result try_lock() noexcept {
     const unsigned long long serving = serving_.load(acquire);
     if ((serving & detail::closed_bit) != 0) {
@@ -35,7 +35,7 @@ class ticket_lock {
     return next_.compare_exchange(expected, serving + 1, relaxed, relaxed) ? wait_result::done : wait_result::would_wait;
   }
 
-  /// Takes the lock, after all earlier requests.
+  /// Acquires the lock, after all earlier requests.
   MEMBAR_HOST_DEVICE wait_result lock(wait_budget budget) noexcept {
     const unsigned long long ticket = next_.fetch_add(1, relaxed);
     const wait_result result = detail::wait_until(budget, [&] {
@@ -46,7 +46,7 @@ class ticket_lock {
       if ((serving & detail::closed_bit) != 0) {
         return wait_result::closed;
       }
-      // The later a ticket's turn, the less often its thread polls.
+      // The more tickets are ahead of a thread, the less often it polls.
       const unsigned long long ahead = ticket - serving;
       detail::pause(ahead < 64 ? static_cast<unsigned>(ahead) * 16 : 1024);
       return wait_result::would_wait;
@@ -57,7 +57,7 @@ class ticket_lock {
     return result;
   }
 
-  /// Releases the lock. Only the holder calls it.
+  /// Releases the lock. Only the holder may call it.
   MEMBAR_HOST_DEVICE void unlock() noexcept { serving_.add(1, release); }
 
  private:

@@ -37,7 +37,7 @@ using intercept::packed_ptx;
 
 std::atomic<bool> begun{false};
 
-/// The text of a module, which becomes a file when a kernel of it is recorded.
+/// The text of a module, which is written to a file when one of its kernels is recorded.
 struct module_text {
   std::string text;
   unsigned session = 0;  ///< the generation in which the file was written
@@ -47,8 +47,8 @@ using shared_text = std::shared_ptr<module_text>;
 
 struct image {
   std::vector<packed_ptx> packed;
-  std::vector<shared_text> texts;  ///< of `packed`, null until needed
-  std::string machine_code;        ///< of a cubin: its bytes, if it is small
+  std::vector<shared_text> texts;  ///< the texts in `packed`; null until needed
+  std::string machine_code;        ///< the bytes of a cubin, if it is small
 };
 
 struct registry {
@@ -56,8 +56,8 @@ struct registry {
   std::unordered_map<const void*, std::shared_ptr<image>> by_owner;
   std::unordered_map<const void*, const void*> owners;
   std::unordered_set<const void*> kernel_handles;
-  std::vector<std::shared_ptr<image>> images;  ///< all, in the order in which they came
-  std::vector<shared_text> seen;               ///< of compilers and linkers
+  std::vector<std::shared_ptr<image>> images;  ///< all images, in the order in which they were loaded
+  std::vector<shared_text> seen;               ///< texts that compilers and linkers handled
   std::size_t bytes = 0;
   std::unordered_map<CUfunction, std::pair<unsigned, const kernel*>> kernels;
   int files = 0;
@@ -82,7 +82,7 @@ shared_text text_of(std::string text) {
   return out;
 }
 
-/// The compute capability of the current device, as 90.
+/// Returns the compute capability of the current device, for example 90.
 int capability() {
   CUdevice device = 0;
   int major = 0;
@@ -95,7 +95,8 @@ int capability() {
   return 10 * major + minor;
 }
 
-/// The PTX of an image that has the kernel: of the newest architecture that the device runs, else of the oldest one.
+/// Returns the PTX that defines the kernel in an image: for the newest architecture that the device can run, or else for the
+/// oldest one.
 shared_text in_image(image& of, const std::string& name, int runs) {
   std::vector<std::size_t> order(of.packed.size());
   for (std::size_t i = 0; i < order.size(); ++i) {
@@ -133,7 +134,7 @@ std::shared_ptr<image> image_at(const void* given) {
   return one;
 }
 
-/// The PTX that a folder has beside the same machine code, as Triton's cache does.
+/// Returns the PTX that a folder contains next to the same machine code, as Triton's cache does.
 shared_text in_triton_cache(const std::string& name, const image* of) {
   const char* const given = std::getenv("TRITON_CACHE_DIR");
   const char* const home = std::getenv("TRITON_HOME") != nullptr ? std::getenv("TRITON_HOME") : std::getenv("HOME");
@@ -153,7 +154,7 @@ shared_text in_triton_cache(const std::string& name, const image* of) {
   return nullptr;
 }
 
-/// The newest PTX with the kernel that XLA has written.
+/// Returns the newest PTX written by XLA that defines the kernel.
 shared_text in_xla_dump(const std::string& name) {
   const std::string folder = session::get().asked().xla;
   std::error_code failed;
@@ -174,7 +175,7 @@ shared_text in_xla_dump(const std::string& name) {
   return found;
 }
 
-/// In a process that is the assembler: copies the PTX that it is given to where XLA's dump goes, since XLA deletes its file.
+/// In the process of the assembler: copies the PTX that it is given to XLA's dump folder, because XLA deletes its file.
 [[gnu::constructor]] void keep_ptx_of_assembler() {
   const char* const folder = std::getenv(environment::xla);
   if (folder == nullptr || std::string_view(program_invocation_short_name) != "ptxas") {
@@ -194,7 +195,7 @@ shared_text in_xla_dump(const std::string& name) {
   });
 }
 
-/// Looks in the kernel's own image, then in all others, then in what compilers made. The registry is locked.
+/// Searches the kernel's own image, then all other images, and then the output of compilers. The registry must be locked.
 shared_text find_ptx(registry& r, CUfunction handle, const std::string& name) {
   const int runs = capability();
   const void* owner = handle;
@@ -249,7 +250,8 @@ void look_at_parameters(kernel& k, CUfunction handle, bool is_kernel) {
                                      : driver::cuFuncGetParamInfo_(handle, i, &p.offset, &p.bytes);
     if (known == CUDA_ERROR_NOT_FOUND) {
       session::get().complain(
-          "the driver does not tell the sizes of kernels' arguments, which needs CUDA 12.4 or newer: nothing is recorded");
+          "the driver does not report the sizes of kernel arguments, so nothing is recorded: install a driver for CUDA 12.4 or "
+          "newer");
       k.selected = false;
     }
     if (known != CUDA_SUCCESS) {
@@ -290,7 +292,7 @@ void look_at_resources(kernel& k, CUfunction handle, bool is_kernel) {
   ask(k.static_shared, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
 }
 
-/// The registry is locked.
+/// The registry must be locked.
 const kernel* look_at(registry& r, CUfunction handle, unsigned generation) {
   session& s = session::get();
   auto k = std::make_unique<kernel>();
@@ -362,7 +364,7 @@ void keep_image(const void* owner, const void* given) {
   registry& r = the_code();
   const std::unique_lock lock(r.mutex);
   if (r.bytes + kept > most_bytes) {
-    session::get().complain("the program loads more than 512 MiB of PTX: what comes later is not kept");
+    session::get().complain("the program loads more than 512 MiB of PTX: PTX loaded after that is not recorded");
     return;
   }
   r.bytes += kept;
@@ -372,7 +374,7 @@ void keep_image(const void* owner, const void* given) {
 
 std::string image_of_file(const char* path) {
   std::string text = text_of_file(path);
-  text.push_back('\0');  // the end of text
+  text.push_back('\0');  // terminates the text
   text.resize(text.size() + 64, '\0');
   return text;
 }

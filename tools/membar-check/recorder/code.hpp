@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Code that the program loads, and the kernels in it.
+/// The code that the program loads, and the kernels in it.
 #pragma once
 
 #include <cuda.h>
@@ -17,11 +17,11 @@
 
 namespace membar_record {
 
-/// What is known of a kernel. It is never freed.
+/// What the recorder knows about a kernel. It is never freed.
 struct kernel {
   std::string name;
   bool selected = false;
-  int ptx = -1;  ///< the number of the file with its PTX; -1: there is none
+  int ptx = -1;  ///< the number of the file with its PTX; -1: it has no PTX
   int registers = 0;
   int static_shared = 0;
   struct parameter {
@@ -33,28 +33,29 @@ struct kernel {
     CUdeviceptr address;
     std::size_t bytes;
   };
-  std::vector<variable> variables{};  ///< of its module, which the driver finds
+  std::vector<variable> variables{};  ///< the variables of its module that the driver can find
 };
 
-/// The kernel of a handle, which is looked at once.
+/// Returns the kernel of a handle. Each handle is examined only once.
 [[nodiscard]] const kernel* kernel_of(CUfunction handle);
 
-/// The PTX of an image that defines the kernel, for the newest architecture that the device runs; empty if there is none.
+/// Returns the PTX that defines the kernel in an image, for the newest architecture that the device can run. Empty if the image
+/// has none.
 [[nodiscard]] std::string ptx_with_kernel(const void* given, const std::string& name);
-/// The bytes of a file, followed by zeros.
+/// Returns the bytes of a file, followed by zeros.
 [[nodiscard]] std::string image_of_file(const char* path);
 
-/// An image was loaded, from memory or from a file.
+/// Handles an image that was loaded from memory or from a file.
 void keep_image(const void* owner, const void* image);
 void keep_image_file(const void* owner, const char* path);
-/// PTX that a compiler made, or that a linker gets.
+/// Handles PTX that a compiler produced or that a linker is given.
 void keep_text(std::string_view text);
-/// A kernel was taken from a module or library, or from another handle of it.
+/// Handles a kernel that was looked up in a module or library, or through another of its handles.
 void keep_owner(const void* kernel, const void* owner, bool is_kernel_handle);
-/// Handles mean something else from now on.
+/// Discards what is known about handles, because they may refer to other objects from now on.
 void forget_handles();
 
-/// Whether cuInit was called.
+/// Returns whether cuInit was called.
 [[nodiscard]] bool cuda_begun() noexcept;
 void cuda_begins() noexcept;
 
@@ -162,7 +163,7 @@ CUresult on_module_load_file(CUmodule* module, const char* path) {
   return result;
 }
 
-/// cuModuleLoadData, cuModuleLoadFatBinary, and with three more words cuModuleLoadDataEx.
+/// cuModuleLoadData and cuModuleLoadFatBinary, and cuModuleLoadDataEx, which has three more arguments.
 template <hook_id Id>
 CUresult on_module_load(CUmodule* module, const void* image, std::uintptr_t third, std::uintptr_t fourth,
                         std::uintptr_t fifth) {
@@ -175,7 +176,7 @@ CUresult on_module_load(CUmodule* module, const void* image, std::uintptr_t thir
   return result;
 }
 
-/// cuLinkAddData: the PTX is in the input.
+/// cuLinkAddData: the PTX is in its input.
 template <hook_id Id>
 CUresult on_link(CUlinkState state, CUjitInputType type, void* data, std::size_t bytes, const char* name, unsigned count,
                  CUjit_option* options, void** values) {
@@ -185,7 +186,7 @@ CUresult on_link(CUlinkState state, CUjitInputType type, void* data, std::size_t
   return next<Id>(state, type, data, bytes, name, count, options, values);
 }
 
-/// nvJitLinkAddData, whose result has the same size.
+/// nvJitLinkAddData, whose result type has the same size.
 template <hook_id Id>
 CUresult on_nvjitlink(void* link, int type, const void* data, std::size_t bytes, const char* name) {
   constexpr int ptx = 2;
@@ -195,7 +196,7 @@ CUresult on_nvjitlink(void* link, int type, const void* data, std::size_t bytes,
   return next<Id>(link, type, data, bytes, name);
 }
 
-/// Asks NVRTC for the PTX of a program whose cubin the caller takes.
+/// Asks NVRTC for the PTX of a program when the caller takes its cubin.
 void keep_ptx_of_program(void* program, void* next_function);
 
 template <hook_id Id>

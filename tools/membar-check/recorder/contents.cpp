@@ -21,13 +21,13 @@ namespace membar_record {
 
 namespace {
 
-/// A ring of pinned memory. Its places are numbers that only grow.
+/// A ring buffer in pinned memory. Positions in it are numbers that only increase.
 constexpr std::size_t ring_bytes = std::size_t{128} << 20U;
 constexpr std::size_t alignment = 256;
 constexpr std::uint32_t done = 1;
 
 struct job {
-  std::uint64_t begin, end;  ///< at `begin` is the word that the stream sets when the copies are made
+  std::uint64_t begin, end;  ///< `begin` is where the word is that the stream sets when the copies are complete
   std::vector<launch_copies::piece> pieces;
 };
 
@@ -49,7 +49,7 @@ ring& the_ring() {
 
 [[nodiscard]] char* at(const ring& r, std::uint64_t place) { return r.base + place % ring_bytes; }
 
-/// Writes the job at the front if its copies are made. Whether it was.
+/// Writes the first job to its file if its copies are complete. Returns whether it did.
 bool write_front(ring& r) {
   job front;
   {
@@ -91,7 +91,7 @@ void write_forever() {
   }
 }
 
-/// The ring is locked.
+/// The ring must be locked.
 void start_writer(ring& r) {
   if (r.has_writer) {
     return;
@@ -100,13 +100,13 @@ void start_writer(ring& r) {
   sigset_t every;
   sigset_t before;
   sigfillset(&every);
-  pthread_sigmask(SIG_BLOCK, &every, &before);  // signals are for the program's threads
+  pthread_sigmask(SIG_BLOCK, &every, &before);  // signals must be delivered to the program's own threads
   std::thread(write_forever).detach();
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   std::atexit(drain_contents);
 }
 
-/// Memory of our own that is registered, because it stays readable when its context goes. The ring is locked.
+/// Registers memory of the recorder's own, because it stays readable after its context is destroyed. The ring must be locked.
 bool pin(ring& r) {
   if (r.base != nullptr || r.failed) {
     return !r.failed;
@@ -149,7 +149,7 @@ bool launch_copies::reserve(std::size_t bytes, std::size_t pieces) {
   end_ = r.head = begin + all;
   auto* const flag = reinterpret_cast<std::uint32_t*>(at(r, begin));
   __atomic_store_n(flag, 0U, __ATOMIC_RELEASE);
-  // Queued now, so that the jobs are in the order of their places; its flag is not set yet.
+  // The job is queued now, so that jobs are in the order of their positions. Its flag is not set yet.
   r.jobs.push_back({begin_, end_, {}});
   return true;
 }
@@ -177,7 +177,7 @@ void launch_copies::finish(CUstream stream) {
   if (driver::cuMemsetD32Async_(r.device_base + begin_ % ring_bytes, done, std::size_t{1}, stream) != CUDA_SUCCESS) {
     const std::lock_guard lock(r.mutex);
     const auto mine = std::find_if(r.jobs.begin(), r.jobs.end(), [&](const job& j) { return j.begin == begin_; });
-    if (mine != r.jobs.end()) {  // the copies may still be made into this memory, which is not used again
+    if (mine != r.jobs.end()) {  // the copies may still write into this memory, so it is not reused
       r.failed = true;
     }
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Copies of memory as it is before a launch: on the launch's stream, into pinned memory, without waiting for anything. A thread of the library
-/// writes them to files when the copies have been made.
+/// Copies memory as it is before a launch. The copies run on the launch's stream, into pinned memory, without waiting for
+/// anything. A thread of the library writes them to files when they are complete.
 #pragma once
 
 #include <cuda.h>
@@ -16,11 +16,12 @@ namespace membar_record {
 /// The copies of one launch.
 class launch_copies {
  public:
-  /// Takes pinned memory for this many bytes in this many pieces. False where there is none left: then nothing is copied.
+  /// Reserves pinned memory for this many bytes in this many pieces. Returns false if there is not enough left; nothing is
+  /// copied then.
   [[nodiscard]] bool reserve(std::size_t bytes, std::size_t pieces);
-  /// Copies memory on the stream into a file of this name. False if the driver rejects it.
+  /// Copies memory on the stream, to be written to a file of this name. Returns false if the driver rejects the copy.
   [[nodiscard]] bool add(const std::string& file, CUdeviceptr from, std::size_t bytes, CUstream stream);
-  /// Ends the launch's copies: the files are written when the stream has come here.
+  /// Ends the launch's copies. The files are written when the stream has reached this point.
   void finish(CUstream stream);
 
   struct piece {
@@ -35,10 +36,10 @@ class launch_copies {
   std::uint64_t end_ = 0;
 };
 
-/// Waits until all copies are in files, or until none was made for two seconds.
+/// Waits until all copies are in files, or until no copy has completed for two seconds.
 void drain_contents();
 
-/// The pinned memory no longer exists: its context was destroyed.
+/// Discards the pinned memory, whose context was destroyed.
 void forget_pinned();
 
 }  // namespace membar_record

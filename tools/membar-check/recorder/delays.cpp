@@ -28,18 +28,18 @@ namespace {
 using membar::witness::constant_delays;
 using nlohmann::json;
 
-/// A kernel that is to be delayed.
+/// A kernel to delay.
 struct delayed_kernel {
   std::string name;
   constant_delays delays;
-  std::vector<int> preferred;  ///< lines from the begin of the kernel on
+  std::vector<int> preferred;  ///< preferred lines, counted from the beginning of the kernel
   bool split_warp = false;
 };
 
-/// The request of the command, from a JSON file.
+/// The request of the command, read from a JSON file.
 struct delay_request {
   std::vector<delayed_kernel> kernels;
-  std::string report;  ///< a file to which each process appends lines of JSON
+  std::string report;  ///< the file to which each process appends lines of JSON
 
   delay_request() {
     const char* const path = std::getenv(environment::delays);
@@ -75,7 +75,7 @@ void report(const json& line) {
   }
 }
 
-/// The line on which a kernel begins, counted from 0.
+/// Returns the line on which a kernel begins, counted from 0.
 int line_of(std::string_view text, const std::string& kernel) {
   for (const membar::ptx::ptx_part& part : membar::ptx::parts_of(text)) {
     if (part.kind == membar::ptx::ptx_part::kind_t::kernel && part.name == kernel) {
@@ -85,10 +85,10 @@ int line_of(std::string_view text, const std::string& kernel) {
   return 0;
 }
 
-/// The PTX with delays in all kernels of it that are asked for.
+/// Returns the PTX with delays in all its kernels that the request names.
 std::string rewritten(std::string text) {
   for (const delayed_kernel& k : asked().kernels) {
-    // A function of the driver that loads code may call another one.
+    // A driver function that loads code may call another one.
     if (!membar::ptx::defines_kernel(text, k.name) || membar::witness::has_constant_delays(text, k.name)) {
       continue;
     }
@@ -111,7 +111,7 @@ std::string rewritten(std::string text) {
   return text;
 }
 
-/// The rewritten PTX of an image; empty if it defines none of the kernels.
+/// Returns the rewritten PTX of an image, or an empty string if it defines none of the kernels.
 std::string text_with_delays(const void* image) {
   std::string text;
   for (const delayed_kernel& k : asked().kernels) {
@@ -149,7 +149,7 @@ const void* with_delays(const void* image) noexcept {
   told([&] {
     if (image != nullptr && !asked().kernels.empty()) {
       if (std::string text = text_with_delays(image); !text.empty()) {
-        result = (new std::string(std::move(text)))->c_str();  // the program may load it later on
+        result = (new std::string(std::move(text)))->c_str();  // never freed, because the program may load it later
       }
     }
   });

@@ -19,15 +19,15 @@ namespace membar_record {
 
 namespace {
 
-/// A kernel node, with arguments of its own.
+/// A kernel node, with its own copy of the arguments.
 struct kernel_node {
   CUgraphNode node = nullptr;
   CUfunction function = nullptr;
   CUlaunchConfig config{};
   std::vector<CUlaunchAttribute> attributes{};
   std::vector<std::string> arguments{};
-  std::vector<std::size_t> after{};   ///< numbers of kernel nodes
-  std::vector<CUgraphNode> within{};  ///< the nodes of graphs that it is in, the innermost first
+  std::vector<std::size_t> after{};   ///< the numbers of the kernel nodes that it depends on
+  std::vector<CUgraphNode> within{};  ///< the nodes of the child graphs that contain it, the innermost first
 };
 
 struct kept_graphs {
@@ -48,7 +48,7 @@ void set_arguments(kernel_node& n, const CUDA_KERNEL_NODE_PARAMS_v2& p, const ke
   }
 }
 
-/// Whether the node launches a selected kernel. Fills in what it launches.
+/// Returns whether the node launches a selected kernel. If so, describes the launch.
 bool look_at(CUgraphNode node, kernel_node& n) {
   CUDA_KERNEL_NODE_PARAMS_v2 p{};
   if (driver::cuGraphKernelNodeGetParams_(node, &p) != CUDA_SUCCESS) {
@@ -92,7 +92,7 @@ edges edges_of(CUgraph graph) {
   return out;
 }
 
-/// The nodes that come after one.
+/// Returns the nodes that depend on a node.
 std::set<CUgraphNode> behind(const edges& all, CUgraphNode node) {
   std::set<CUgraphNode> out;
   std::vector<CUgraphNode> next{node};
@@ -109,15 +109,15 @@ std::set<CUgraphNode> behind(const edges& all, CUgraphNode node) {
   return out;
 }
 
-/// The most kernels of a graph, and graphs within each other.
+/// The limits on the kernels of a graph and on the nesting of graphs.
 constexpr std::size_t most_kernels = 4096;
 constexpr int most_depth = 16;
 
-/// The selected kernels of a graph and of the graphs in it, in an order in which they may run.
+/// Returns the selected kernels of a graph and of its child graphs, in an order in which they may run.
 std::vector<kernel_node> kernels_of(CUgraph graph, int depth = 0) {
   struct item {
     CUgraphNode node;
-    std::vector<kernel_node> kernels;  ///< one, or those of a graph
+    std::vector<kernel_node> kernels;  ///< one kernel, or those of a child graph
     std::set<CUgraphNode> later;
   };
   std::size_t count = 0;
@@ -153,7 +153,7 @@ std::vector<kernel_node> kernels_of(CUgraph graph, int depth = 0) {
   for (item& i : items) {
     i.later = behind(between, i.node);
   }
-  // A node with more nodes behind it comes first.
+  // A node on which more nodes depend comes first.
   std::stable_sort(items.begin(), items.end(), [](const item& a, const item& b) { return a.later.size() > b.later.size(); });
   std::vector<kernel_node> out;
   std::vector<std::size_t> begins;

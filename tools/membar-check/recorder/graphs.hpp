@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Graphs: their kernels are recorded at each launch, with memory from before that launch.
+/// Records the kernels of graphs at each launch, with the memory contents from before that launch.
 #pragma once
 
 #include <cuda.h>
@@ -13,17 +13,17 @@
 
 namespace membar_record {
 
-/// Keeps the kernel nodes of a graph that was instantiated, or with which an executable graph was updated.
+/// Keeps the kernel nodes of a graph that was instantiated, or that was used to update an executable graph.
 void keep_graph(CUgraphExec exec, CUgraph graph);
-/// A node got another kernel or other arguments.
+/// Handles a node that was given another kernel or other arguments.
 void change_node(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2& parameters);
-/// A node that is a graph got another one of the same form.
+/// Handles a child graph node that was given another graph of the same form.
 void change_child(CUgraphExec exec, CUgraphNode node, CUgraph child);
 void drop_graph(CUgraphExec exec);
-/// Records the selected kernels of a graph.
+/// Records the selected kernels of a graph that is launched.
 void record_graph(CUgraphExec exec, CUstream stream);
 
-/// The functions of this name had different last parameters; all have at most five words, which are passed on.
+/// The last parameters of these functions differ between CUDA versions. All have at most five words, which are passed on.
 template <hook_id Id>
 CUresult on_instantiate(CUgraphExec* exec, CUgraph graph, std::uintptr_t third, std::uintptr_t fourth, std::uintptr_t fifth) {
   const CUresult result = next<Id>(exec, graph, third, fourth, fifth);
@@ -89,7 +89,7 @@ CUresult on_exec_destroy(CUgraphExec exec) {
 template <hook_id Id>
 CUresult on_graph_launch(CUgraphExec exec, CUstream stream) {
   if (session::get().on() && (session::get().asked().flags & flag_dependents) != 0) {
-    forget_predecessor(stream_of(stream, Id));  // a graph's kernels are not looked at
+    forget_predecessor(stream_of(stream, Id));  // a graph's kernels are not examined
   } else if (session::get().on() && !is_captured(stream_of(stream, Id))) {
     quietly([&] { record_graph(exec, stream_of(stream, Id)); });
   }

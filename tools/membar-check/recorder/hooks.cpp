@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The table of hooks, the start of CUDA, and the functions by which a process begins to record and ends.
+/// The table of hooks, the initialization of CUDA, and the functions with which a process starts and ends a recording.
 #include "membar-check/recorder/hooks.hpp"
 
 #include <cuda.h>
@@ -48,8 +48,9 @@ constinit const std::size_t membar_hook_count = std::size(membar_hooks);
 
 }  // namespace membar::intercept
 
-/// Begins to record into a folder that is there; `flags` as in records.hpp, `limit` 0: the default. 0, or -1 where it records already, the folder cannot
-/// be written, `kernels` is not a regular expression, or the library was not preloaded to be used like this.
+/// Starts a recording into an existing folder. `flags` are those of records.hpp, and a `limit` of 0 means the default. Returns
+/// 0, or -1 if a recording is already in progress, the folder is not writable, `kernels` is not a regular expression, or the
+/// library was not preloaded for this use.
 extern "C" __attribute__((visibility("default"))) int membar_record_begin(const char* folder, const char* kernels,
                                                                           unsigned flags, unsigned long long limit) {
   using namespace membar_record;
@@ -65,7 +66,7 @@ extern "C" __attribute__((visibility("default"))) int membar_record_begin(const 
   return result;
 }
 
-/// Ends that, and waits for copies that are still made.
+/// Ends the recording, and waits for copies that are still in flight.
 extern "C" __attribute__((visibility("default"))) void membar_record_end() {
   membar_record::quietly([] { membar_record::session::get().end(); });
 }

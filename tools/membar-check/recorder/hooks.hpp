@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The functions that the recorder intercepts, by index. hooks.def is their table.
+/// The functions that the recorder intercepts, by index. The table is in hooks.def.
 #pragma once
 
 #include <cuda.h>
@@ -26,7 +26,7 @@ enum class hook_id : std::size_t {
   return intercept::membar_hooks[static_cast<std::size_t>(id)];
 }
 
-/// The symbol of a hook.
+/// Returns the symbol of a hook.
 [[nodiscard]] constexpr std::string_view symbol_of(hook_id id) noexcept {
   constexpr std::string_view symbols[] = {
 #define MEMBAR_HOOK(symbol, since, before, handler) #symbol,
@@ -36,7 +36,8 @@ enum class hook_id : std::size_t {
   return symbols[static_cast<std::size_t>(id)];
 }
 
-/// The stream that a function means: a null stream is the thread's own in functions whose names end in _ptsz.
+/// Returns the stream that a function refers to. In functions whose names end in _ptsz, a null stream is the thread's own
+/// default stream.
 [[nodiscard]] constexpr CUstream stream_of(CUstream stream, hook_id id) noexcept {
   return stream == nullptr && symbol_of(id).ends_with("_ptsz") ? CU_STREAM_PER_THREAD : stream;
 }

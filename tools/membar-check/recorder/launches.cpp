@@ -26,15 +26,15 @@ namespace {
 
 using nlohmann::json;
 
-/// Below and above it no address of a program lies: numbers that are not pointers, mostly.
+/// No address of a program is below or above these limits. Words outside of them are numbers rather than pointers.
 constexpr std::uint64_t lowest_address = 65536, end_of_addresses = std::uint64_t{1} << 57U;
 constexpr std::size_t most_allocations = 64;
 constexpr std::size_t most_beside = 32;
-/// The most bytes of a launch's memory, if no pointer leads to some of it, of which contents are copied.
+/// The maximum size of a launch's memory for which contents are copied even where no pointer leads to it.
 constexpr std::uint64_t most_bytes_with_beside = std::uint64_t{48} << 20U;
 constexpr std::uint64_t page = 4096;
 
-/// An allocation that a pointer leads to.
+/// An allocation that a pointer points into.
 struct allocation {
   CUdeviceptr base = 0;
   std::uint64_t bytes = 0;
@@ -43,13 +43,13 @@ struct allocation {
   int device = 0;
   std::set<CUdeviceptr> pointers{};
   std::optional<memory_mapping> mapping{};
-  bool is_beside = false;  ///< no pointer leads to it
+  bool is_beside = false;  ///< no pointer points into it
 };
 
-/// The allocations of a launch, by address.
+/// The allocations that a launch uses, by address.
 class reached_memory {
  public:
-  /// Adds what the word is a pointer into. Whether it is one.
+  /// Adds the allocation that the word points into, if any. Returns whether there is one.
   bool add(CUdeviceptr word) {
     if (word < lowest_address || word >= end_of_addresses) {
       return false;
@@ -69,8 +69,9 @@ class reached_memory {
     return true;
   }
 
-  /// Adds what is mapped beside it, in the same reserved addresses: a kernel finds the memory of other devices there by a distance from its own. Where two
-  /// memories have the same size, it reaches the same place in both.
+  /// Adds what is mapped next to an allocation, in the same reserved address range: a kernel computes the addresses of other
+  /// devices' memory from that of its own. Where two allocations have the same size, the kernel accesses the same offset in
+  /// both.
   void add_what_is_beside() {
     const std::size_t pointed_to = all_.size();
     for (std::size_t k = 0; k < pointed_to; ++k) {
@@ -122,14 +123,14 @@ class reached_memory {
   std::vector<allocation> all_;
 };
 
-/// A stretch of an allocation that is recorded as memory of its own.
+/// A range of an allocation that is recorded as separate memory.
 struct window {
   const allocation* of;
   CUdeviceptr begin;
   std::uint64_t bytes;
 };
 
-/// Each allocation from its first pointer on, as far as the limit; what is behind that gets windows of its own.
+/// Returns each allocation from its first pointer on, up to the limit. Pointers behind it get windows of their own.
 std::vector<window> windows_of(const std::vector<allocation>& all) {
   std::vector<window> out;
   for (const allocation& a : all) {
@@ -148,7 +149,7 @@ std::vector<window> windows_of(const std::vector<allocation>& all) {
   return out;
 }
 
-/// The bytes of each argument.
+/// Returns the bytes of each argument.
 std::vector<std::string> arguments_of(const kernel& k, void** parameters, void** extra) {
   std::vector<std::string> out;
   const char* buffer = nullptr;
@@ -173,7 +174,7 @@ std::vector<std::string> arguments_of(const kernel& k, void** parameters, void**
   return out;
 }
 
-/// The words of an argument that may be pointers.
+/// Returns the words of an argument that may be pointers.
 template <class Do>
 void for_each_word(const std::string& argument, const Do& each) {
   for (std::size_t at = 0; at + sizeof(CUdeviceptr) <= argument.size(); at += sizeof(CUdeviceptr)) {
@@ -183,12 +184,12 @@ void for_each_word(const std::string& argument, const Do& each) {
   }
 }
 
-/// The properties of a launch that its attributes give.
+/// The properties of a launch that its attributes determine.
 struct launch_attributes {
   unsigned cluster[3] = {0, 0, 0};
   bool cooperative = false;
   bool dependent = false;
-  int domain = 0;  ///< physical
+  int domain = 0;  ///< the physical domain
 };
 
 launch_attributes attributes_of(const CUlaunchConfig& c, CUstream stream) {
@@ -227,14 +228,14 @@ launch_attributes attributes_of(const CUlaunchConfig& c, CUstream stream) {
   return out;
 }
 
-/// The launches recorded so far, so that identical launches are recorded only once.
+/// The launches recorded so far. Identical launches are recorded only once.
 class recorded_launches {
  public:
   struct place {
-    unsigned number = 0;  ///< of the launch, or of an equal one before; 0: it is not recorded
+    unsigned number = 0;  ///< the number of the launch, or of an equal earlier one; 0: it is not recorded
     bool is_new = false;
   };
-  /// The number of a launch of a stream, which follows nothing there until `keep_last`.
+  /// Returns the number of a launch in a stream. It has no predecessor there until `keep_last` is called.
   place number_of(unsigned generation, const std::string& kernel, const std::string& key, CUstream stream) {
     const std::lock_guard lock(mutex_);
     if (generation != generation_) {
@@ -253,11 +254,11 @@ class recorded_launches {
       return {number, true};
     }
     session::get().complain("'" + kernel + "' was launched in more than " + std::to_string(most_launches_of_a_kernel) +
-                            " different ways, of which the first " + std::to_string(most_launches_of_a_kernel) +
+                            " different ways, and only the first " + std::to_string(most_launches_of_a_kernel) +
                             " are recorded");
     return {};
   }
-  /// The number of the last launch of a stream; 0: it is not recorded, or something else came after it.
+  /// Returns the number of the last launch in a stream, or 0 if it was not recorded or something else was enqueued after it.
   unsigned last_of(unsigned generation, CUstream stream) {
     const std::lock_guard lock(mutex_);
     const auto last = last_.find(stream);
@@ -288,7 +289,7 @@ class recorded_launches {
   std::map<CUstream, unsigned> last_;
 };
 
-/// Whether the current device may copy the memory. It may copy a mapping only if the program has given it access.
+/// Returns whether the current device may copy the memory. It may copy mapped memory only if the program has given it access.
 bool is_readable(const window& w) {
   CUmemLocation here{};
   here.type = CU_MEM_LOCATION_TYPE_DEVICE;
@@ -303,7 +304,8 @@ class memory_copier {
   memory_copier(unsigned number, CUstream stream, copied_memory* copied)
       : number_(number), stream_(stream), copied_(copied == nullptr ? &own_ : copied) {}
 
-  /// Makes room for these stretches of memory, unless they are copied already. False where there is none.
+  /// Reserves space for these ranges of memory, unless they have been copied already. Returns false if there is not enough
+  /// space.
   bool reserve(const std::vector<std::pair<CUdeviceptr, std::uint64_t>>& all) {
     std::uint64_t bytes = 0;
     std::size_t pieces = 0;
@@ -319,7 +321,8 @@ class memory_copier {
   }
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
 
-  /// The file with the contents of a stretch for which there is room; empty where they cannot be had.
+  /// Returns the file with the contents of a range for which space was reserved, or an empty string if the contents are not
+  /// available.
   std::string file_of(CUdeviceptr from, std::uint64_t bytes) {
     if (const auto known = copied_->find({from, bytes}); known != copied_->end()) {
       return known->second;
@@ -348,7 +351,8 @@ class memory_copier {
   bool has_pieces_ = false;
 };
 
-/// The memory that is copied for a launch: what its pointers lead to, the module's variables and, up to a limit, the neighbouring memory.
+/// Returns the memory to copy for a launch: the memory that its pointers lead to, the module's variables and, up to a limit,
+/// the adjacent memory.
 std::vector<std::pair<CUdeviceptr, std::uint64_t>> pieces_of(const kernel& k, const std::vector<window>& windows, bool beside) {
   std::vector<std::pair<CUdeviceptr, std::uint64_t>> out;
   std::uint64_t bytes = 0;
@@ -380,7 +384,7 @@ void record_memory(json& line, const kernel& k, const std::vector<window>& windo
   }
   if (copies && pieces.empty() && copier.bytes() != 0) {
     session::get().complain("the contents of " + std::to_string(copier.bytes()) + " bytes of a launch of '" + k.name +
-                            "' did not fit into the 128 MiB of pinned memory that the recorder has: record a smaller launch");
+                            "' did not fit into the recorder's 128 MiB of pinned memory: record a smaller launch");
   }
   const auto copy = [&](CUdeviceptr from, std::uint64_t count) {
     return pieces.contains({from, count}) ? copier.file_of(from, count) : std::string();
@@ -484,10 +488,10 @@ unsigned record(const CUlaunchConfig& c, const kernel& k, void** parameters, voi
   if (from.graph_launch != 0) {
     line["graph"] = {{"launch", from.graph_launch}, {"node", from.node}, {"after", from.after}};
   }
-  // A copy between a kernel and its programmatic dependent waits for the first to end.
+  // A copy between a kernel and its programmatic dependent would wait for the kernel to end.
   const bool copies = (s.asked().flags & flag_no_contents) == 0 && (of_dependents || !attributes.dependent);
   quietly([&] { record_memory(line, k, windows_of(reached.all()), number, copies, stream, from.copied); });
-  // Of two processes the one whose copies were asked for first has the memory from before both launches.
+  // If two processes launch, the one that requested its copies first gets the memory from before both launches.
   line["time"] = session::time();
   s.write(line.dump(-1, ' ', true, json::error_handler_t::replace));
   recorded_launches::get().keep_last(stream, number);  // after the copies
@@ -537,11 +541,11 @@ unsigned record_launch(const CUlaunchConfig& config, CUfunction handle, void** p
   quietly([&] {
     session& s = session::get();
     const unsigned generation = s.generation();
-    if (s.on() && is_captured(stream)) {  // what is not allowed there would end the program's capture
+    if (s.on() && is_captured(stream)) {  // calls that are not allowed during a capture would invalidate the program's capture
       complain_about_captured(config);
       return;
     }
-    const membar::intercept::relaxed_capture relaxed;  // other threads may capture
+    const membar::intercept::relaxed_capture relaxed;  // other threads may be capturing
     const kernel* const k = s.on() ? kernel_of(handle) : nullptr;
     if (k == nullptr || !k->selected) {
       if (!s.strips()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Launches: what is recorded of them, and the way of those that are not.
+/// Records launches, and passes on launches that are not recorded.
 #pragma once
 
 #include <cuda.h>
@@ -25,7 +25,7 @@ class passing_kernels {
     CUfunction kernel;
     unsigned generation;
   };
-  /// The thread's own, or null before its first launch.
+  /// Returns the thread's own set, or null before its first launch.
   [[nodiscard, gnu::always_inline]] static passing_kernels* if_made() noexcept { return mine_; }
   [[nodiscard]] static passing_kernels& make();
   [[nodiscard, gnu::always_inline]] known& place_of(CUfunction kernel) noexcept {
@@ -33,12 +33,14 @@ class passing_kernels {
   }
 
  private:
-  // Of the initial thread-local storage, as the library is preloaded: the address is an addition, and not a call.
+  // The variable uses the initial-exec TLS model, because the library is preloaded: its address needs an addition rather than a
+  // call.
   [[gnu::tls_model("initial-exec")]] static inline thread_local passing_kernels* mine_ = nullptr;
   std::array<known, 64> places_{};
 };
 
-/// Whether a launch needs only the program's own call. This function calls no other, so a handler passes its arguments on unchanged.
+/// Returns whether a launch needs only the program's own call. This function calls no other function, so the compiler passes a
+/// handler's arguments on unchanged.
 template <hook_id Id>
 [[gnu::always_inline]] inline bool passes(CUfunction kernel) noexcept {
   const session* const of = session::if_made();
@@ -50,23 +52,23 @@ template <hook_id Id>
   return place.kernel == kernel && place.generation == of->generation();
 }
 
-/// The files with contents of memory, by its address and bytes.
+/// The files with the contents of memory, by address and size.
 using copied_memory = std::map<std::pair<CUdeviceptr, std::uint64_t>, std::string>;
 
-/// The graph launch from which a recorded launch comes, if any.
+/// The graph launch that a recorded launch belongs to, if any.
 struct launch_origin {
-  unsigned graph_launch = 0;         ///< the number of the launch of a graph that it is a node of; 0: none
+  unsigned graph_launch = 0;         ///< the number of the graph launch; 0: the launch is not from a graph
   std::size_t node = 0;              ///< the node's number there
-  std::vector<std::size_t> after{};  ///< the nodes before it
-  copied_memory* copied = nullptr;   ///< what was copied before the graph's launch, for all of its nodes
+  std::vector<std::size_t> after{};  ///< the nodes that it depends on
+  copied_memory* copied = nullptr;   ///< memory that was copied before the graph launch, for all of its nodes
 };
 
-/// Records a launch that comes next, unless its kernel is not selected, the stream is being captured, or an equal launch was recorded. Returns its
-/// number, or 0.
+/// Records the next launch, unless its kernel is not selected, the stream is being captured, or an equal launch was recorded.
+/// Returns its number, or 0.
 unsigned record_launch(const CUlaunchConfig& config, CUfunction kernel, void** parameters, void** extra, CUstream stream,
                        const launch_origin& from = {}) noexcept;
 
-/// Whether the stream is being captured, or cannot be asked.
+/// Returns whether the stream is being captured, or its status cannot be queried.
 [[nodiscard]] bool is_captured(CUstream stream) noexcept;
 
 template <hook_id Id, class... More>
@@ -91,7 +93,7 @@ CUresult on_launch(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned
                        : launch_with_care<Id>(false, f, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra);
 }
 
-/// Like `on_launch`, of a cooperative launch, which has no `extra`.
+/// Does what `on_launch` does, for a cooperative launch, which has no `extra`.
 template <hook_id Id>
 CUresult on_launch_cooperative(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                                unsigned shared, CUstream stream, void** parameters) {
@@ -99,11 +101,11 @@ CUresult on_launch_cooperative(CUfunction f, unsigned gx, unsigned gy, unsigned 
                        : launch_with_care<Id>(true, f, gx, gy, gz, bx, by, bz, shared, stream, parameters);
 }
 
-/// A launch without the attribute by which it may begin before the kernel before it has ended.
+/// A launch without the attribute that lets it begin before the preceding kernel has ended.
 struct stripped_launch {
   explicit stripped_launch(const CUlaunchConfig& of);
   std::vector<CUlaunchAttribute> attributes{};
-  std::vector<CUevent> events{};  ///< that the launch records: another stream may wait for them
+  std::vector<CUevent> events{};  ///< the events that the launch records, for which another stream may wait
   CUlaunchConfig config;
 };
 
@@ -123,12 +125,12 @@ CUresult on_launch_ex(const CUlaunchConfig* config, CUfunction f, void** paramet
   return next<Id>(config, f, parameters, extra);
 }
 
-/// The stream gets something that is no launch of a kernel, which a programmatic dependent waits for as any launch does.
+/// Handles work in a stream that is not a kernel launch. A programmatic dependent waits for it as every launch does.
 void forget_predecessor(CUstream stream) noexcept;
-/// The same of all streams.
+/// Does the same for all streams.
 void forget_predecessors() noexcept;
 
-/// A copy or a fill of memory: the functions have four words, of which the stream is the last.
+/// Handles a copy or a fill of memory. The functions have four words, of which the stream is the last.
 template <hook_id Id>
 CUresult on_other_work(std::uintptr_t first, std::uintptr_t second, std::uintptr_t third, CUstream stream) {
   if (session::get().has_launches()) {

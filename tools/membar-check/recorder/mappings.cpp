@@ -29,7 +29,7 @@ struct all_mappings {
   std::mutex mutex;
   std::map<CUdeviceptr, std::uint64_t> ranges;
   std::map<CUdeviceptr, mapped_memory> mapped;
-  std::map<CUdeviceptr, std::string> names;  ///< of what is mapped there
+  std::map<CUdeviceptr, std::string> names;  ///< the names of the memory that is mapped there
   std::unordered_map<CUmemGenericAllocationHandle, std::string> by_handle;
   unsigned count = 0;
 
@@ -41,7 +41,7 @@ all_mappings& the_mappings() {
   return *one;
 }
 
-/// The entry that the address is in, or the end.
+/// Returns the entry that contains the address, or the end.
 template <class Map, class BytesOf>
 auto entry_at(Map& of, CUdeviceptr at, const BytesOf& bytes_of) {
   const auto behind = of.upper_bound(at);
@@ -52,8 +52,9 @@ auto mapped_at(all_mappings& m, CUdeviceptr at) {
   return entry_at(m.mapped, at, [](const mapped_memory& p) { return p.bytes; });
 }
 
-/// Files of the driver differ in nothing that fstat shows, and a process may close its own once another has it. But all that share an open file share its
-/// owner and its signal, which mean nothing where no signals were asked for. Returns a mark that no other file has, or nothing.
+/// Files of the driver do not differ in anything that fstat reports, and a process may close its own file once another process
+/// has it. But all descriptors of an open file description share its owner and its signal, which have no effect if no signals
+/// were requested. Returns a mark that no other file has, or nothing.
 std::string mark_file(int file) {
   constexpr unsigned signals = 64;
   constexpr std::array<decltype(f_owner_ex::type), 2> kinds{F_OWNER_PID, F_OWNER_TID};
@@ -135,7 +136,7 @@ void keep_mapping(CUdeviceptr begin, std::uint64_t bytes, std::uint64_t offset, 
     const std::lock_guard lock(m.mutex);
     const auto range = entry_at(m.ranges, begin, [](std::uint64_t of_range) { return of_range; });
     const auto of = m.by_handle.find(handle);
-    if (range == m.ranges.end() || of == m.by_handle.end()) {  // such as of a multicast object
+    if (range == m.ranges.end() || of == m.by_handle.end()) {  // for example the handle of a multicast object
       return;
     }
     m.mapped[begin] = {bytes, range->first};

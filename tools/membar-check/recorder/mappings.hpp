@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Memory of cuMemCreate, which is mapped to reserved addresses, perhaps to several, and which processes share by files and fabric handles. A memory has a
-/// name: its process's number, and its number there. What another process has shared has a name of its own, which the handle connects with the other's.
+/// Tracks memory of cuMemCreate. It is mapped into reserved address ranges, possibly several times, and processes share it by
+/// file descriptors and fabric handles. Each allocation has a name: the process's number and a number in this process. An
+/// imported allocation has a name of its own, and the handle connects it with the exporter's name.
 #pragma once
 
 #include <cuda.h>
@@ -17,34 +18,34 @@
 
 namespace membar_record {
 
-/// A memory, or a stretch of it, and where it is mapped.
+/// An allocation, or a range of it, and where it is mapped.
 struct memory_mapping {
   CUdeviceptr begin = 0;
   std::uint64_t bytes = 0;
-  CUdeviceptr range = 0;  ///< the beginning of the reserved addresses that it is mapped to
+  CUdeviceptr range = 0;  ///< the beginning of the reserved address range that it is mapped into
 
   [[nodiscard]] bool has(CUdeviceptr at) const noexcept { return at >= begin && at - begin < bytes; }
 };
 
-/// The mapping that contains an address.
+/// Returns the mapping that contains an address.
 [[nodiscard]] std::optional<memory_mapping> mapping_at(CUdeviceptr at);
-/// Everything that is mapped to the reserved addresses that begin here, by address.
+/// Returns everything that is mapped into the reserved address range that begins here, by address.
 [[nodiscard]] std::vector<memory_mapping> mapped_to(CUdeviceptr range);
 
-// What the program does. Each writes what other processes or later recordings need to know of it.
+// The program's calls. Each of these functions writes what other processes or later recordings need to know about the call.
 void keep_reservation(CUdeviceptr begin, std::uint64_t bytes);
 void drop_reservation(CUdeviceptr begin);
 void keep_memory(CUmemGenericAllocationHandle handle, int device);
 void keep_mapping(CUdeviceptr begin, std::uint64_t bytes, std::uint64_t offset, CUmemGenericAllocationHandle handle);
 void drop_mappings(CUdeviceptr begin, std::uint64_t bytes);
-/// `handle` is another name of what is mapped there.
+/// `handle` becomes another name of the memory that is mapped there.
 void keep_handle_of(CUdeviceptr at, CUmemGenericAllocationHandle handle);
-/// `shared`: what cuMemExportToShareableHandle has written.
+/// `shared` is what cuMemExportToShareableHandle has written.
 void keep_export(const void* shared, CUmemGenericAllocationHandle handle, CUmemAllocationHandleType type);
-/// `mark`: of the handle that was imported.
+/// `mark` is the mark of the imported handle.
 void keep_import(CUmemGenericAllocationHandle handle, const std::string& mark);
-/// What is the same of a handle in all processes: a fabric handle's bytes, or what the process that has exported it has written into an open file. Empty
-/// where it is of another kind or was exported without the recorder.
+/// Returns what identifies a handle in all processes: a fabric handle's bytes, or the mark that the exporting process has set
+/// on an open file. Empty if the handle is of another kind or was exported without the recorder.
 [[nodiscard]] std::string mark_of_import(const void* from, CUmemAllocationHandleType type);
 
 template <hook_id Id>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What orders launches: events, waits, and the host's synchronization. It is written down once a launch was recorded.
+/// Records what orders launches: events, waits, and synchronization by the host. Records are written once a launch has been
+/// recorded.
 #pragma once
 
 #include <cuda.h>
@@ -13,7 +14,7 @@
 
 namespace membar_record {
 
-/// Writes what happened, with the stream and the event that it is about.
+/// Writes what happened, with the stream and the event involved.
 void record_order(const char* what, CUstream stream, CUevent event) noexcept;
 
 template <hook_id Id>
@@ -34,7 +35,7 @@ CUresult on_stream_wait(CUstream stream, CUevent event, unsigned flags) {
   return result;
 }
 
-/// The host has waited for a stream, or found that nothing is left in it.
+/// The host has waited for a stream, or has found it idle.
 template <hook_id Id>
 CUresult on_stream_synchronized(CUstream stream) {
   const CUresult result = next<Id>(stream);
@@ -54,7 +55,7 @@ CUresult on_event_synchronized(CUevent event) {
   return result;
 }
 
-/// cuCtxSynchronize, and with the context cuCtxSynchronize_v2.
+/// cuCtxSynchronize, and cuCtxSynchronize_v2, which takes the context.
 template <hook_id Id>
 CUresult on_context_synchronized(std::uintptr_t context) {
   const CUresult result = next<Id>(context);

@@ -20,7 +20,7 @@ namespace membar_record {
 
 namespace {
 
-/// The lines from before a recording that it repeats.
+/// Lines that were written before a recording and are repeated in it.
 constexpr std::size_t most_kept = 10'000;
 
 std::string variable(const char* name) {
@@ -28,7 +28,7 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-/// A file that only its owner may read.
+/// Opens a file that only its owner may read.
 std::FILE* open_private(const std::string& path) {
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   return fd < 0 ? nullptr : ::fdopen(fd, "w");
@@ -60,7 +60,7 @@ session::session() {
   if (!watches_) {
     return;
   }
-  // CUDA does not work in the child of a process that has used it, and another thread may hold a mutex when the process forks.
+  // CUDA does not work in a child of a process that has used it, and another thread may hold a mutex when the process forks.
   pthread_atfork(nullptr, nullptr, [] { get().begin_in_child(); });
   options_ = from;
   if (!waits) {
@@ -91,9 +91,10 @@ bool session::begin(const options& asked) {
   if (is_kept_in_part_) {
     std::fprintf(
         file_, "%s\n",
-        nlohmann::json{
-            {"complaint", "before the recording began, the program mapped or exported memory or made tensor maps more than " +
-                              std::to_string(most_kept) + " times, of which the first are known: begin recording earlier"}}
+        nlohmann::json{{"complaint",
+                        "before the recording began, the program mapped or exported memory or created tensor maps more than " +
+                            std::to_string(most_kept) +
+                            " times, and only the first of these calls are recorded: begin recording earlier"}}
             .dump()
             .c_str());
   }

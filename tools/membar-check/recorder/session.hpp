@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What is recorded, and the files into which the process writes it.
+/// The settings of a recording, and the files that the process writes.
 #pragma once
 
 #include <cuda.h>
@@ -24,43 +24,43 @@ namespace membar_record {
 class session {
  public:
   [[nodiscard]] static session& get();
-  /// The session, or null before anything asked for it.
+  /// Returns the session, or null if nothing has requested one yet.
   [[nodiscard, gnu::always_inline]] static session* if_made() noexcept { return made_.load(std::memory_order_acquire); }
 
-  /// Whether launches are recorded now.
+  /// Returns whether launches are being recorded.
   [[nodiscard]] bool on() const noexcept { return on_.load(std::memory_order_acquire); }
-  /// Whether launches are recorded now or may be later, for which code must be kept.
+  /// Returns whether launches are being recorded or may be recorded later, in which case code must be kept.
   [[nodiscard]] bool watches() const noexcept { return watches_; }
-  /// Whether launches lose the attribute of programmatic dependents.
+  /// Returns whether the attribute of programmatic dependents is removed from launches.
   [[nodiscard]] bool strips() const noexcept { return strips_; }
   [[nodiscard]] const options& asked() const noexcept { return options_; }
-  /// Changes when what is known of kernels may be wrong.
+  /// Returns a number that changes when cached information about kernels may be wrong.
   [[nodiscard, gnu::always_inline]] unsigned generation() const noexcept { return generation_.load(std::memory_order_acquire); }
   void forget() noexcept { generation_.fetch_add(1, std::memory_order_release); }
 
-  /// Begins to record into a folder, or ends.
+  /// Starts or ends a recording into a folder.
   bool begin(const options& asked);
   void end();
 
-  /// Whether --kernels names the kernel; true where there is no --kernels.
+  /// Returns whether --kernels matches the kernel; true without --kernels.
   [[nodiscard]] bool is_named(const std::string& name) const;
 
-  /// Appends a line to the records. `line` has no line break.
+  /// Appends a line to the records. `line` contains no line break.
   void write(const std::string& line);
-  /// Like `write`, and again at the beginning of each later recording: what is true from now on.
+  /// Does what `write` does, and repeats the line at the beginning of each later recording. For facts that stay true.
   void keep(const std::string& line);
-  /// Nanoseconds of a clock that all processes of the machine have.
+  /// Returns the time in nanoseconds, from a clock that all processes of the machine share.
   [[nodiscard]] static std::uint64_t time() noexcept;
-  /// A sentence for the command to say, once.
+  /// Records a sentence for the command to print, once.
   void complain(const std::string& sentence);
-  /// The path of a file of this process.
+  /// Returns the path of a file of this process.
   [[nodiscard]] std::string path_of(const std::string& name) const;
-  /// Writes a file; false where the limit on bytes is reached or the disk is full.
+  /// Writes a file. Returns false if the size limit has been reached or the disk is full.
   bool write_file(const std::string& name, const char* bytes, std::size_t count);
 
-  /// The number of the next launch.
+  /// Returns the number of the next launch.
   [[nodiscard]] unsigned next_launch() noexcept { return launches_.fetch_add(1) + 1; }
-  /// Whether a launch was recorded, so that events and waits must be recorded as well.
+  /// Returns whether a launch was recorded. From then on, events and waits must be recorded as well.
   [[nodiscard]] bool has_launches() const noexcept { return on() && launches_.load(std::memory_order_relaxed) != 0; }
 
  private:
@@ -84,13 +84,13 @@ class session {
   bool is_kept_in_part_ = false;
 };
 
-/// Calls the function, and swallows what it throws: nothing that the recorder does may reach the program.
+/// Calls the function and swallows its exceptions, because no error of the recorder may reach the program.
 template <class Function>
 void quietly(const Function& function) noexcept {
   try {
     function();
   } catch (...) {
-    // Only memory can be missing here, and then the recording is.
+    // This only fails if memory is exhausted, and then the recording is incomplete.
   }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Memory that a process shares with others by CUDA IPC: the same handle is given out by one and opened by others. It is written down with the addresses
-/// that both have, also before recording begins.
+/// Tracks memory that a process shares with others by CUDA IPC: one process exports a handle, and others open it. Both
+/// addresses are recorded, even before a recording begins.
 #pragma once
 
 #include <cuda.h>
@@ -17,7 +17,7 @@
 
 namespace membar_record {
 
-/// The bytes of a handle, or of anything else, in hexadecimal digits.
+/// Returns the bytes of a handle, or of anything else, in hexadecimal digits.
 [[nodiscard]] inline std::string hex_of(std::string_view bytes) {
   constexpr char digits[] = "0123456789abcdef";
   std::string out;
@@ -34,7 +34,7 @@ inline void keep_line(nlohmann::json line) {
   session::get().keep(line.dump());
 }
 
-/// Says, also of what came before recording began, what the recorder cannot follow.
+/// Reports what the recorder cannot follow, including calls from before the recording.
 inline void keep_complaint(const char* sentence) { session::get().keep(nlohmann::json{{"complaint", sentence}}.dump()); }
 
 template <hook_id Id>

@@ -13,7 +13,7 @@ namespace membar_record {
 
 namespace {
 
-/// The most maps that are kept; a program that makes more makes them for memory that comes and goes.
+/// The maximum number of maps that are kept. A program that creates more creates them for short-lived memory.
 constexpr std::size_t most_maps = 8192;
 
 struct kept_maps {
@@ -36,7 +36,7 @@ void keep_tensor_map(const CUtensorMap& map, nlohmann::json line) {
   kept_maps& all = the_maps();
   const std::lock_guard lock(all.mutex);
   if (all.by_bytes.size() == most_maps && !all.by_bytes.contains(bytes)) {
-    session::get().complain("the program makes more than " + std::to_string(most_maps) +
+    session::get().complain("the program creates more than " + std::to_string(most_maps) +
                             " tensor maps: kernels with later ones cannot be checked");
     return;
   }

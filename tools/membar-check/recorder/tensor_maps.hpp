@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Tensor maps: what each was made from. The driver's encoding is not documented, so a map is known again by its bytes, in arguments and in memory.
+/// Records how each tensor map was created. The driver's encoding is not documented, so a map is recognized by its bytes, in
+/// arguments and in memory.
 #pragma once
 
 #include <cuda.h>
@@ -17,13 +18,13 @@
 
 namespace membar_record {
 
-/// Keeps what a map was made from. `line` has its address and form.
+/// Records how a map was created. `line` contains its address and form.
 void keep_tensor_map(const CUtensorMap& map, nlohmann::json line);
-/// Keeps a map that was `before` until its address was replaced.
+/// Records a map that was equal to `before` until its address was replaced.
 void keep_moved_map(const CUtensorMap& before, const CUtensorMap& map, CUdeviceptr address);
-/// The address of the tensor if the 128 bytes are a map.
+/// Returns the address of the tensor if the 128 bytes are a tensor map.
 [[nodiscard]] std::optional<CUdeviceptr> tensor_of_map(std::string_view bytes);
-/// Calls `each(map, address)` for the maps among words of 8 bytes.
+/// Calls `each(map, address)` for each tensor map among words of 8 bytes.
 template <class Do>
 void for_each_tensor_map(std::string_view bytes, const Do& each) {
   for (std::size_t at = 0; at + sizeof(CUtensorMap) <= bytes.size(); at += 8) {
@@ -62,7 +63,7 @@ CUresult on_tensor_map(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t ra
   return result;
 }
 
-/// The parameters behind the address differ between the two modes; all are words, which are handed on.
+/// The parameters after the address differ between the two modes. All are words, which are passed on.
 template <hook_id Id, class... Words>
 CUresult im2col_map(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank, void* address, Words... words) {
   const CUresult result = next<Id>(map, type, rank, address, words...);

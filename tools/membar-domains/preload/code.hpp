@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Modules, libraries and kernels: which handles are kernels, when handles become invalid, and with --check the code that is loaded.
+/// Tracks modules, libraries and kernels: which handles are kernels, when handles become invalid and, with --check, the code
+/// that is loaded.
 #pragma once
 
 #include <cuda.h>
@@ -14,7 +15,7 @@
 
 namespace membar_domains {
 
-/// A module, library, context or device that has functions goes; the word is its handle.
+/// Handles the destruction of a module, library, context or device that has functions. The word is its handle.
 template <hook_id Id>
 CUresult on_gone(std::uintptr_t owner) {
   const CUresult result = next<Id>(owner);
@@ -22,7 +23,7 @@ CUresult on_gone(std::uintptr_t owner) {
     unsigned flags = 0;
     int active = 0;
     if (driver::cuDevicePrimaryCtxGetState_(static_cast<CUdevice>(owner), &flags, &active) == CUDA_SUCCESS && active != 0) {
-      return result;  // other code holds it: programs may retain and release it often
+      return result;  // other code still holds it: programs may retain and release it often
     }
   }
   session::get().forget();
@@ -41,7 +42,7 @@ CUresult on_library_get_kernel(CUkernel* kernel, CUlibrary library, const char* 
   return result;
 }
 
-/// The functions that hand out all kernels of a library, or all functions of a module.
+/// The functions that return all kernels of a library, or all functions of a module.
 template <hook_id Id>
 CUresult on_library_enumerate(CUkernel* kernels, unsigned count, CUlibrary library) {
   const CUresult result = next<Id>(kernels, count, library);
@@ -103,7 +104,7 @@ CUresult on_module_load_file(CUmodule* module, const char* path) {
   return result;
 }
 
-/// cuModuleLoadData, cuModuleLoadFatBinary, and with three more words cuModuleLoadDataEx.
+/// cuModuleLoadData and cuModuleLoadFatBinary, and cuModuleLoadDataEx, which has three more arguments.
 template <hook_id Id>
 CUresult on_module_load(CUmodule* module, const void* image, std::uintptr_t third, std::uintptr_t fourth,
                         std::uintptr_t fifth) {

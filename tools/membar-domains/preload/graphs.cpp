@@ -14,7 +14,8 @@ namespace membar_domains {
 
 namespace {
 
-/// The graphs of conditional nodes. A node that gets the handle of one that is destroyed is remembered again, or is of another type.
+/// The body graphs of conditional nodes. A new node that gets the handle of a destroyed one is recorded again, or has another
+/// type.
 struct bodies {
   std::mutex mutex;
   std::map<CUgraphNode, std::vector<CUgraph>> of;
@@ -34,7 +35,7 @@ std::vector<CUgraphNode> nodes_in(CUgraph graph) {
   return driver::cuGraphGetNodes_(graph, nodes.data(), &count) == CUDA_SUCCESS ? nodes : std::vector<CUgraphNode>{};
 }
 
-/// The graphs in a node: the child, or the bodies of a condition. Whether all are known.
+/// Returns the graphs in a node: the child graph, or the bodies of a condition. Sets whether all are known.
 bool graphs_in(CUgraphNode node, CUgraphNodeType type, std::vector<CUgraph>& out) {
   if (type == CU_GRAPH_NODE_TYPE_GRAPH) {
     CUgraph child = nullptr;
@@ -131,7 +132,7 @@ void moved_nodes::look_at_kernel(CUgraphNode node, mode how) {
   }
 }
 
-/// Sets an attribute that can be put back, unless the control would change a map of the program's own.
+/// Sets an attribute that can be restored, unless the control would change the program's own map.
 void moved_nodes::set(CUgraphNode node, const CUlaunchAttribute& to, mode how) {
   process_state& state = session::get().state();
   CUlaunchAttributeValue was{};

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What the list says of kernel nodes. Their domain is set only while the driver instantiates a graph, or updates an executable graph with
-/// it: before and after, the program's graph has the program's own attributes, whatever is cloned, copied or exchanged in it.
+/// Applies the list to kernel nodes. Their domain is set only while the driver instantiates a graph, or updates an executable
+/// graph with it. Before and after that, the program's graph has the program's own attributes, however its nodes are cloned,
+/// copied or replaced.
 #pragma once
 
 #include <cuda.h>
@@ -18,18 +19,19 @@
 
 namespace membar_domains {
 
-/// The kernel nodes of a graph, and of graphs in it, as the list says, for the life of the object; watch only looks at them.
+/// Applies the list to the kernel nodes of a graph, and of graphs in it, for the lifetime of the object. For watch, it only
+/// examines them.
 class moved_nodes {
  public:
-  /// With `candidates` kernels that `run` may come to list are moved, and those are kept.
+  /// With `candidates`, kernels that `run` may list later are moved, and their handles are kept.
   moved_nodes(CUgraph graph, mode how, std::vector<CUfunction>* candidates = nullptr);
   ~moved_nodes();
   moved_nodes(const moved_nodes&) = delete;
   moved_nodes& operator=(const moved_nodes&) = delete;
 
-  /// Whether there are listed ones.
+  /// Returns whether there are listed kernel nodes.
   [[nodiscard]] bool any() const noexcept { return any_; }
-  /// Identifies the graph for try.
+  /// Returns a value that identifies the graph for try.
   [[nodiscard]] std::uint32_t print() const noexcept { return print_; }
 
  private:
@@ -48,10 +50,11 @@ class moved_nodes {
   std::uint32_t print_ = 0;
 };
 
-/// A conditional node was created: only now does the driver return its graphs.
+/// Handles a new conditional node. Its graphs are not available from the driver before this point.
 void remember_bodies(CUgraphNode node, const CUgraphNodeParams& parameters);
 
-/// Whether the list decides the same for what a node of an executable graph holds and for the kernel and pointers that it gets. Else it complains.
+/// Returns whether the list decides the same for the current kernel of a node in an executable graph and for the kernel and
+/// pointers that it is given. If not, records a complaint.
 [[nodiscard]] bool decides_alike(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2& parameters);
 
 template <hook_id Id>
@@ -74,7 +77,7 @@ CUresult on_add_node_v2(CUgraphNode* node, CUgraph graph, const CUgraphNode* dep
   return result;
 }
 
-/// The flags with which a function instantiates: those of other names have none.
+/// Returns the flags with which a function instantiates a graph. Functions with other names have no flags.
 template <hook_id Id>
 unsigned long long flags_of(std::uintptr_t third) {
   if constexpr (Id == hook_id::of_cuGraphInstantiateWithFlags) {
@@ -87,11 +90,11 @@ unsigned long long flags_of(std::uintptr_t third) {
   }
 }
 
-/// The functions of this name had different last parameters; all have at most five words, which are passed on.
+/// The last parameters of these functions differ between CUDA versions. All have at most five words, which are passed on.
 template <hook_id Id>
 CUresult on_instantiate(CUgraphExec* exec, CUgraph graph, std::uintptr_t third, std::uintptr_t fourth, std::uintptr_t fifth) {
   session& of = session::get();
-  memory_changed();  // by nodes that allocate
+  memory_changed();  // nodes may have allocated memory
   if (of.what() == job::none) {
     return next<Id>(exec, graph, third, fourth, fifth);
   }
@@ -107,7 +110,7 @@ CUresult on_instantiate(CUgraphExec* exec, CUgraph graph, std::uintptr_t third, 
   if (result == CUDA_SUCCESS && of.keeps_twins()) {
     of.holds_listed(*exec, listed);
     pace_graph(*exec, print);
-    drop_twin(*exec);  // of one that had the handle
+    drop_twin(*exec);  // an earlier graph may have had the same handle
     if (of.runs() || (listed && of.alternates())) {
       make_twin(*exec, graph, flags_of<Id>(third));
     }
@@ -115,7 +118,7 @@ CUresult on_instantiate(CUgraphExec* exec, CUgraph graph, std::uintptr_t third, 
   return result;
 }
 
-/// An update takes nodes' attributes from the graph, so those are set first, as before an instantiation.
+/// An update takes the attributes of nodes from the graph, so those are set first, as before an instantiation.
 template <hook_id Id>
 CUresult on_exec_update(CUgraphExec exec, CUgraph graph, std::uintptr_t third, std::uintptr_t fourth) {
   session& of = session::get();
@@ -139,7 +142,7 @@ CUresult on_exec_update(CUgraphExec exec, CUgraph graph, std::uintptr_t third, s
   return result;
 }
 
-/// The same for a child graph. What else the executable graph holds stays.
+/// Does the same for a child graph. The other nodes of the executable graph stay as they are.
 template <class Next>
 CUresult with_child_moved(CUgraphExec exec, CUgraph child, Next next_function) {
   session& of = session::get();
@@ -154,7 +157,7 @@ CUresult with_child_moved(CUgraphExec exec, CUgraph child, Next next_function) {
     listed = moved.any();
   }
   if (result == CUDA_SUCCESS && of.runs()) {
-    drop_twin(exec);  // the child may have other kernels
+    drop_twin(exec);  // the child graph may have other kernels
   } else if (result == CUDA_SUCCESS && of.what() == job::try_) {
     if (listed) {
       of.holds_listed(exec, true);
@@ -172,7 +175,7 @@ CUresult on_exec_child_set(CUgraphExec exec, CUgraphNode node, CUgraph child) {
   return with_child_moved(exec, child, [&](CUgraphExec of) { return next<Id>(of, node, child); });
 }
 
-/// Changes of an executable graph that concern no kernel. All have at most four words, which are passed on.
+/// Changes of an executable graph that do not affect kernels. All have at most four words, which are passed on.
 template <hook_id Id>
 CUresult on_exec_change(CUgraphExec exec, std::uintptr_t second, std::uintptr_t third, std::uintptr_t fourth) {
   const CUresult result = next<Id>(exec, second, third, fourth);
@@ -182,15 +185,16 @@ CUresult on_exec_change(CUgraphExec exec, std::uintptr_t second, std::uintptr_t 
   return result;
 }
 
-/// Functions that give a node of an executable graph another kernel. The node keeps its attributes: the domain cannot be changed here. A twin whose node
-/// would need another one is given up. Earlier and later structures of parameters begin alike.
+/// Functions that assign another kernel to a node of an executable graph. The node keeps its attributes, so the domain cannot
+/// be changed here. If the node of a twin would need another domain, the twin is dropped. The first members are the same in
+/// earlier and later parameter structures.
 template <class Parameters, class Next>
 CUresult with_exchange(CUgraphExec exec, CUgraphNode node, const Parameters* p, Next next_function) {
   const job what = session::get().what();
   if (p != nullptr && session::get().runs()) {
     const CUresult result = next_function(exec);
     if (result == CUDA_SUCCESS) {
-      drop_twin(exec);  // the kernel may be another one
+      drop_twin(exec);  // the kernel may have changed
     }
     return result;
   }
@@ -238,7 +242,7 @@ CUresult on_exec_node_set(CUgraphExec exec, CUgraphNode node, CUgraphNodeParams*
   return result;
 }
 
-/// Another executable graph may get the handle.
+/// Another executable graph may get the same handle.
 template <hook_id Id>
 CUresult on_exec_destroy(CUgraphExec exec) {
   session& of = session::get();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The table of hooks, and the handlers of what is neither a launch nor a graph nor code: the start of CUDA and memory.
+/// The table of hooks, and the handlers that concern neither launches nor graphs nor code: the initialization of CUDA, and
+/// memory.
 #include "membar-domains/preload/hooks.hpp"
 
 #include <cuda.h>
@@ -33,7 +34,7 @@ void finish() {
   }
 }
 
-/// Of run: CUPTI can leave when nothing runs. If that does not come, it stays.
+/// For run: CUPTI can be detached when the device is idle. If it never is, CUPTI stays.
 void detach_cupti() {
   for (int tries = 0; tries < 100; ++tries) {
     if (watch_detach()) {
@@ -46,7 +47,7 @@ void detach_cupti() {
       "CUPTI could not be detached because kernels were always running: the program stays slower than without membar-domains");
 }
 
-/// Of run: does what the command asks, until the process ends.
+/// For run: does what the command asks until the process ends.
 void follow_command() {
   session& of = session::get();
   for (unsigned round = 1;; ++round) {
@@ -90,7 +91,7 @@ CUresult on_init(unsigned flags) {
     sigset_t all;
     sigset_t before;
     sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before);  // signals are for the program's threads
+    pthread_sigmask(SIG_BLOCK, &all, &before);  // signals must be delivered to the program's own threads
     std::thread(follow_command).detach();
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
@@ -103,7 +104,7 @@ CUresult on_stream_destroy(CUstream stream) {
   return next<Id>(stream);
 }
 
-/// Functions that give addresses a meaning. All have at most five words, which are passed on.
+/// Functions that map memory to addresses. All have at most five words, which are passed on.
 template <hook_id Id>
 CUresult on_memory(std::uintptr_t first, std::uintptr_t second, std::uintptr_t third, std::uintptr_t fourth,
                    std::uintptr_t fifth) {
@@ -138,7 +139,8 @@ constinit const std::size_t membar_hook_count = std::size(membar_hooks);
 
 }  // namespace membar::intercept
 
-/// The driver calls this where CUDA_INJECTION64_PATH names the library. By then the program has its functions, so only watch works.
+/// The driver calls this function if CUDA_INJECTION64_PATH names the library. By then the program has already looked up its
+/// functions, so only watch works.
 extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
   using namespace membar_domains;
   session& of = session::get();

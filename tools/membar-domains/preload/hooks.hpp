@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The functions of the driver that the library intercepts, by index. hooks.def is their table.
+/// The driver functions that the library intercepts, by index. The table is in hooks.def.
 #pragma once
 
 #include <string_view>
@@ -24,7 +24,7 @@ enum class hook_id : std::size_t {
   return intercept::membar_hooks[static_cast<std::size_t>(id)];
 }
 
-/// Whether a null stream means the thread's own default stream.
+/// Returns whether a null stream means the thread's own default stream.
 [[nodiscard]] constexpr bool is_per_thread(hook_id id) noexcept {
   constexpr std::string_view symbols[] = {
 #define MEMBAR_HOOK(symbol, since, before, handler) #symbol,

@@ -61,7 +61,7 @@ void keep_image(const void* handle, const void* image) {
 void keep_image_file(const void* handle, const char* path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream all;
-  all << file.rdbuf();  // its end is that of text, too
+  all << file.rdbuf();  // the terminator of the string also terminates PTX
   keep_image(handle, all.str().c_str());
 }
 

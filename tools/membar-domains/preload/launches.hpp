@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a launch becomes: the program's own call, or the same with one attribute more.
+/// Passes on a launch as it is, or with one additional attribute.
 #pragma once
 
 #include <cuda.h>
@@ -15,11 +15,11 @@
 
 namespace membar_domains {
 
-/// The target of a launch or node, which is not in the small cache of the thread, or depends on pointers. Arguments are looked at only where the list
-/// asks for it.
+/// Determines the target of a launch or node that is not in the thread's small cache, or that depends on pointers. Arguments
+/// are examined only if the list requires it.
 [[nodiscard]] target where_anew(this_thread::known& place, CUfunction kernel, void** parameters, void** extra);
 
-/// The same from the cache: the cost that every launch pays.
+/// Looks up the target in the cache. Every launch has this cost.
 [[nodiscard, gnu::always_inline]] inline target where(CUfunction kernel, void** parameters, void** extra) {
   this_thread::known& place = this_thread::get().place_of(kernel);
   return place.kernel == kernel && place.generation == session::get().generation() && !place.to.by_pointer()
@@ -27,17 +27,19 @@ namespace membar_domains {
              : where_anew(place, kernel, parameters, extra);
 }
 
-/// The attribute that a target is, of launches and of graph nodes. The map that changes nothing is CUDA's own.
+/// Returns the attribute for a target, for launches and graph nodes. The map that changes nothing is CUDA's default map.
 [[nodiscard]] CUlaunchAttribute attribute_of(target to, mode how);
 
-/// A null stream means the thread's own in functions that end in _ptsz.
+/// In functions whose names end in _ptsz, a null stream is the thread's own default stream.
 inline CUstream stream_of(CUstream stream, bool ptsz) { return ptsz && stream == nullptr ? CU_STREAM_PER_THREAD : stream; }
 
-/// Launches with one attribute more, or with ours in place of the program's own of this kind. Whether it did; if not, nothing was launched.
+/// Launches with one additional attribute, or with the library's attribute in place of the program's own one of the same kind.
+/// Returns whether it launched.
 [[nodiscard]] bool launch_moved(const CUlaunchConfig& config, CUfunction kernel, void** parameters, void** extra, target to,
                                 mode how, bool ptsz, CUresult& result);
 
-/// A launch whose kernel is listed, that is watched or timed, or the first of its kernel in a thread. `as_it_was` makes the program's own call.
+/// Handles a launch whose kernel is listed, watched or timed, or is launched for the first time in a thread. `as_it_was` makes
+/// the program's own call.
 template <class AsItWas>
 [[gnu::noinline]] CUresult launch_with_care(const CUlaunchConfig& config, CUfunction kernel, void** parameters, void** extra,
                                             bool ptsz, const AsItWas& as_it_was) {
@@ -80,8 +82,9 @@ template <class AsItWas>
   return result;
 }
 
-/// Whether a launch is the program's own call and nothing else, counted: of a kernel that the thread knows as not listed. It calls nothing, so a
-/// handler hands its arguments on as they came. What is not known yet goes the careful way, as does a launch whose driver function is not.
+/// Returns whether a launch needs only the program's own call, and counts it: the thread knows its kernel as not listed. It
+/// calls no other function, so the compiler passes a handler's arguments on unchanged. Unknown kernels, and launches whose
+/// driver function is unknown, take the slow path.
 template <hook_id Id>
 [[gnu::always_inline]] inline bool passes(CUfunction kernel) noexcept {
   const session* const of = session::if_made();
@@ -126,7 +129,7 @@ CUresult on_launch(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned
                        : on_launch_with_care<Id>(f, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra);
 }
 
-/// Like `on_launch`, of a cooperative launch, which has no `extra`.
+/// Does what `on_launch` does, for a cooperative launch, which has no `extra`.
 template <hook_id Id>
 CUresult on_launch_cooperative(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                                unsigned shared, CUstream stream, void** parameters) {
@@ -141,10 +144,10 @@ CUresult on_launch_ex(const CUlaunchConfig* config, CUfunction f, void** paramet
                                                                [=] { return next<Id>(config, f, parameters, extra); });
 }
 
-/// A listed kernel is launched by a function that takes no attribute, so it runs as it was.
+/// A listed kernel was launched by a function that takes no attribute, so it runs unmoved.
 void cannot_move(CUfunction kernel, CUstream stream, void** parameters);
 
-/// cuLaunch, cuLaunchGrid and cuLaunchGridAsync: their arguments were set by calls of their own.
+/// Handles cuLaunch, cuLaunchGrid and cuLaunchGridAsync, whose arguments are set by separate calls.
 template <hook_id Id>
 CUresult on_launch_without_attributes(CUfunction f, std::uintptr_t second, std::uintptr_t third, CUstream fourth) {
   if (session::get().what() != job::none) {

@@ -33,14 +33,16 @@ struct pending {
 struct unit_of_stream {
   CUevent start = nullptr;
   unsigned launches = 0;
-  std::set<std::uint32_t> prints;  // of kernels until it has a lane: threads may launch them in another order in another run
+  // hashes of the kernels until the stream has a lane, because threads may launch them in another order in another run
+  std::set<std::uint32_t> prints;
   std::uint32_t lane = 0;
 };
 
-/// Times of one context. Those of different contexts cannot be compared: each begins eleven days after the one before.
+/// The times of one context. Times of different contexts cannot be compared: each context begins eleven days after the one
+/// before.
 ///
-/// Nothing that may wait for the device is called with the mutex held: a launch that waits for room in its queue may wait for what another
-/// thread has still to launch.
+/// No call that may wait for the device is made while the mutex is held: a launch that waits for space in its queue may depend
+/// on a launch of another thread that has not been made yet.
 struct context_pace {
   std::mutex mutex;
   std::int64_t base_ns = 0;
@@ -63,7 +65,7 @@ std::map<CUcontext, std::unique_ptr<context_pace>>& paces() {
   return *all;
 }
 
-/// With the mutex of the paces.
+/// The mutex of the paces must be held.
 std::map<CUgraphExec, std::uint32_t>& prints_of_graphs() {
   static auto* const all = new std::map<CUgraphExec, std::uint32_t>;
   return *all;
@@ -71,13 +73,13 @@ std::map<CUgraphExec, std::uint32_t>& prints_of_graphs() {
 
 std::atomic<std::uint32_t> lanes_made = 0;
 
-/// Identifies a stream: the per-thread default stream is a different stream in each thread.
+/// Identifies a stream. The per-thread default stream is a different stream in each thread.
 const void* key_of(CUstream stream) {
   static thread_local char own = 0;
   return stream == CU_STREAM_PER_THREAD ? static_cast<const void*>(&own) : stream;
 }
 
-/// Allocated in advance, because an allocation may wait for a spinning kernel.
+/// Events are created in advance, because creating one may wait for a spinning kernel.
 void make_events(context_pace& pace, int count) {
   const relaxed_capture relaxed;
   for (int i = 0; i < count; ++i) {
@@ -90,7 +92,7 @@ void make_events(context_pace& pace, int count) {
   }
 }
 
-/// Null without a context.
+/// Null if there is no context.
 context_pace* current_pace() {
   CUcontext context = nullptr;
   if (driver::cuCtxGetCurrent_(&context) != CUDA_SUCCESS || context == nullptr) {
@@ -137,7 +139,7 @@ CUevent take_event(context_pace& pace) {
   return nullptr;
 }
 
-/// Records an event of the pool in the stream. Null, and counted, if that could not be.
+/// Records an event of the pool in the stream. If that fails, it is counted, and the result is null.
 CUevent recorded(context_pace& pace, CUstream stream) {
   const relaxed_capture relaxed;
   const CUevent event = take_event(pace);
@@ -151,7 +153,7 @@ CUevent recorded(context_pace& pace, CUstream stream) {
   return nullptr;
 }
 
-/// The time of an event that has happened, or -1. Both events of `elapsed` must have.
+/// Returns the time of an event that has completed, or -1. Both events of `elapsed` must have completed.
 std::int64_t time_of(context_pace& pace, CUevent event) {
   float ms = 0;
   if (driver::cuEventElapsedTime_(&ms, pace.anchor, event) != CUDA_SUCCESS) {
@@ -165,7 +167,7 @@ void resolve(context_pace& pace, std::size_t at_most) {
   for (; at_most > 0 && !pace.waiting.empty(); --at_most) {
     const pending p = pace.waiting.front();
     if (driver::cuEventQuery_(p.end) != CUDA_SUCCESS) {
-      // A long kernel must not hide the work that runs concurrently.
+      // A long kernel must not hide the work that runs concurrently with it.
       if (p.listed && pace.waiting.size() > 1 && driver::cuEventQuery_(p.start) == CUDA_SUCCESS) {
         pace.waiting.pop_front();
         pace.waiting.push_back(p);
@@ -191,7 +193,7 @@ void resolve(context_pace& pace, std::size_t at_most) {
     } else {
       session::get().state().untimed.fetch_add(1, std::memory_order_relaxed);
     }
-    // A float of milliseconds is exact to 30 ns for half a second: then the anchor moves on.
+    // A float in milliseconds has a resolution of 30 ns up to half a second. After that, the reference event is replaced.
     const bool move_anchor = end - pace.anchor_ns > 250'000'000;
     if (p.start != pace.anchor) {
       pace.unused.push_back(p.start);
@@ -206,7 +208,8 @@ void resolve(context_pace& pace, std::size_t at_most) {
   }
 }
 
-/// A lane has its own number in the process: those of other contexts are other lanes. Its name is the same in every run.
+/// Returns the number of a lane in the process. Lanes of different contexts are different lanes. The name of a lane is the same
+/// in every run.
 std::uint32_t new_lane(const context_pace& pace, const char* what, std::uint32_t print) {
   const std::uint32_t lane = ++lanes_made;
   session::get().write("L %u %s %08x\n", lane, what, print + static_cast<std::uint32_t>(pace.device));
@@ -302,7 +305,7 @@ void pace_before_launch(CUstream stream, CUfunction kernel) {
   if (start != nullptr && unit.start == nullptr) {
     unit.start = start;
     unit.launches = 0;
-  } else if (start != nullptr) {  // another thread was first
+  } else if (start != nullptr) {  // another thread was faster
     pace->unused.push_back(start);
   }
 }
@@ -321,7 +324,7 @@ void pace_after_launch(CUstream stream) {
     }
     start = std::exchange(unit.start, nullptr);
   }
-  // part of the launches may have gone into a graph
+  // some of the launches may have been captured into a graph
   const CUevent last = capturing(stream) ? nullptr : recorded(*pace, stream);
   const relaxed_capture relaxed;
   const std::lock_guard lock(pace->mutex);

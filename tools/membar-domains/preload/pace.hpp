@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Of try: how long graphs and streams take for their work on the device, and which listed kernels ran meanwhile. Events in the
-/// program's own streams tell, so it works without CUPTI.
+/// For try: measures how long graphs and streams take for their work on the device, and which listed kernels ran meanwhile. It
+/// uses events in the program's own streams, so it works without CUPTI.
 #pragma once
 
 #include <cuda.h>
@@ -20,9 +20,10 @@ class timed_span {
   explicit timed_span(CUstream stream);
   timed_span(const timed_span&) = delete;
   timed_span& operator=(const timed_span&) = delete;
-  /// Records the second. A listed kernel ran as `how` says.
+  /// Records the second event. A listed kernel ran as `how` says.
   void end_listed(mode how);
-  /// Records the second. A graph was launched, which is a unit of work; it holds listed kernels that run as `how` says.
+  /// Records the second event. A graph was launched, which is a unit of work. It contains listed kernels that run as `how`
+  /// says.
   void end_graph(CUgraphExec exec, bool listed, mode how);
 
  private:
@@ -32,19 +33,20 @@ class timed_span {
   CUevent start_ = nullptr;
 };
 
-/// A launch of a kernel that is not listed is about to be made into the stream; counts units of work.
+/// Counts units of work. It is called before a kernel that is not listed is launched into the stream.
 void pace_before_launch(CUstream stream, CUfunction kernel);
 void pace_after_launch(CUstream stream);
 
-/// A number that a kernel's name and another number always have, in every run. Sums of them name streams and graphs.
+/// Returns a hash of a kernel's name and another number, which is the same in every run. Sums of hashes identify streams and
+/// graphs.
 [[nodiscard]] std::uint32_t print_of(const std::string& name, std::uint32_t with = 0);
-/// What runs in the executable graph has this sum.
+/// Registers the sum for the kernels in the executable graph.
 void pace_graph(CUgraphExec exec, std::uint32_t print);
 
-/// Whether the stream is being captured, or cannot be asked because another is.
+/// Returns whether the stream is being captured, or cannot be queried because another one is.
 [[nodiscard]] bool capturing(CUstream stream);
 
-/// Writes what has been measured by now.
+/// Writes the measurements so far.
 void pace_finish();
 
 }  // namespace membar_domains

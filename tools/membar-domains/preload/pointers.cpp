@@ -20,19 +20,19 @@ namespace membar_domains {
 
 namespace {
 
-/// The device that has the memory, or one of these.
+/// The device that owns the memory, or one of these.
 constexpr int no_pointer = -1;
 constexpr int of_the_host = -2;
 
-/// No address of a program is below or above these limits, so most numbers that are not pointers are excluded.
+/// No address of a program is outside of these limits, so most words that are not pointers are excluded.
 constexpr std::uint64_t lowest_address = 65536, end_of_addresses = std::uint64_t{1} << 57;
 
 std::atomic<unsigned> changes{1};
 
-/// The size in bytes of each parameter of a kernel, which the driver reports since CUDA 12.4.
+/// Returns the size in bytes of each parameter of a kernel, which the driver reports since CUDA 12.4.
 using sizes = std::vector<std::uint32_t>;
 
-/// Whether the driver reports argument sizes.
+/// Returns whether the driver reports argument sizes.
 std::atomic<bool> tells_sizes{true};
 
 const sizes* sizes_of(CUfunction kernel) {
@@ -48,7 +48,8 @@ const sizes* sizes_of(CUfunction kernel) {
   if (mine.kernel == kernel && mine.generation == generation) {
     return mine.of;
   }
-  // An entry is never freed, as another thread may read it; a handle that comes to mean another function gets a new one.
+  // An entry is never freed, because another thread may be reading it. If a handle is reused for another function, it gets a
+  // new entry.
   struct all_sizes {
     std::shared_mutex mutex;
     std::unordered_map<CUfunction, std::pair<unsigned, const sizes*>> by_kernel;
@@ -99,8 +100,8 @@ int ask(CUdeviceptr value) {
              : no_pointer;
 }
 
-/// What the thread was told of addresses: for the page of 4096 bytes, all of which one device or the host has, if it is a pointer, and
-/// for the value only if it is none.
+/// Caches what the driver reported about addresses. For a pointer, the entry covers the page of 4096 bytes, all of which
+/// belongs to one device or the host. For a word that is not a pointer, it covers only this value.
 class known_owners {
  public:
   int operator()(CUdeviceptr value) {
@@ -170,7 +171,8 @@ reach look(CUfunction kernel, void** parameters, void** extra, Owner owner) {
 }  // namespace
 
 reach reach_of(CUfunction kernel, void** parameters, void** extra) {
-  known_owners& mine = of_thread<known_owners>();  // once: a library asks the loader where the thread's objects are
+  // looked up once, because a shared library has to ask the loader for thread-local objects
+  known_owners& mine = of_thread<known_owners>();
   return look(kernel, parameters, extra, [&mine](CUdeviceptr value) { return mine(value); });
 }
 
@@ -186,7 +188,7 @@ pointers_of_launch look_at_pointers(CUfunction kernel, void** parameters, void**
     }
     return owner;
   });
-  // A kernel without parameters has no sizes, and needs none.
+  // A kernel without parameters has no sizes to query.
   out.all = parameters == nullptr || tells_sizes;
   return out;
 }

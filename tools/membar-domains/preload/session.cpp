@@ -24,7 +24,8 @@ namespace membar_domains {
 
 namespace {
 
-/// What the list says of a name. A regular expression takes stack for each character of the name, and a thread of the program may have little.
+/// Evaluates the list for a name. Matching a regular expression needs stack space for each character of the name, and a thread
+/// of the program may have little.
 decision decided(const move_list& list, const std::string& name) {
   constexpr std::size_t harmless = 128, stack = std::size_t{64} << 20;
   pthread_t thread{};
@@ -44,7 +45,7 @@ decision decided(const move_list& list, const std::string& name) {
   };
   sigset_t all, before;
   sigfillset(&all);
-  pthread_sigmask(SIG_BLOCK, &all, &before);  // signals are for the program's threads
+  pthread_sigmask(SIG_BLOCK, &all, &before);  // signals must be delivered to the program's own threads
   const bool asked = pthread_attr_setstacksize(&how, stack) == 0 && pthread_create(&thread, &how, answer, &q) == 0;
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   if (asked) {
@@ -79,11 +80,11 @@ session::session() : list_(new move_list), state_(&unmapped_) {
     return;
   }
   open_files();
-  if (runs_ && !is_counted()) {  // on another host, where the command decides nothing
+  if (runs_ && !is_counted()) {  // on another host, for which the command decides nothing
     job_ = job::none;
     return;
   }
-  // Another thread may hold a mutex when the process is forked, and the child does not have that thread.
+  // Another thread may hold a mutex when the process forks, and the child does not have that thread.
   pthread_atfork([] { get().lock_for_fork(); }, [] { get().unlock_after_fork(); }, [] { get().begin_in_child(); });
   checks_ = what() == job::watch && !variable(environment::check).empty();
   if (const std::string path = variable(environment::list); !path.empty()) {
@@ -120,15 +121,15 @@ void session::unlock_after_fork() {
 }
 
 void session::begin_in_child() {
-  // They are locked, and count threads that waited for them and are not in the child, so they are made again.
+  // The mutexes are locked, and count waiting threads that do not exist in the child, so they are constructed again.
   std::construct_at(&names_mutex_);
   std::construct_at(&counts_mutex_);
   std::construct_at(&complaint_mutex_);
   std::construct_at(&file_mutex_);
-  // Then CUDA does not work in the child, and what it wrote would be the parent's.
+  // CUDA then does not work in the child, and its output would be attributed to the parent.
   const bool used = cuda_begun_ || state_->cu_init >= 0;
   if (file_ != nullptr) {
-    __fpurge(file_);  // the parent writes it, too
+    __fpurge(file_);  // the parent writes it as well
     std::fclose(std::exchange(file_, nullptr));
   }
   state_ = &unmapped_;
@@ -151,7 +152,7 @@ std::pair<thread_counts*, bool> session::take_counts() {
 void session::give_back(thread_counts* counts) {
   const std::lock_guard lock(counts_mutex_);
   const auto at = static_cast<std::size_t>(counts - state_->threads.data());
-  if (at < counts_taken_.size()) {  // of this process, and not of the one that forked it
+  if (at < counts_taken_.size()) {  // the counts belong to this process, and not to the one that forked it
     counts_taken_[at] = false;
   }
 }
@@ -163,7 +164,7 @@ void session::open_files() {
   }
   const std::string base = std::string(folder) + "/" + std::to_string(getpid());
   const int fd = open((base + ".state").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  // Written in advance: touching a hole in the file without free space raises SIGBUS.
+  // The file is written in advance, because touching a hole in it without free disk space raises SIGBUS.
   if (fd >= 0 && pwrite(fd, &unmapped_, sizeof unmapped_, 0) == sizeof unmapped_) {
     void* const at = mmap(nullptr, sizeof(process_state), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (at != MAP_FAILED) {
@@ -241,11 +242,11 @@ choice session::where(CUfunction kernel) {
   };
   const decision by = decided(*list_, name);
   const choice to{target_of(by.far), target_of(by.near), by.far, by.near};
-  if (!to.by_pointer()) {  // what depends on pointers is met by launches that have them
+  if (!to.by_pointer()) {  // rules that depend on pointers are counted by the launches that match them
     meets(to.near_rule);
   }
   const std::unique_lock lock(names_mutex_);
-  if (began == generation()) {  // else it may be of another list, or of another kernel
+  if (began == generation()) {  // otherwise it may be from another list, or for another kernel
     targets_[kernel] = to;
   }
   return to;
@@ -286,7 +287,7 @@ bool session::is_kernel_handle(CUfunction function) {
 
 void session::forget() {
   const std::unique_lock lock(names_mutex_);
-  targets_.clear();  // a handle of a kernel stays one: the function for the other kind of handle might not notice the mistake
+  targets_.clear();  // kernel handles are not forgotten: a function for the other kind of handle might not notice the mistake
   generation_.fetch_add(1, std::memory_order_release);
 }
 
@@ -294,7 +295,7 @@ mode session::next_turn() {
   if (!alternate_) {
     return fixed_;
   }
-  // Each mode once in three turns, in an order that changes, so that no mode always follows the same one.
+  // Each mode occurs once in three turns, in a varying order, so that no mode always follows the same one.
   static constexpr mode orders[6][3] = {{mode::off, mode::on, mode::control}, {mode::on, mode::control, mode::off},
                                         {mode::control, mode::off, mode::on}, {mode::off, mode::control, mode::on},
                                         {mode::control, mode::on, mode::off}, {mode::on, mode::off, mode::control}};

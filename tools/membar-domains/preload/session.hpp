@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What this process was asked to do, which kernels it concerns, and where it writes.
+/// The settings of this process: what it was asked to do, which kernels are affected, and where it writes.
 #pragma once
 
 #include <cuda.h>
@@ -22,7 +22,7 @@ namespace membar_domains {
 
 enum class job { none, watch, try_, apply };
 
-/// Where launches of a kernel go that have a pointer to a peer's or the host's memory, and the others.
+/// The targets of a kernel's launches: of those with a pointer to a peer's or the host's memory, and of the others.
 struct choice {
   target far, near;
   int far_rule = -1, near_rule = -1;
@@ -31,7 +31,7 @@ struct choice {
 
 class session {
  public:
-  /// The session of the process. It is never destroyed: kernels are launched while destructors run.
+  /// The session of the process. It is never destroyed, because kernels are launched while destructors run.
   [[nodiscard, gnu::always_inline]] static session& get() {
     session* const made = made_.load(std::memory_order_acquire);
     return made != nullptr ? *made : make();
@@ -41,36 +41,36 @@ class session {
 
   [[nodiscard]] job what() const noexcept { return job_.load(std::memory_order_relaxed); }
 
-  /// Whether this is `run`: the job changes while the program runs.
+  /// Returns whether the job is `run`, whose settings change while the program runs.
   [[nodiscard]] bool runs() const noexcept { return runs_; }
-  /// Of run: begins to do what the command asks, with the list that it wrote for this process.
+  /// For run: starts doing what the command asks, with the list that it wrote for this process.
   void begin(phase next);
-  /// Whether executable graphs have twins.
+  /// Returns whether executable graphs have twins.
   [[nodiscard]] bool keeps_twins() const noexcept { return runs_ || what() == job::try_; }
   [[nodiscard]] process_state& state() noexcept { return *state_; }
 
-  /// Whether watch keeps code and pointers, too.
+  /// Returns whether watch keeps code and pointers as well.
   [[nodiscard]] bool checks() const noexcept { return checks_; }
 
-  /// Whether the command sees what this process does. It does not where the process is on another host.
+  /// Returns whether the command can see this process. It cannot if the process is on another host.
   [[nodiscard]] bool is_counted() const noexcept { return state_ != &unmapped_; }
 
-  /// CUDA is about to be initialized: it will not work in a forked child.
+  /// Called before CUDA is initialized. CUDA will not work in a child that is forked afterwards.
   void begin_cuda() noexcept { cuda_begun_.store(true, std::memory_order_relaxed); }
 
-  /// Counts of a thread, and whether no other thread has them, until they are given back.
+  /// Returns the counts for a thread, and whether they belong to it alone, until they are returned.
   [[nodiscard]] std::pair<thread_counts*, bool> take_counts();
   void give_back(thread_counts* counts);
 
   /// Stores the first complaint for the command to print, or prints it.
   void complain(const std::string& sentence);
 
-  /// Of watch: whether the kernel is known to store to other devices by its name, or named by --remote.
+  /// For watch: returns whether the kernel is known by its name to store to other devices, or is named by --remote.
   [[nodiscard]] bool is_listed(CUfunction kernel);
 
-  /// Where launches of the kernel go; `leave` also where the device has no such domain.
+  /// Returns the targets of the kernel's launches. A target is `leave` if the device has no such domain.
   [[nodiscard]] choice where(CUfunction kernel);
-  /// A launch or node met the rule.
+  /// Counts a launch or node that matched the rule.
   void meets(int rule) noexcept {
     const std::uint64_t bit = rule < 0 || rule >= 64 ? 0 : std::uint64_t{1} << rule;
     if ((state_->rules_met.load(std::memory_order_relaxed) & bit) != bit) {
@@ -81,18 +81,18 @@ class session {
 
   void is_a_kernel(CUkernel kernel);
   [[nodiscard]] bool is_kernel_handle(CUfunction function);
-  /// Handles may mean other functions from now on.
+  /// Handles may refer to other functions from now on.
   void forget();
-  /// Changes whenever cached decisions are void.
+  /// Returns a number that changes whenever cached decisions become invalid.
   [[nodiscard]] unsigned generation() const noexcept { return generation_.load(std::memory_order_acquire); }
 
-  /// The mode of the next launch of a listed kernel.
+  /// Returns the mode of the next launch of a listed kernel.
   [[nodiscard]] mode next_turn();
-  /// The mode of captured and explicit graph nodes: fixed for a process; `off` where turns change.
+  /// Returns the mode of captured and explicit graph nodes: it is fixed for a process, and `off` if turns change the mode.
   [[nodiscard]] mode of_nodes() const noexcept { return alternate_ ? mode::off : fixed_; }
   [[nodiscard]] bool alternates() const noexcept { return alternate_; }
 
-  /// An executable graph has listed kernels in it, or none. Its handle may have been another's.
+  /// Records whether an executable graph contains listed kernels. Its handle may have been used before.
   void holds_listed(CUgraphExec exec, bool listed);
   [[nodiscard]] bool listed_in(CUgraphExec exec);
 
@@ -102,7 +102,7 @@ class session {
     const std::lock_guard lock(file_mutex_);
     if (file_ != nullptr) {
       std::fprintf(file_, format, values...);
-      if (++lines_ % 1000 == 0) {  // what a crash leaves
+      if (++lines_ % 1000 == 0) {  // flushed, so that it survives a crash
         std::fflush(file_);
       }
     }
@@ -121,7 +121,7 @@ class session {
 
   std::atomic<job> job_{job::none};
   bool runs_ = false;
-  std::atomic<const move_list*> list_;  ///< never freed, as another thread may read it
+  std::atomic<const move_list*> list_;  ///< never freed, because another thread may be reading it
   process_state* state_;
   process_state unmapped_;
   std::FILE* file_ = nullptr;

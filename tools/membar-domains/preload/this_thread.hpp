@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What each thread that launches kernels has: its counts, and the targets of the kernels that it launched last.
+/// The data of each thread that launches kernels: its counts, and the targets of the kernels that it launched last.
 #pragma once
 
 #include <cuda.h>
@@ -15,10 +15,11 @@ namespace membar_domains {
 
 class this_thread {
  public:
-  /// The thread's own. A destructor of the program's that runs after ours gets a new one, which stays.
+  /// Returns the thread's own data. If a destructor of the program runs after the data is destroyed, it gets a new object,
+  /// which is not freed.
   [[nodiscard, gnu::always_inline]] static this_thread& get() { return current_ != nullptr ? *current_ : make(); }
   [[nodiscard, gnu::always_inline]] static this_thread* if_made() noexcept { return current_; }
-  /// In a forked child: the counts are its parent's.
+  /// In a forked child: discards the counts, which belong to the parent.
   static void forget() noexcept { current_ = nullptr; }
 
   [[gnu::always_inline]] void count(std::atomic<std::uint64_t> thread_counts::*of) noexcept {
@@ -33,10 +34,10 @@ class this_thread {
   struct known {
     CUfunction kernel = nullptr;
     unsigned generation = 0;
-    bool is_left = false;  ///< the list names no launch of it
+    bool is_left = false;  ///< no rule of the list applies to its launches
     choice to;
   };
-  /// Where the target of the kernel is kept.
+  /// Returns the cache entry of the kernel.
   [[nodiscard, gnu::always_inline]] known& place_of(CUfunction kernel) noexcept {
     return targets_[(reinterpret_cast<std::uintptr_t>(kernel) >> 4) % targets_.size()];
   }
@@ -49,7 +50,8 @@ class this_thread {
  private:
   [[nodiscard]] static this_thread& make();
 
-  // Of the initial thread-local storage, as the library is preloaded: the address is an addition, and not a call.
+  // The variable uses the initial-exec TLS model, because the library is preloaded: its address needs an addition rather than a
+  // call.
   [[gnu::tls_model("initial-exec")]] static inline thread_local this_thread* current_ = nullptr;
 
   thread_counts* counts_;

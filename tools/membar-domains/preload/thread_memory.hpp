@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Memory of each thread that uses it. What a preloaded library has as `thread_local` is taken from the stack of every thread of every
-/// process, so it is a pointer.
+/// Thread-local memory that is allocated on first use. A preloaded library's `thread_local` objects are taken from the stack of
+/// every thread of every process, so this one is only a pointer.
 #pragma once
 
 namespace membar_domains {
 
-/// The thread's own T. A destructor of the program's that runs after ours gets a new one, which stays.
+/// Returns the thread's own T. If a destructor of the program runs after it is destroyed, it gets a new one, which is not
+/// freed.
 template <class T>
 T& of_thread() {
   static thread_local T* memory = nullptr;

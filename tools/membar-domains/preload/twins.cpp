@@ -18,12 +18,12 @@ struct twin {
   CUgraphExec moved = nullptr;
   unsigned launches = 0;
   CUstream last = nullptr;          ///< the stream of the last launch
-  CUevent ended = nullptr;          ///< recorded after it
-  std::vector<CUfunction> kernels;  ///< of run: those that are moved in it
-  unsigned generation = 0;          ///< of the session, for which `allowed` holds
+  CUevent ended = nullptr;          ///< recorded after that launch
+  std::vector<CUfunction> kernels;  ///< for run: the kernels that are moved in the twin
+  unsigned generation = 0;          ///< the generation of the session for which `allowed` is valid
   bool allowed = true;
-  bool settled =
-      false;  ///< of run: it has been launched since, so the same of the two is launched from now on, and waits for itself
+  /// for run: the twin has been launched since, so the same one of the two is launched from now on, and waits for itself
+  bool settled = false;
 };
 
 struct all_twins {
@@ -36,7 +36,7 @@ all_twins& twins() {
   return *all;
 }
 
-/// The twin, or an empty one.
+/// Returns the twin, or an empty one.
 twin twin_of(CUgraphExec exec) {
   all_twins& all = twins();
   const std::lock_guard lock(all.mutex);

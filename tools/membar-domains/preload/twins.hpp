@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Of try: executable graphs with listed kernels are instantiated twice, as the program does and moved, and launched in turn. What the program
-/// changes in the one is changed in the other.
+/// For try: executable graphs with listed kernels are instantiated twice, once as in the program and once moved, and launched
+/// in turn. Changes that the program makes in one of them are also made in the other.
 #pragma once
 
 #include <cuda.h>
@@ -12,25 +12,26 @@
 
 namespace membar_domains {
 
-/// Instantiates the graph once more, moved, as the twin of `exec`. Where the driver rejects that, as with nodes that allocate, the graph stays alone,
-/// and is counted.
+/// Instantiates the graph a second time, with its kernels moved, as the twin of `exec`. If the driver rejects that, as it does
+/// for nodes that allocate, the graph has no twin, and is counted.
 void make_twin(CUgraphExec exec, CUgraph graph, unsigned long long flags);
 
-/// Makes the same change in the twin, if there is one; it is given up if the change fails.
+/// Makes the same change in the twin, if there is one. The twin is dropped if the change fails.
 void change_twin(CUgraphExec exec, const std::function<CUresult(CUgraphExec)>& change);
 
-/// The twin is no longer the same but for its domain, or the executable graph goes.
+/// Drops the twin, because it no longer differs only in its domain or because the executable graph is destroyed.
 void drop_twin(CUgraphExec exec);
 
 struct turn_of_graph {
-  CUgraphExec exec = nullptr;  ///< to launch
+  CUgraphExec exec = nullptr;  ///< the executable graph to launch
   mode how = mode::off;
-  bool listed = false;  ///< the twin may be launched
+  bool listed = false;  ///< whether the twin may be launched
 };
 
-/// Which of the two is launched now: in the order off, on, on, off; of run, when it has settled, the moved one, if all its kernels are listed. It waits for the launch before, as one executable graph would for itself.
+/// Chooses which of the two is launched: in the order off, on, on, off. For run, once it has decided, it is the moved one if
+/// all its kernels are listed. It waits for the previous launch, as a single executable graph would wait for itself.
 [[nodiscard]] turn_of_graph begin_turn(CUgraphExec exec, CUstream stream);
-/// It was launched.
+/// Called after the launch.
 void end_turn(CUgraphExec exec, CUstream stream);
 
 }  // namespace membar_domains

@@ -31,7 +31,7 @@ namespace membar_domains {
 
 namespace {
 
-/// The functions of CUPTI that recording needs. The library is loaded only for watch: its mere presence costs time.
+/// The functions of CUPTI that recording needs. The library is loaded only for watch, because merely loading it costs time.
 struct cupti {
   decltype(&cuptiActivityRegisterCallbacks) register_callbacks = nullptr;
   decltype(&cuptiActivityEnable) enable = nullptr;
@@ -54,7 +54,7 @@ bool load() {
   const char* const named = std::getenv(environment::cupti);
   void* library = nullptr;
   for (const char* name :
-       {"libcupti.so.13", "libcupti.so.12"}) {  // the program's own, which is the one that a profiler in it uses
+       {"libcupti.so.13", "libcupti.so.12"}) {  // the program's own CUPTI, which a profiler in the program would use as well
     library = library == nullptr ? dlopen(name, RTLD_NOW | RTLD_NOLOAD) : library;
   }
   for (const char* name : {named, "libcupti.so.13", "libcupti.so.12", MEMBAR_DOMAINS_CUPTI_OF_THE_BUILD,
@@ -82,7 +82,7 @@ std::unordered_map<std::string, std::uint32_t>& names() {
   return *all;
 }
 
-/// The number of a name; writes it where it is new.
+/// Returns the number of a name, and writes the name if it is new.
 std::uint32_t id_of(const char* name) {
   const std::lock_guard lock(names_mutex);
   const auto [at, is_new] = names().try_emplace(name, static_cast<std::uint32_t>(names().size()));
@@ -92,7 +92,8 @@ std::uint32_t id_of(const char* name) {
   return at->second;
 }
 
-/// Whether the blocks of a launch fill the device's multiprocessors, given their threads, blocks, registers and shared memory.
+/// Returns whether the blocks of a launch fill the device's multiprocessors, given their threads, blocks, registers and shared
+/// memory.
 bool fills_device(const CUpti_ActivityKernel10& k) {
   static constexpr std::array<CUdevice_attribute, 5> asked{
       CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
@@ -140,7 +141,7 @@ void CUPTIAPI take_buffer(CUcontext context, std::uint32_t stream, std::uint8_t*
       state.lost.fetch_add(1, std::memory_order_relaxed);
       continue;
     }
-    // Kernel10 is of CUDA 13; older records begin alike up to graphId.
+    // Kernel10 was added in CUDA 13. Older records have the same layout up to graphId.
     const auto* const k = reinterpret_cast<const CUpti_ActivityKernel10*>(record);
     const std::uint32_t name = id_of(k->name == nullptr ? "?" : k->name);
     session::get().write("K %u %u %u %llu %llu %u %u %d\n", k->deviceId, k->streamId, k->graphId,
@@ -159,7 +160,7 @@ std::atomic<bool> started = false;
 
 std::atomic<bool> attached = false;
 
-/// CUPTI leaves at the end of a call of the driver, as its manual wants.
+/// CUPTI is detached at the end of a driver call, as its manual requires.
 void CUPTIAPI leave_at_the_end(void*, CUpti_CallbackDomain, CUpti_CallbackId, const void* call) {
   if (static_cast<const CUpti_CallbackData*>(call)->callbackSite == CUPTI_API_EXIT && attached.exchange(false)) {
     static_cast<void>(api.finalize());
@@ -168,13 +169,13 @@ void CUPTIAPI leave_at_the_end(void*, CUpti_CallbackDomain, CUpti_CallbackId, co
 
 /// The streams into which something was launched.
 struct used_streams {
-  std::shared_timed_mutex launching;  ///< shared by launches
-  std::mutex mutex;                   ///< of `all`
+  std::shared_timed_mutex launching;  ///< held in shared mode by launches
+  std::mutex mutex;                   ///< protects `all`
   std::map<CUstream, CUcontext> all;  ///< streams other than the default streams
   std::set<CUcontext> legacy;         ///< contexts whose legacy default stream was used
-  bool per_thread = false;            ///< another thread's default stream cannot be asked
+  bool per_thread = false;            ///< the default streams of other threads cannot be queried
 
-  /// Whether all that was launched has run. What has been destroyed counts as done.
+  /// Returns whether all launched work has finished. Work in destroyed streams counts as finished.
   [[nodiscard]] bool idle() {
     const std::lock_guard lock(mutex);
     const auto runs = [](CUcontext context, CUstream stream) {
@@ -230,7 +231,7 @@ bool watch_detach() {
     }
     std::this_thread::sleep_for(std::chrono::microseconds(200));
   }
-  // Only one may subscribe: where another profiler has, CUPTI stays.
+  // Only one subscriber is possible: if another profiler has subscribed, CUPTI stays.
   CUpti_SubscriberHandle all = nullptr;
   if (hold && api.subscribe(&all, reinterpret_cast<CUpti_CallbackFunc>(leave_at_the_end), nullptr) != CUPTI_SUCCESS) {
     attached = false;
@@ -272,7 +273,8 @@ void watch_start() {
 
 namespace {
 
-/// Whether attributes send a kernel out of the domain in which kernels run; `get(which, value)` reads one, if there is one.
+/// Returns whether attributes move a kernel out of the domain in which kernels run by default. `get(which, value)` reads an
+/// attribute, if it is set.
 template <class Get>
 bool isolated_by(Get get) {
   CUlaunchAttributeValue domain{};
@@ -285,27 +287,31 @@ bool isolated_by(Get get) {
   return (remote ? map.memSyncDomainMap.remote : map.memSyncDomainMap.default_) != 0;
 }
 
-/// A pointer that launches of a name had.
+/// A pointer that was passed to launches of a name.
 struct kept_pointer {
-  unsigned times = 0;  ///< that arguments had it, if the device has its memory
+  unsigned times = 0;  ///< how many launches had it, if the device owns its memory
   pointer_uses in;
 };
 
-/// The launches of a name that were not captured, in order, as runs of far ones and others: CUPTI numbers launches in the same order,
-/// but does not tell their arguments.
+/// The launches of a name that were not captured, in order, as runs of far launches and runs of others. CUPTI numbers launches
+/// in the same order, but does not report their arguments.
 struct launches {
   std::atomic<int> under_way{0};
   std::atomic<bool> mixed_up{false};                       ///< two threads launched at the same time, so the order is not known
-  std::unordered_map<CUdeviceptr, kept_pointer> pointers;  ///< of the check
-  std::uint64_t outside = 0;                               ///< launches that were not captured
-  std::optional<bool> listed;                              ///< by its name
-  unsigned followed = 0;                                   ///< of them, if the kernel is not to be moved
-  bool any_seen = false, all_seen = true;                  ///< launches, and all their pointers
-  reach reason = reach::own;                               ///< the farthest of any launch
+  std::unordered_map<CUdeviceptr, kept_pointer> pointers;  ///< for the check
+  std::uint64_t outside = 0;                               ///< the number of launches that were not captured
+  std::optional<bool> listed;                              ///< whether its name is listed
+  /// the number of pointers followed, if the kernel is not to be moved
+  unsigned followed = 0;
+  /// whether there were launches, and whether all their pointers are known
+  bool any_seen = false, all_seen = true;
+  reach reason = reach::own;  ///< the farthest memory that any launch had a pointer to
   std::vector<std::pair<bool, std::uint64_t>> runs;
-  std::uint64_t far_nodes = 0, near_nodes = 0;     ///< in instantiated graphs
-  bool any_isolated = false, any_default = false;  ///< launches and nodes that ask for another domain, and that do not
-  /// Like `isolated_by`. It asks the driver at each launch, until one has settled that the name is in the usual domain.
+  std::uint64_t far_nodes = 0, near_nodes = 0;  ///< in instantiated graphs
+  /// whether launches and nodes request another domain, and whether some do not
+  bool any_isolated = false, any_default = false;
+  /// Does what `isolated_by` does. It asks the driver at each launch until one launch has shown that the name runs in the
+  /// default domain.
   template <class Get>
   void count(Get get) {
     if (!any_default) {
@@ -317,7 +323,7 @@ struct launches {
 struct launches_of_names {
   std::mutex mutex;
   std::unordered_map<CUfunction, std::uint32_t> ids;
-  unsigned generation = 0;  ///< of `ids`
+  unsigned generation = 0;  ///< the generation for which `ids` is valid
   std::map<std::uint32_t, launches> all;
 };
 launches_of_names& watched() {
@@ -338,11 +344,12 @@ std::pair<std::uint32_t, launches*> of_kernel(launches_of_names& w, CUfunction k
   return {at->second, &w.all[at->second]};
 }
 
-/// Keeps each pointer of a launch once, and follows it: into what may be a table of more. Of kernels that are to be moved at each of the first
-/// 64 launches and then ever less often, as a table may change; of the others each of the first 16 pointers once.
+/// Records each pointer of a launch once, and follows it into memory that may be a table of more pointers. For kernels to be
+/// moved, it follows the pointer at each of the first 64 launches, and then less and less often, because a table may change.
+/// For other kernels, it follows each of the first 16 pointers once.
 class kept_pointers {
  public:
-  /// `outside`: the launch is not captured, and its number is that of those before.
+  /// `outside`: the launch is not captured, and its number is the number of such launches before it.
   kept_pointers(launches& of, bool is_listed, bool outside) : of_(of), listed_(is_listed), outside_(outside) {}
 
   void operator()(CUdeviceptr pointer, bool own) {
@@ -384,7 +391,7 @@ reach keep_pointers(launches& of, CUfunction kernel, void** parameters, void** e
 
 void give_reason(std::uint32_t id, launches& of, reach to) {
   if (to != reach::own && of.reason != reach::peer && to != of.reason) {
-    of.reason = to;  // a peer counts before the host
+    of.reason = to;  // a peer takes precedence over the host
     session::get().write("R %u %s\n", id, to == reach::peer ? "pointer to a peer" : "pointer to host memory");
   }
 }
@@ -407,7 +414,7 @@ watched_launch::watched_launch(const CUlaunchConfig& config, CUstream stream, CU
     return own != end || driver::cuStreamGetAttribute_(stream, which, &value) == CUDA_SUCCESS;
   });
   if (captured) {
-    return;  // its node is looked at when its graph is instantiated
+    return;  // its node is examined when its graph is instantiated
   }
   of_ = &of->under_way;
   if (of_->fetch_add(1, std::memory_order_acq_rel) != 0) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Of watch: CUPTI's records of kernels, and what kind of memory kernels get pointers to.
+/// For watch: CUPTI's records of kernels, and the kind of memory that kernels have pointers to.
 #pragma once
 
 #include <cuda.h>
@@ -10,18 +10,19 @@
 
 namespace membar_domains {
 
-/// Starts recording, once. A CUPTI that is missing or busy is a complaint in a sentence. Before anything ran: attached later, beside graphs that exist
-/// already, CUPTI 13.0 with driver 580.159.04 let kernels fail.
+/// Starts recording, once. If CUPTI is missing or in use, it records a complaint. Must be called before anything has run: when
+/// CUPTI 13.0 with driver 580.159.04 was attached later, while graphs already existed, kernels failed.
 void watch_start();
 
-/// Ends recording and writes what is left.
+/// Ends recording and writes the remaining records.
 void watch_finish();
 
-/// Of run: takes CUPTI out of the process, beside which a program is slower even where nothing is recorded. That must not happen while a kernel
-/// runs, so launches are held back, for a tenth of a second at most. False if the device was busy for so long: try again.
+/// For run: detaches CUPTI from the process, because a program runs slower with it even if nothing is recorded. CUPTI must not
+/// be detached while a kernel runs, so launches are delayed, for at most a tenth of a second. Returns false if the device was
+/// busy throughout. The caller should then try again.
 [[nodiscard]] bool watch_detach();
 
-/// Of run: something is launched into the stream, while this lives.
+/// For run: marks that something is being launched into the stream, for the lifetime of the object.
 class recorded_work {
  public:
   explicit recorded_work(CUstream stream);
@@ -30,11 +31,11 @@ class recorded_work {
   std::shared_lock<std::shared_timed_mutex> launching_;
 };
 
-/// The stream's handle has no meaning any more.
+/// The stream was destroyed.
 void watch_destroyed(CUstream stream);
 
-/// A launch, while it is made: keeps whether its arguments have pointers to a peer's or the host's memory, and whether it or its stream asks for
-/// another domain. `parameters` and `extra` are cuLaunchKernel's; may be null.
+/// Records a launch while it is made: whether its arguments contain pointers to a peer's or the host's memory, and whether the
+/// launch or its stream requests another domain. `parameters` and `extra` are those of cuLaunchKernel, and may be null.
 class watched_launch {
  public:
   watched_launch(const CUlaunchConfig& config, CUstream stream, CUfunction kernel, void** parameters, void** extra,
@@ -49,10 +50,10 @@ class watched_launch {
 
  private:
   recorded_work work_;
-  std::atomic<int>* of_ = nullptr;  ///< launches of the name that are being made
+  std::atomic<int>* of_ = nullptr;  ///< the number of launches of the name in progress
 };
 
-/// A kernel node of a graph that is instantiated, or with which an executable graph is updated.
+/// Handles a kernel node of a graph that is instantiated, or that is used to update an executable graph.
 void watch_node(CUgraphNode node, CUfunction kernel, void** parameters, void** extra);
 
 }  // namespace membar_domains

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""python -m membar --include | --cmake | --recorder: the folders of the headers and of the CMake package, and the library that records, for a
-shell or a makefile. python -m membar run [-m MODULE | SCRIPT] [ARGUMENT...]: runs Python with the library preloaded, so that `membar.record` works."""
+"""Commands for a shell or a makefile.
+
+python -m membar --include | --cmake | --recorder prints the folder of the headers, the folder of the CMake package, or the path of the recording
+library. python -m membar run [-m MODULE | SCRIPT] [ARGUMENT...] runs Python with that library preloaded, so that `membar.record` works.
+"""
 
 import sys
 

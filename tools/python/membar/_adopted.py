@@ -80,12 +80,12 @@ class _Gathering:
             except Exception as why:  # pylint: disable=broad-except
                 missing = [rank for rank, key in enumerate(keys) if not self._store.check([key])]
                 gone = [rank for rank in missing if self._has_gone(rank)]
-                gone = [rank for rank in gone if not self._store.check([keys[rank]])]  # it left after it had set its number
+                gone = [rank for rank in gone if not self._store.check([keys[rank]])]  # it left after setting its number
                 if gone:
-                    failure = RuntimeError(f"membar: ranks {gone} have left the group: they ended, or deleted the adopted memory and the objects that use it; see their exceptions, and restart all processes")
+                    failure = RuntimeError(f"membar: ranks {gone} have left the group, because they ended or deleted the adopted memory and the objects that use it: see their exceptions, and restart all processes")
                 elif time.monotonic() >= deadline:
                     failure = TimeoutError(
-                        f"membar: ranks {missing} did not join a collective call within {self._budget.total_seconds():g} s: they ended or made other calls; every process must make the same collective calls in the same order")
+                        f"membar: ranks {missing} did not join a collective call within {self._budget.total_seconds():g} s, because they ended or made other calls: every process must make the same collective calls in the same order")
                 else:
                     continue
                 failure.__cause__ = why
@@ -102,7 +102,7 @@ class _Gathering:
             self._failure = failure
             raise failure
         numbers = [int(self._store.get(key)) for key in keys]
-        if self._round >= 2:  # all processes have read it, because they have set the number of the next round
+        if self._round >= 2:  # all processes have read it, because they have set their numbers for the next round
             self._store.delete_key(f"{self._round - 2}/{self._rank}")
         self._round += 1
         self._failure = None
@@ -134,7 +134,7 @@ def adopted_memory(tensor, group=None, *, seconds=60):
         raise ValueError("membar: the tensor is not in PyTorch's symmetric memory: create it with symm_mem.empty")
     rank, count, buffers = handle.rank, handle.world_size, [int(each) for each in handle.buffer_ptrs]
     size = tensor.numel() * tensor.element_size()
-    # The tensor may start behind the start of its buffer. Its address gives the offset in every version of PyTorch.
+    # The tensor may begin after the start of its buffer. Its address gives the offset in every version of PyTorch.
     offset = tensor.data_ptr() - buffers[rank]
     if offset < 0 or offset + size > handle.buffer_size:
         raise ValueError(f"membar: the tensor has {size} bytes at byte {offset} of a symmetric buffer of {handle.buffer_size} bytes, so it does not fit: pass the tensor that was passed to rendezvous")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The plugin of pytest: `pytest --membar` records what each test marked `membar` launches, checks it, and fails the test with the report."""
+"""The pytest plugin. With `pytest --membar`, it records and checks the kernels of each test marked `membar`. A finding fails the test."""
 
 import pytest
 
@@ -19,7 +19,7 @@ def pytest_configure(config):
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config):
     words = [str(each) for each in early_config.invocation_params.args]
-    if "--membar" in words and not _record.is_loaded():  # before a conftest can start CUDA
+    if "--membar" in words and not _record.is_loaded():  # before a conftest can initialize CUDA
         capture = early_config.pluginmanager.getplugin("capturemanager")
         if capture is not None:
             capture.stop_global_capturing()

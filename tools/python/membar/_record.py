@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Recording what a block of a program launches, and checking kernels, by the command membar-check."""
+"""Records the kernels that a block of a program launches, and checks kernels with the command membar-check."""
 
 import atexit
 import contextlib
@@ -18,7 +18,7 @@ _LIBRARY = "libmembar_record.so"
 
 
 class Finding(AssertionError):
-    """A fault that membar-check found. `report` is its text."""
+    """Raised for an error that membar-check found. `report` is the text of its report."""
 
     def __init__(self, report):
         super().__init__("\n" + report)
@@ -26,24 +26,24 @@ class Finding(AssertionError):
 
 
 def checker():
-    """The path of the command membar-check: MEMBAR_CHECK, the package's own, or the one on the PATH."""
+    """Returns the path of the command membar-check: from MEMBAR_CHECK, from the package, or from the PATH."""
     for place in (os.environ.get("MEMBAR_CHECK"), _PACKAGE / "bin" / "membar-check", shutil.which("membar-check")):
         if place and os.access(place, os.X_OK):
             return str(place)
-    raise RuntimeError("membar: there is no membar-check: install the wheel with the commands, or name the program in MEMBAR_CHECK")
+    raise RuntimeError("membar: membar-check was not found: install the wheel with the commands, or name the program in MEMBAR_CHECK")
 
 
 def recorder():
-    """The path of the library that records, which must be preloaded."""
+    """Returns the path of the recording library, which must be preloaded."""
     beside = pathlib.Path(checker()).resolve().parent
     for place in (beside, beside.parent / "lib" / "membar", beside.parent / "lib64" / "membar"):
         if (place / _LIBRARY).exists():
             return str(place / _LIBRARY)
-    raise RuntimeError(f"membar: there is no {_LIBRARY} near {beside}: it is built where CMake finds the CUDA toolkit")
+    raise RuntimeError(f"membar: {_LIBRARY} was not found near {beside}: build it where CMake finds the CUDA toolkit")
 
 
 def variables():
-    """The environment of a process in which `record` works."""
+    """Returns the environment for a process in which `record` works."""
     before = os.environ.get("LD_PRELOAD", "")
     result = {"LD_PRELOAD": recorder() + (":" + before if before else ""), "MEMBAR_RECORD_WAITS": "1"}
     if not os.environ.get("CUPY_CACHE_IN_MEMORY"):
@@ -58,7 +58,7 @@ def variables():
 
 
 def _loaded():
-    """The recorder in this process, or None."""
+    """Returns the recorder in this process, or None."""
     process = ctypes.CDLL(None)
     if not hasattr(process, "membar_record_begin"):
         return None
@@ -71,7 +71,7 @@ def is_loaded():
 
 
 def start_again(words):
-    """Becomes a Python process with these words in which `record` works."""
+    """Replaces this process by a Python process with these arguments, in which `record` works."""
     sys.stdout.flush()
     sys.stderr.flush()
     os.execve(sys.executable, [sys.executable, *words], dict(os.environ, **variables()))
@@ -82,7 +82,7 @@ if "MEMBAR_RECORD_XLA_REMOVED" in os.environ and is_loaded():
 
 
 class Recording:
-    """What a block launched, as scenarios in `folder`. `said` has the sentences of the command that wrote them."""
+    """The launches of a block, as scenarios in `folder`. `said` contains the messages of the command that wrote them."""
 
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)
@@ -91,19 +91,19 @@ class Recording:
         self.undecided: typing.List[str] = []
 
     def check(self, *, options=(), schedules=10, seconds=60):
-        """Checks each scenario. `Finding` with the report if one has a fault.
+        """Checks each scenario. Raises `Finding` with the report if one has an error.
 
-        What cannot be explored in `seconds` is explored without load buffering or, where that takes longer as well or the launch has too many
-        threads, executed at full size once per schedule, and its line is in `undecided`. RuntimeError if nothing was recorded, or a scenario
-        cannot be read.
+        A scenario that cannot be explored in `seconds` is explored without load buffering. If that takes too long as well, or if the launch has
+        too many threads, the scenario is executed at full size, once per schedule, and its result line is added to `undecided`. Raises RuntimeError
+        if nothing was recorded, or if a scenario cannot be read.
         """
         self._each(lambda scenario: _check(scenario, options, schedules, seconds, self.undecided))
 
     def sanitize(self, *, options=(), schedules=10, seconds=600):
-        """Executes each scenario at full size, once per schedule. `Finding` with the report if a schedule shows a fault.
+        """Executes each scenario at full size, once per schedule. Raises `Finding` with the report if a schedule shows an error.
 
-        `options` are those of membar-check sanitize. Of what is cut, also after `seconds`, the line is in `undecided`. That nothing is found
-        says nothing of other schedules.
+        `options` are those of membar-check sanitize. The result lines of scenarios that are cut short, for example after `seconds`, are added to
+        `undecided`. The absence of findings says nothing about other schedules.
         """
         self._each(lambda scenario: _sanitize(scenario, options, schedules, seconds, self.undecided))
 
@@ -117,18 +117,18 @@ class Recording:
 
 
 def _run(words, scenario, seconds):
-    """The exit status of membar-check, 3 where it took too long, and what it said."""
+    """Runs membar-check. Returns its exit status, which is 3 if it took too long, and its output."""
     try:
         done = subprocess.run([checker(), *words, str(scenario)], capture_output=True, text=True, timeout=seconds, check=False)
     except subprocess.TimeoutExpired:
         return 3, f"{scenario}\tgave up\tafter {seconds} s\n"
     if done.returncode not in (0, 1, 2, 3):
-        raise RuntimeError(f"membar: membar-check ended with status {done.returncode} at {scenario}: {done.stdout}{done.stderr}")
+        raise RuntimeError(f"membar: membar-check ended with status {done.returncode} for {scenario}: {done.stdout}{done.stderr}")
     return done.returncode, done.stdout + (done.stderr if done.returncode == 2 else "")
 
 
 def _sanitize(scenario, options, schedules, seconds, undecided, says_clean=False):
-    """The report of a scenario in which a schedule shows a fault, or None."""
+    """Executes a scenario. Returns the report if a schedule shows an error, and otherwise None."""
     status, text = _run(["sanitize", f"--schedules={schedules}", *options], scenario, seconds)
     if status == 2:
         raise RuntimeError(f"membar: {scenario} cannot be checked: {text}")
@@ -138,14 +138,14 @@ def _sanitize(scenario, options, schedules, seconds, undecided, says_clean=False
 
 
 def _check(scenario, options, schedules, seconds, undecided):
-    """The report of a scenario with a fault, or None."""
+    """Checks a scenario. Returns the report if it has an error, and otherwise None."""
     status, text = _run(options, scenario, seconds)
     if status == 3:
         status, more = _run([*options, "--without-load-buffering"], scenario, seconds)
         text = text if status == 3 else more
         if status == 0:
             undecided.append(text.partition("\n")[0])
-    if status in (2, 3) and schedules:  # a launch that is too large is an error of exploration only
+    if status in (2, 3) and schedules:  # only exploration rejects a launch that is too large
         return _sanitize(scenario, (), schedules, seconds, undecided, says_clean=True)
     if status == 2:
         raise RuntimeError(f"membar: {scenario} cannot be checked: {text}")
@@ -156,15 +156,16 @@ def _check(scenario, options, schedules, seconds, undecided):
 
 @contextlib.contextmanager
 def record(kernels="", *, all=False, contents=True, unknown_floats=False, shrink=False, limit=0, folder=None):  # pylint: disable=redefined-builtin
-    """Records the kernels that the block launches, and gives a `Recording`, which is complete after the block.
+    """Records the kernels that the block launches. Returns a `Recording`, which is complete after the block.
 
-    `kernels` is an extended regular expression of names; without it those are selected whose PTX synchronizes, or with `all` all of them.
-    Without `contents` no contents of memory are recorded; with `unknown_floats` what may be floats becomes unknown values. With `shrink` launches that
-    are too large to explore have fewer blocks, where that works. The recording is in `folder`, or in one that is removed at the interpreter's exit.
+    `kernels` is an extended regular expression that selects kernels by name. Without it, kernels whose PTX synchronizes are selected, or all
+    kernels with `all`. Without `contents`, memory contents are not recorded. With `unknown_floats`, possible floats in them become unknown
+    values. With `shrink`, launches that are too large to explore get fewer blocks, if possible. The recording is written to `folder`, or to a
+    temporary folder that is removed when the interpreter exits.
     """
     process = _loaded()
     if process is None:
-        raise RuntimeError("membar: the recorder is not in this process. It must be there before CUDA starts: run "
+        raise RuntimeError("membar: the recorder is not loaded in this process. It must be loaded before CUDA starts: run "
                            "'python -m membar run SCRIPT', or 'pytest --membar'")
     if folder is None:
         folder = tempfile.mkdtemp(prefix="membar-recording-")
@@ -173,7 +174,7 @@ def record(kernels="", *, all=False, contents=True, unknown_floats=False, shrink
     with tempfile.TemporaryDirectory(prefix="membar-records-") as records:
         flags = (1 if all else 0) + (0 if contents else 2)
         if process.membar_record_begin(records.encode(), kernels.encode(), flags, limit) != 0:
-            raise RuntimeError(f"membar: recording did not begin: another block records, or {kernels!r} is not an extended regular expression")
+            raise RuntimeError(f"membar: recording did not begin, because another block is recording or {kernels!r} is not an extended regular expression")
         try:
             yield result
         finally:
@@ -186,7 +187,7 @@ def record(kernels="", *, all=False, contents=True, unknown_floats=False, shrink
 
 
 class _Arguments:
-    """Arguments of a launch in the words of a scenario, and the memory that they lead to."""
+    """Converts the arguments of a launch to lines of a scenario, including the memory that they point to."""
 
     TYPES = {"u": "u", "i": "s", "f": "f"}
 
@@ -223,7 +224,7 @@ class _Arguments:
     def word(self, argument, index):
         if hasattr(argument, "__array_interface__") and getattr(argument, "shape", ()) != ():
             return self._array(argument, index)
-        if hasattr(argument, "tobytes"):  # a number of NumPy
+        if hasattr(argument, "tobytes"):  # a NumPy scalar
             return self._hexadecimal(argument.tobytes())
         if isinstance(argument, (bytes, bytearray)):
             return self._hexadecimal(argument)
@@ -233,7 +234,7 @@ class _Arguments:
             return str(int(argument))
         if isinstance(argument, numbers.Real):
             return f"{float(argument):f}" if float(f"{float(argument):f}") == float(argument) else f"{float(argument):.17e}"
-        raise TypeError(f"membar: argument {index} is {type(argument).__name__}: expected an array, a number, bytes, or a tuple of the 8-byte "
+        raise TypeError(f"membar: argument {index} is of type {type(argument).__name__}: expected an array, a number, bytes, or a tuple of the 8-byte "
                         "words of a struct")
 
 
@@ -242,11 +243,11 @@ def _shape(of):
 
 
 def check(ptx, kernel, grid, block, args=(), *, shared=0, cluster=0, final=(), options=(), schedules=10, seconds=60):
-    """Checks one launch of a kernel without running it. `Finding` with the report if it has a fault; returns the line of the result.
+    """Checks one launch of a kernel without running it. Raises `Finding` with the report if it has an error, and returns the result line otherwise.
 
-    `ptx` is PTX text or the path of a `.ptx` or `.cu` file. An array of NumPy is memory with its contents (a view is the memory of the array
-    that it is of), a number is a number, bytes or a tuple of words is a struct. `final` has conditions that must hold at the end, in which
-    the array of argument N is argN: "arg0[0] == 2". Further arrays in one argument are argN_2 and so on.
+    `ptx` is PTX text or the path of a `.ptx` or `.cu` file. A NumPy array is passed as memory with its contents; a view is passed as the memory of
+    its base array. A number is passed as a number, and bytes or a tuple of words as a struct. `final` contains conditions that must hold at
+    the end. In them, the array in argument N is argN: "arg0[0] == 2". Further arrays in one argument are argN_2 and so on.
     """
     with tempfile.TemporaryDirectory(prefix="membar-check-") as name:
         folder = pathlib.Path(name)

@@ -16,7 +16,7 @@ def _handle_of(stream):
     if hasattr(stream, "__cuda_stream__"):
         protocol = stream.__cuda_stream__
         return int((protocol() if callable(protocol) else protocol)[1])
-    for name in ("cuda_stream", "ptr"):  # of PyTorch, of CuPy
+    for name in ("cuda_stream", "ptr"):  # in PyTorch and in CuPy
         if isinstance(getattr(stream, name, None), int):
             return getattr(stream, name)
     raise TypeError(f"membar: {stream!r} is not a stream: pass a stream of PyTorch or CuPy, an object with __cuda_stream__, or a CUstream as int")
@@ -86,7 +86,7 @@ def _memory_of(array):
         raise TypeError(f"membar: {type(array).__name__} is not an array on a GPU: pass a PyTorch tensor or an array with __cuda_array_interface__")
     if 0 in shape:
         return start, 0
-    if strides is None:  # in C order, without gaps
+    if strides is None:  # contiguous, in C order
         size = item
         for extent in shape:
             size *= extent
@@ -111,7 +111,7 @@ class _SetAside:
 
     def __init__(self):
         self.lock = threading.Lock()
-        self.held = {}  # by device: (limit before, bytes of each holder)
+        self.held = {}  # by device: (previous limit, bytes of each holder)
 
     def _limit(self, device, size):
         with _driver.primary_context(device):

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Deprecated: include <membar/deadlock/recorder.hpp> and write `membar::deadlock`. The old names go with version 0.4.
+/// Deprecated: include <membar/deadlock/recorder.hpp> and write `membar::deadlock`. The old names will be removed in version
+/// 0.4.
 #pragma once
 
 #include <membar/deadlock/program.hpp>
