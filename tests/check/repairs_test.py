@@ -49,7 +49,7 @@ def main():
     if written.returncode != 0 or written.stdout.replace("\n", "") != built_in:
         wrong.append(f"the built-in table differs from the measurements:\n{written.stdout}{written.stderr}{built_in}")
     swapped = subprocess.run([sys.executable, ROOT / "bench/check/order_costs.py", *reversed(results[:2])], capture_output=True, text=True)
-    if swapped.returncode != 2 or "has no time of 'fence/block/acquire/idle/1/membar': run the whole bench" not in swapped.stderr:
+    if swapped.returncode != 2 or "has no time for 'fence/block/acquire/idle/1/membar': run the whole bench" not in swapped.stderr:
         wrong.append(f"results without one of the cases: {swapped.stdout}{swapped.stderr}")
     names = sorted(path.name.split(".")[0] for path in (ROOT / "examples/bugs").glob("*.wrong.scenario"))
     found = {}

@@ -215,7 +215,7 @@ class Mutants(unittest.TestCase):
     def test_text_that_is_not_there_once_is_refused(self):
         first = mutants.MUTANTS[0]
         for old in ("no such text", "memory_order"):
-            with self.assertRaisesRegex(SystemExit, "but contains it 0 times"):
+            with self.assertRaisesRegex(SystemExit, r"but contains it \d+ times"):
                 mutants.patched(mutants.Mutant("fake", "", first.header, old, "", ()))
 
     def test_kernels_are_found_by_the_type_of_their_test(self):
@@ -357,7 +357,7 @@ class Table(unittest.TestCase):
 
     def test_a_page_without_marks_is_refused(self):
         self.page.write_text("nothing")
-        with self.assertRaisesRegex(SystemExit, "is not there once"):
+        with self.assertRaisesRegex(SystemExit, "exactly once"):
             self.call()
 
 

@@ -118,7 +118,7 @@ class Indigo(unittest.TestCase):
 
     def test_results_of_other_options_are_not_continued(self):
         self.indigo()
-        with self.assertRaisesRegex(AssertionError, "is of other options or of another version"):
+        with self.assertRaisesRegex(AssertionError, "was written with other options or by another version"):
             self.indigo("--schedules=4")
 
 
