@@ -599,14 +599,13 @@ void dependent_launch_without_wait(const kernel_view& k, std::vector<warning>& o
 
 void dependent_never_waits(const kernel_view& k, std::vector<warning>& out) {
   const auto global = std::ranges::find_if(k.data.accesses(), is_global);
-  if (k.most_wait && !has(k, op::grid_wait) && !has(k, op::grid_launch) && global != k.data.accesses().end()) {
-    out.push_back(
-        {"pdl-never-waits",
-         confidence::note,
-         "most kernels of this PTX wait for the kernel before by griddepcontrol.wait, and this one never does: launched as a "
-         "programmatic dependent, it accesses memory too early",
-         global->at,
-         {}});
+  if ((k.most_wait || k.dependent) && !has(k, op::grid_wait) && !has(k, op::grid_launch) && global != k.data.accesses().end()) {
+    const std::string why =
+        k.dependent ? "the source launches this kernel as a programmatic dependent, and it never waits for the kernel before "
+                      "by griddepcontrol.wait: it accesses memory too early"
+                    : "most kernels of this PTX wait for the kernel before by griddepcontrol.wait, and this one never does: "
+                      "launched as a programmatic dependent, it accesses memory too early";
+    out.push_back({"pdl-never-waits", confidence::note, why, global->at, {}});
   }
 }
 

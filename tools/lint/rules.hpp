@@ -27,11 +27,13 @@ struct warning {
 
 /// A kernel and what is known of it.
 struct kernel_view {
-  kernel_view(const ptx::kernel_code& kernel, const ptx::module_layout& layout, bool others_wait = false)
-      : paths(kernel), data(kernel, layout, paths), most_wait(others_wait) {}
+  kernel_view(const ptx::kernel_code& kernel, const ptx::module_layout& layout, bool others_wait = false,
+              bool is_dependent = false)
+      : paths(kernel), data(kernel, layout, paths), most_wait(others_wait), dependent(is_dependent) {}
   flow paths;
   values data;
   bool most_wait;  ///< more than half of its module's kernels wait for the kernel before, by griddepcontrol.wait
+  bool dependent;  ///< the sources launch it as a programmatic dependent
 };
 
 /// A rule of the linter.
