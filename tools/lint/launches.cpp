@@ -55,6 +55,7 @@ std::string code_of(std::string text) {
 struct region {
   std::string name;
   std::string_view text;
+  bool macro = false;
 };
 
 /// The name before the parenthesis that is closed at `close`, as of a function before its body.
@@ -103,7 +104,7 @@ std::optional<region> macro_of(std::string_view line) {
   while (end < line.size() && is_of_name(line[end])) {
     ++end;
   }
-  return region{std::string(line.substr(begin, end - begin)), line.substr(end)};
+  return region{std::string(line.substr(begin, end - begin)), line.substr(end), true};
 }
 
 std::vector<region> regions_of(std::string_view code) {
@@ -126,7 +127,7 @@ std::vector<region> regions_of(std::string_view code) {
       const auto inside = [&] { return std::ranges::any_of(open, [](const auto& o) { return !o.second.empty(); }); };
       do {
         if (!open.empty() && !open.back().second.empty()) {
-          result.push_back({open.back().second, code.substr(open.back().first, k - open.back().first)});
+          result.push_back({open.back().second, code.substr(open.back().first, k - open.back().first), false});
         }
         if (!open.empty()) {
           open.pop_back();
@@ -254,10 +255,11 @@ std::vector<std::string> codes_of(std::vector<std::string> files) {
   return result;
 }
 
-/// The last part of a kernel's name, without namespaces, template arguments and parameters.
-std::string plain_name(std::string_view mangled) {
+}  // namespace
+
+std::string plain_name(std::string_view kernel) {
   int status = 0;
-  const std::string text(mangled);
+  const std::string text(kernel);
   const std::unique_ptr<char, void (*)(void*)> demangled(abi::__cxa_demangle(text.c_str(), nullptr, nullptr, &status),
                                                          std::free);
   std::string name = status == 0 ? demangled.get() : text;
@@ -279,8 +281,6 @@ std::string plain_name(std::string_view mangled) {
   }
   return last;
 }
-
-}  // namespace
 
 dependent_launches::dependent_launches(const std::vector<std::string>& files) {
   const std::vector<std::string> codes = codes_of(files);
@@ -306,6 +306,11 @@ dependent_launches::dependent_launches(const std::vector<std::string>& files) {
       launchers.insert(r.name);
     }
   }
+  for (const region& r : regions) {  // a macro hands its arguments on
+    if (r.macro && mentions(r, [&](std::string_view n) { return launchers.contains(n); })) {
+      launchers.insert(r.name);
+    }
+  }
   for (const region& r : regions) {
     const bool itself = sets(r);
     for_each_name(r.text, [&](std::string_view name, std::size_t at) {
@@ -317,7 +322,5 @@ dependent_launches::dependent_launches(const std::vector<std::string>& files) {
     });
   }
 }
-
-bool dependent_launches::have(std::string_view kernel) const { return !names_.empty() && names_.contains(plain_name(kernel)); }
 
 }  // namespace membar::lint

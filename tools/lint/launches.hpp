@@ -10,6 +10,9 @@
 
 namespace membar::lint {
 
+/// The last part of a kernel's name in PTX: without namespaces, template arguments and parameters.
+[[nodiscard]] std::string plain_name(std::string_view kernel);
+
 /// The names in the text of calls and functions that launch with the attribute of programmatic stream serialization.
 class dependent_launches {
  public:
@@ -17,8 +20,8 @@ class dependent_launches {
   /// Reads the sources; one that does not exist, or is a header of CUDA, is left out.
   explicit dependent_launches(const std::vector<std::string>& files);
 
-  /// Whether such a launch names the kernel, which is given by its name in the PTX.
-  [[nodiscard]] bool have(std::string_view kernel) const;
+  /// Whether such a launch names the kernel, which is given by its plain name.
+  [[nodiscard]] bool have(std::string_view plain_name) const { return names_.contains(plain_name); }
 
  private:
   std::set<std::string, std::less<>> names_;

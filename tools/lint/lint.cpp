@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <exception>
 #include <optional>
+#include <set>
 #include <string>
 
 namespace membar::lint {
@@ -49,19 +50,27 @@ bool mentions_dependency(const ptx::ptx_function& f) {
 class sources_of {
  public:
   explicit sources_of(const ptx::ptx_module& module) : module_(&module) {}
+  /// Whether they launch the kernel as a programmatic dependent. An instance beside others that wait may be the one for launches without.
   bool launch_as_dependent(const ptx::ptx_function& f) {
     if (mentions_dependency(f)) {
       return false;
     }
     if (!launches_) {
       launches_.emplace(module_->files);
+      for (const ptx::ptx_function& other : module_->functions) {
+        if (mentions_dependency(other)) {
+          aware_.insert(plain_name(other.name));
+        }
+      }
     }
-    return launches_->have(f.name);
+    const std::string name = plain_name(f.name);
+    return launches_->have(name) && !aware_.contains(name);
   }
 
  private:
   const ptx::ptx_module* module_;
   std::optional<dependent_launches> launches_;
+  std::set<std::string> aware_;  ///< kernels that have an instance which waits, or lets the next kernel begin
 };
 
 }  // namespace

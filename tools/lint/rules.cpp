@@ -500,7 +500,9 @@ std::vector<access> early_accesses(const kernel_view& k) {
   k.paths.from_entry([&](pc_t pc) {
     const instruction& i = k.paths.at(pc);
     const bool meets = (is_block_barrier(i) || i.code == op::warp_barrier) && after_wait.contains(pc);
-    const bool phase = i.mbarrier == mbarrier_op::test;  // of a barrier on which somebody arrives who has waited
+    // A test of an mbarrier on which somebody arrives who has waited. One that begins with the parity 1 finds the phase before the first complete, as
+    // a producer does whose stages are all empty: it orders nothing.
+    const bool phase = i.mbarrier == mbarrier_op::test && !(i.parity && k.data.may_be_odd(i.by[1]));
     if (i.code == op::grid_wait || meets || phase || skipped.contains(pc)) {
       return false;
     }

@@ -302,6 +302,20 @@ bool values::selects(std::int32_t word, bool holds, bool only_one, int depth) co
   }
 }
 
+bool values::may_be_odd(const source_operand& o, int depth) const {
+  constexpr int deepest = 8;
+  if (o.kind == source_operand::kind_t::constant) {
+    return (o.low & 1) != 0;
+  }
+  if (o.kind != source_operand::kind_t::reg || o.word < 0 || depth > deepest) {
+    return false;
+  }
+  return std::ranges::any_of(written_by_[static_cast<std::size_t>(o.word)], [&](pc_t pc) {
+    const instruction& i = paths_->at(pc);
+    return i.code == op::move && may_be_odd(i.by[0], depth + 1);
+  });
+}
+
 bool values::selects_some(const condition& c) const {
   const instruction& i = paths_->at(c.at);
   return selects(i.guard, i.guard_negated != c.taken, false, 0);

@@ -64,6 +64,8 @@ class values {
   [[nodiscard]] bool selects_one(const condition& c) const;
   /// Whether the condition is the same in all threads of a block and does not depend on memory.
   [[nodiscard]] bool is_uniform(const condition& c) const;
+  /// Whether some path sets the operand to an odd constant.
+  [[nodiscard]] bool may_be_odd(const ptx::source_operand& o) const { return may_be_odd(o, 0); }
   /// The loads and atomics that decide the condition.
   [[nodiscard]] std::set<pc_t> deciding_loads(const condition& c) const;
 
@@ -74,6 +76,7 @@ class values {
   void follow(const ptx::instruction& i, pc_t pc, bool& changed);
   void find_accesses();
   [[nodiscard]] std::set<origin> origins_of_address(const ptx::instruction& i, std::size_t operand) const;
+  [[nodiscard]] bool may_be_odd(const ptx::source_operand& o, int depth) const;
   [[nodiscard]] bool selects(std::int32_t word, bool holds, bool only_one, int depth) const;
 
   const ptx::kernel_code* kernel_;
