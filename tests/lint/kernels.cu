@@ -164,6 +164,29 @@ __global__ void right_list(int* next, float* data, float* out) {
   data[threadIdx.x] = 0;
 }
 
+// A parameter that is indexed is copied to local memory.
+struct peers {
+  int* flags[2];
+  float* data[2];
+};
+template <bool acquires>
+__device__ void wait_for_peer(peers p, float* out, int rank) {
+  p.data[rank][threadIdx.x] = 1;
+  __syncthreads();
+  if (threadIdx.x < 2) {
+    flag_t(*(p.flags[threadIdx.x] + rank)).store(1, cuda::memory_order_release);
+    while (*static_cast<volatile int*>(p.flags[rank] + threadIdx.x) == 0) {
+    }
+    if (acquires) {
+      __threadfence();
+    }
+  }
+  __syncthreads();
+  out[threadIdx.x] = p.data[1 - rank][threadIdx.x];
+}
+__global__ void wrong_wait_for_peer(peers p, float* out, int rank) { wait_for_peer<false>(p, out, rank); }
+__global__ void right_wait_for_peer(peers p, float* out, int rank) { wait_for_peer<true>(p, out, rank); }
+
 // flag-without-release: both sides are in the kernel, so the flag is known to be one
 __device__ void wait_for(int* flag) {
   while (flag_t(*flag).load(cuda::memory_order_acquire) == 0) {

@@ -25,6 +25,7 @@ WARNINGS = {
     "wrong_flag_beside_data_of_some": ("flag-before-barrier", "medium"),
     "wrong_flag_in_a_loop": ("flag-before-barrier", "medium"),
     "wrong_volatile_wait": ("spin-without-acquire", "high"),
+    "wrong_wait_for_peer": ("spin-without-acquire", "high"),
     "wrong_fence_before_the_loop": ("spin-without-acquire", "high"),
     "wrong_relaxed_flag": ("flag-without-release", "high"),
     "wrong_fence_after_the_flag": ("flag-without-release", "high"),

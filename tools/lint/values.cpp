@@ -171,6 +171,9 @@ void values::follow(const instruction& i, pc_t pc, bool& changed) {
     if (i.strong || i.code == op::atomic) {
       from.loads = {pc};
     }
+    if (i.space == state_space::local && i.bytes == 8) {
+      from.origins = through_local_;
+    }
     for (const origin& o : origins_of_address(i, 0)) {
       if (o.kind == origin::kind_t::shared) {
         for (const auto& [variable, stored] : through_shared_) {
@@ -180,6 +183,13 @@ void values::follow(const instruction& i, pc_t pc, bool& changed) {
         }
       } else if (i.bytes == 8) {
         from.origins.insert({origin::kind_t::table, o.number});
+      }
+    }
+  } else if (i.code == op::store && i.space == state_space::local) {
+    // A copy of an array of pointers, such as a parameter that is indexed.
+    for (unsigned k = 1; k < i.sources && i.bytes == 8; ++k) {
+      for (const origin& o : of(i.by[k]).origins) {
+        changed = (through_local_.size() < most_origins && through_local_.insert(o).second) || changed;
       }
     }
   } else if (i.code == op::store) {
