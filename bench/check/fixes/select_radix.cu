@@ -4,4 +4,4 @@
 
 using namespace raft::matrix::detail::select;
 
-void* const kernel = reinterpret_cast<void*>(radix::impl::radix_kernel<float, int, 11, 512, false, dense_layout>);
+void* const kernel = reinterpret_cast<void*>(radix::impl::radix_kernel<float, int, 11, 512, false, dense_layout<int>>);
