@@ -186,10 +186,12 @@ void values::follow(const instruction& i, pc_t pc, bool& changed) {
       }
     }
   } else if (i.code == op::store && i.space == state_space::local) {
-    // A copy of an array of pointers, such as a parameter that is indexed.
+    // A copy of a parameter, which is made if it is indexed.
     for (unsigned k = 1; k < i.sources && i.bytes == 8; ++k) {
       for (const origin& o : of(i.by[k]).origins) {
-        changed = (through_local_.size() < most_origins && through_local_.insert(o).second) || changed;
+        if (o.kind == origin::kind_t::parameter && through_local_.size() < most_origins) {
+          changed = through_local_.insert(o).second || changed;
+        }
       }
     }
   } else if (i.code == op::store) {

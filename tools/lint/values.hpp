@@ -85,7 +85,7 @@ class values {
   std::vector<value> words_;
   std::vector<std::vector<pc_t>> written_by_;             ///< by word
   std::vector<std::pair<origin, value>> through_shared_;  ///< what was stored in variables of shared memory
-  std::set<origin> through_local_;                        ///< of pointers that were stored in local memory
+  std::set<origin> through_local_;                        ///< parameters that were stored in local memory
   std::vector<access> accesses_;
 };
 
