@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <lint/launches.hpp>
 
-#include <common/text_file.hpp>
 #include <ptx/module.hpp>
 
 #include <cxxabi.h>
@@ -10,6 +9,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <iterator>
 #include <memory>
 #include <optional>
@@ -244,7 +244,8 @@ std::vector<std::string> codes_of(std::vector<std::string> files) {
     if (file.empty() || ptx::is_library(file) || !std::filesystem::is_regular_file(file, ignored)) {
       continue;
     }
-    std::string text = membar_tools::read_file(file);
+    std::ifstream in(file, std::ios::binary);
+    std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
     for (std::string& other : included_by(file, text)) {
       if (known.insert(other).second) {
         files.push_back(std::move(other));

@@ -134,6 +134,29 @@ value values::of(const source_operand& o) const {
   return result;
 }
 
+void values::follow_store(const instruction& i, bool& changed) {
+  if (i.space == state_space::local) {
+    // A copy of a parameter, which is made if it is indexed.
+    for (unsigned k = 1; k < i.sources && i.bytes == 8; ++k) {
+      for (const origin& o : of(i.by[k]).origins) {
+        if (o.kind == origin::kind_t::parameter && through_local_.size() < most_origins) {
+          changed = through_local_.insert(o).second || changed;
+        }
+      }
+    }
+    return;
+  }
+  for (const origin& o : origins_of_address(i, 0)) {
+    if (o.kind == origin::kind_t::shared) {
+      const auto at = std::ranges::find(through_shared_, o, &std::pair<origin, value>::first);
+      value& stored = at == through_shared_.end() ? through_shared_.emplace_back(o, value{}).second : at->second;
+      for (unsigned k = 1; k < i.sources; ++k) {
+        changed = join(stored, of(i.by[k])) || changed;
+      }
+    }
+  }
+}
+
 void values::follow(const instruction& i, pc_t pc, bool& changed) {
   value from;
   if (i.code == op::load_param) {
@@ -185,25 +208,8 @@ void values::follow(const instruction& i, pc_t pc, bool& changed) {
         from.origins.insert({origin::kind_t::table, o.number});
       }
     }
-  } else if (i.code == op::store && i.space == state_space::local) {
-    // A copy of a parameter, which is made if it is indexed.
-    for (unsigned k = 1; k < i.sources && i.bytes == 8; ++k) {
-      for (const origin& o : of(i.by[k]).origins) {
-        if (o.kind == origin::kind_t::parameter && through_local_.size() < most_origins) {
-          changed = through_local_.insert(o).second || changed;
-        }
-      }
-    }
   } else if (i.code == op::store) {
-    for (const origin& o : origins_of_address(i, 0)) {
-      if (o.kind == origin::kind_t::shared) {
-        const auto at = std::ranges::find(through_shared_, o, &std::pair<origin, value>::first);
-        value& stored = at == through_shared_.end() ? through_shared_.emplace_back(o, value{}).second : at->second;
-        for (unsigned k = 1; k < i.sources; ++k) {
-          changed = join(stored, of(i.by[k])) || changed;
-        }
-      }
-    }
+    follow_store(i, changed);
   }
   for (unsigned k = 0; k < i.destinations; ++k) {
     if (i.to[k].word < 0) {

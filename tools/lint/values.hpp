@@ -74,6 +74,7 @@ class values {
 
  private:
   void follow(const ptx::instruction& i, pc_t pc, bool& changed);
+  void follow_store(const ptx::instruction& i, bool& changed);
   void find_accesses();
   [[nodiscard]] std::set<origin> origins_of_address(const ptx::instruction& i, std::size_t operand) const;
   [[nodiscard]] bool may_be_odd(const ptx::source_operand& o, int depth) const;
