@@ -385,10 +385,14 @@ __global__ void noted_read_only_load(float* out, const float* in) {
 // A producer that fills its first stage finds it empty without anybody's arrival.
 __device__ void wait_for_phase(unsigned barrier, unsigned parity) {
   asm volatile(
-      "{\n.reg .pred done;\nagain:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@!done bra again;\n}" ::"r"(barrier), "r"(parity)
+      "{\n.reg .pred done;\nagain:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@!done bra again;\n}" ::"r"(
+          barrier),
+      "r"(parity)
       : "memory");
 }
-__device__ void arrive_at(unsigned barrier) { asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory"); }
+__device__ void arrive_at(unsigned barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
 template <bool waits>
 __device__ void fill_stages(float* out, const float* in, int rounds) {
   __shared__ unsigned long long full, empty;
