@@ -37,6 +37,11 @@ std::string error_of(const std::string& text) {
 
 std::string error_in(const std::string& body) { return error_of(kernel_text("k", body)); }
 
+TEST(ptx_reader, reads_a_register_type_that_is_written_without_a_space) {
+  EXPECT_EQ(error_in("  .reg.b64 pair;\n  .reg.b16 first, second;\n  mov.u64 pair, 1;\n"), "");
+  EXPECT_NE(error_in("  .reg.word pair;\n"), "");
+}
+
 TEST(ptx_reader, reads_modules_variables_parameters_and_places) {
   const check::ptx_module m = check::read_ptx(R"(
 // a comment /* that ends with its line

@@ -164,6 +164,29 @@ __global__ void right_list(int* next, float* data, float* out) {
   data[threadIdx.x] = 0;
 }
 
+// A parameter that is indexed is copied to local memory.
+struct peers {
+  int* flags[2];
+  float* data[2];
+};
+template <bool acquires>
+__device__ void wait_for_peer(peers p, float* out, int rank) {
+  p.data[rank][threadIdx.x] = 1;
+  __syncthreads();
+  if (threadIdx.x < 2) {
+    flag_t(*(p.flags[threadIdx.x] + rank)).store(1, cuda::memory_order_release);
+    while (*static_cast<volatile int*>(p.flags[rank] + threadIdx.x) == 0) {
+    }
+    if (acquires) {
+      __threadfence();
+    }
+  }
+  __syncthreads();
+  out[threadIdx.x] = p.data[1 - rank][threadIdx.x];
+}
+__global__ void wrong_wait_for_peer(peers p, float* out, int rank) { wait_for_peer<false>(p, out, rank); }
+__global__ void right_wait_for_peer(peers p, float* out, int rank) { wait_for_peer<true>(p, out, rank); }
+
 // flag-without-release: both sides are in the kernel, so the flag is known to be one
 __device__ void wait_for(int* flag) {
   while (flag_t(*flag).load(cuda::memory_order_acquire) == 0) {
@@ -359,6 +382,54 @@ __global__ void noted_read_only_load(float* out, const float* in) {
   wait_for_kernel_before();
   out[threadIdx.x] = __ldg(in + threadIdx.x);
 }
+// A producer that fills its first stage finds it empty without anybody's arrival.
+__device__ void wait_for_phase(unsigned barrier, unsigned parity) {
+  asm volatile(
+      "{\n.reg .pred done;\nagain:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@!done bra again;\n}" ::"r"(
+          barrier),
+      "r"(parity)
+      : "memory");
+}
+__device__ void arrive_at(unsigned barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+template <bool waits>
+__device__ void fill_stages(float* out, const float* in, int rounds) {
+  __shared__ unsigned long long full, empty;
+  __shared__ float stage[32];
+  const auto full_at = static_cast<unsigned>(__cvta_generic_to_shared(&full));
+  const auto empty_at = static_cast<unsigned>(__cvta_generic_to_shared(&empty));
+  if (threadIdx.x == 0) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 32;" ::"r"(full_at) : "memory");
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 32;" ::"r"(empty_at) : "memory");
+  }
+  __syncthreads();
+  if (threadIdx.x < 32) {
+    if (waits) {
+      wait_for_kernel_before();
+    }
+    unsigned parity = 1;
+    for (int k = 0; k < rounds; ++k) {
+      wait_for_phase(empty_at, parity);
+      stage[threadIdx.x] = in[k * 32 + threadIdx.x];
+      arrive_at(full_at);
+      parity ^= 1;
+    }
+  } else {
+    unsigned parity = 0;
+    if (!waits) {
+      wait_for_kernel_before();
+    }
+    for (int k = 0; k < rounds; ++k) {
+      wait_for_phase(full_at, parity);
+      out[k * 32 + threadIdx.x] = stage[threadIdx.x - 32];
+      arrive_at(empty_at);
+      parity ^= 1;
+    }
+  }
+}
+__global__ void noted_early_producer(float* out, const float* in, int rounds) { fill_stages<false>(out, in, rounds); }
+__global__ void right_producer_waits(float* out, const float* in, int rounds) { fill_stages<true>(out, in, rounds); }
 __device__ void let_next_kernel_begin() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
 __global__ void noted_launch_without_wait(float* out, const float* in) {
   let_next_kernel_begin();

@@ -25,6 +25,7 @@ WARNINGS = {
     "wrong_flag_beside_data_of_some": ("flag-before-barrier", "medium"),
     "wrong_flag_in_a_loop": ("flag-before-barrier", "medium"),
     "wrong_volatile_wait": ("spin-without-acquire", "high"),
+    "wrong_wait_for_peer": ("spin-without-acquire", "high"),
     "wrong_fence_before_the_loop": ("spin-without-acquire", "high"),
     "wrong_relaxed_flag": ("flag-without-release", "high"),
     "wrong_fence_after_the_flag": ("flag-without-release", "high"),
@@ -44,9 +45,94 @@ WARNINGS = {
 # The rules of which a kernel has a note, which is shown if asked for.
 NOTES = {
     "noted_early_read": {"pdl-read-before-wait"},
+    "noted_early_producer": {"pdl-read-before-wait"},
     "noted_read_only_load": {"pdl-read-only-load"},
     "noted_launch_without_wait": {"pdl-launch-without-wait"},
 }
+
+
+# Ways in which sources launch with the attribute of programmatic dependent launch, and others without it.
+LAUNCHERS = """#pragma once
+struct configuration {
+  configuration() {
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = 1;
+    config.attrs = &attribute;
+    config.numAttrs = 1;
+  }
+  cudaLaunchAttribute attribute{};
+  cudaLaunchConfig_t config{};
+};
+template <class... P>
+void launch_by_configuration(void (*kernel)(P...), P... arguments) {
+  configuration c;
+  cudaLaunchKernelEx(&c.config, kernel, arguments...);
+}
+template <class... P>
+void launch_dependent(void (*kernel)(P...), P... arguments) {
+  cudaLaunchConfig_t config{};
+  cudaLaunchAttribute attribute;
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  cudaLaunchKernelEx(&config, kernel, arguments...);
+}
+template <class... P>
+void launch_plain(void (*kernel)(P...), P... arguments) {
+  cudaLaunchConfig_t config{};
+  cudaLaunchKernelEx(&config, kernel, arguments...);  // not cudaLaunchAttributeProgrammaticStreamSerialization
+}
+#define LAUNCH(kernel, ...) \\
+  do {                      \\
+    launch_dependent(kernel, __VA_ARGS__); \\
+  } while (0)
+"""
+LAUNCHES = """#include "launch.cuh"
+#include <cstdio>
+#define KERNEL(name, wait) __global__ void name(float* out) { wait; out[threadIdx.x] += 1; }
+#define WAIT asm volatile("griddepcontrol.wait;" ::: "memory")
+KERNEL(noted_itself, )
+KERNEL(noted_by_function, )
+KERNEL(noted_by_variable, )
+KERNEL(noted_by_macro, )
+KERNEL(noted_by_configuration, )
+template <bool dependent> __global__ void right_if_asked(float* out) { if (dependent) { WAIT; } out[threadIdx.x] += 1; }
+template <class T> __global__ void noted_template(T* out) { out[threadIdx.x] += 1; }
+KERNEL(right_waits, WAIT)
+KERNEL(right_plain, )
+KERNEL(right_plain_beside, )
+KERNEL(right_in_a_comment, )
+KERNEL(right_in_a_string, )
+namespace host {
+void itself(float* out) {
+  cudaLaunchConfig_t config{};
+  cudaLaunchAttribute attribute;
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  config.attrs = &attribute;
+  cudaLaunchKernelEx(&config, noted_itself, out);
+  right_plain_beside<<<1, 1>>>(out);
+  // cudaLaunchKernelEx(&config, right_in_a_comment, out);
+}
+#if defined(TWO_ARGUMENTS)
+void by_others(float* out, int) {
+#else
+void by_others(float* out) {
+#endif
+  launch_dependent(noted_by_function, out);
+  launch_dependent<float*>(noted_template<float>, out);
+  auto* const kernel = &noted_by_variable;
+  launch_dependent(kernel, out);
+  LAUNCH(noted_by_macro, out);
+  launch_by_configuration(noted_by_configuration, out);
+  launch_dependent(right_waits, out);
+  launch_dependent(right_if_asked<true>, out);
+  launch_dependent(right_if_asked<false>, out);
+  launch_plain(right_plain, out);
+  printf("launch_dependent(right_in_a_string, out)");
+}
+}  // namespace host
+"""
 
 
 def lint(*words, status=None):
@@ -97,6 +183,20 @@ class Lint(unittest.TestCase):
             subprocess.run([*sys.argv[4:], "-ptx", "-arch=sm_90", "-o", str(ptx), str(source)], check=True)
             self.assertEqual([name_of(w) for w in warnings("--show=note", str(ptx)) if w["rule"] == "pdl-never-waits"], noted, name)
 
+    def test_a_kernel_that_the_source_launches_as_a_dependent_and_that_never_waits_is_noted(self):
+        of = pathlib.Path(folder) / "launches"
+        of.mkdir(exist_ok=True)
+        (of / "launch.cuh").write_text(LAUNCHERS)
+        source = of / "launches.cu"
+        source.write_text(LAUNCHES)
+        ptx = source.with_suffix(".ptx")
+        subprocess.run([*sys.argv[4:], "-ptx", "-lineinfo", "-arch=sm_90", "-o", str(ptx), str(source)], check=True)
+        noted = {name_of(w) for w in warnings("--show=note", str(ptx)) if w["rule"] == "pdl-never-waits"}
+        self.assertEqual(noted, {"void noted_template<float>"} | {f"noted_{how}" for how in ("itself", "by_function", "by_variable", "by_macro", "by_configuration")})
+        source.write_text(LAUNCHES.replace("ProgrammaticStreamSerialization", "Priority"))
+        (of / "launch.cuh").write_text(LAUNCHERS.replace("ProgrammaticStreamSerialization", "Priority"))
+        self.assertEqual([w for w in warnings("--show=note", str(ptx)) if w["rule"] == "pdl-never-waits"], [])
+
     def test_fail_on_sets_what_is_a_failure(self):
         clean = pathlib.Path(folder) / "clean.ptx"
         source = PTX.read_text()
@@ -114,7 +214,7 @@ class Lint(unittest.TestCase):
         line = next(k for k, l in enumerate(pathlib.Path(kernels).read_text().splitlines(), 1) if "flag_t(*flag).store(1, cuda::memory_order_release)" in l)
         self.assertIn(f"kernels.cu:{line} (", text)
         self.assertIn("the data that all threads write: ", text)
-        self.assertRegex(text, r"\n\d+ kernels, 13 high, 7 medium, 1 allowed\n$")
+        self.assertRegex(text, r"\n\d+ kernels, 14 high, 7 medium, 1 allowed\n$")
 
     def test_sarif_has_each_warning_with_its_line_and_what_it_is_about(self):
         document = json.loads(lint("--format=sarif", str(PTX), status=1).stdout)

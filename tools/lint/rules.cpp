@@ -496,7 +496,9 @@ std::vector<access> early_accesses(const kernel_view& k) {
   k.paths.from_entry([&](pc_t pc) {
     const instruction& i = k.paths.at(pc);
     const bool meets = (is_block_barrier(i) || i.code == op::warp_barrier) && after_wait.contains(pc);
-    const bool phase = i.mbarrier == mbarrier_op::test;  // of a barrier at which a thread arrives that has waited
+    // A test of an mbarrier at which a thread arrives that has waited. A test that begins with parity 1 finds the phase before the first one
+    // complete, like a producer whose stages are all empty: it orders nothing.
+    const bool phase = i.mbarrier == mbarrier_op::test && !(i.parity && k.data.may_be_odd(i.by[1]));
     if (i.code == op::grid_wait || meets || phase || skipped.contains(pc)) {
       return false;
     }
@@ -595,13 +597,13 @@ void dependent_launch_without_wait(const kernel_view& k, std::vector<warning>& o
 
 void dependent_never_waits(const kernel_view& k, std::vector<warning>& out) {
   const auto global = std::ranges::find_if(k.data.accesses(), is_global);
-  if (k.most_wait && !has(k, op::grid_wait) && !has(k, op::grid_launch) && global != k.data.accesses().end()) {
-    out.push_back({"pdl-never-waits",
-                   confidence::note,
-                   "most kernels in this PTX execute griddepcontrol.wait, but this one never does: if it is launched as a "
-                   "programmatic dependent launch, it accesses memory too early",
-                   global->at,
-                   {}});
+  if ((k.most_wait || k.dependent) && !has(k, op::grid_wait) && !has(k, op::grid_launch) && global != k.data.accesses().end()) {
+    const std::string why =
+        k.dependent ? "the source launches this kernel as a programmatic dependent launch, but the kernel never executes "
+                      "griddepcontrol.wait: it accesses memory too early"
+                    : "most kernels in this PTX execute griddepcontrol.wait, but this one never does: if it is launched as a "
+                      "programmatic dependent launch, it accesses memory too early";
+    out.push_back({"pdl-never-waits", confidence::note, why, global->at, {}});
   }
 }
 
