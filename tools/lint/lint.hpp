@@ -20,7 +20,8 @@ struct place {
   std::string caller_file;  ///< where the kernel's own text has the call that was inlined; empty if it is no such call
   int caller_line = 0;
   int ptx_line = 0;
-  std::string opcode;
+  std::string opcode{};
+  int code_offset = -1;  ///< in the kernel's machine code; -1 if it is PTX
 };
 
 /// A warning, with places instead of instructions.
