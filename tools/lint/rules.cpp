@@ -2,6 +2,7 @@
 #include <lint/rules.hpp>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <span>
@@ -62,6 +63,27 @@ bool selects_some(const kernel_view& k, pc_t pc) {
 bool is_read(const kernel_view& k, const access& data) {
   return std::ranges::any_of(k.data.accesses(),
                              [&](const access& a) { return a.reads && is_global(a) && overlap(a.origins, data.origins); });
+}
+
+/// Whether the access is in memory that is also accessed by strong operations: a part of a flag or of a counter, and hardly data.
+bool is_beside_flag(const kernel_view& k, const access& data) {
+  return std::ranges::any_of(k.data.accesses(), [&](const access& a) {
+    const instruction& i = k.paths.at(a.at);
+    return is_global(a) && !a.asynchronous && i.strong && is_wide(i) && overlap(a.origins, data.origins);
+  });
+}
+
+/// Whether a single thread of the grid comes there, as comparisons of its numbers say.
+bool is_of_one_thread(const kernel_view& k, pc_t pc) {
+  bool one_of_block = false;
+  unsigned numbers = 0;
+  for (const condition& c : k.paths.conditions_of(pc)) {
+    if (k.paths.guards(c, pc)) {
+      one_of_block = one_of_block || k.data.selects_one(c);
+      numbers |= k.data.numbers_compared(c);
+    }
+  }
+  return one_of_block && (numbers & value::block) != 0;
 }
 
 /// The instructions from which a path leads to `to` without anything that `stops`.
@@ -158,8 +180,36 @@ writers writers_of(const kernel_view& k, pc_t data, const std::vector<condition>
   return result;
 }
 
+/// Whether the flag is raised in some blocks only, and these may meet at a barrier in between that is for some blocks, too. Paths around it may then
+/// be those of other blocks.
+bool meets_in_some_blocks(const kernel_view& k, const access& data, const access& flag, const std::vector<condition>& of_flag) {
+  const auto of_blocks = [&](const condition& c) { return (k.data.numbers_compared(c) & value::block) != 0; };
+  if (std::ranges::none_of(of_flag, of_blocks)) {
+    return false;
+  }
+  for (pc_t pc = 0; pc < k.paths.size(); ++pc) {
+    if (is_block_barrier(k.paths.at(pc)) && k.paths.reaches(data.at, pc) && k.paths.reaches(pc, flag.at) &&
+        std::ranges::any_of(k.paths.conditions_of(pc), of_blocks)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// Of flags that are raised one after the other without a barrier for the same data, the last is told of: one barrier is missing.
+void drop_earlier_flags(const kernel_view& k, std::vector<warning>& found) {
+  const std::vector<warning> all = found;
+  std::erase_if(found, [&](const warning& w) {
+    return std::ranges::any_of(all, [&](const warning& later) {
+      return later.at > w.at && later.sure >= w.sure && later.related[0].first == w.related[0].first &&
+             is_in(leading_to(k, later.at, is_block_barrier), w.at);
+    });
+  });
+}
+
 void flag_before_barrier(const kernel_view& k, std::vector<warning>& out) {
   const bool only_tells = spins_of(k).empty();
+  std::vector<warning> all;
   for (const access& flag : k.data.accesses()) {
     if (!may_be_flag(k, flag) || (!selects_some(k, flag.at) && !is_stored_by_all(k, flag))) {
       continue;
@@ -186,7 +236,7 @@ void flag_before_barrier(const kernel_view& k, std::vector<warning>& out) {
       const bool both_far = std::ranges::any_of(data.origins, [](const origin& o) { return o.kind == origin::kind_t::table; });
       const bool warps_alone = !is_in(not_met_in_warp, data.at);  // each warp may have data and a flag of its own
       const bool sure = by == writers::all && !warps_alone && !overlap(data.origins, flag.origins) &&
-                        (only_tells || both_far || is_read(k, data));
+                        (only_tells || both_far || is_read(k, data)) && !meets_in_some_blocks(k, data, flag, conditions);
       if (!found || (sure && found->sure != confidence::high)) {
         const std::string who = by == writers::all ? "all" : "other";
         found = {"flag-before-barrier",
@@ -198,9 +248,11 @@ void flag_before_barrier(const kernel_view& k, std::vector<warning>& out) {
       }
     }
     if (found) {
-      out.push_back(std::move(*found));
+      all.push_back(std::move(*found));
     }
   }
+  drop_earlier_flags(k, all);
+  std::ranges::move(all, std::back_inserter(out));
 }
 
 /// Whether a fence comes between the load and the branch that leaves the loop.
@@ -213,18 +265,53 @@ bool acquires_before_exit(const kernel_view& k, const spin& s) {
   return !leaves;
 }
 
+/// Whether an access is of several words, of which some are data if one is a flag.
+bool is_packet(const instruction& i) {
+  return (i.code == op::load && i.destinations > 1) || (i.code == op::store && i.sources > 2);
+}
+
+/// What can come after the loop before a barrier at which the thread meets one that has acquired after the loop: that one orders the data of
+/// other blocks, too.
+std::vector<bool> before_others_acquire(const kernel_view& k, const spin& s) {
+  std::vector<bool> after(static_cast<std::size_t>(k.paths.size()), false);
+  k.paths.forward(s.exit, [&](pc_t pc) { return after[static_cast<std::size_t>(pc)] = true; });
+  std::vector<bool> meets_acquire(after.size(), false);
+  for (pc_t pc = 0; pc < k.paths.size(); ++pc) {
+    if (is_acquire(k.paths.at(pc)) && is_in(after, pc)) {
+      k.paths.forward(pc, [&](pc_t next) {
+        const bool meets = is_block_barrier(k.paths.at(next));
+        meets_acquire[static_cast<std::size_t>(next)] = meets_acquire[static_cast<std::size_t>(next)] || meets;
+        return !meets;
+      });
+    }
+  }
+  std::vector<bool> result(after.size(), false);
+  k.paths.forward(s.exit, [&](pc_t pc) {
+    result[static_cast<std::size_t>(pc)] = true;
+    return !is_in(meets_acquire, pc);
+  });
+  return result;
+}
+
 void spin_without_acquire(const kernel_view& k, std::vector<warning>& out) {
-  std::set<origin> written;
+  const std::vector<spin> spins = spins_of(k);
+  if (spins.empty()) {
+    return;
+  }
+  std::set<origin> written;  // as data; what one thread of the grid writes is not news to that thread
+  std::set<origin> written_by_one;
   for (const access& a : k.data.accesses()) {
-    if (is_data_write(k, a)) {
-      written.insert(a.origins.begin(), a.origins.end());
+    if (is_data_write(k, a) && !is_beside_flag(k, a)) {
+      std::set<origin>& by = is_of_one_thread(k, a.at) ? written_by_one : written;
+      by.insert(a.origins.begin(), a.origins.end());
     }
   }
   std::set<pc_t> told;
-  for (const spin& s : spins_of(k)) {
+  for (const spin& s : spins) {
     if (is_acquire(k.paths.at(s.load)) || told.contains(s.load) || acquires_before_exit(k, s)) {
       continue;
     }
+    const std::vector<bool> at_first = before_others_acquire(k, s);
     std::optional<access> read;
     bool sure = false;
     k.paths.forward(s.exit, [&](pc_t pc) {
@@ -234,7 +321,8 @@ void spin_without_acquire(const kernel_view& k, std::vector<warning>& out) {
       }
       for (const access& a : k.data.accesses_at(pc)) {
         if (a.reads && is_global(a) && is_weak(k, a) && !i.non_coherent && !sure) {
-          sure = overlap(a.origins, written);
+          sure = is_in(at_first, pc) && !is_packet(k.paths.at(s.load)) &&
+                 (overlap(a.origins, written) || (overlap(a.origins, written_by_one) && !is_of_one_thread(k, a.at)));
           read = !read || sure ? std::optional(a) : read;
         }
       }
@@ -253,6 +341,12 @@ void spin_without_acquire(const kernel_view& k, std::vector<warning>& out) {
   }
 }
 
+/// Whether two accesses are known to be through the same pointer, which of the pointers in a table is not.
+bool is_surely_same(const access& a, const access& b) {
+  return std::ranges::any_of(a.origins,
+                             [&](const origin& o) { return o.kind != origin::kind_t::table && b.origins.contains(o); });
+}
+
 void flag_without_release(const kernel_view& k, std::vector<warning>& out) {
   const std::vector<spin> spins = spins_of(k);
   for (const access& flag : k.data.accesses()) {
@@ -261,19 +355,28 @@ void flag_without_release(const kernel_view& k, std::vector<warning>& out) {
         std::ranges::none_of(spins, [&](const spin& s) { return overlap(s.at.origins, flag.origins) && s.load != flag.at; })) {
       continue;
     }
+    const bool known =
+        std::ranges::any_of(spins, [&](const spin& s) { return is_surely_same(s.at, flag) && s.load != flag.at; });
     const std::vector<bool> not_fenced = leading_to(k, flag.at, is_release_fence);
+    std::optional<warning> found;
     for (const access& data : k.data.accesses()) {
-      if (is_data_write(k, data) && !overlap(data.origins, flag.origins) && is_in(not_fenced, data.at)) {
-        out.push_back(
-            {"flag-without-release",
-             is_read(k, data) ? confidence::high : confidence::medium,
-             "the flag that another thread waits for is raised without a release: what was written before it may be seen "
-             "after it" +
-                 fence_that_is_late(k, flag.at, false),
-             flag.at,
-             {{data.at, "what was written before"}}});
-        break;
+      if (!is_data_write(k, data) || overlap(data.origins, flag.origins) || !is_in(not_fenced, data.at)) {
+        continue;
       }
+      const bool hands_over = !is_packet(i) && !(i.code == op::atomic && acquires(i.order));
+      const bool sure = known && hands_over && is_read(k, data) && !is_beside_flag(k, data) && !is_of_one_thread(k, data.at);
+      if (!found || (sure && found->sure != confidence::high)) {
+        found = {"flag-without-release",
+                 sure ? confidence::high : confidence::medium,
+                 "the flag that another thread waits for is raised without a release: what was written before it may be seen "
+                 "after it" +
+                     fence_that_is_late(k, flag.at, false),
+                 flag.at,
+                 {{data.at, "what was written before"}}};
+      }
+    }
+    if (found) {
+      out.push_back(std::move(*found));
     }
   }
 }
@@ -301,7 +404,7 @@ void last_block_without_acquire(const kernel_view& k, std::vector<warning>& out)
         }
         told.insert(counted);
         out.push_back({"last-block-without-acquire",
-                       confidence::high,
+                       k.data.is_compared_with_limit(counted) ? confidence::medium : confidence::high,
                        "who comes last, as the counter says, reads what the others wrote, and nothing acquires in between: old "
                        "data may be "
                        "read",

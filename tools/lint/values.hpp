@@ -64,6 +64,10 @@ class values {
   [[nodiscard]] bool selects_one(const condition& c) const;
   /// Whether the condition is the same in all threads of a block and does not depend on memory.
   [[nodiscard]] bool is_uniform(const condition& c) const;
+  /// Whether what was loaded is compared with a limit, less or greater, as a place in a list is, and the last one of a count is not.
+  [[nodiscard]] bool is_compared_with_limit(pc_t load) const;
+  /// `thread` and `block`, as the condition depends on the numbers of these and on nothing else that varies; 0 if it depends on more.
+  [[nodiscard]] unsigned numbers_compared(const condition& c) const;
   /// The loads and atomics that decide the condition.
   [[nodiscard]] std::set<pc_t> deciding_loads(const condition& c) const;
 

@@ -281,8 +281,11 @@ class lint_report {
                 {"related", json::array()}};
     for (const auto& [at, what] : f.related) {
       const auto [related_source, related_line] = shown(at);
-      one["related"].push_back(
-          {{"what", what}, {"source", related_source}, {"line", related_line}, {"text", text_of(at, source.name())}});
+      one["related"].push_back({{"what", what},
+                                {"source", related_source},
+                                {"line", related_line},
+                                {"ptx_line", at.ptx_line},
+                                {"text", text_of(at, source.name())}});
     }
     const auto [known, is_new] = found_.try_emplace(key, one);
     if (!is_new) {  // the surest is shown
