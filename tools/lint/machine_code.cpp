@@ -153,7 +153,7 @@ std::optional<machine_access> access_of(const machine_instruction& i) {
     return machine_access{true, false, true, brackets(1)};
   }
   if (is_one_of(i, {"UTMASTG", "UTMAREDG"})) {
-    return machine_access{false, true, true, brackets(0)};
+    return machine_access{false, true, true, brackets(1)};
   }
   if (is_one_of(i, {"TEX", "TLD", "TLD4", "TXD", "SULD"})) {
     return machine_access{true, false, false, i.operands.size()};

@@ -103,6 +103,7 @@ struct spin {
   pc_t load = 0;
   pc_t exit = 0;  ///< the branch that leaves the loop
   access at;
+  const loop* waits = nullptr;
 };
 
 /// Loops that wait for another thread: they end as a strong load or a compare-and-swap of two constants says, whose address does not come from
@@ -132,7 +133,7 @@ std::vector<spin> spins_of(const kernel_view& k) {
           continue;
         }
         if (known.insert({load, pc}).second) {
-          result.push_back({load, pc, at[0]});
+          result.push_back({load, pc, at[0], &l});
         }
       }
     }
@@ -270,25 +271,22 @@ bool is_packet(const instruction& i) {
   return (i.code == op::load && i.destinations > 1) || (i.code == op::store && i.sources > 2);
 }
 
-/// What can come after the loop before a barrier at which the thread meets one that has acquired after the loop: that one orders the data of
-/// other blocks, too.
-std::vector<bool> before_others_acquire(const kernel_view& k, const spin& s) {
-  std::vector<bool> after(static_cast<std::size_t>(k.paths.size()), false);
-  k.paths.forward(s.exit, [&](pc_t pc) { return after[static_cast<std::size_t>(pc)] = true; });
-  std::vector<bool> meets_acquire(after.size(), false);
-  for (pc_t pc = 0; pc < k.paths.size(); ++pc) {
-    if (is_acquire(k.paths.at(pc)) && is_in(after, pc)) {
+/// What can come after something that acquires after the loop, be it in another thread or on another path: others have handed over what is read
+/// there.
+std::vector<bool> after_other_acquires(const kernel_view& k, const spin& s) {
+  std::vector<bool> result(static_cast<std::size_t>(k.paths.size()), false);
+  k.paths.forward(s.exit, [&](pc_t pc) {
+    if (k.paths.is_inside(*s.waits, pc)) {
+      return false;
+    }
+    if (is_acquire(k.paths.at(pc)) && !is_in(result, pc)) {
       k.paths.forward(pc, [&](pc_t next) {
-        const bool meets = is_block_barrier(k.paths.at(next));
-        meets_acquire[static_cast<std::size_t>(next)] = meets_acquire[static_cast<std::size_t>(next)] || meets;
-        return !meets;
+        const bool again = k.paths.is_inside(*s.waits, next);
+        result[static_cast<std::size_t>(next)] = result[static_cast<std::size_t>(next)] || !again;
+        return !again;
       });
     }
-  }
-  std::vector<bool> result(after.size(), false);
-  k.paths.forward(s.exit, [&](pc_t pc) {
-    result[static_cast<std::size_t>(pc)] = true;
-    return !is_in(meets_acquire, pc);
+    return true;
   });
   return result;
 }
@@ -311,7 +309,7 @@ void spin_without_acquire(const kernel_view& k, std::vector<warning>& out) {
     if (is_acquire(k.paths.at(s.load)) || told.contains(s.load) || acquires_before_exit(k, s)) {
       continue;
     }
-    const std::vector<bool> at_first = before_others_acquire(k, s);
+    const std::vector<bool> later = after_other_acquires(k, s);
     std::optional<access> read;
     bool sure = false;
     k.paths.forward(s.exit, [&](pc_t pc) {
@@ -321,7 +319,7 @@ void spin_without_acquire(const kernel_view& k, std::vector<warning>& out) {
       }
       for (const access& a : k.data.accesses_at(pc)) {
         if (a.reads && is_global(a) && is_weak(k, a) && !i.non_coherent && !sure) {
-          sure = is_in(at_first, pc) && !is_packet(k.paths.at(s.load)) &&
+          sure = !is_in(later, pc) && !is_packet(k.paths.at(s.load)) &&
                  (overlap(a.origins, written) || (overlap(a.origins, written_by_one) && !is_of_one_thread(k, a.at)));
           read = !read || sure ? std::optional(a) : read;
         }

@@ -7,19 +7,20 @@
 
 #include <membar/model/error.hpp>
 
-#include <fstream>
+#include <unistd.h>
+
 #include <string>
 
 namespace membar_check {
 
-bool has_nvdisasm() { return !toolkit_program("nvdisasm", "NVDISASM").empty(); }
+bool has_nvdisasm() { return access(toolkit_program("nvdisasm", "NVDISASM").c_str(), X_OK) == 0; }
 
 std::string disassembled(std::string_view cubin) {
   const membar_tools::temporary_folder folder("membar-check");
   const std::string image = (folder.path() / "image.cubin").string();
   const std::string listing = (folder.path() / "listing").string();
   const std::string log = (folder.path() / "log").string();
-  std::ofstream(image, std::ios::binary).write(cubin.data(), static_cast<std::streamsize>(cubin.size()));
+  membar_tools::write_file(image, cubin);
   const std::string program = toolkit_program("nvdisasm", "NVDISASM");
   if (const int status = run_program({program, "-c", image}, "", listing, log); status != 0) {
     throw membar::model::error(status == 127 ? "cannot start " + program + ": put nvdisasm on the PATH, or name it in NVDISASM"
