@@ -126,6 +126,13 @@ __global__ void wrong_flags_in_a_row(int* first, int* second, float* data) {
     flag_t(*second).store(1, cuda::memory_order_release);
   }
 }
+// A message of several words may bring what it tells of.
+__global__ void wrong_message(int* box, float* data) {
+  data[blockIdx.x * blockDim.x + threadIdx.x] = 1;
+  if (threadIdx.x == 0) {
+    asm volatile("fence.acq_rel.gpu;\n\tst.volatile.global.v2.u32 [%0], {%1, %2};" ::"l"(box), "r"(1), "r"(2) : "memory");
+  }
+}
 // A counter that hands nothing over.
 __global__ void right_statistics(int* count, float* data) {
   data[blockIdx.x * blockDim.x + threadIdx.x] = 1;
@@ -140,6 +147,22 @@ __global__ void wrong_volatile_wait(volatile int* flag, float* data, float* out)
   }
   out[threadIdx.x] = data[threadIdx.x];
   data[threadIdx.x] = 0;
+}
+// The fence of a round is before the flag that the round raises, and the next round's read is not behind it.
+__global__ void wrong_wait_in_rounds(volatile int* flags, float* data, int rounds) {
+  for (int k = blockIdx.x; k < rounds; k += gridDim.x) {
+    if (threadIdx.x == 0 && k != 0) {
+      while (flags[k - 1] == 0) {
+      }
+    }
+    __syncthreads();
+    data[k * blockDim.x + threadIdx.x] = data[(k - 1) * blockDim.x + threadIdx.x] + 1;
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      flags[k] = 1;
+    }
+  }
 }
 __global__ void right_volatile_wait(volatile int* flag, float* data, float* out) {
   while (*flag == 0) {

@@ -65,6 +65,11 @@ bool is_read(const kernel_view& k, const access& data) {
                              [&](const access& a) { return a.reads && is_global(a) && overlap(a.origins, data.origins); });
 }
 
+/// Whether an access is of several words, of which some are data if one is a flag.
+bool is_packet(const instruction& i) {
+  return (i.code == op::load && i.destinations > 1) || (i.code == op::store && i.sources > 2);
+}
+
 /// Whether the access is in memory that is also accessed by strong operations: a part of a flag or of a counter, and hardly data.
 bool is_beside_flag(const kernel_view& k, const access& data) {
   return std::ranges::any_of(k.data.accesses(), [&](const access& a) {
@@ -167,18 +172,38 @@ bool is_stored_by_all(const kernel_view& k, const access& flag) {
 /// The threads that write data before a flag: those that raise it, several that another condition selects, or the whole block.
 enum class writers : unsigned char { the_same, some, all };
 
-writers writers_of(const kernel_view& k, pc_t data, const std::vector<condition>& of_flag) {
-  writers result = writers::all;
-  for (const condition& c : k.paths.conditions_of(data)) {
-    if (k.data.selects_some(c) && k.paths.guards(c, data)) {
-      const bool common = std::ranges::any_of(of_flag, [&](const condition& f) { return f.at == c.at && f.taken == c.taken; });
-      if (common || k.data.selects_one(c)) {
-        return writers::the_same;
-      }
-      result = writers::some;
+/// A write of data, and what is asked of it for every flag.
+struct data_write {
+  access at;
+  std::vector<condition> selecting;  ///< the conditions that let some threads come there
+  bool by_one = false;
+  bool handed_over =
+      false;  ///< the kernel also reads there, or the memory is reached through a pointer in memory, as other devices' is
+};
+
+std::vector<data_write> data_writes_of(const kernel_view& k) {
+  std::vector<data_write> result;
+  for (const access& a : k.data.accesses()) {
+    if (!is_data_write(k, a)) {
+      continue;
     }
+    data_write one{a, k.paths.conditions_of(a.at), false, is_read(k, a)};
+    std::erase_if(one.selecting, [&](const condition& c) { return !k.data.selects_some(c) || !k.paths.guards(c, a.at); });
+    one.by_one = std::ranges::any_of(one.selecting, [&](const condition& c) { return k.data.selects_one(c); });
+    one.handed_over =
+        one.handed_over || std::ranges::any_of(a.origins, [](const origin& o) { return o.kind == origin::kind_t::table; });
+    result.push_back(std::move(one));
   }
   return result;
+}
+
+writers writers_of(const data_write& data, const std::vector<condition>& of_flag) {
+  const auto is_common = [&](const condition& c) {
+    return std::ranges::any_of(of_flag, [&](const condition& f) { return f.at == c.at && f.taken == c.taken; });
+  };
+  return data.by_one || std::ranges::any_of(data.selecting, is_common) ? writers::the_same
+         : data.selecting.empty()                                      ? writers::all
+                                                                       : writers::some;
 }
 
 /// Whether the flag is raised in some blocks only, and these may meet at a barrier in between that is for some blocks, too. Paths around it may then
@@ -188,8 +213,11 @@ bool meets_in_some_blocks(const kernel_view& k, const access& data, const access
   if (std::ranges::none_of(of_flag, of_blocks)) {
     return false;
   }
+  std::vector<bool> after(static_cast<std::size_t>(k.paths.size()), false);
+  k.paths.forward(data.at, [&](pc_t pc) { return after[static_cast<std::size_t>(pc)] = true; });
+  const std::vector<bool> before = leading_to(k, flag.at, [](const instruction&) { return false; });
   for (pc_t pc = 0; pc < k.paths.size(); ++pc) {
-    if (is_block_barrier(k.paths.at(pc)) && k.paths.reaches(data.at, pc) && k.paths.reaches(pc, flag.at) &&
+    if (is_block_barrier(k.paths.at(pc)) && is_in(after, pc) && is_in(before, pc) &&
         std::ranges::any_of(k.paths.conditions_of(pc), of_blocks)) {
       return true;
     }
@@ -208,47 +236,58 @@ void drop_earlier_flags(const kernel_view& k, std::vector<warning>& found) {
   });
 }
 
+/// What is wrong with a flag, if anything: the surest of what is found for all data.
+std::optional<warning> early_flag(const kernel_view& k, const access& flag, const std::vector<data_write>& all_data,
+                                  bool only_tells) {
+  std::vector<condition> conditions = k.paths.conditions_of(flag.at);
+  std::erase_if(conditions, [&](const condition& c) { return !k.paths.guards(c, flag.at); });
+  const std::vector<bool> not_met = leading_to(k, flag.at, is_block_barrier);
+  const std::vector<bool> not_met_in_warp =
+      leading_to(k, flag.at, [](const instruction& i) { return is_block_barrier(i) || i.code == op::warp_barrier; });
+  const std::vector<bool> not_fenced = leading_to(k, flag.at, is_release_fence);
+  const bool fences = releases(k.paths.at(flag.at).order);
+  std::optional<warning> found;
+  for (const data_write& data : all_data) {
+    const pc_t at = data.at.at;
+    if (!is_in(not_met, at) || (!fences && is_in(not_fenced, at))) {
+      continue;  // it does not hand anything over, or another rule says what is missing
+    }
+    const writers by = writers_of(data, conditions);
+    const bool warps_alone = !is_in(not_met_in_warp, at);  // each warp may have data and a flag of its own
+    if (by == writers::the_same || (by == writers::some && warps_alone)) {
+      continue;
+    }
+    const bool sure = by == writers::all && !warps_alone && !overlap(data.at.origins, flag.origins) &&
+                      (only_tells || data.handed_over) && !is_packet(k.paths.at(flag.at)) &&
+                      !meets_in_some_blocks(k, data.at, flag, conditions);
+    if (!found || sure) {
+      const std::string who = by == writers::all ? "all" : "other";
+      found = {"flag-before-barrier",
+               sure ? confidence::high : confidence::medium,
+               "threads of the block raise a flag, and no barrier comes between it and what " + who +
+                   " threads have written: the others may not have written yet",
+               flag.at,
+               {{at, "what " + who + " threads write"}}};
+    }
+    if (sure) {
+      break;
+    }
+  }
+  return found;
+}
+
 void flag_before_barrier(const kernel_view& k, std::vector<warning>& out) {
+  std::optional<std::vector<data_write>> data;
   const bool only_tells = spins_of(k).empty();
   std::vector<warning> all;
   for (const access& flag : k.data.accesses()) {
     if (!may_be_flag(k, flag) || (!selects_some(k, flag.at) && !is_stored_by_all(k, flag))) {
       continue;
     }
-    std::vector<condition> conditions = k.paths.conditions_of(flag.at);
-    std::erase_if(conditions, [&](const condition& c) { return !k.paths.guards(c, flag.at); });
-    const std::vector<bool> not_met = leading_to(k, flag.at, is_block_barrier);
-    const std::vector<bool> not_met_in_warp =
-        leading_to(k, flag.at, [](const instruction& i) { return is_block_barrier(i) || i.code == op::warp_barrier; });
-    const std::vector<bool> not_fenced = leading_to(k, flag.at, is_release_fence);
-    std::optional<warning> found;
-    for (const access& data : k.data.accesses()) {
-      if (!is_data_write(k, data) || !is_in(not_met, data.at)) {
-        continue;
-      }
-      const writers by = writers_of(k, data.at, conditions);
-      if (by == writers::the_same || (by == writers::some && !is_in(not_met_in_warp, data.at))) {
-        continue;
-      }
-      const bool fenced = !is_in(not_fenced, data.at);
-      if (!fenced && !releases(k.paths.at(flag.at).order)) {
-        continue;  // it does not hand anything over, or another rule says what is missing
-      }
-      const bool both_far = std::ranges::any_of(data.origins, [](const origin& o) { return o.kind == origin::kind_t::table; });
-      const bool warps_alone = !is_in(not_met_in_warp, data.at);  // each warp may have data and a flag of its own
-      const bool sure = by == writers::all && !warps_alone && !overlap(data.origins, flag.origins) &&
-                        (only_tells || both_far || is_read(k, data)) && !meets_in_some_blocks(k, data, flag, conditions);
-      if (!found || (sure && found->sure != confidence::high)) {
-        const std::string who = by == writers::all ? "all" : "other";
-        found = {"flag-before-barrier",
-                 sure ? confidence::high : confidence::medium,
-                 "threads of the block raise a flag, and no barrier comes between it and what " + who +
-                     " threads have written: the others may not have written yet",
-                 flag.at,
-                 {{data.at, "what " + who + " threads write"}}};
-      }
+    if (!data) {
+      data = data_writes_of(k);
     }
-    if (found) {
+    if (std::optional<warning> found = early_flag(k, flag, *data, only_tells)) {
       all.push_back(std::move(*found));
     }
   }
@@ -266,22 +305,18 @@ bool acquires_before_exit(const kernel_view& k, const spin& s) {
   return !leaves;
 }
 
-/// Whether an access is of several words, of which some are data if one is a flag.
-bool is_packet(const instruction& i) {
-  return (i.code == op::load && i.destinations > 1) || (i.code == op::store && i.sources > 2);
-}
-
-/// What can come after something that acquires after the loop, be it in another thread or on another path: others have handed over what is read
-/// there.
+/// What can come after something that acquires after the loop, be it in another thread or on another path, in the same round of an outer loop: others
+/// have handed over what is read there.
 std::vector<bool> after_other_acquires(const kernel_view& k, const spin& s) {
   std::vector<bool> result(static_cast<std::size_t>(k.paths.size()), false);
+  const auto is_next_round = [&](pc_t pc) { return k.paths.is_inside(*s.waits, pc) || k.paths.dominates(pc, s.load); };
   k.paths.forward(s.exit, [&](pc_t pc) {
-    if (k.paths.is_inside(*s.waits, pc)) {
+    if (is_next_round(pc)) {
       return false;
     }
     if (is_acquire(k.paths.at(pc)) && !is_in(result, pc)) {
       k.paths.forward(pc, [&](pc_t next) {
-        const bool again = k.paths.is_inside(*s.waits, next);
+        const bool again = is_next_round(next);
         result[static_cast<std::size_t>(next)] = result[static_cast<std::size_t>(next)] || !again;
         return !again;
       });
