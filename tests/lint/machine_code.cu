@@ -60,10 +60,10 @@ __global__ void early_bulk_copy(float* out, const float* in) {
   __shared__ std::uint64_t barrier;
   if (threadIdx.x == 0) {
     begin_copy(&barrier);
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 512, [%2];" ::"r"(
-                     shared_address(stage)),
-                 "l"(__cvta_generic_to_global(in)), "r"(shared_address(&barrier))
-                 : "memory");
+    asm volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 512, [%2];" ::"r"(shared_address(stage)),
+        "l"(__cvta_generic_to_global(in)), "r"(shared_address(&barrier))
+        : "memory");
   }
   __syncthreads();
   end_copy(&barrier);
@@ -95,8 +95,8 @@ __global__ void early_tensor_store(float* out, const __grid_constant__ tensor_ma
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
   __syncthreads();
   if (threadIdx.x == 0) {
-    asm volatile("cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [%0, {%2}], [%1];" ::"l"(&to), "r"(shared_address(stage)),
-                 "r"(0)
+    asm volatile("cp.async.bulk.tensor.1d.global.shared::cta.bulk_group [%0, {%2}], [%1];" ::"l"(&to),
+                 "r"(shared_address(stage)), "r"(0)
                  : "memory");
     asm volatile("cp.async.bulk.commit_group;\n\tcp.async.bulk.wait_group 0;" ::: "memory");
   }
