@@ -153,6 +153,15 @@ TEST(ptx_reader, says_the_line_of_what_it_does_not_know) {
   EXPECT_EQ(error_of(".global .u32 x[99999999999];"), "1:27: the variable 'x' is larger than 1 GiB");
 }
 
+TEST(ptx_reader, reads_parameters_that_the_tile_compiler_adds) {
+  const check::ptx_module m = check::read_ptx(
+      ".version 9.1\n.target sm_90\n.address_size 64\n"
+      ".visible .entry k(\n.param .u32 first,\n.hidden\t.param .align 64 .b8 map[128]\n)\n{\nret;\n}\n");
+  ASSERT_EQ(m.functions.size(), 1U);
+  ASSERT_EQ(m.functions[0].parameters.size(), 2U);
+  EXPECT_EQ(m.functions[0].parameters[1].bytes, 128U);
+}
+
 TEST(ptx_reader, leaves_out_what_only_hints_use) {
   EXPECT_EQ(error_in("createpolicy.fractional.L2::evict_last.b64 %rd1, 0f3F800000; createpolicy.cvt.L2.b64 %rd2, %rd1;"), "");
   EXPECT_EQ(error_in("prefetch.tensormap [%rd1]; applypriority.global.L2::evict_normal [%rd1], 128;"), "");

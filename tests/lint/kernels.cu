@@ -94,6 +94,45 @@ __global__ void wrong_flag_behind_a_warp_barrier(int* flag, float* data) {
     flag_t(*flag).store(1, cuda::memory_order_release);
   }
 }
+// One thread of the grid writes, as a comparison of both numbers says.
+__global__ void right_flag_beside_data_of_one(int* flag, float* data) {
+  if ((threadIdx.x | blockIdx.x) == 0) {
+    data[0] = 1;
+  }
+  if (threadIdx.x == 0) {
+    flag_t(*flag).store(1, cuda::memory_order_release);
+  }
+}
+// The block that raises the flag meets at the barrier, though a path leads around it.
+__global__ void wrong_flag_of_one_block(int* flag, float* data, int rounds) {
+  for (int k = 0; k < rounds; ++k) {
+    data[k * blockDim.x + threadIdx.x] = 1;
+    if (blockIdx.x == 0) {
+      __syncthreads();
+    }
+    if (data[k] != 0) {
+      asm volatile("" ::: "memory");
+    }
+    if (threadIdx.x == 0 && blockIdx.x == 0) {
+      flag_t(*flag).store(k, cuda::memory_order_release);
+    }
+  }
+}
+// Two flags in a row need one barrier, and there is one warning.
+__global__ void wrong_flags_in_a_row(int* first, int* second, float* data) {
+  data[blockIdx.x * blockDim.x + threadIdx.x] = 1;
+  if (threadIdx.x == 0) {
+    flag_t(*first).store(1, cuda::memory_order_release);
+    flag_t(*second).store(1, cuda::memory_order_release);
+  }
+}
+// A message of several words may bring what it tells of.
+__global__ void wrong_message(int* box, float* data) {
+  data[blockIdx.x * blockDim.x + threadIdx.x] = 1;
+  if (threadIdx.x == 0) {
+    asm volatile("fence.acq_rel.gpu;\n\tst.volatile.global.v2.u32 [%0], {%1, %2};" ::"l"(box), "r"(1), "r"(2) : "memory");
+  }
+}
 // A counter that hands nothing over.
 __global__ void right_statistics(int* count, float* data) {
   data[blockIdx.x * blockDim.x + threadIdx.x] = 1;
@@ -108,6 +147,22 @@ __global__ void wrong_volatile_wait(volatile int* flag, float* data, float* out)
   }
   out[threadIdx.x] = data[threadIdx.x];
   data[threadIdx.x] = 0;
+}
+// The fence of a round is before the flag that the round raises, and the next round's read is not behind it.
+__global__ void wrong_wait_in_rounds(volatile int* flags, float* data, int rounds) {
+  for (int k = blockIdx.x; k < rounds; k += gridDim.x) {
+    if (threadIdx.x == 0 && k != 0) {
+      while (flags[k - 1] == 0) {
+      }
+    }
+    __syncthreads();
+    data[k * blockDim.x + threadIdx.x] = data[(k - 1) * blockDim.x + threadIdx.x] + 1;
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      flags[k] = 1;
+    }
+  }
 }
 __global__ void right_volatile_wait(volatile int* flag, float* data, float* out) {
   while (*flag == 0) {
@@ -141,6 +196,51 @@ __global__ void right_fence_in_the_loop(int* flag, float* data, float* out) {
     seen = flag_t(*flag).load(cuda::memory_order_relaxed);
     __threadfence();
   } while (seen == 0);
+  out[threadIdx.x] = data[threadIdx.x];
+  data[threadIdx.x] = 0;
+}
+// What is read belongs to the flag: a number of the next round, which each thread counts on itself.
+struct counted_flag {
+  int flag, round;
+};
+__global__ void wrong_wait_beside_a_round(counted_flag* wait, float* data) {
+  while (*static_cast<volatile int*>(&wait->flag) == 0) {
+  }
+  const int round = wait->round;
+  wait->round = round + 1;
+  data[threadIdx.x] = round;
+}
+// One thread of the grid alone counts, and reads no data of others.
+__global__ void wrong_wait_before_a_count(volatile int* flag, int* count, float* data) {
+  while (*flag == 0) {
+  }
+  data[threadIdx.x] = 1;
+  if (threadIdx.x == 0 && blockIdx.x == 0) {
+    *count += 1;
+  }
+}
+// The words that are polled bring the data with them.
+__global__ void wrong_wait_for_a_packet(volatile uint4* packet, float* data, float* out) {
+  uint4 seen;
+  do {
+    asm volatile("ld.volatile.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(seen.x), "=r"(seen.y), "=r"(seen.z), "=r"(seen.w)
+                 : "l"(packet)
+                 : "memory");
+  } while (seen.y == 0);
+  out[threadIdx.x] = data[threadIdx.x] + seen.x;
+  data[threadIdx.x] = 0;
+}
+// Another thread of the block acquires before the barrier that comes next, unless there is one block only.
+__global__ void wrong_wait_before_another(volatile int* flag, int* second, float* data, float* out) {
+  while (*flag == 0) {
+  }
+  __syncthreads();
+  if (threadIdx.x == 0 && gridDim.x > 1) {
+    while (flag_t(*second).load(cuda::memory_order_acquire) == 0) {
+    }
+  }
+  __syncthreads();
   out[threadIdx.x] = data[threadIdx.x];
   data[threadIdx.x] = 0;
 }
@@ -211,6 +311,34 @@ __global__ void wrong_fence_after_the_flag(int* flag, float* data, float* out) {
     out[0] = data[0];
   }
 }
+// Which of the pointers in memory is the one that is waited for is not known.
+__global__ void wrong_relaxed_flag_of_a_table(int** flags, float* data, float* out) {
+  if (blockIdx.x == 0) {
+    data[0] = 1;
+    flag_t(*flags[1]).store(1, cuda::memory_order_relaxed);
+  } else {
+    wait_for(flags[0]);
+    out[0] = data[0];
+  }
+}
+// A thread that takes a place acquires, and hands nothing over.
+__global__ void wrong_taken_place(int* places, float* data) {
+  data[blockIdx.x] = 1;
+  flag_t(*places).fetch_sub(1, cuda::memory_order_acquire);
+  wait_for(places);
+  data[threadIdx.x] += data[blockIdx.x + 1];
+}
+// What is written before is a part of the flag.
+__global__ void wrong_relaxed_flag_beside_a_round(counted_flag* first, counted_flag* second, float* out) {
+  if (blockIdx.x == 0) {
+    second->round = 1;
+    flag_t(first->flag).store(1, cuda::memory_order_relaxed);
+    wait_for(&second->flag);
+  } else {
+    wait_for(&first->flag);
+    out[0] = second->round;
+  }
+}
 __global__ void right_fence_before_the_flag(int* flag, float* data, float* out) {
   if (blockIdx.x == 0) {
     data[0] = 1;
@@ -244,6 +372,15 @@ __global__ void wrong_last_block(unsigned* count, float* partial, float* out) {
 }
 __global__ void right_last_block(unsigned* count, float* partial, float* out) {
   reduce_in_last_block<true>(count, partial, out);
+}
+
+// The counter hands out places, and tells nobody that he is the last one.
+__global__ void wrong_place_in_a_list(unsigned* count, float* list, unsigned places) {
+  list[blockIdx.x] = 1;
+  const unsigned place = atomicAdd(count, 1U);
+  if (place < places) {
+    list[place] += list[place + 1];
+  }
 }
 
 // narrow-scope

@@ -309,11 +309,15 @@ bool values::selects(std::int32_t word, bool holds, bool only_one, int depth) co
       const unsigned first = of(i.by[0]).varies;
       const unsigned second = of(i.by[1]).varies;
       const unsigned by_number = first == 0 ? second : first;
-      if ((first != 0 && second != 0) || (by_number & ~(value::elected | value::remote)) != value::thread) {
+      const unsigned numbers = by_number & ~(value::elected | value::remote);
+      using enum ptx::ptx_comparison;
+      const bool equal = i.test == ne ? !holds : i.test == eq && holds;
+      // Of a number in the grid only an equality selects threads of every block.
+      if ((first != 0 && second != 0) || (numbers & value::thread) == 0 || (numbers & ~(value::thread | value::block)) != 0 ||
+          ((numbers & value::block) != 0 && !equal)) {
         return false;
       }
-      using enum ptx::ptx_comparison;
-      return i.test == ne ? !holds : i.test == eq ? holds : !only_one;
+      return i.test == ne || i.test == eq ? equal : !only_one;
     }
     default:
       return false;
@@ -347,6 +351,28 @@ bool values::selects_one(const condition& c) const {
 bool values::is_uniform(const condition& c) const {
   const std::int32_t guard = paths_->at(c.at).guard;
   return guard >= 0 && words_[static_cast<std::size_t>(guard)].varies == 0;
+}
+
+bool values::is_compared_with_limit(pc_t load) const {
+  for (pc_t pc = 0; pc < paths_->size(); ++pc) {
+    const instruction& i = paths_->at(pc);
+    using enum ptx::ptx_comparison;
+    if (i.code != op::set_predicate || i.test == eq || i.test == ne) {
+      continue;
+    }
+    for (unsigned k = 0; k < std::min<unsigned>(i.sources, 2); ++k) {
+      if (of(i.by[k]).loads.contains(load)) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+unsigned values::numbers_compared(const condition& c) const {
+  const std::int32_t guard = paths_->at(c.at).guard;
+  const unsigned varies = guard < 0 ? 0 : words_[static_cast<std::size_t>(guard)].varies;
+  return (varies & ~(value::thread | value::block)) == 0 ? varies : 0;
 }
 
 std::set<pc_t> values::deciding_loads(const condition& c) const {

@@ -68,6 +68,10 @@ class values {
   [[nodiscard]] bool is_uniform(const condition& c) const;
   /// Returns whether some path sets the operand to an odd constant.
   [[nodiscard]] bool may_be_odd(const ptx::source_operand& o) const { return may_be_odd(o, 0); }
+  /// Returns whether a loaded value is compared with a limit by less or greater, as a position in a list is and the last number of a count is not.
+  [[nodiscard]] bool is_compared_with_limit(pc_t load) const;
+  /// Returns `thread` and `block` if the condition depends on those numbers and on nothing else that varies, or 0 if it depends on more.
+  [[nodiscard]] unsigned numbers_compared(const condition& c) const;
   /// Returns the loads and atomics that decide the condition.
   [[nodiscard]] std::set<pc_t> deciding_loads(const condition& c) const;
 

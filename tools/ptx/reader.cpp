@@ -282,6 +282,7 @@ class ptx_reader {
       if (!result.empty()) {
         expect(",");
       }
+      static_cast<void>(accept(".hidden"));  // a parameter that the tile compiler adds
       if (!accept(".param")) {
         refuse(now(), "expected '.param', found " + found() + ": other parameters are not supported");
       }
