@@ -94,9 +94,9 @@ std::string unpacked_zstd(std::string_view in, std::size_t bytes, std::string_vi
     return library == nullptr ? nullptr : reinterpret_cast<function*>(dlsym(library, "ZSTD_decompress"));
   }();
   if (decompress == nullptr) {
-    why =
-        "the " + std::string(what) +
-        " is compressed with zstd, but libzstd.so.1 was not found: install it (Debian: libzstd1), or build with nvcc -no-compress";
+    why = "the " + std::string(what) +
+          " is compressed with zstd, but libzstd.so.1 was not found: install it (Debian: libzstd1), or build with nvcc "
+          "-no-compress";
     return {};
   }
   std::string out(bytes, '\0');

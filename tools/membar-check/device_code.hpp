@@ -35,7 +35,8 @@ inline constexpr std::string_view how_to_have_ptx =
 
 struct device_code {
   std::vector<ptx_source> ptx;
-  std::vector<ptx_source> machine_code;  ///< cubins of images without PTX, of architectures that have programmatic dependent launch
+  std::vector<ptx_source>
+      machine_code;  ///< cubins of images without PTX, of architectures that have programmatic dependent launch
   std::vector<std::pair<std::string, int>> machine_code_only;  ///< files, and the number of images without PTX in each
   /// files that were named or are PTX, and the reasons why they cannot be read
   std::vector<std::pair<std::string, std::string>> errors;
