@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Sets <result> to the command membar-check for `function`, which the caller is: of this build, or otherwise installed.
+# Sets <result> to the command membar-check, from this build or otherwise the installed one. `function` is the name of the caller, for
+# messages.
 function(_membar_find_checker function result)
   if(TARGET membar-check)
     set(${result} $<TARGET_FILE:membar-check> PARENT_SCOPE)
@@ -34,10 +35,11 @@ function(membar_add_scenario_test name scenario)
   set_tests_properties(${name} PROPERTIES PASS_REGULAR_EXPRESSION "\t${expect}\t")
 endfunction()
 
-# membar_add_recorded_test(<name> COMMAND <program> [<argument>...] [KERNELS <regex>] [RECORDING <folder>] [EXPECT <status>]): a test that checks the
-# kernels that a program launches, from a recording in <folder>, which is recordings/<name> beside the CMakeLists.txt. The target <name>_recording makes
-# that again on a machine with a GPU; commit it, and the test needs no GPU. Without a recording the test makes one in the build folder if it can, and is
-# skipped if not. <program> is a target or a path. The test passes if the status of every scenario is <status>, which is "verified" where none is given.
+# membar_add_recorded_test(<name> COMMAND <program> [<argument>...] [KERNELS <regex>] [RECORDING <folder>] [EXPECT <status>]): a test that
+# checks the kernels that a program launches, from a recording in <folder>, which is recordings/<name> beside the CMakeLists.txt. The target
+# <name>_recording makes the recording again on a machine with a GPU; if you commit it, the test needs no GPU. Without a recording, the test
+# makes one in the build folder if it can, and is skipped otherwise. <program> is a target or a path. The test passes if the status of every
+# scenario is <status> (default: "verified").
 function(membar_add_recorded_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "KERNELS;RECORDING;EXPECT" "COMMAND")
   if(NOT arg_COMMAND OR arg_UNPARSED_ARGUMENTS)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # cmake -DCHECKER=<membar-check> -DFOLDER=<recording> [-DKERNELS=<regex>] -DEXPECT=<status> [-DRECORD=ON | -DSCRATCH=<folder>] -P this -- <program>...
-# With RECORD makes the recording in FOLDER again; else checks it, or where there is none one that it makes in SCRATCH.
+# With RECORD, it makes the recording in FOLDER again. Otherwise it checks that recording or, if there is none, one that it makes in SCRATCH.
 cmake_minimum_required(VERSION 3.23)
 set(program "")
 set(behind FALSE)
@@ -26,7 +26,7 @@ endfunction()
 if(RECORD)
   record(${FOLDER})
   if(NOT recording_status EQUAL 0)
-    message(FATAL_ERROR "the program that was recorded ended with status ${recording_status}")
+    message(FATAL_ERROR "the recorded program ended with status ${recording_status}")
   endif()
   return()
 endif()
@@ -36,7 +36,7 @@ if(NOT scenarios)
   file(GLOB scenarios ${SCRATCH}/*.scenario)
 endif()
 if(NOT scenarios)
-  message("SKIPPED: ${FOLDER} has no recording, and none could be made here: build the target of the test's name and _recording on a machine with a GPU, and commit it")
+  message("SKIPPED: ${FOLDER} has no recording, and none could be made here: build the target <test name>_recording on a machine with a GPU, and commit the recording")
   return()
 endif()
 execute_process(COMMAND ${CHECKER} ${scenarios} OUTPUT_VARIABLE report)

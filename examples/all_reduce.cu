@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// All-reduces in one shot and in two (membar::all_reduce chooses by size), captured once in a graph of each GPU and replayed with other data each time.
+/// One-shot and two-shot all-reduces (membar::all_reduce chooses by size), captured once in a graph on each GPU and
+/// replayed with other data each time.
 #include "replayed_graphs.hpp"
 
 #include <membar/symmetric/all_reduce.cuh>
@@ -17,7 +18,7 @@ __host__ __device__ float value_of(std::size_t i, int which, unsigned round) {
   return static_cast<float>((i + 7 * round) % 64 * static_cast<unsigned>(which + 1));
 }
 
-/// Counts the sums of the last round that are wrong, and writes the next round's values.
+/// Counts the wrong sums of the last round, and writes the next round's values.
 __global__ void next_round(float* small, float* large, pe self, int count, unsigned* round, unsigned long long* wrong) {
   for (std::size_t i = threadIdx.x; i < large_size; i += blockDim.x) {
     const float sum = *round == 0 ? 0 : value_of(i, 0, *round) * static_cast<float>(count * (count + 1) / 2);
@@ -56,7 +57,7 @@ int main() try {
     });
   }
   graphs.replay(1000);
-  sums.check();  // a GPU that was late ends no process
+  sums.check();  // A GPU that was late does not end the process.
   unsigned long long all_wrong = 0, here = 0;
   for (const pe which : gpus.local_pes()) {
     membar::check(cudaMemcpy(&here, wrong.on(which).local(), sizeof here, cudaMemcpyDefault));

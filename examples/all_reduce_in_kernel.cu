@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// An all-reduce in the middle of your own kernel: it squares its values, adds them up over all GPUs, and takes the mean.
+/// An all-reduce in the middle of your own kernel: it squares its values, sums them over all GPUs, and computes the mean.
 #include <membar/device_guard.hpp>
 #include <membar/symmetric/all_reduce.cuh>
 #include <membar/symmetric/collective_launch.hpp>
@@ -39,7 +39,7 @@ int main() try {
   std::vector<float> values(size);
   float squares = 0;
   for (const pe which : gpus.local_pes()) {
-    const membar::device_guard here(gpus.device_of(which));  // copies run in its default stream, as the kernels do
+    const membar::device_guard here(gpus.device_of(which));  // Copies run in its default stream, like the kernels.
     for (std::size_t i = 0; i != size; ++i) {
       values[i] = static_cast<float>(i % 16 * static_cast<unsigned>(which.index() + 1));
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// All-to-all with counts (all_to_all.cuh): each GPU sends rows to others, which add their number to them, and gets them back. Captured
-/// once in a graph of each GPU, and replayed with other destinations each time.
+/// All-to-all with counts (all_to_all.cuh): each GPU sends rows to others, which add their number to them, and gets the
+/// rows back. It is captured once in a graph on each GPU, and replayed with other destinations each time.
 #include "all_to_all.cuh"
 #include "replayed_graphs.hpp"
 
@@ -9,7 +9,8 @@
 
 constexpr unsigned rows = 1000, width = 64;
 
-/// Counts what came back wrong in the last round, and makes the rows of the next and where they go: some to no PE.
+/// Counts the wrong rows that came back in the last round, and makes the rows of the next one with their destinations: some go
+/// to no PE.
 __global__ void next_round(float* in, const float* out, int* to, int self, int count, unsigned* round,
                            unsigned long long* wrong) {
   for (unsigned i = threadIdx.x; i < rows; i += blockDim.x) {
@@ -26,7 +27,7 @@ __global__ void next_round(float* in, const float* out, int* to, int self, int c
     *round += 1;
   }
 }
-/// Adds this PE's number to the rows that came.
+/// Adds this PE's number to the received rows.
 __global__ void handle(all_to_all_memory<symmetric::peer_backend> all) {
   const int self = all.rows.self().index();
   for (int from = 0; from != all.rows.count(); ++from) {

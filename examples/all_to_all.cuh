@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// All-to-all with counts: rows (tokens) go to the PEs that handle them and come back to where they were, with room for every case. The
-/// destination of each row is known on the device alone. A row whose destination is no PE, such as -1, stays, and comes back as zeros.
-/// Right in every replay of a captured graph, with one process for all GPUs or one for each.
+/// All-to-all with counts: rows (tokens) go to the PEs that handle them and come back to their original places, with space for
+/// every case. The destination of each row is known only on the device. A row whose destination is not a PE, such as -1, is not
+/// sent, and comes back as zeros. This works in every replay of a captured graph, with one process for all GPUs or one for
+/// each.
 #pragma once
 
 #include <membar/launch.hpp>
@@ -18,29 +19,29 @@ using symmetric::by_block, symmetric::by_warp, symmetric::pe, symmetric::span;
 constexpr unsigned all_to_all_blocks = 32, all_to_all_threads = 512;
 constexpr membar::wait_budget all_to_all_budget = membar::wait_budget::milliseconds(5000);
 
-/// Where rows lie while they are away. From each PE there is room for `rows`, in the order in which it sent them.
+/// The rows' memory while they are away. There is space for `rows` rows from each PE, in the order in which it sent them.
 template <class Backend>
 struct all_to_all_memory {
-  span<float, Backend> rows;                     ///< count x most x width: what came, by PE that sent it
-  span<float, Backend> returned;                 ///< count x most x width: what came back, by PE that handled it
-  span<unsigned, Backend> counts;                ///< count: how many rows came, by PE that sent them
-  span<symmetric::barrier_word, Backend> words;  ///< of a barrier, one for each block
+  span<float, Backend> rows;                     ///< count x most x width: received rows, by the PE that sent them
+  span<float, Backend> returned;                 ///< count x most x width: returned rows, by the PE that handled them
+  span<unsigned, Backend> counts;                ///< count: the number of received rows, by the PE that sent them
+  span<symmetric::barrier_word, Backend> words;  ///< The words of a barrier, one for each block.
   unsigned most;                                 ///< rows of a PE
-  unsigned width;                                ///< floats of a row, a multiple of 4
+  unsigned width;                                ///< The number of floats in a row, a multiple of 4.
 
   [[nodiscard]] __device__ bool is_pe(int which) const { return which >= 0 && which < rows.count(); }
   [[nodiscard]] __device__ std::size_t place(int from, unsigned slot) const {
     return (static_cast<std::size_t>(from) * most + slot) * width;
   }
-  /// The barrier of the calling block with the same block of every PE.
+  /// The barrier between the calling block and the same block of every PE.
   __device__ void meet() const {
     const auto each = static_cast<std::size_t>(words.count()) + 1;
     barrier(by_block, words.subspan(blockIdx.x * each, each), all_to_all_budget);
   }
 };
 
-/// Numbers the rows of each destination: `slots[i]` is the place of row i among those for `to[i]`, in their order. By one block.
-/// `sent`: how many rows go to each PE.
+/// Numbers the rows of each destination: `slots[i]` is the position of row i among the rows for `to[i]`, in their order. Called
+/// by one block. `sent`: the number of rows for each PE.
 template <class Backend>
 __global__ void number_rows(all_to_all_memory<Backend> all, const int* to, unsigned rows, unsigned* slots, unsigned* sent) {
   const unsigned lane = threadIdx.x % 32;
@@ -63,12 +64,13 @@ __global__ void number_rows(all_to_all_memory<Backend> all, const int* to, unsig
 }
 
 /// Sends each row to the PE that handles it, and each PE its count. When the kernel has ended, `counts[p]` rows of PE p are at
-/// `place(p, 0)` and after it: each of its blocks has met the same block of every PE after that had sent.
+/// `place(p, 0)` and after it, because each of its blocks has passed a barrier with the same block of every PE after that block
+/// had sent.
 template <class Backend>
 __global__ void send_rows(all_to_all_memory<Backend> all, const float* in, const int* to, const unsigned* slots,
                           const unsigned* sent, unsigned rows) {
   const int self = all.rows.self().index();
-  all.meet();  // every PE has used what came last
+  all.meet();  // Every PE has used the rows it received last.
   const unsigned warps = gridDim.x * blockDim.x / 32;
   for (unsigned i = (blockIdx.x * blockDim.x + threadIdx.x) / 32; i < rows; i += warps) {
     if (!all.is_pe(to[i])) {
@@ -83,11 +85,11 @@ __global__ void send_rows(all_to_all_memory<Backend> all, const float* in, const
   all.meet();
 }
 
-/// Sends back the rows that came, from where they were handled in place.
+/// Sends back the received rows, from where they were handled in place.
 template <class Backend>
 __global__ void send_back(all_to_all_memory<Backend> all) {
   const int self = all.rows.self().index();
-  all.meet();  // every PE has used what came back last
+  all.meet();  // Every PE has used the rows that were returned last.
   const unsigned warps = gridDim.x * blockDim.x / 32;
   for (int from = 0; from != all.rows.count(); ++from) {
     for (unsigned slot = (blockIdx.x * blockDim.x + threadIdx.x) / 32; slot < all.counts.local()[from]; slot += warps) {
@@ -97,7 +99,7 @@ __global__ void send_back(all_to_all_memory<Backend> all) {
   all.meet();
 }
 
-/// Writes the rows that came back to `out`, in the order in which they were sent.
+/// Writes the returned rows to `out`, in the order in which they were sent.
 template <class Backend>
 __global__ void collect_rows(all_to_all_memory<Backend> all, float* out, const int* to, const unsigned* slots, unsigned rows) {
   for (unsigned i = blockIdx.x; i < rows; i += gridDim.x) {
@@ -108,7 +110,8 @@ __global__ void collect_rows(all_to_all_memory<Backend> all, float* out, const i
   }
 }
 
-/// Exchanges of a heap's PEs, one after the other in one stream of each PE: `dispatch`, the program's work on the rows, `combine`.
+/// Exchanges between a heap's PEs, one after the other in one stream of each PE: `dispatch`, the program's work on the rows,
+/// `combine`.
 template <class backend = symmetric::peer_backend>
 class all_to_all {
   static auto launched(unsigned blocks, cudaStream_t stream) {
@@ -116,7 +119,7 @@ class all_to_all {
   }
 
  public:
-  /// Of at most `most` rows of each PE, of `row_width` floats, a multiple of 4.
+  /// For at most `most` rows of each PE, with `row_width` floats, a multiple of 4.
   all_to_all(symmetric::heap<backend>& from, unsigned most, unsigned row_width)
       : count_(static_cast<std::size_t>(from.backend().count())),
         most_(most),
@@ -131,10 +134,12 @@ class all_to_all {
   [[nodiscard]] all_to_all_memory<backend> on(pe which) const {
     return {rows_.on(which), returned_.on(which), counts_.on(which), words_.on(which), most_, width_};
   }
-  /// Sends row i of `in` to PE `to[i]`, both in memory of PE `which`. Later work of the stream finds what came at `on(which)`.
+  /// Sends row i of `in` to PE `to[i]`, both in memory of PE `which`. Later work in the stream finds the received rows at
+  /// `on(which)`.
   void dispatch(pe which, const float* in, const int* to, unsigned rows, cudaStream_t stream) const {
     if (rows > most_) {
-      throw membar::error(cudaErrorInvalidValue, "an all-to-all of %u rows has room for %u: make it for more", rows, most_);
+      throw membar::error(cudaErrorInvalidValue,
+                          "an all-to-all of %u rows was requested, but it has space for %u: create it for more", rows, most_);
     }
     unsigned* const slots = slots_.on(which).local();
     unsigned* const sent = sent_.on(which).local();
@@ -142,7 +147,7 @@ class all_to_all {
                    sent);
     membar::launch(launched(all_to_all_blocks, stream), send_rows<backend>, on(which), in, to, slots, sent, rows);
   }
-  /// Brings the rows of the last `dispatch` back, handled, in their order.
+  /// Returns the rows of the last `dispatch`, handled, in their original order.
   void combine(pe which, float* out, const int* to, unsigned rows, cudaStream_t stream) const {
     membar::launch(launched(all_to_all_blocks, stream), send_back<backend>, on(which));
     membar::launch(membar::launch_config{rows == 0 ? 1 : rows, 128, stream}, collect_rows<backend>, on(which), out, to,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A counter: every thread of a grid adds one. A plain `++` loses additions, an atomic one loses none, and one atomic addition a
-/// block, of what the block has counted, is the quickest.
+/// A counter: every thread of a grid adds one. A plain `++` loses additions, and an atomic one loses none. One atomic addition
+/// per block, of the block's count, is the fastest.
 #include <membar/atomic.cuh>
 #include <membar/launch.hpp>
 
@@ -11,12 +11,12 @@ constexpr unsigned blocks = 4096, threads = 256, total = blocks * threads;
 
 using counter_ref = membar::atomic_ref<unsigned, membar::thread_scope::device>;
 
-__global__ void plain(unsigned* counter) { ++*counter; }  // a data race: its result means nothing
+__global__ void plain(unsigned* counter) { ++*counter; }  // A data race: its result is meaningless.
 
 __global__ void atomic(unsigned* counter) { counter_ref(*counter).add(1, membar::relaxed); }
 
 __global__ void once_a_block(unsigned* counter) {
-  const int counted = __syncthreads_count(1);  // how many threads of the block have something to count
+  const int counted = __syncthreads_count(1);  // The number of threads of the block that have something to count.
   if (threadIdx.x == 0) {
     counter_ref(*counter).add(static_cast<unsigned>(counted), membar::relaxed);
   }
@@ -33,7 +33,7 @@ int main() try {
   cudaEvent_t begin = nullptr, end = nullptr;
   membar::check(cudaEventCreate(&begin));
   membar::check(cudaEventCreate(&end));
-  // Prints what a kernel counts and how long it takes; returns the count.
+  // Prints a kernel's count and how long it takes; returns the count.
   const auto run = [&](const char* name, void (*kernel)(unsigned*)) {
     unsigned count = 0;
     float time = 0;

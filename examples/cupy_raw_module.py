@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""membar in a kernel that CuPy compiles at run time: a sum in one launch, because the last block adds up what the others have stored.
+"""membar in a kernel that CuPy compiles at run time: a sum in one launch, because the last block sums the partial results of all blocks.
 
-`last_block` makes the partial sums of all blocks visible to the last one. CuPy brings libcu++, and membar needs no option but C++20.
+`last_block` makes the partial sums of all blocks visible to the last one. CuPy includes libcu++, and membar needs no option except C++20.
 """
 
 import pathlib
@@ -55,14 +55,14 @@ def main():
     if cupy.cuda.runtime.getDeviceCount() == 0:
         print("SKIPPED: no GPU")
         return 77
-    include = pathlib.Path(__file__).resolve().parent.parent / "include"  # installed by pip: membar.include_path()
+    include = pathlib.Path(__file__).resolve().parent.parent / "include"  # If membar was installed with pip: membar.include_path()
     sum_of = cupy.RawModule(code=SOURCE, options=("--std=c++20", f"-I{include}")).get_function("sum")
     values = cupy.arange(1 << 20, dtype=cupy.float32) % 7
     blocks = 256
     partial, last, out = cupy.empty(blocks, cupy.float32), cupy.zeros(64, cupy.uint8), cupy.empty(1, cupy.float32)
-    for _ in range(100):  # the object is ready again after the last block
+    for _ in range(100):  # The object is ready for reuse after the last block.
         sum_of((blocks,), (256,), (values, cupy.uint64(values.size), partial, last, out))
-        if out[0] != values.sum(dtype=cupy.float64):  # both are whole numbers below 2^24
+        if out[0] != values.sum(dtype=cupy.float64):  # Both are whole numbers below 2^24.
             print(f"wrong: {out[0]} is not {values.sum()}")
             return 1
     print(f"CuPy {cupy.__version__}: the sum of {values.size} numbers is {float(out[0]):.0f}, 100 times")

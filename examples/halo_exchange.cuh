@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Halo exchange: heat in a ring that is divided among GPUs. In each step a GPU puts its outermost cells, with a signal, into its
-/// neighbours' memory, and waits for theirs. One kernel does all steps, without the host and without a barrier. The functions are
-/// templates on the backend: halo_exchange.cu runs them in one process, halo_exchange_nvshmem.cu in one for each GPU.
+/// Halo exchange: heat flow in a ring that is divided among GPUs. In each step a GPU puts its outermost cells, with a
+/// signal, into its neighbours' memory, and waits for theirs. One kernel does all steps, without the host and without a
+/// barrier. The functions are templates on the backend: halo_exchange.cu runs them in one process, and halo_exchange_nvshmem.cu
+/// in one process for each GPU.
 #pragma once
 
 #include <membar/symmetric/collective_launch.hpp>
@@ -16,7 +17,7 @@
 namespace symmetric = membar::symmetric;
 using symmetric::by_block, symmetric::equals, symmetric::pe, symmetric::span;
 using arrival = symmetric::signal<symmetric::set>;
-constexpr std::size_t cells = 1024, row = cells + 2;  // with one cell of each neighbour
+constexpr std::size_t cells = 1024, row = cells + 2;  // With one cell of each neighbour.
 constexpr int steps = 2000;
 
 /// `heat` is two rows, read and written alternately, so that a neighbour never writes a cell that is still read. Each row has a
@@ -36,7 +37,7 @@ __global__ void spread(span<double, Backend> heat, span<arrival, Backend> arrive
     const auto signals = arrived.subspan(step % 2 * 2, 2);
     put_signal(by_block, next.subspan(cells + 1, 1), out + 1, signals[1], step, left);
     put_signal(by_block, next.subspan(0, 1), out + cells, signals[0], step, right);
-    for (unsigned side = 0; side != 2; ++side) {  // equals: its next sender waits for what this block sends later
+    for (unsigned side = 0; side != 2; ++side) {  // `equals`: the next sender waits for what this block sends later.
       wait(by_block, signals[side], equals(step), membar::wait_budget::milliseconds(2000));
     }
   }
@@ -47,7 +48,8 @@ template <class Backend>
 std::size_t exchange_halos(Backend& gpus) {
   symmetric::heap heap(gpus, std::size_t{1} << 20);
   const symmetric::scoped_array heat(heap.template allocate<double>(2 * row));
-  const symmetric::scoped_array arrived(heap.template allocate<arrival>(4));  // of each row: from the left, from the right
+  // For each row: from the left, and from the right.
+  const symmetric::scoped_array arrived(heap.template allocate<arrival>(4));
   if (gpus.local_pes().contains(pe(0))) {
     const double hot[] = {1};
     copy_to(heat.on(pe(0)).subspan(2, 1), hot, nullptr);
@@ -68,7 +70,7 @@ std::size_t exchange_halos(Backend& gpus) {
   std::size_t wrong = 0;
   for (const pe which : gpus.local_pes()) {
     const membar::device_guard there(gpus.device_of(which));
-    copy_from(seen, heat.on(which), nullptr);  // after the kernel, in its stream
+    copy_from(seen, heat.on(which), nullptr);  // After the kernel, in its stream.
     for (std::size_t i = 0; i != cells; ++i) {
       wrong += seen[steps % 2 * row + 1 + i] == ring[static_cast<std::size_t>(which.index()) * cells + i] ? 0 : 1;
     }

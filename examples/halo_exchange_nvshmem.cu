@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The halo exchange of halo_exchange.cuh over NVSHMEM, in one process for each of two GPUs, started without MPI: this program
-/// forks before any CUDA call, and PE 0 makes the job's id in a page that the processes share.
+/// forks before any CUDA call, and PE 0 creates the job's id in a page that the processes share.
 #include <membar/symmetric/nvshmem_backend.cuh>
 
 #include <sys/mman.h>
@@ -22,7 +22,7 @@ struct shared_page {
 
 /// The process of PE `rank`; returns its exit status.
 int run(int rank, shared_page& page) try {
-  alarm(120);  // ends a process whose partner has failed
+  alarm(120);  // Ends a process whose partner has failed.
   int devices = 0;
   if (cudaGetDeviceCount(&devices) != cudaSuccess || devices < pes) {
     std::puts("SKIPPED: a halo exchange needs two GPUs");
@@ -44,7 +44,7 @@ int run(int rank, shared_page& page) try {
 }
 
 int main() {
-  // For one machine without a network; the environment goes first.
+  // Settings for one machine without a network; the environment takes precedence.
   const char* const settings[][2] = {{"NVSHMEM_REMOTE_TRANSPORT", "none"},
                                      {"NVSHMEM_DISABLE_NVLS", "1"},
                                      {"NVSHMEM_DISABLE_NCCL", "1"},
@@ -70,7 +70,7 @@ int main() {
   int worst = 0;
   for (int status = 0; wait(&status) > 0;) {
     const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
-    worst = code != 0 && (worst == 0 || worst == 77) ? code : worst;  // a failure goes before a skip
+    worst = code != 0 && (worst == 0 || worst == 77) ? code : worst;  // A failure takes precedence over a skip.
   }
   return worst;
 }

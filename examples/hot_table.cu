@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// A table is looked up at random while a stream of data is read once. With an access-policy window the table stays in L2.
-/// The program holds a set-aside, launches with and without the window, and gives the set-aside back.
+/// The program holds a set-aside, launches with and without the window, and releases the set-aside.
 #include <membar/access_policy_window.hpp>
 #include <membar/launch.hpp>
 #include <membar/load_store.cuh>
@@ -17,7 +17,7 @@ __global__ void look_up(const float4* stream, std::size_t count, const float* ta
   for (std::size_t i = index; i < count; i += std::size_t{gridDim.x} * blockDim.x) {
     sum += membar::load_weak(stream + i, membar::l1::no_allocate).x;
     for (int k = 0; k != 8; ++k) {
-      index = index * 1664525U + 1013904223U;  // a linear congruential generator
+      index = index * 1664525U + 1013904223U;  // A linear congruential generator.
       sum += table[index >> 8 & mask];
     }
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The life of a persisting window on a stream: ten launches read a hot table under it, another kernel reads what persists, the
-/// window goes off, the lines go back to normal, and a third kernel may use all of L2. Compare the times: what a window gains
-/// depends on the device and on what else comes through L2.
+/// The life of a persisting window on a stream: ten launches read a hot table under it, another kernel reads the persisting
+/// lines, the window is turned off, the lines are reset to normal, and a third kernel may use all of L2. Compare the times: the
+/// gain of a window depends on the device and on the other traffic through L2.
 #include "l2_sequence.cuh"
 
 #include <membar/access_policy_window.hpp>
@@ -19,7 +19,7 @@ int main() try {
     std::puts("SKIPPED: no L2 to set aside (MIG, MPS, or a compute capability below 8.0)");
     return 77;
   }
-  unsigned entries = 1 << 16;  // a power of two whose bytes are at most nine tenths of what can be set aside
+  unsigned entries = 1 << 16;  // A power of two whose size is at most nine tenths of the set-aside limit.
   for (; entries * 2 * sizeof(float4) <= before.max_set_aside * 9 / 10; entries *= 2) {
   }
   const std::size_t table_bytes = entries * sizeof(float4), count = 16 * std::size_t{entries};
@@ -30,7 +30,7 @@ int main() try {
   const auto scale_ten_times = [&] {
     run("tenth of ten launches with the table", stream, 10, blocks, scale, data, count, table, entries - 1, out);
   };
-  const auto another_kernel = [&] {  // after all of the data has come through L2
+  const auto another_kernel = [&] {  // After all of the data has come through L2.
     membar::launch(membar::launch_config{blocks, threads, stream}, read_through, data, count, 1, out);
     run("another kernel, 4096 reads of the table", stream, 1, 1, probe, table, entries - 1, out);
   };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The three kernels of l2_sequence.cu, and what times them.
+/// The three kernels of l2_sequence.cu, and the code that times them.
 #pragma once
 
 #include <membar/launch.hpp>
@@ -12,8 +12,8 @@
 constexpr unsigned blocks = 1056, threads = 256;
 using membar::check;
 
-/// Reads `count` elements once, and the mask + 1 entries of a table again and again: before an entry is read again, twice as many
-/// bytes of data as the table has have come through L2.
+/// Reads `count` elements once, and the mask + 1 entries of a table repeatedly: before an entry is read again, data of twice
+/// the table's size has come through L2.
 __global__ void scale(const float4* data, std::size_t count, const float4* table, unsigned mask, float* out) {
   float sum = 0.0F;
   for (std::size_t i = threadIdx.x + blockIdx.x * blockDim.x; 2 * i < count; i += std::size_t{gridDim.x} * blockDim.x) {
@@ -24,7 +24,7 @@ __global__ void scale(const float4* data, std::size_t count, const float4* table
   out[threadIdx.x + blockIdx.x * blockDim.x] = sum;
 }
 
-/// Reads `count` elements, `passes` times, which is quick if they stay in L2.
+/// Reads `count` elements, `passes` times, which is fast if they stay in L2.
 __global__ void read_through(const float4* data, std::size_t count, int passes, float* out) {
   float sum = 0.0F;
   for (int pass = 0; pass != passes; ++pass) {
@@ -35,7 +35,8 @@ __global__ void read_through(const float4* data, std::size_t count, int passes, 
   out[threadIdx.x + blockIdx.x * blockDim.x] = sum;
 }
 
-/// Reads 4096 entries of the table, each after the one before has come. All entries are 0, which the compiler does not know.
+/// Reads 4096 entries of the table, each after the previous one has arrived. All entries are 0, but the compiler does not know
+/// that.
 __global__ void probe(const float4* table, unsigned mask, float* out) {
   unsigned index = 12345;
   for (int i = 0; i != 4096; ++i) {
@@ -44,7 +45,7 @@ __global__ void probe(const float4* table, unsigned mask, float* out) {
   *out = static_cast<float>(index);
 }
 
-/// `count` objects in memory of the device, all zero bytes.
+/// `count` objects in the device's memory, all zero bytes.
 template <class T>
 T* zeros(std::size_t count) {
   void* memory = nullptr;
@@ -53,7 +54,7 @@ T* zeros(std::size_t count) {
   return static_cast<T*>(memory);
 }
 
-/// Launches a kernel some times in `stream`, each after the one before has ended, and prints the time of the last one.
+/// Launches a kernel several times in `stream`, each after the previous one has ended, and prints the time of the last one.
 template <class... Parameters, class... Arguments>
 void run(const char* name, cudaStream_t stream, int launches, unsigned grid, void (*kernel)(Parameters...),
          Arguments... arguments) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// A mailbox between host and device in mapped memory: the host posts questions, a running kernel answers them. Data is written
-/// by plain stores, flags are released and acquired at system scope. Each flag has one writer, so loads and stores are enough.
+/// with plain stores; flags are released and acquired at system scope. Each flag has one writer, so loads and stores are
+/// enough.
 #include <membar/launch.hpp>
 #include <membar/load_store.cuh>
 #include <membar/mapped_memory.hpp>
@@ -12,9 +13,9 @@
 
 struct mailbox {
   alignas(128) int question;
-  alignas(128) int asked;  // round of the question, or `stop`; written by the host
+  alignas(128) int asked;  // The round of the question, or `stop`; written by the host.
   alignas(128) int answer;
-  alignas(128) int answered;  // round of the answer; written by the device
+  alignas(128) int answered;  // The round of the answer; written by the device.
 };
 constexpr int stop = -1;
 
@@ -23,7 +24,7 @@ __global__ void answer_questions(mailbox* box, int rounds) {
   for (int round = 1; round <= rounds; ++round) {
     int asked = 0;
     while ((asked = membar::load<system>(&box->asked, membar::acquire)) != round) {
-      if (asked == stop) {  // the host keeps the time for both
+      if (asked == stop) {  // The host checks the time for both.
         return;
       }
     }

@@ -2,7 +2,7 @@
 /// @file
 /// Message passing: one block writes data and raises a flag, another waits for the flag and reads the data.
 ///
-/// The release store and the acquire load of the flag make the reader see the data. A relaxed flag would not.
+/// The release store and the acquire load of the flag guarantee that the reader sees the data. A relaxed flag would not.
 #include <membar/atomic.cuh>
 #include <membar/launch.hpp>
 #include <membar/managed_memory.hpp>
@@ -17,8 +17,8 @@ constexpr long long deadline = 4'000'000'000;  // clock cycles
 using flag_ref = membar::atomic_ref<int, membar::thread_scope::device>;
 
 struct result {
-  int raised;  // whether the flag came in time
-  int wrong;   // words that are not what the writer wrote
+  int raised;  // Whether the flag arrived in time.
+  int wrong;   // The number of words that differ from what the writer wrote.
 };
 
 __global__ void pass_message(int* data, int* flag, result* seen) {
@@ -28,7 +28,8 @@ __global__ void pass_message(int* data, int* flag, result* seen) {
     }
     __syncthreads();
     if (threadIdx.x == 0) {
-      // Releases what this thread wrote and what it has observed: through the barrier, the whole block's data.
+      // Releases what this thread wrote and what it has observed, which, because of the barrier, includes the whole block's
+      // data.
       flag_ref(*flag).store(1, membar::release);
     }
     return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Overlap: a chain of small local kernels alone, beside a communication kernel in the same synchronization domain, and beside
-/// it with the communication kernel in the remote domain. The end of a kernel waits for the writes of its own domain.
+/// Overlap: a chain of small local kernels runs alone, during a communication kernel in the same synchronization domain,
+/// and during a communication kernel in the remote domain. The end of a kernel waits for the writes of its own domain.
 #include <membar/device_guard.hpp>
 #include <membar/launch.hpp>
 #include <membar/load_store.cuh>
@@ -17,7 +17,7 @@ constexpr int chain_length = 500, local_words = 1024, far_words = 1 << 20;
 
 __global__ void work(int* local) { ++local[blockIdx.x * blockDim.x + threadIdx.x]; }
 
-/// Stores to memory of the host or of another device, again and again for a fixed time.
+/// Stores to memory of the host or of another device, repeatedly for a fixed time.
 __global__ void communicate(int* far, int tag) {
   for (const long long start = clock64(); clock64() - start < 600'000'000;) {  // cycles
     for (int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x); i < far_words; i += 64 * 256) {
@@ -43,10 +43,10 @@ int main() try {
     check(cudaMalloc(&far, far_words * sizeof(int)));
   }
   std::printf("communication: stores to %s; %d domains\n", peer != 0 ? "device 1" : "the host", membar::sync_domain_count());
-  cudaStream_t beside = nullptr;  // does not wait for the default stream, which has the chain
+  cudaStream_t beside = nullptr;  // It does not wait for the default stream, which has the chain.
   check(cudaStreamCreateWithFlags(&beside, cudaStreamNonBlocking));
 
-  // Prints the time per kernel of the chain, beside the communication kernel if that has a tag.
+  // Prints the time per kernel of the chain, during the communication kernel if that has a tag.
   const auto measure = [&](const char* name, int tag, sync_domain communication) {
     if (tag != 0) {
       membar::launch(membar::launch_config{64, 256, beside}.with(communication), communicate, far, tag);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Two GPUs, one message that goes there and back: each puts it, with a signal, into the memory of the other. The signal's
+/// Two GPUs pass one message back and forth: each puts it, with a signal, into the other's memory. The signal's
 /// release and the wait's acquire are at system scope, because no narrower one includes another GPU.
 #include <membar/device_clock.cuh>
 #include <membar/symmetric/collective_launch.hpp>
@@ -16,8 +16,8 @@ using arrival = symmetric::signal<symmetric::set>;
 constexpr int rounds = 1000;
 constexpr std::size_t words = 1024;
 
-/// `box` is what the other GPU writes, `arrived` says which round it holds. PE 0 sends first and PE 1 answers, so the box of a
-/// round has been read before the next one is sent. `seen` is the count of wrong words, and the nanoseconds of a round.
+/// `box` is written by the other GPU, and `arrived` says which round it holds. PE 0 sends first and PE 1 answers, so the box of
+/// a round has been read before the next one is sent. `seen` has the number of wrong words, and the nanoseconds per round.
 template <class Backend>
 __global__ void play(span<int, Backend> box, span<int, Backend> message, span<arrival, Backend> arrived,
                      span<int, Backend> seen) {
@@ -40,7 +40,7 @@ __global__ void play(span<int, Backend> box, span<int, Backend> message, span<ar
       }
     }
   }
-  wrong = __syncthreads_count(wrong);  // threads that saw a wrong word
+  wrong = __syncthreads_count(wrong);  // The number of threads that saw a wrong word.
   if (threadIdx.x == 0) {
     seen.local()[0] = wrong;
     seen.local()[1] = static_cast<int>((membar::global_nanoseconds() - begin) / rounds);
@@ -62,7 +62,7 @@ int main() try {
   int result[2] = {}, wrong = 0;
   for (const pe which : {pe(1), pe(0)}) {
     const membar::device_guard there(gpus.device_of(which));
-    copy_from(result, seen.on(which), nullptr);  // after the kernel, in its stream
+    copy_from(result, seen.on(which), nullptr);  // After the kernel, in its stream.
     wrong += result[0];
   }
   std::printf("%d rounds of %zu bytes: %d threads saw wrong words, %.2f us there and back\n", rounds, words * sizeof(int),

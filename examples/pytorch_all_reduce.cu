@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// membar::all_reduce for PyTorch, in its own symmetric memory. One process for each GPU. pytorch_all_reduce.py makes operators of it.
+/// membar::all_reduce for PyTorch, in PyTorch's own symmetric memory, with one process for each GPU.
+/// pytorch_all_reduce.py makes operators of it.
 #include <membar/symmetric/adopted_backend.hpp>
 #include <membar/symmetric/all_reduce.cuh>
 
@@ -15,16 +16,16 @@ namespace symmetric = membar::symmetric;
 template <class T, torch::ScalarType Type>
 class sums_of {
  public:
-  /// In adopted memory: what `membar.adopted_memory` returns. `most`: elements at once. 0 bytes in one shot: as membar chooses.
+  /// In adopted memory, from `membar.adopted_memory`. `most`: the most elements. 0 bytes in one shot: membar chooses.
   sums_of(int rank, const std::vector<std::uintptr_t>& addresses, std::size_t bytes, symmetric::all_gather_callback all_gather,
           std::size_t most, std::size_t most_in_one_shot)
       : gpus_({rank, {from(addresses), from(addresses) + addresses.size()}, bytes}, std::move(all_gather)),
         heap_(gpus_, bytes),
         sums_(heap_, most, {.most_in_one_shot = most_in_one_shot}) {}
 
-  /// The sums of `in` of all processes, in `out`, which may be `in`, in PyTorch's current stream.
+  /// Writes the sums of all processes' `in` to `out`, which may be `in`, in PyTorch's current stream.
   void enqueue(const torch::Tensor& in, const torch::Tensor& out) {
-    TORCH_CHECK(in.sizes() == out.sizes(), "membar: the result of an all-reduce has another shape than its input");
+    TORCH_CHECK(in.sizes() == out.sizes(), "membar: the result of an all-reduce must have the shape of its input");
     in_turn([&](auto stream) { sums_.enqueue(self(), data(in), data(out), static_cast<std::size_t>(in.numel()), stream); });
   }
   /// Adds the sums of `in` to `residual`, and writes its rows, normalized and multiplied by `weight`, to `out`.
@@ -32,7 +33,7 @@ class sums_of {
                          const torch::Tensor& out) {
     TORCH_CHECK(
         in.sizes() == out.sizes() && in.sizes() == residual.sizes() && in.size(-1) == weight.numel() && weight.numel() != 0,
-        "membar: input, residual and result of an all-reduce with norm have rows of the weight's length");
+        "membar: the rows of input, residual and result of an all-reduce with norm must have the weight's length");
     const auto width = static_cast<std::size_t>(weight.numel()), all = static_cast<std::size_t>(in.numel());
     const symmetric::residual_rms_norm<T> norm{data(residual), data(weight), static_cast<float>(epsilon), all / width, width};
     in_turn([&](auto stream) { sums_.enqueue(self(), data(in), data(out), norm, stream); });
@@ -45,14 +46,14 @@ class sums_of {
   symmetric::pe self() const { return gpus_.local_pes().front(); }
   T* data(const torch::Tensor& of) const {
     TORCH_CHECK(of.is_cuda() && of.get_device() == gpus_.device_of(self()) && of.is_contiguous() && of.scalar_type() == Type,
-                "membar: an all-reduce takes contiguous tensors of its type on this process's GPU");
+                "membar: an all-reduce needs contiguous tensors of its type on this process's GPU");
     return static_cast<T*>(of.data_ptr());
   }
   template <class Enqueue>
   void in_turn(Enqueue enqueue) {
     const c10::cuda::CUDAGuard guard(static_cast<c10::DeviceIndex>(gpus_.device_of(self())));
     const cudaStream_t stream = at::cuda::getCurrentCUDAStream();
-    const auto held = sums_.guard(self()).on_after_previous(stream);  // PyTorch's streams take turns
+    const auto held = sums_.guard(self()).on_after_previous(stream);  // PyTorch's streams use it in turn.
     enqueue(stream);
   }
 

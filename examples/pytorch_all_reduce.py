@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""membar's all-reduce as operators of PyTorch, in its symmetric memory: in a tensor-parallel layer that torch.compile traces without a break,
-beside NCCL's results, captured in a CUDA graph and replayed with other data each time.
+"""membar's all-reduce as PyTorch operators, in PyTorch's symmetric memory: in a tensor-parallel layer that torch.compile traces without a
+graph break, compared with NCCL's results, captured in a CUDA graph and replayed with other data each time.
 
     torchrun --nproc-per-node 2 examples/pytorch_all_reduce.py
 
-On a machine with one GPU the processes take turns on it: right, and slow.
+On a machine with one GPU, the processes take turns on it, which is correct but slow.
 """
 
 import os
 import pathlib
 import sys
 
-os.environ.setdefault("TORCH_SYMM_MEM_DISABLE_MULTICAST", "1")  # no multicast object is needed, and some machines make none
+os.environ.setdefault("TORCH_SYMM_MEM_DISABLE_MULTICAST", "1")  # No multicast object is needed, and some machines cannot create one.
 os.environ.setdefault("NCCL_NVLS_ENABLE", "0")
 
 try:
@@ -34,11 +34,11 @@ except (ImportError, RuntimeError):  # or a clone
     INCLUDE = str(HERE.parent / "include")
 
 WIDTH, MOST, REPLAYS = 1024, 1 << 20, 10_000
-_made = {}  # by name: the all-reduces that the operators use
+_made = {}  # The all-reduces that the operators use, by name.
 
 
 def extension(rank):
-    """The first process compiles it, the others find it compiled."""
+    """Compiles the extension in the first process; the others use the compiled one."""
     os.environ.setdefault("TORCH_CUDA_ARCH_LIST", "{}.{}".format(*torch.cuda.get_device_capability()))
     for turn in (True, False):
         if (rank == 0) == turn:
@@ -49,7 +49,7 @@ def extension(rank):
 
 
 class AllReduce:
-    """All-reduces of tensors of one type in a group, also as operators that take its name. Collective."""
+    """All-reduces of tensors of one type in a group, also as operators that take its name. Construction is collective."""
 
     def __init__(self, name, rank, dtype, most, most_in_one_shot=0):
         element = torch.empty((), dtype=dtype).element_size()
@@ -63,7 +63,7 @@ class AllReduce:
         _made[name] = self
 
     def close(self):
-        """The collective end, which is checked."""
+        """Ends it. This is collective, and is checked."""
         _made.pop(self._name, None)
         self._all.close()
 
@@ -98,7 +98,7 @@ def _(values, residual, weight, epsilon, name):
 
 
 class RowParallelLinear(torch.nn.Module):
-    """A layer whose input features are divided among the processes: in place of one that calls dist.all_reduce."""
+    """A layer whose input features are divided among the processes; it replaces a layer that calls dist.all_reduce."""
 
     def __init__(self, width, count, name, **how):
         super().__init__()
@@ -119,11 +119,11 @@ class RowParallelLinear(torch.nn.Module):
 
 
 def check_layer(count, device):
-    """The layer compiled in one graph, and replayed in a CUDA graph, beside NCCL's."""
+    """Compares the layer, compiled in one graph and replayed in a CUDA graph, with NCCL's results."""
     how = {"dtype": torch.bfloat16, "device": device}
     layer = RowParallelLinear(WIDTH, count, "example", **how)
     part, residual = torch.randn(16, WIDTH // count, **how), torch.randn(16, WIDTH, **how)
-    dist.broadcast(residual, 0)  # it is the same at every process
+    dist.broadcast(residual, 0)  # It is the same in every process.
     compiled = torch.compile(layer, fullgraph=True)
     found, wanted = compiled(part, residual.clone()), layer.by_nccl(part, residual.clone())
     for one, other in zip(found, wanted):
@@ -143,7 +143,7 @@ def main():
     alone = int(os.environ["LOCAL_WORLD_SIZE"]) <= gpus  # each on its GPU
     if alone:
         dist.init_process_group("nccl", device_id=device)
-    else:  # which NCCL refuses, and PyTorch's symmetric memory too, if it is not told
+    else:  # NCCL rejects this, and so does PyTorch's symmetric memory unless it is told.
         os.environ["TORCH_SYMM_MEM_ALLOW_OVERLAPPING_DEVICES"] = "1"
         dist.init_process_group("gloo")
     count = dist.get_world_size()
@@ -155,7 +155,7 @@ def main():
     step = torch.zeros((), device=device)
     vectors = [torch.empty(size, device=device, dtype=torch.bfloat16) for size in (16384, MOST)]  # in one shot and in two
 
-    def work():  # small whole numbers, so that sums are exact
+    def work():  # Small whole numbers, so that sums are exact.
         step.add_(1)
         for values in vectors:
             values.copy_(((torch.arange(values.numel(), device=device) + step) % 16) * (rank + 1))

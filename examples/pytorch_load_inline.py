@@ -42,7 +42,7 @@ def main():
     if not torch.cuda.is_available():
         print("SKIPPED: no GPU")
         return 77
-    include = pathlib.Path(__file__).resolve().parent.parent / "include"  # installed by pip: membar.include_path()
+    include = pathlib.Path(__file__).resolve().parent.parent / "include"  # If membar was installed with pip: membar.include_path()
     major, minor = torch.cuda.get_device_capability()
     os.environ.setdefault("TORCH_CUDA_ARCH_LIST", f"{major}.{minor}")
     operators = load_inline("membar_example", DECLARATION, SOURCE, functions=["histogram"], extra_include_paths=[str(include)],

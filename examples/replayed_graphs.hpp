@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A graph of each GPU, captured once and replayed.
+/// A graph on each GPU, captured once and replayed.
 #pragma once
 
 #include <membar/device_guard.hpp>
@@ -20,7 +20,7 @@ class replayed_graphs {
     }
   }
 
-  /// Captures what `enqueue(stream)` enqueues, in a new stream of the device.
+  /// Captures the work that `enqueue(stream)` enqueues, in a new stream of the device.
   template <class Enqueue>
   void capture(int device, Enqueue enqueue) {
     const membar::device_guard there(device);
@@ -33,11 +33,11 @@ class replayed_graphs {
     membar::check(cudaStreamEndCapture(made.stream, &graph));
     membar::check(cudaGraphInstantiate(&made.graph, graph, 0));
     membar::check(cudaGraphDestroy(graph));
-    membar::check(cudaGraphUpload(made.graph, made.stream));  // before any runs, which may wait for another GPU's
+    membar::check(cudaGraphUpload(made.graph, made.stream));  // Before any graph runs, because it may wait for another GPU's.
     membar::check(cudaStreamSynchronize(made.stream));
   }
 
-  /// Replays all graphs so often, and waits for them.
+  /// Replays all graphs this many times, and waits for them.
   void replay(unsigned times) const {
     for (unsigned i = 0; i != times; ++i) {
       for (const of_gpu& each : all_) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// All-reduce on a ring: in each step a GPU puts one part of its vector, with a signal, to its right neighbour. After count - 1
-/// steps each part is summed up on one GPU; after as many again, on all.
+/// steps, each part is complete on one GPU; after as many more steps, on all.
 #include <membar/symmetric/collective_launch.hpp>
 #include <membar/symmetric/heap.hpp>
 #include <membar/symmetric/host_copy.hpp>
@@ -52,7 +52,7 @@ int main() try {
   for (const pe which : gpus.local_pes()) {
     for (std::size_t i = 0; i != size; ++i) {
       values[i] =
-          static_cast<float>((i + 1) % 64 * static_cast<std::size_t>(which.index() + 1));  // whole numbers: sums are exact
+          static_cast<float>((i + 1) % 64 * static_cast<std::size_t>(which.index() + 1));  // Whole numbers, so sums are exact.
     }
     const membar::device_guard there(gpus.device_of(which));
     copy_to(vector.on(which), values, nullptr);
@@ -63,7 +63,7 @@ int main() try {
   std::size_t wrong = 0;
   for (const pe which : gpus.local_pes()) {
     const membar::device_guard there(gpus.device_of(which));
-    copy_from(values, vector.on(which), nullptr);  // after the kernel, in its stream
+    copy_from(values, vector.on(which), nullptr);  // After the kernel, in its stream.
     for (std::size_t i = 0; i != size; ++i) {
       wrong += values[i] == static_cast<float>((i + 1) % 64 * (count * (count + 1) / 2)) ? 0 : 1;
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A one-dimensional stencil. All threads use the same coefficients, so these are in constant memory, where one access serves a
-/// warp. The input is read through the read-only path.
+/// A one-dimensional stencil. All threads use the same coefficients, which are therefore in constant memory, where one access
+/// serves a whole warp. The input is read through the read-only path.
 #include <membar/constant.cuh>
 #include <membar/launch.hpp>
 #include <membar/managed_memory.hpp>
@@ -26,7 +26,7 @@ __global__ void smooth(membar::read_only_span<float> in, float* out) {
   out[i] = sum;
 }
 
-/// The accesses of a warp if each thread took another coefficient. Constant memory is not for that.
+/// The accesses of a warp if each thread used another coefficient, for which constant memory is not suited.
 __global__ void count_divergent_use(unsigned* accesses) { *accesses = membar::distinct_in_warp(threadIdx.x % weights.size()); }
 
 int main() try {
@@ -45,7 +45,7 @@ int main() try {
   for (std::size_t i = 0; i != n; ++i) {
     in[i] = static_cast<float>(i % 1000);
   }
-  membar::upload(weights, coefficients, nullptr);  // the size and the type are checked by the compiler
+  membar::upload(weights, coefficients, nullptr);  // The compiler checks the size and the type.
   membar::launch(membar::launch_config{n / 256, 256}, smooth, membar::read_only_span<float>(in.data(), n), out.data());
   membar::launch(membar::launch_config{1, 32}, count_divergent_use, accesses.data());
   membar::check(cudaDeviceSynchronize());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A copy that leaves the caches to others. What it reads and writes is used once: it asks L1 to keep none of it, L2 to evict it
-/// first, and prefetches 256 bytes at a time. What other kernels have in the caches stays there.
+/// A copy that leaves the caches to other kernels. Its data is used only once: it asks L1 not to keep it and L2 to evict
+/// it first, and prefetches 256 bytes at a time. Other kernels' data stays in the caches.
 #include <membar/launch.hpp>
 #include <membar/load_store.cuh>
 
@@ -9,7 +9,7 @@
 #include <vector>
 
 __global__ void copy(const uint4* in, uint4* out, std::size_t count) {
-  const membar::cache_policy<membar::l2::evict_first> once(1.0F);  // one createpolicy per thread, before the loop
+  const membar::cache_policy<membar::l2::evict_first> once(1.0F);  // One createpolicy per thread, before the loop.
   for (std::size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += std::size_t{gridDim.x} * blockDim.x) {
     const uint4 value = membar::load_weak(in + i, membar::l1::no_allocate, once, membar::prefetch_256B);
     membar::store_weak(out + i, value, membar::l1::no_allocate, once);

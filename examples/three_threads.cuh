@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The three threads of three_threads.cu. `Scope` is that of the flag a, between the two kernels. No wait is without end.
+/// The three threads of three_threads.cu. `Scope` is the scope of the flag a, between the two kernels. Every wait has a time
+/// limit.
 #pragma once
 
 #include <membar/atomic.cuh>
@@ -12,13 +13,13 @@
 
 struct words {
   alignas(128) int x, a, b;
-  alignas(128) int taken;  // the last round that thread 3 has seen
+  alignas(128) int taken;  // The last round that thread 3 has seen.
 };
 constexpr int rounds = 10'000;
 using membar::check, membar::sync_domain;
 using system_flag = membar::atomic_ref<int, membar::thread_scope::system>;
 
-/// Whether `flag` reached `round` within two seconds. The flags only count up.
+/// Returns whether `flag` reached `round` within two seconds. The flags only increase.
 template <class Flag>
 __device__ bool reached(Flag flag, int round) {
   for (const auto begin = membar::global_nanoseconds(); membar::global_nanoseconds() - begin < 2'000'000'000;) {
@@ -44,11 +45,12 @@ __global__ void thread_2(words* shared) {
   }
 }
 
-/// Thread 3, and the launches of the others, thread 2 in domain `second`. Returns how often x was old, or 1 after a wait too long.
+/// Thread 3, and the launches of the others, with thread 2 in domain `second`. Returns how often x was old, or 1 after a
+/// timed-out wait.
 template <membar::thread_scope Scope>
 int play(const char* name, words* shared, sync_domain second, cudaStream_t (&streams)[2]) {
   *shared = {};
-  cudaFuncAttributes loaded{};  // CUDA loads a kernel when it is first named, and may then wait for kernels that run
+  cudaFuncAttributes loaded{};  // CUDA loads a kernel on first use, and may then wait for running kernels.
   check(cudaFuncGetAttributes(&loaded, thread_1<Scope>));
   check(cudaFuncGetAttributes(&loaded, thread_2<Scope>));
   membar::launch(membar::launch_config{1, 1, streams[0]}.with(sync_domain::default_), thread_1<Scope>, shared);
@@ -59,7 +61,7 @@ int play(const char* name, words* shared, sync_domain second, cudaStream_t (&str
     while (system_flag(shared->b).load(membar::acquire) < round) {
       if (std::chrono::steady_clock::now() - begin > std::chrono::seconds(20)) {
         std::printf("%s: late in round %d\n", name, round);
-        check(cudaDeviceSynchronize());  // the kernels end within two seconds
+        check(cudaDeviceSynchronize());  // The kernels end within two seconds.
         return 1;
       }
     }

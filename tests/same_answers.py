@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compares what two builds of membar-litmus and membar-check answer, byte for byte, on every input of the project.
+"""Compares the output of two builds of membar-litmus and membar-check, byte for byte, on every input of the project.
 
 usage: same_answers.py <bin folder of the reference> <bin folder> [--quick] [FILE...]
 
-Per litmus file: verdict, outcomes, explanation as text, JSON and picture, and the CUDA source of `run`. Per scenario: the line with its
-count of executions, the finding, the litmus test and the graph that are written of it, and for the bug corpus the repairs. Times are cut
-off. For changes that must not change an answer. Exit status: 0 if all answers are the same.
+For each litmus file, it compares the verdict, the outcomes, the explanation as text, JSON and picture, and the CUDA source of `run`. For
+each scenario, it compares the line with the number of executions, the finding, its litmus test and its graph, and for the bug corpus also
+the repairs. Times are ignored. Use it for changes that must not affect any answer. Exit status: 0 if all answers are the same.
 """
 
 import concurrent.futures

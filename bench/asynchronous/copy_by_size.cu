@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: what does it take to bring a tile from global into shared memory, by its size: a bulk copy, `cp.async`, loads and
-/// stores, `cuda::memcpy_async`? `latency`: one block, one tile at a time, until all its threads may read it. `bandwidth`: all
-/// multiprocessors, with several tiles of each block on their way. `out`: from shared into global memory, likewise.
+/// The question: what does it cost to bring a tile of some size from global to shared memory: with a bulk copy, `cp.async`,
+/// loads and stores, or `cuda::memcpy_async`? `latency`: one block, one tile at a time, until all its threads may read it.
+/// `bandwidth`: all multiprocessors, with several tiles per block in flight. `out`: the same from shared to global memory.
 #include "by_hand.cuh"
 
 #include <bench/common/comparison.hpp>
@@ -35,7 +35,7 @@ using block_barrier = cuda::barrier<cuda::thread_scope_block>;
 constexpr unsigned threads = 128;
 constexpr std::size_t megabyte = std::size_t{1} << 20;
 
-/// A ring of tiles in shared memory, each with the barrier that says it is there.
+/// A ring of tiles in shared memory, each with the barrier that signals its arrival.
 template <unsigned Bytes, int Stages>
 struct ring {
   alignas(128) unsigned char tiles[Stages][Bytes];
@@ -50,8 +50,8 @@ static_assert(sizeof(block_barrier) <= 16);
 
 __device__ void make(block_barrier& barrier, unsigned expected) { init(&barrier, expected); }
 
-// Ways to bring a tile: `begin` for a stage, in all threads, and `wait` until all threads may read it. `parity` is that of the
-// stage's turn. `Pending` tiles that were begun later may still be on their way.
+// Methods of bringing a tile: `begin` starts a stage, in all threads, and `wait` waits until all threads may read it. `parity`
+// is the parity of the stage's turn. `Pending` tiles that were begun later may still be in flight.
 
 struct one_arrives {
   template <class Ring>
@@ -85,7 +85,7 @@ struct ptx_bulk : one_arrives {
     by_hand::wait_parity(by_hand::shared_address(r.barriers[stage]), parity);
   }
 };
-/// All threads arrive, as the group's form of `memcpy_async` has it: the library makes one bulk copy of it.
+/// All threads arrive, as the group form of `memcpy_async` requires; the library makes it one bulk copy.
 struct cuda_memcpy_async {
   template <class Ring>
   __device__ static void init(Ring& r, int stage) {
@@ -134,7 +134,7 @@ struct ptx_async : membar_async {
     __syncthreads();
   }
 };
-/// They are there when the thread goes on: nothing but the threads of a multiprocessor keeps several on their way.
+/// The tiles have arrived when the thread continues: only the other threads of a multiprocessor keep several in flight.
 struct words {
   template <class Ring>
   __device__ static void init(Ring&, int) {}
@@ -164,8 +164,8 @@ struct words {
   }
 };
 
-/// Brings `turns` tiles, with up to `Stages` on their way. They are `stride` bytes apart, from `begin` on, and after `span` bytes, a
-/// power of two, the first one follows again. The last bytes of each tile are read, so that no way can leave them out.
+/// Brings `turns` tiles, with up to `Stages` in flight. They are `stride` bytes apart, starting at `begin`; after `span` bytes,
+/// a power of two, it starts again at the beginning. The last bytes of each tile are read, so that no method can skip them.
 template <class Way, unsigned Bytes, int Stages>
 __global__ void __launch_bounds__(threads)
     bring(const unsigned char* from, std::size_t begin, std::size_t stride, std::size_t span, int turns, unsigned* sum) {
@@ -194,7 +194,7 @@ __global__ void __launch_bounds__(threads)
     }
     Way::template wait<Stages == 1 ? 0 : Stages - 2>(here, stage, parity);
     seen += here.tiles[stage][Bytes - 1 - threadIdx.x % 16];
-    __syncthreads();  // all have read: what follows fills the stage of the turn before
+    __syncthreads();  // All threads have read: the next copy fills the stage of the previous turn.
     if constexpr (Stages > 1) {
       Way::template begin<Bytes>(here, (stage + Stages - 1) % Stages, tile(turn + Stages - 1));
     }
@@ -203,7 +203,7 @@ __global__ void __launch_bounds__(threads)
       parity ^= 1U;
     }
   }
-  // What was begun ends before the block does.
+  // Copies that were begun end before the block does.
   for (int rest = 0; rest != Stages - 1; ++rest) {
     Way::template wait<0>(here, stage, parity);
     if (++stage == Stages) {
@@ -216,7 +216,7 @@ __global__ void __launch_bounds__(threads)
   }
 }
 
-// Out of shared memory: a stage is written by nobody, so that no fence is needed; what is asked is the way out.
+// Out of shared memory: no thread writes a stage, so no fence is needed; only the transfer is measured.
 
 struct membar_store {
   template <unsigned Bytes, int Pending>
@@ -273,7 +273,7 @@ constexpr std::size_t whole = 1024 * megabyte;
 struct memory {
   support::device_memory<unsigned char> bytes{whole};
   support::device_memory<unsigned> sum{1};
-  std::size_t next = 0;  // where tiles of one block begin
+  std::size_t next = 0;  // The start of each block's tiles.
   int multiprocessors;
   explicit memory() {
     int device = 0;
@@ -286,7 +286,7 @@ memory& shared() {
   return one;
 }
 
-/// `blocks` on each multiprocessor; 0: one block in all.
+/// `blocks` on each multiprocessor; 0: one block in total.
 template <class Way, unsigned Bytes, int Stages>
 bench::arm in(const char* name, int blocks, std::size_t span) {
   return {name, [blocks, span](cudaStream_t on, bench::workload work) {
@@ -297,8 +297,8 @@ bench::arm in(const char* name, int blocks, std::size_t span) {
               return true;
             }();
             static_cast<void>(once);
-            // Tiles of one block: each launch continues where the one before it ended, so that those from memory are not in L2. They
-            // are a kilobyte apart at least, because a line may bring its neighbour.
+            // One block's tiles: each launch continues where the previous one ended, so that tiles from memory are not in L2.
+            // They are at least a kilobyte apart, because fetching a line may also fetch its neighbour.
             const unsigned grid = blocks == 0 ? 1U : static_cast<unsigned>(blocks * shared().multiprocessors);
             const std::size_t stride = blocks == 0 ? std::max(std::size_t{Bytes}, std::size_t{1024}) : Bytes;
             const std::size_t begin = blocks == 0 ? shared().next : 0;
@@ -336,14 +336,14 @@ double once_a_turn(bench::workload work) { return work.turns; }
 
 template <unsigned Bytes>
 void latencies(std::vector<bench::comparison>& all) {
-  // 4 MiB stay in L2; of 1 GiB no byte comes twice in a launch.
+  // 4 MiB stay in L2; with 1 GiB, no byte is read twice in a launch.
   all.push_back({"copy_by_size/latency/from_l2/" + std::to_string(Bytes), once_a_turn, all_ways<Bytes, 1>(0, 4 * megabyte)});
   all.back().bytes = Bytes;
   all.push_back({"copy_by_size/latency/from_memory/" + std::to_string(Bytes), once_a_turn, all_ways<Bytes, 1>(0, whole)});
   all.back().bytes = Bytes;
 }
 
-/// The operation is a tile of one block; `multiprocessors * blocks` of them are under way at once.
+/// An operation is one tile of one block; `multiprocessors * blocks` of them are in flight at once.
 double tiles_of(bench::workload work, int blocks) {
   return static_cast<double>(work.turns) * blocks * shared().multiprocessors;
 }
@@ -382,7 +382,7 @@ std::vector<bench::comparison> bandwidth_comparisons() {
   bandwidths<4096, 4>(all, 4);
   bandwidths<8192, 4>(all, 4);
   bandwidths<16384, 4>(all, 2);
-  // The same size with fewer bytes on their way.
+  // The same size with fewer bytes in flight.
   bandwidths<4096, 2>(all, 1);
   bandwidths<4096, 4>(all, 1);
   bandwidths<4096, 4>(all, 2);
@@ -395,7 +395,7 @@ std::vector<bench::comparison> bandwidth_comparisons() {
 namespace bench {
 
 bench::description describe() {
-  return {.question = "What does it take to bring a tile into shared memory, by its size?",
+  return {.question = "What does it cost to bring a tile of some size into shared memory?",
           .add_cases =
               [](suite& cases) {
                 cases.need_compute_capability(9, "bulk copies");

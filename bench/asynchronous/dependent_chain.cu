@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The question: what does a kernel cost in a chain of kernels that depend on each other, with and without programmatic dependent
-/// launch? Each kernel prepares, which nothing before it affects, and then adds 1 to what the one before it left. The time of a case
+/// launch? Each kernel does independent preparation, and then adds 1 to the previous kernel's result. The time of a case
 /// is that of one kernel; `membar` is the dependent launch in a graph.
 #include <bench/common/comparison.hpp>
 #include <bench/common/cuda_handles.hpp>
@@ -17,10 +17,10 @@
 
 namespace {
 
-/// How a kernel of the chain lets the next one begin, and waits for the one before.
+/// How a kernel of the chain triggers the next one, and waits for the previous one.
 enum class way { full, late, early, early_ptx, early_cuda };
 
-/// As long as preparing or working takes, in nanoseconds.
+/// The time of the preparation or the work, in nanoseconds.
 __device__ void spend(unsigned nanoseconds) {
   for (const unsigned long long begin = membar::global_nanoseconds(); membar::global_nanoseconds() - begin < nanoseconds;) {
   }
@@ -72,15 +72,15 @@ void enqueue(cudaStream_t on, unsigned prepares, unsigned works) {
   }
 }
 
-/// A graph of `links` kernels, made when it is first asked for.
+/// A graph of `links` kernels, made on first use.
 template <way Way>
 cudaGraphExec_t graph_of(unsigned prepares, unsigned works) {
-  static std::map<std::pair<unsigned, unsigned>, cudaGraphExec_t> made;  // they live as long as the program
+  static std::map<std::pair<unsigned, unsigned>, cudaGraphExec_t> made;  // They live as long as the program.
   cudaGraphExec_t& one = made[{prepares, works}];
   if (one == nullptr) {
     const support::stream on;
     cudaGraph_t graph = nullptr;
-    static_cast<void>(objects());  // no memory can be allocated while a stream is captured
+    static_cast<void>(objects());  // Memory cannot be allocated during a stream capture.
     membar::check(cudaStreamBeginCapture(on.get(), cudaStreamCaptureModeThreadLocal));
     for (int i = 0; i != links; ++i) {
       enqueue<Way>(on.get(), prepares, works);
@@ -92,7 +92,7 @@ cudaGraphExec_t graph_of(unsigned prepares, unsigned works) {
   return one;
 }
 
-/// Runs the chain and looks whether every link was there and found what the one before left.
+/// Runs the chain, and checks that every link ran and found its predecessor's result.
 template <way Way>
 void require_whole(cudaGraphExec_t graph) {
   const support::stream on;

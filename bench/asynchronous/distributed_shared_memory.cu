@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: what does an access to the shared memory of another block of the cluster cost, beside one's own and beside global
-/// memory? Loads are a chain in which each address comes from the load before; of an atomic each operand does. One thread does them,
-/// in the first block of a cluster. The time of a case is that of one access.
+/// The question: what does an access to another block's shared memory in the cluster cost, compared with the block's own and
+/// with global memory? Loads form a chain in which each address comes from the previous load; for atomics, each operand does.
+/// One thread of the cluster's first block executes them. The time of a case is that of one access.
 #include "by_hand.cuh"
 
 #include <bench/common/comparison.hpp>
@@ -24,7 +24,7 @@ constexpr unsigned cells = 64;
 
 enum class home { own, other, global };
 
-/// An access: it takes what it got from the one before, which is 0 in fact.
+/// An access. Its argument is the previous access's result, which is always 0.
 struct membar_load {
   __device__ static unsigned run(unsigned* at, unsigned before) {
     return membar::load<thread_scope::cluster>(at + before, relaxed);
@@ -51,7 +51,7 @@ struct membar_exchange {
 struct intrinsic_exchange {
   __device__ static unsigned run(unsigned* at, unsigned before) { return atomicCAS(at, before, 0U); }
 };
-// By hand, with the address of the state space.
+// Hand-written, with an address in that state space.
 struct ptx_load {
   __device__ static unsigned run(unsigned at, unsigned before) {
     unsigned value;
@@ -106,8 +106,8 @@ __global__ void chain(unsigned* global, unsigned rank, int turns) {
   membar::cluster_sync();
 }
 
-// Global memory: what chains of accesses find 0, and what sums go to. All arms use the same, as a multiprocessor is nearer to one half
-// of L2.
+// Global memory: chains of accesses read 0 from it, and sums are added to it. All variants use the same memory, because a
+// multiprocessor is closer to one half of L2.
 unsigned* zeros_in_global_memory() {
   static const support::device_memory<unsigned> words(cells);
   return words.get();
@@ -142,9 +142,9 @@ void accesses(std::vector<bench::comparison>& all, const char* what, const char*
   all.push_back({name + "global", once_a_turn, {arm<Membar, home::global>("membar", 2), arm<Plain, home::global>(plain, 2)}});
 }
 
-// Throughput: all threads of all blocks but the first, or of the first two, add to one place.
+// Throughput: all threads of all blocks except the first, or of the first two blocks, add in one place.
 
-/// Each thread of each block adds to its own word in block 0, or all to the same word.
+/// Each thread of each block adds to its own word in block 0, or all add to the same word.
 template <bool Same, home Home>
 __global__ void add_together(unsigned* global, int turns) {
   __shared__ unsigned here[1024];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: what does a barrier cost, by who meets at it: an mbarrier of a block or of a cluster, the barrier of the cluster,
-/// `__syncthreads`, the barrier of a grid? The time of a case is that of one meeting of all threads, or of one way there and back.
+/// The question: what does a barrier cost, depending on its participants: an mbarrier of a block or of a cluster, the cluster
+/// barrier, `__syncthreads`, or a grid barrier? The time of a case is for one barrier of all threads, or for one round trip.
 #include "by_hand.cuh"
 
 #include <bench/common/comparison.hpp>
@@ -27,10 +27,10 @@ using block_barrier = cuda::barrier<cuda::thread_scope_block>;
 
 __device__ void require(membar::wait_result result) { by_hand::require(result == membar::wait_result::done); }
 
-/// The function is found by its argument, which members of the same name would hide.
+/// The function is found through its argument, because members of the same name would hide it.
 __device__ void make(block_barrier& barrier, unsigned expected) { init(&barrier, expected); }
 
-// Meetings of a block: each is a type with an object in shared memory.
+// Barriers of a block: each is a type with an object in shared memory.
 
 template <thread_scope Scope>
 struct membar_mbarrier {
@@ -78,7 +78,8 @@ __global__ void meet_in_block(int turns) {
   }
 }
 
-// Meetings of the blocks of one cluster, which is the whole grid. The argument is in global memory, zero before the first launch.
+// Barriers of the blocks of one cluster, which is the whole grid. The argument is in global memory, which is zero before the
+// first launch.
 
 struct membar_cluster {
   __device__ void meet() { membar::cluster_sync<membar::warp_execution::together>(); }
@@ -111,7 +112,7 @@ __global__ void meet_in_grid(Meeting* at, int turns) {
   }
 }
 
-// There and back: two threads, each with an mbarrier that the other one arrives at.
+// Round trips between two threads, each with an mbarrier at which the other one arrives.
 
 template <class Way>
 __global__ void there_and_back(int turns) {
@@ -208,7 +209,7 @@ struct ptx_store_in_cluster : any_way<thread_scope::cluster> {
   }
 };
 
-/// A wait for a phase that is complete: what the question alone costs.
+/// A wait for a phase that is complete: the cost of the test itself.
 template <thread_scope Scope, bool Hand>
 __global__ void ask(int turns) {
   __shared__ membar::mbarrier<Scope> barrier;
@@ -244,7 +245,8 @@ bench::arm in_cluster(const char* name, unsigned blocks) {
             if constexpr (std::is_same_v<Meeting, cooperative_groups_grid>) {
               membar::launch(config.with(membar::cooperative{}), meet_in_grid<Meeting>, at.get(), work.turns);
             } else if constexpr (std::is_same_v<Meeting, membar_grid>) {
-              membar::launch(config, meet_in_grid<Meeting>, at.get(), work.turns);  // a few blocks: all of them run at once
+              // So few blocks that all of them run at once.
+              membar::launch(config, meet_in_grid<Meeting>, at.get(), work.turns);
             } else {
               membar::launch(config.with(membar::cluster_dimensions{blocks, 1, 1}), meet_in_grid<Meeting>, at.get(),
                              work.turns);
@@ -310,7 +312,7 @@ std::vector<bench::comparison> comparisons() {
 namespace bench {
 
 bench::description describe() {
-  return {.question = "What does a barrier cost, by who meets at it?",
+  return {.question = "What does a barrier cost, depending on its participants?",
           .add_cases =
               [](suite& cases) {
                 cases.need_compute_capability(9, "clusters");

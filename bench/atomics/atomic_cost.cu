@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: what does an atomic operation cost by type, order and scope without contention, as membar writes it and as others
-/// do? latency/: one thread's chain, in which the address and the operand of each operation depend on the one before. Stores and
-/// reductions return nothing to depend on: they follow each other. throughput/: all threads, each on its own object.
+/// The question: what does an atomic operation cost by type, order and scope without contention, with membar and with
+/// alternatives? latency/: one thread's chain, in which the address and the operand of each operation depend on the previous
+/// one. Stores and reductions return nothing, so they simply follow each other. throughput/: all threads, each on its own
+/// object.
 
 #include "steps.cuh"
 
@@ -17,8 +18,8 @@ using namespace steps;
 constexpr int blocks = 256;
 constexpr int threads = 256;
 
-// No loop is unrolled, so that equal instructions are equal code. Operands are no constants: compilers optimize constants in one
-// spelling more than in another.
+// No loop is unrolled, so that equal instructions give equal code. Operands are not constants, because compilers optimize
+// constants better in some spellings than in others.
 
 /// `nothing` is 0, hidden from the compiler.
 template <class Step, class T>
@@ -39,7 +40,7 @@ __global__ void own_objects(T* objects, T value, int turns) {
   }
 }
 
-/// Memory that every case works on.
+/// The memory that every case uses.
 template <class T>
 T* objects() {
   static const support::device_memory<T> memory(blocks * threads + 1);
@@ -61,7 +62,7 @@ bench::arm throughput() {
 
 using comparisons = std::vector<bench::comparison>;
 
-/// A comparison of steps in both ways.
+/// Compares steps in both directions.
 template <class T, class... Step>
 void compare(comparisons& all, const std::string& name) {
   all.push_back({"latency/" + name, [](bench::workload work) { return double{1} * work.turns; }, {latency<Step, T>()...}});
@@ -71,7 +72,7 @@ void compare(comparisons& all, const std::string& name) {
                  blocks});
 }
 
-/// One kernel twice: how far a ratio is from 1 by chance.
+/// The same kernel twice: how far a ratio is from 1 by chance.
 template <class T, class Step>
 void control(comparisons& all, const std::string& name) {
   compare<T, Step, Step>(all, "control/" + name);
@@ -137,12 +138,12 @@ comparisons all_comparisons() {
   compare<double, in_membar<fetch_add, double, ar>, builtin_add<double, ar>>(all, "fetch_add_builtin/f64/acq_rel/device");
   compare<u32, membar_reduce<u32, r>, ptx_reduce, intrinsic_reduce<u32>>(all, "add/u32/relaxed/device");
   compare<float, membar_reduce<float, r>, intrinsic_reduce<float>>(all, "add/f32/relaxed/device");
-  // What it costs to ask where an object is.
+  // The cost of testing where an object is.
   compare<u64, somewhere<in_membar<fetch_max, u64, r>>, somewhere<one_instruction<in_cuda<fetch_max, u64, r>>>>(
       all, "fetch_max_somewhere/u64/relaxed/device");
   compare<u32, somewhere<membar_reduce<u32, r>>, somewhere<one_instruction<ptx_reduce>>>(all,
                                                                                          "add_somewhere/u32/relaxed/device");
-  // cuda::atomic_ref has no 16-byte read-modify-write that compiles and is right.
+  // cuda::atomic_ref has no 16-byte read-modify-write that compiles and is correct.
   compare<wide, in_membar<compare_exchange, wide, r>>(all, "compare_exchange/128/relaxed/device");
   compare<wide, in_membar<exchange, wide, ar>>(all, "exchange/128/acq_rel/device");
   compare<wide, in_membar<load, wide, membar::acquire_t>>(all, "load/128/acquire");

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: what does an atomic addition cost by where its object is, and from which contention on does a private copy pay?
-/// levels/: shared memory, that of the cluster's other block, L2, a peer GPU, the host; the latency of one thread's chain, and the
-/// throughput of all threads on objects of their own or on one. histogram/: values counted into bins, by one operation each, by
-/// one per warp and bin, and in bins of each block that are merged at its end.
+/// The question: what does an atomic addition cost depending on its object's location, and from which contention on does a
+/// private copy pay off? levels/: shared memory, the shared memory of the cluster's other block, L2, a peer GPU, and the host;
+/// the latency of one thread's chain, and the throughput of all threads on their own objects or on one object. histogram/:
+/// values counted into bins, by one operation each, by one per warp and bin, and in bins of each block that are merged at its
+/// end.
 #include <membar/aggregated.cuh>
 #include <membar/launch.hpp>
 
@@ -23,7 +24,7 @@ constexpr int threads = 256;
 
 enum class level { shared, distributed_shared, l2, peer, host };
 
-/// The narrowest scope that reaches everyone who may use an object at a level.
+/// The narrowest scope that includes all possible users of an object at a level.
 template <level Level>
 inline constexpr thread_scope scope_of = Level == level::shared               ? thread_scope::block
                                          : Level == level::distributed_shared ? thread_scope::cluster
@@ -47,7 +48,7 @@ __device__ unsigned step(unsigned* object, unsigned value) {
   }
 }
 
-/// Where the objects of a level begin: in shared memory, or in what the host gave.
+/// The start of a level's objects: in shared memory, or in memory passed by the host.
 template <level Level>
 __device__ unsigned* objects_of(unsigned* staged, unsigned* given) {
   if constexpr (Level == level::shared) {
@@ -110,7 +111,7 @@ __global__ void all_threads(unsigned* given, bool one, int times, unsigned* out)
   }
 }
 
-/// Keys of a histogram: of `bins`, which is a power of two, each as often, in no order.
+/// Keys of a histogram with `bins`, a power of two, bins: all keys are equally frequent, in random order.
 __device__ unsigned key_of(unsigned i, unsigned bins) {
   i = (i ^ (i >> 16)) * 0x85EBCA6BU;
   i = (i ^ (i >> 13)) * 0xC2B2AE35U;
@@ -218,7 +219,7 @@ void add_bins(bench::suite& cases, const bench::made_once<fixture>& shared) {
   const auto add = [&](const char* arm, auto kernel) {
     cases.add("histogram/" + std::to_string(Bins) + "_bins/" + arm, [shared, kernel] {
       fixture& here = *shared;
-      // The number of bins is an argument too: no arm knows that all lanes have one address.
+      // The number of bins is also an argument, so that no variant knows that all lanes have the same address.
       const double ns = here.timed<level::l2>(here.blocks / 2, kernel, static_cast<unsigned>(Bins), here.bins.get());
       return bench::figures(ns, {{"values_per_ns", static_cast<double>(values) / ns}});
     });
@@ -236,7 +237,7 @@ void add_cases(bench::suite& cases) {
     cases.context("host_link", bench::host_link(cases.device()));
   }
   add_level<level::shared>(cases, shared, "shared");
-  // The compiler's own function takes the instruction for shared memory, where others take the one for any address.
+  // The compiler's own function uses the instruction for shared memory, while the others use the generic one.
   add_operation<level::shared, operation::intrinsic>(cases, shared, "intrinsic/shared", "");
   add_level<level::distributed_shared>(cases, shared, "distributed_shared");
   add_level<level::l2>(cases, shared, "l2");
@@ -257,7 +258,8 @@ namespace bench {
 
 bench::description describe() {
   return {.question =
-              "What does an atomic addition cost by where its object is, and from which contention on does a private copy pay?",
+              "What does an atomic addition cost depending on its object's location, and from which contention on does a "
+              "private copy pay off?",
           .add_cases = add_cases,
           .unit = benchmark::kMicrosecond,
           .repetitions = 7};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The question: what does a fence cost, by order and scope, with nothing to wait for and after stores of the same thread?
-/// A ladder: a kernel has 1, 2, 4, ... 32 fences in a row, and the slope of its time is what one costs.
+/// A ladder: kernels have 1, 2, 4, ... 32 consecutive fences, and the slope of the time is the cost of one.
 
 #include <membar/fence.cuh>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Each operation as membar, `cuda::atomic_ref`, CUDA's intrinsics and PTX write it.
+/// Each operation as written with membar, `cuda::atomic_ref`, CUDA's intrinsics and PTX.
 #pragma once
 
 #include <membar/aggregated.cuh>
@@ -30,8 +30,8 @@ struct alignas(16) wide {
   unsigned long long low, high;
 };
 
-// Each step takes an object and a value that depends on the step before, and returns one that the next depends on. Its name is that
-// of its arm.
+// Each step takes an object and a value that depends on the previous step, and returns a value on which the next step depends.
+// It has the name of its variant.
 
 struct of_membar {
   static constexpr const char* name = "membar";
@@ -49,7 +49,7 @@ struct of_aggregation {
   static constexpr const char* name = "aggregated";
 };
 
-// What is called of either kind of reference.
+// Operations that both kinds of reference have.
 struct fetch_add {
   __device__ static auto run(const auto& object, auto value, auto order) { return object.fetch_add(value, order); }
 };
@@ -68,7 +68,7 @@ struct store {
     return value;
   }
 };
-/// Which returns nothing: a reduction.
+/// An operation that returns nothing: a reduction.
 struct add {
   __device__ static auto run(const auto& object, auto value, auto order) {
     object.add(value, order);
@@ -114,7 +114,7 @@ struct builtin_add {
     }
   }
 };
-/// The instruction that PTX has for 16 bits, and that ptxas makes a loop of.
+/// PTX's instruction for 16 bits, which ptxas turns into a loop.
 template <class T, class Order>
 __device__ T ptx_atom_add_half(T* object, T value) {
   constexpr bool relaxed = std::is_same_v<Order, membar::relaxed_t>;
@@ -183,7 +183,7 @@ struct intrinsic_reduce : of_intrinsic {
     return value;
   }
 };
-/// What one writes by hand without the integer form.
+/// The code that one would write without the integer form.
 struct loop_max {
   static constexpr const char* name = "loop";
   __device__ static float run(float* object, float value) {
@@ -198,7 +198,7 @@ struct loop_max {
     return __int_as_float(seen);
   }
 };
-/// A step that is one instruction, whatever its arm.
+/// A step that is one instruction in every variant.
 template <class Step>
 struct one_instruction : Step {
   static constexpr const char* name = "one_instruction";
@@ -211,14 +211,14 @@ struct larger_sum {
 struct larger {
   __device__ float operator()(float a, float b) const { return a > b ? a : b; }
 };
-/// Two sums in one word: associative, and nothing that an instruction does.
+/// Two sums in one word: associative, but not implemented by any instruction.
 struct mixed {
   __device__ unsigned long long operator()(unsigned long long a, unsigned long long b) const {
     constexpr unsigned long long low = 0xffff'ffff;
     return ((a & ~low) + (b & ~low)) | ((a + b) & low);
   }
 };
-/// A function in membar's loop, and once per warp and address.
+/// A function in membar's loop, per thread and once per warp and address.
 template <class T, class Function>
 struct membar_loop : of_membar {
   __device__ static T run(T* object, T value) {
@@ -283,7 +283,7 @@ __device__ unsigned low_bits(const T& value) {
   }
 }
 
-/// The operand of the next step of a chain: depends on what the step before returned, and costs one instruction.
+/// The operand of the chain's next step: it depends on the previous step's result, and costs one instruction.
 template <class T>
 __device__ T next_operand(const T& before) {
   if constexpr (std::is_same_v<T, wide>) {

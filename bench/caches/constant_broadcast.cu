@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: what does a warp pay in constant memory for k different addresses, beside the read-only path, shared and
-/// global memory? One warp walks through a table, cycles per access of the warp. Each word of the table holds where the next access
-/// goes, so that the access is all that is measured; `indexed` is an access of constant memory by index, with its arithmetic.
+/// The question: what does a warp pay for k different addresses in constant memory, compared with the read-only path, shared
+/// and global memory? One warp walks through a table; the result is in cycles per access of the warp. Each word of the table
+/// holds the position of the next access, so that only the access is measured; `indexed` is an access of constant memory by
+/// index, including its arithmetic.
 #include <bench/common/cuda_handles.hpp>
 #include <bench/common/harness.hpp>
 
@@ -13,16 +14,16 @@
 
 namespace {
 
-constexpr std::size_t most_words = 16384;  // 64 KiB, all that a program has
-constexpr int accesses = 32768;            // with 16 at once each chain goes twice through the largest table
-constexpr unsigned step = 16;              // words from an access to the next: 64 bytes
+constexpr std::size_t most_words = 16384;  // 64 KiB, the limit of a program
+constexpr int accesses = 32768;            // With 16 concurrent accesses, each chain goes twice through the largest table.
+constexpr unsigned step = 16;              // Words from one access to the next: 64 bytes.
 
 __constant__ membar::constant_table<unsigned, most_words> table;
 
 enum class source { constant, indexed, read_only, shared, global };
 
-/// The word at a distance of `at` bytes in constant memory, or for `indexed` of as many words; elsewhere at the address `at`, the
-/// lower half of one in global memory, whose upper half is `high`.
+/// The word at a distance of `at` bytes in constant memory, or of `at` words for `indexed`; in other memory, the word at the
+/// address `at`. For global memory this is the lower half of an address whose upper half is `high`.
 template <source Source>
 __device__ unsigned next(unsigned at, unsigned high) {
   unsigned value = 0;
@@ -61,7 +62,7 @@ __global__ void read_table(const unsigned* memory, unsigned words, unsigned diff
     __syncthreads();
   }
   constexpr unsigned unit = Source == source::indexed ? 1 : 4;
-  // Accesses at once begin in parts of the table of their own.
+  // Concurrent accesses start in different parts of the table.
   unsigned at[AtOnce];
 #pragma unroll
   for (unsigned j = 0; j != AtOnce; ++j) {
@@ -69,7 +70,7 @@ __global__ void read_table(const unsigned* memory, unsigned words, unsigned diff
   }
   long long begin = 0;
 #pragma unroll 1
-  for (int pass = 0; pass != 2; ++pass) {  // the first one brings the table in
+  for (int pass = 0; pass != 2; ++pass) {  // The first pass brings in the table.
     begin = clock64();
 #pragma unroll 1
     for (unsigned i = 0; i != accesses; i += 16) {
@@ -101,7 +102,7 @@ struct fixture {
   support::device_memory<long long> cycles{1};
   support::stream stream;
 
-  /// A table of `words`, in each of which stands the distance of the word that is `step` further; in global memory the address.
+  /// A table of `words`, each of which holds the distance of the word that is `step` further; in global memory, its address.
   void walk(unsigned words, unsigned unit, bool addresses) {
     std::vector<unsigned> next(most_words);
     for (unsigned i = 0; i != most_words; ++i) {
@@ -145,7 +146,7 @@ void add_source(bench::suite& cases, const bench::made_once<fixture>& shared, co
         addresses);
   };
   for (const unsigned stride : {1U, 16U}) {
-    at(2, stride, every);  // the innermost cache holds it
+    at(2, stride, every);  // The innermost cache holds it.
   }
   for (const unsigned stride : {2U, 4U, 8U}) {
     at(2, stride, {32});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: what does an access-policy window give a kernel that reads a hot region beside a stream, and which window is
+/// The question: what does an access-policy window gain for a kernel that reads a hot region and a stream, and which window is
 /// best? The sliding-window experiment of the CUDA C++ Programming Guide, with sizes as fractions of the largest set-aside.
 #include <bench/caches/window_tuner.hpp>
 #include <bench/common/cuda_handles.hpp>
@@ -40,7 +40,7 @@ __global__ void read_hot(const int* hot, std::size_t count, int* out) {
   }
 }
 
-/// The device, its memory, and the whole set-aside held while the bench runs.
+/// The device, its memory, and the whole set-aside, which is held while the bench runs.
 class fixture {
  public:
   explicit fixture(int device)
@@ -58,14 +58,14 @@ class fixture {
     return static_cast<std::size_t>(fraction * static_cast<double>(largest_)) / 128 * 128;
   }
 
-  /// One run after one to warm up, on lines that no earlier case left.
+  /// One run after a warm-up run, without lines left by an earlier case.
   double nanoseconds(std::size_t region_bytes, const access_policy_window& window) {
     membar::reset_persisting_lines();
     launch(region_bytes, window);
     return support::nanoseconds_of(stream_.get(), [&] { launch(region_bytes, window); });
   }
 
-  /// What `run` says with nothing set aside.
+  /// The result of `run` with nothing set aside.
   template <class Run>
   double without_set_aside(Run run) {
     hold_.reset();
@@ -108,7 +108,7 @@ class fixture {
 
   enum class windows { none, each_whole, planned };
 
-  /// Three kernels at once in three streams, each with a hot region of half the set-aside and its own stream.
+  /// Three concurrent kernels in three streams, each with its own stream of data and a hot region of half the set-aside.
   double nanoseconds_of_three(windows how) {
     membar::reset_persisting_lines();
     const std::size_t bytes = region(0.5);
@@ -136,7 +136,7 @@ class fixture {
       begin.record(stream_.get());
       for (std::size_t i = 0; i != 3; ++i) {
         membar::check(cudaStreamWaitEvent(three_[i].get(), begin.get(), 0));
-        // A third of the blocks that run at once, so that the three do run at once.
+        // A third of the blocks that can run at once, so that the three kernels do run at once.
         membar::launch(membar::launch_config{resident_ / 3, threads, three_[i].get()}.with(used[i]), hot_and_stream,
                        hot_.get() + i * bytes / sizeof(int), bytes / sizeof(int), stream_data_.get() + i * part, part);
         support::event end(cudaEventDisableTiming);
@@ -263,7 +263,7 @@ void add_cases(bench::suite& cases) {
 namespace bench {
 
 bench::description describe() {
-  return {.question = "What does an L2 access-policy window give, and which one is best?",
+  return {.question = "What does an L2 access-policy window gain, and which one is best?",
           .add_cases = add_cases,
           .unit = benchmark::kMicrosecond,
           .interleaved = true};

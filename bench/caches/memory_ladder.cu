@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: what do latency and bandwidth of each kind of memory cost, by footprint? Each latency is one of a chain of loads
-/// in which the loaded value is the next address, so that nothing but the load is measured.
+/// The question: what are the latency and the bandwidth of each kind of memory, by footprint? Latencies are measured with a
+/// chain of loads in which each loaded value is the next address, so that only the load is measured.
 #include <bench/common/cuda_handles.hpp>
 #include <bench/common/harness.hpp>
 #include <bench/common/ladder_memory.hpp>
@@ -14,7 +14,7 @@
 
 namespace {
 
-using link = unsigned long long;  // what a place of a chain holds: the address of the next
+using link = unsigned long long;  // Each element of a chain holds the address of the next.
 
 constexpr int hops = 4096;
 constexpr std::size_t line = 128;
@@ -24,7 +24,7 @@ struct chase_result {
   link at;
 };
 
-// How each kind of memory is read. PTX, because a spelling that the compiler may change would be another chain.
+// How each kind of memory is read. It is in PTX, because the compiler might change the chain in another form.
 struct by_plain_load {
   static __device__ link next(link at) {
     link value;
@@ -61,7 +61,7 @@ struct by_generic_load {
   }
 };
 
-/// Follows a chain of `warm` and then `hops` links, and says how long the latter took. One thread.
+/// Follows a chain of `warm` and then `hops` links with one thread, and returns how long the latter took.
 template <class Read>
 __global__ void chase(link from, int warm, chase_result* result) {
   link at = from;
@@ -122,7 +122,7 @@ __global__ void chase_distributed(unsigned words, chase_result* result) {
   __cluster_barrier_wait();
 }
 
-/// What a warp pays for accesses to shared memory whose lanes meet in `ways` words of each bank that they use.
+/// The cost for a warp of accesses to shared memory whose lanes use `ways` different words of each bank.
 template <int AtOnce>
 __global__ void conflict(unsigned ways, chase_result* result) {
   __shared__ unsigned places[32 * 32];
@@ -148,7 +148,7 @@ __global__ void conflict(unsigned ways, chase_result* result) {
   for (const unsigned each : at) {
     sum += each;
   }
-  // The sum is waited for before the clock is read.
+  // The kernel waits for the sum before it reads the clock.
   asm volatile("" : "+r"(sum)::"memory");
   const long long end = clock64();
   if (threadIdx.x == 0) {
@@ -159,7 +159,7 @@ __global__ void conflict(unsigned ways, chase_result* result) {
 /// 64 KiB in which word i holds the offset of the next.
 __constant__ unsigned constant_chain[16384];
 
-/// A uniform index is read into a register that the warp shares, by another instruction.
+/// Another instruction reads a uniform index into a register that the warp shares.
 template <bool Uniform>
 __global__ void chase_constant(unsigned from, int warm, chase_result* result) {
   const auto next = [](unsigned at) {
@@ -196,8 +196,8 @@ __global__ void chase_texture(cudaTextureObject_t texture, unsigned from, int wa
   *result = {end - begin, at};
 }
 
-/// A chain through an array of the thread, whose indices the compiler does not know. Each word of one thread is in a line of
-/// its own, beside that word of its neighbours.
+/// A chain through a thread's array, whose indices the compiler does not know. Each word of a thread is in its own line,
+/// together with the same word of neighbouring threads.
 template <int Words>
 __global__ void chase_local(unsigned step, chase_result* result) {
   unsigned places[Words];
@@ -229,7 +229,7 @@ __global__ void chase_local(unsigned step, chase_result* result) {
   *result = {end - begin, at + (places[step] & 1)};
 }
 
-/// What has no memory: an instruction that waits for the last one's register; and what a lane gets of a lane that it names.
+/// Chains without memory: an instruction that waits for the previous one's register, and a shuffle from a given lane.
 template <bool Shuffle>
 __global__ void chase_register(float factor, chase_result* result) {
   int at = static_cast<int>(threadIdx.x);
@@ -261,7 +261,7 @@ __global__ void touch(const uint4* memory, std::size_t count, unsigned* out) {
   }
 }
 
-/// All threads read: each block the whole footprint (`Each`), or all blocks together, once after the other.
+/// All threads read: each block the whole footprint (`Each`), or all blocks together, one part after the other.
 template <bool Each>
 __global__ void read_all(const uint4* memory, std::size_t mask, int turns, unsigned* out) {
   std::size_t at = Each ? threadIdx.x : blockIdx.x * std::size_t{blockDim.x} + threadIdx.x;
@@ -271,7 +271,7 @@ __global__ void read_all(const uint4* memory, std::size_t mask, int turns, unsig
   for (int turn = 0; turn != turns; ++turn) {
 #pragma unroll
     for (int i = 0; i != 8; ++i) {
-      // Each block's own copy is in L1; what all share is read past it.
+      // Each block's own copy is in L1; memory that all blocks share is read past it.
       const uint4 value =
           Each ? membar::load_weak(memory + (at & mask)) : membar::load_weak(memory + (at & mask), membar::cache_op::cg);
       sum.x ^= value.x;
@@ -286,7 +286,7 @@ __global__ void read_all(const uint4* memory, std::size_t mask, int turns, unsig
   }
 }
 
-/// All threads read shared memory, their own block's or that of the cluster's other block.
+/// All threads read the shared memory of their own block or of the cluster's other block.
 template <bool Distributed>
 __global__ void read_shared(int turns, unsigned* out) {
   __shared__ uint4 places[1024];
@@ -358,7 +358,7 @@ struct fixture {
   support::stream stream;
   support::pinned_memory<chase_result> result{1};
   support::device_memory<unsigned> out{1};
-  bench::chained_memory memory{};  // of the last kind and footprint
+  bench::chained_memory memory{};  // Of the last kind and footprint.
 
   void wait() const { stream.synchronize(); }
 
@@ -375,7 +375,7 @@ struct fixture {
     return chased(ns);
   }
 
-  /// The lines of a chain are brought near by all threads, and then those that one thread's L1 can hold by itself.
+  /// All threads bring the lines of a chain into a nearby cache, and then one thread's L1 gets the lines that it can hold.
   [[nodiscard]] bench::figures follow(bench::place where, std::size_t bytes, void (*kernel)(link, int, chase_result*)) {
     memory.become(where, bytes, device, bench::content::chain, line);
     touch<<<static_cast<unsigned>(sms * 8), 256, 0, stream.get()>>>(memory.as<uint4>(), bytes / sizeof(uint4), out.get());
@@ -411,7 +411,7 @@ struct fixture {
   }
 
   [[nodiscard]] bench::figures constant(std::size_t bytes, bool uniform) const {
-    // A step of 17 lines of 64 bytes, for any size that is a power of two: each line once.
+    // A step of 17 lines of 64 bytes visits each line once, for any size that is a power of two.
     std::vector<unsigned> next(16384);
     for (std::size_t i = 0; i != next.size(); ++i) {
       next[i] = static_cast<unsigned>((i * 4 + std::size_t{17} * 64) % bytes);
@@ -441,7 +441,7 @@ struct fixture {
   [[nodiscard]] bench::figures bandwidth(bench::place where, std::size_t bytes, bool each) {
     memory.become(where, bytes, device, bench::content::words, line);
     const int blocks = sms * 8;
-    // About half a millisecond of 3 TB/s, or of the slower link.
+    // About half a millisecond at 3 TB/s, or at the rate of a slower link.
     const double moved = where == bench::place::device ? (each ? 8e9 : 2e9) : 2e8;
     const int turns = std::max(1, static_cast<int>(moved / (blocks * 256.0 * 8 * sizeof(uint4))));
     const auto launch = [&] {
@@ -502,7 +502,7 @@ void add_cases(bench::suite& cases) {
                   16 * kib, 24 * kib, 32 * kib, 40 * kib, 48 * kib, 64 * kib, 128 * kib, 512 * kib, 2048 * kib};
   const sizes far{4, 256, 4 * kib, 64 * kib, 256 * kib};
 
-  // A register, and what a lane gets of another.
+  // A register, and a value from another lane.
   for (const bool shuffle : {false, true}) {
     cases.add(std::string("memory_ladder/latency/") + (shuffle ? "shuffle" : "register") + "/0", [shared, shuffle] {
       return shared->chased_by([&] {
@@ -593,7 +593,7 @@ void add_cases(bench::suite& cases) {
 namespace bench {
 
 bench::description describe() {
-  return {.question = "What do latency and bandwidth of each kind of memory cost, by footprint?",
+  return {.question = "What are the latency and the bandwidth of each kind of memory, by footprint?",
           .add_cases = add_cases,
           .unit = benchmark::kMicrosecond,
           .repetitions = 5};

@@ -34,7 +34,7 @@ struct read_only {
   static __device__ float load(const float* p) { return membar::load_read_only(p, Hints...); }
 };
 
-/// Each thread reads `accesses` words of a power of two: neighbouring ones, or words that a hash picks.
+/// Each thread reads `accesses` words, a power of two: neighbouring words, or words that a hash selects.
 template <class Load, bool Gather>
 __global__ void read_words(const float* in, std::size_t mask, int accesses, float* out) {
   const std::size_t thread = blockIdx.x * std::size_t{blockDim.x} + threadIdx.x;
@@ -51,8 +51,8 @@ __global__ void read_words(const float* in, std::size_t mask, int accesses, floa
   out[thread] = sum;
 }
 
-// What the compiler may do with a load by what it knows of the pointer. Each thread reads four coefficients again in each turn, and
-// stores in between: through a plain pointer the store may change them.
+// How the compiler can treat a load, depending on what it knows about the pointer. Each thread reads four coefficients again in
+// each iteration, and stores in between: through a plain pointer, the store might change them.
 __device__ float polynomial(float a, float b, float c, float d, float x) { return ((a * x + b) * x + c) * x + d; }
 
 template <class Coefficient>
@@ -95,7 +95,7 @@ __global__ void with_variables(const float* coefficients, const float* x, float*
 
 struct fixture {
   unsigned blocks;
-  std::map<std::string, std::size_t> words;  // of each footprint, a power of two
+  std::map<std::string, std::size_t> words;  // For each footprint, a power of two.
   support::device_memory<float> in;
   support::device_memory<float> out;
   support::stream stream;

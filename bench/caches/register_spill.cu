@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: when does a limit on registers pay? One kernel that keeps 96 values per thread, under limits from 32 to 255
-/// registers: fewer registers let more threads run at once, and spill the rest to local memory.
+/// The question: when does a limit on registers pay off? One kernel that keeps 96 values per thread, under limits from 32 to
+/// 255 registers: fewer registers let more threads run at once, and spill the rest to local memory.
 #include <bench/common/cuda_handles.hpp>
 #include <bench/common/harness.hpp>
 
@@ -12,7 +12,7 @@ namespace {
 constexpr int values = 96;
 constexpr int threads = 256;
 
-/// Each thread keeps `values` sums, and adds to all of them a value that it loads (`Loads`: waits for memory) or computes.
+/// Each thread keeps `values` sums, and adds to each of them a value that it loads (`Loads`: it waits for memory) or computes.
 template <int BlocksPerSm, bool Loads>
 __global__ void __launch_bounds__(threads, BlocksPerSm) keep_sums(const float* in, std::size_t mask, int turns, float* out) {
   float sums[values];
@@ -25,7 +25,7 @@ __global__ void __launch_bounds__(threads, BlocksPerSm) keep_sums(const float* i
   for (int turn = 0; turn != turns; ++turn) {
     float value = static_cast<float>(turn);
     if constexpr (Loads) {
-      // Where the next value stands depends on this one: a thread waits, and only other threads hide that.
+      // The position of the next value depends on this one: the thread must wait, and only other threads can hide the latency.
       value = in[at & mask];
       at = at * 5 + 1 + static_cast<std::size_t>(value);
       value += in[at & mask];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Access-policy windows by measurement for one kernel, and for a region that is larger than the largest window.
+/// Finds access-policy windows by measurement, for one kernel, and for a region that is larger than the largest window.
 #pragma once
 
 #include <membar/access_policy_window.hpp>
@@ -21,7 +21,7 @@ struct l2_trial {
   double median_seconds = 0.0;
 };
 
-/// The best window that the tuner found, or one that is off where no window gains enough.
+/// The best window that the tuner found, or a disabled one if no window gains enough.
 struct tuned_window {
   access_policy_window window{};
   double seconds = 0.0;
@@ -33,8 +33,8 @@ struct tuned_window {
 
 /// How the tuner measures.
 struct tuning_options {
-  int repetitions = 5;  ///< runs of each window, one window after the other; the median is compared
-  /// The least gain over no window with which a window is chosen; a smaller gain may be noise.
+  int repetitions = 5;  ///< The number of runs of each window, alternating between the windows; their medians are compared.
+  /// A window is chosen only if its gain over no window is at least this; a smaller gain may be noise.
   double least_gain = 0.01;
   /// Called before each run, so that no window profits from lines that another window left.
   void (*reset)() = &reset_persisting_lines;
@@ -80,7 +80,7 @@ void measure(std::vector<l2_trial>& trials, Timed& timed, const tuning_options& 
 ///
 /// `timed(window)` runs the kernel under `window`, waits for it and returns the seconds it took. It is called
 /// `options.repetitions` times for each of some twenty candidates, in turn, with the persisting lines reset before each call.
-/// Where one run is not enough to warm up, `timed` runs the kernel more often. The candidates are no window, and windows of
+/// If one run is not enough to warm up, `timed` should run the kernel more often. The candidates are no window, and windows of
 /// several sizes from the start of the region with several hit ratios; then the neighbours of the best. A window that gains
 /// less than `options.least_gain` is not chosen. Hold the `l2_set_aside` that the kernel will run with.
 /// Errors: no set-aside, and what `timed` throws. The persisting lines are reset before it returns.
@@ -91,7 +91,7 @@ template <class Timed>
     throw error(cudaErrorInvalidValue, "membar: the tuner was asked for %d repetitions: use 1 or more", options.repetitions);
   }
   const std::size_t largest = std::min(bytes, facts.max_window);
-  // Throws where no plan is possible: no set-aside, a null pointer.
+  // Throws if no plan is possible: no set-aside, or a null pointer.
   const float by_rule = l2_plan(facts).window(start, facts.max_window == 0 ? bytes : largest).hit_ratio;
 
   std::vector<l2_trial> trials;
@@ -115,7 +115,7 @@ template <class Timed>
   add(largest, static_cast<double>(by_rule));
   detail::measure(trials, timed, options);
 
-  // Then the neighbours of the best. No window is measured again together with them.
+  // Then the neighbours of the best window. No window is measured again together with them.
   const access_policy_window coarse = detail::best_of(trials).window;
   tuned_window result;
   if (!coarse.off()) {
@@ -146,13 +146,13 @@ template <class Timed>
   return result;
 }
 
-/// The windows over the parts of a region that is larger than the largest window, or than what persists at once.
+/// The windows over the parts of a region that is larger than the largest window, or than the part of L2 that persists at once.
 ///
-/// A kernel that walks through the region is launched once per part, under that part's window. `back_to_normal` turns the lines
-/// of the part before back. All parts but the last have `step` bytes, and every window has the share of the plan.
+/// A kernel that walks through the region is launched once per part, under that part's window. `back_to_normal` resets the
+/// lines of the previous part. All parts except the last have `step` bytes, and every window has the plan's share.
 class sliding_window {
  public:
-  /// Errors: a step of 0 or larger than the largest window, and what `l2_plan::window` refuses.
+  /// Errors: a step of 0 or larger than the largest window, and the arguments that `l2_plan::window` rejects.
   sliding_window(const l2_plan& plan, const void* start, std::size_t bytes, std::size_t step)
       : plan_(plan), start_(static_cast<const std::byte*>(start)), bytes_(bytes), step_(step) {
     if (step == 0 || step > plan.facts().max_window) {
@@ -164,7 +164,7 @@ class sliding_window {
     }
   }
 
-  /// Parts are as large as the share of the plan, or as the largest window if that is less.
+  /// Each part is as large as the plan's share, or as the largest window if that is smaller.
   sliding_window(const l2_plan& plan, const void* start, std::size_t bytes)
       : sliding_window(plan, start, bytes, std::min(plan.share(), plan.facts().max_window)) {}
 

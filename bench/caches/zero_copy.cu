@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: from how many uses on does a copy to the device pay, against reading the host's memory in place? Mapped memory
-/// against device memory and against copy and kernel, by number of passes over the data.
+/// The question: from how many uses on does a copy to the device pay off, compared with reading the host's memory in place?
+/// Mapped memory is compared with device memory and with copy plus kernel, by the number of passes over the data.
 #include <bench/common/cuda_handles.hpp>
 #include <bench/common/harness.hpp>
 
@@ -28,7 +28,7 @@ struct fixture {
   support::device_memory<float4> device{count};
   membar::mapped_memory<float4> mapped{count};
   membar::write_combined_memory<float4> write_combined{count};
-  support::pinned_memory<float4> raw{count};  // mapped, as a program without membar has it
+  support::pinned_memory<float4> raw{count};  // Mapped memory, in the form of a program without membar.
   std::vector<float4> pageable = std::vector<float4>(count);
   support::device_memory<float> out{std::size_t{1024} * 256};
   support::stream stream;
@@ -50,7 +50,7 @@ struct fixture {
   }
 };
 
-/// One arm: `prepare` before the time counts, `work` in it.
+/// One variant: `prepare` runs before the timed part, `work` in it.
 template <class Prepare, class Work>
 void add_arm(bench::suite& cases, const bench::made_once<fixture>& shared, const std::string& arm, Prepare prepare, Work work) {
   cases.add(
@@ -108,7 +108,7 @@ void add_cases(bench::suite& cases) {
 namespace bench {
 
 bench::description describe() {
-  return {.question = "From how many uses on does a copy pay, against reading the host's memory in place?",
+  return {.question = "From how many uses on does a copy pay off, compared with reading the host's memory in place?",
           .add_cases = add_cases,
           .unit = benchmark::kMicrosecond,
           .interleaved = true};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// How many executions per second does the model checker explore, at 10 and at 30 events each, and how does a lock grow with its
-// threads? One thread, one core.
+// Measures how many executions per second the model checker explores, at 10 and at 30 events each, and how the exploration of a
+// lock grows with its threads. It uses one thread on one core.
 #include <tests/check/ptx_programs.hpp>
 
 #include <benchmark/benchmark.h>
@@ -50,7 +50,7 @@ void counter(benchmark::State& state) {
 }
 BENCHMARK(counter)->ArgNames({"threads", "rounds"})->Args({5, 1})->Args({2, 5})->Unit(benchmark::kMillisecond);
 
-// Store buffering, over and over: each thread stores to its own cell and loads the other's.
+// Store buffering, repeatedly: each thread stores to its own cell and loads the other's.
 void store_buffering(benchmark::State& state) {
   const auto side = [&](const std::string& own, const std::string& other) {
     return repeated("st.relaxed.gpu.global.u32 [" + own + "], 1; ld.relaxed.gpu.global.u32 %r0, [" + other + "];",
@@ -60,7 +60,7 @@ void store_buffering(benchmark::State& state) {
 }
 BENCHMARK(store_buffering)->ArgName("rounds")->Arg(2)->Arg(4)->Unit(benchmark::kMillisecond);
 
-// Threads that take a ticket, wait for their turn, do private work of some events, and pass the turn on.
+// Threads that take a ticket, wait for their turn, do private work of some events, and pass on the turn.
 void ticket_lock(benchmark::State& state) {
   const std::string worker =
       "atom.relaxed.gpu.global.add.u32 %r0, [x], 1;"
@@ -71,7 +71,7 @@ void ticket_lock(benchmark::State& state) {
 }
 BENCHMARK(ticket_lock)->ArgName("threads")->DenseRange(2, 6)->Unit(benchmark::kMillisecond);
 
-// A counter at 30 events, of which a lock's work makes the most.
+// A counter at 30 events, most of which are the lock's work.
 void long_threads(benchmark::State& state) {
   const std::string work = repeated("ld.global.u32 %r2, [%rd0]; add.u32 %r2, %r2, 1; st.global.u32 [%rd0], %r2;", 4);
   std::vector<std::string> threads;
@@ -83,7 +83,7 @@ void long_threads(benchmark::State& state) {
 }
 BENCHMARK(long_threads)->Unit(benchmark::kMillisecond);
 
-// How explorations grow with the threads of a launch that take a ticket lock, and with how often they take it.
+// How explorations grow with the number of threads in a launch that take a ticket lock, and with how often they take it.
 void growth(benchmark::State& state) {
   std::string worker;
   for (int round = 0; round < state.range(1); ++round) {

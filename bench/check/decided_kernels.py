@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Checks kernels of public projects, unmodified, and compares what membar-check says of them with what is right.
+"""Checks unmodified kernels of public projects, and compares membar-check's answers with the right ones.
 
 usage: decided_kernels.py [--checker FILE] [--nvcc FILE] [--limit SECONDS] [--page FILE] [--only PROJECT] [FOLDER]
 
-The scenarios are in kernels/. In the first lines of each is of which project of projects.txt the kernel is, the expected status, and why that is
-right, or for `gave up` why it is not decided. `{}` in a `source` line is FOLDER, which has a checkout of each project at the commit that
-projects.txt gives. Without FOLDER only the kernels of the toolkit's headers are checked. --page writes the table of docs/membar_check.md.
+The scenarios are in kernels/. The first lines of each scenario name the kernel's project in projects.txt, the expected status, and the
+reason why it is right or, for `gave up`, why it is not decided. `{}` in a `source` line is FOLDER, which has a checkout of each project at
+the commit that projects.txt gives. Without FOLDER, only the kernels in the toolkit's headers are checked. --page writes the table of
+docs/membar_check.md.
 """
 
 import argparse
@@ -37,7 +38,7 @@ class Scenario:
         self.expected, self.why = expected.group(1), expected.group(2)
 
     def launches(self):
-        """The kernels with their numbers of blocks and threads, as the page has them."""
+        """Returns the kernels with their numbers of blocks and threads, in the page's format."""
         rows = []
         for words in (row.split() for row in self.text.splitlines() if row.startswith("launch ")):
             def size(of):
@@ -55,7 +56,7 @@ class Scenario:
 
 
 def compiled(nvcc, line, folder, to, where=KERNELS):
-    """Compiles the source of a `source` line. Returns what is wrong, or an empty text."""
+    """Compiles the source of a `source` line. Returns an error message, or an empty string."""
     words = shlex.split(line.replace("{}", str(folder)))[1:]
     options = words[1:]
     if not any(o.startswith("-std=") for o in options):
@@ -67,7 +68,7 @@ def compiled(nvcc, line, folder, to, where=KERNELS):
 
 
 def checked(checker, scenario, ptx, limit):
-    """The status of a scenario, or "gave up" after `limit` seconds; its processor time; and the line that says so."""
+    """Returns the status of a scenario, or "gave up" after `limit` seconds; its processor time; and the line that reports the status."""
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / f"{scenario.name}.scenario"
         path.write_text(re.sub(r"^source .*$", f"source {ptx}", scenario.text, flags=re.MULTILINE))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Draws how times grow, in milliseconds of a core by a logarithmic scale, and runs a script that draws such a picture from a result of a bench."""
+"""Draws how times grow, in milliseconds of one core on a logarithmic scale, and runs a script that draws such a picture from a bench
+result."""
 
 import math
 import pathlib
@@ -15,13 +16,13 @@ WIDTH, HEIGHT, LEFT, TOP, BOTTOM = 680, 360, 70, 30, 50
 class Line(NamedTuple):
     label: str
     colour: str
-    points: list  # of (count, milliseconds, text beside the point or "")
+    points: list  # A list of (count, milliseconds, label of the point or "").
     dashed: bool = False
 
 
 def chart(title, counted, across, legend, lines):
-    """`counted`: what the horizontal axis counts. `across`: for each count of that axis how far to the right it is, 0 to 1. `legend`: the width of the
-    legend, and its distance from the axes."""
+    """`counted`: the label of the horizontal axis. `across`: the horizontal position of each count, from 0 to 1. `legend`: the legend's
+    width, and its distance from the axes."""
     right, gap = legend
     times = [ms for line in lines for _, ms, _ in line.points]
     low, high = math.floor(math.log10(min(times))), math.ceil(math.log10(max(times)))
@@ -56,7 +57,7 @@ def chart(title, counted, across, legend, lines):
 
 
 def main(usage, bench, picture):
-    """Writes `picture(file)` of the result and to the file that the command line names."""
+    """Writes the output of `picture(file)` for the result and the file that the command line names."""
     if len(sys.argv) != 3:
         print(usage.split("\n\n")[1], file=sys.stderr)
         return 2

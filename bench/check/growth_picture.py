@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Draws how explorations of a ticket lock grow with its threads and rounds, from a result of check_throughput.
+"""Draws how the exploration of a ticket lock grows with its threads and rounds, from a result of check_throughput.
 
 usage: growth_picture.py <check_throughput.json> <picture.svg>
 """
@@ -15,7 +15,7 @@ COLOURS = {1: "#1f77b4", 2: "#d62728", 3: "#2ca02c"}
 
 
 def picture(file):
-    lines = {}  # by (rounds, symmetry): threads, milliseconds of the processor, executions
+    lines = {}  # By (rounds, symmetry): threads, milliseconds of processor time, executions.
     for name, case in file.measured.items():
         if found := re.fullmatch(r"growth/threads:(\d+)/rounds:(\d+)/symmetry:([01])", name):
             threads, rounds, symmetry = map(int, found.groups())

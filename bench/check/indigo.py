@@ -1,22 +1,23 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Checks the CUDA kernels of the Indigo suite, as the artifact of HiRace (SC 2024) has them, and writes a table by kind of planted fault.
+"""Checks the CUDA kernels of the Indigo suite in the version of HiRace's artifact (SC 2024), and writes a table by kind of planted fault.
 
 usage: indigo.py ARTIFACT --checker=<membar-check> [--ptx=FOLDER] [--schedules=N] [--jobs=N] [--minutes=N] [--every=N] [--graphs=TEXT] [--explore]
                  [--from=FILE.json] [--out=FILE.json] [--page=FILE.md]
 
-ARTIFACT is a checkout of https://github.com/JohnJacobsonIII/HiRace-Artifact-SC24, whose sources stay there. Each kernel becomes one scenario per
-graph of the artifact, with the data that the artifact's main program begins with, and is sanitized as the artifact launches it: 1024 blocks of
-256 threads. A kernel is racy by its name: where that has atomicBug, guardBug, raceBug or syncBug. The arrays are
-64 MiB apart, so that an index past the end of one is in none of the others.
+ARTIFACT is a checkout of https://github.com/JohnJacobsonIII/HiRace-Artifact-SC24, whose sources stay there. Each kernel becomes one
+scenario per graph of the artifact, with the initial data of the artifact's main program, and is sanitized with the artifact's launch: 1024
+blocks of 256 threads. A kernel counts as racy if its name contains atomicBug, guardBug, raceBug or syncBug. The arrays are 64 MiB apart, so
+that an index past the end of one does not reach another.
 
-Each kernel and graph is first run in one schedule, and then in the others unless the first showed a race: once a kernel has raced, more schedules
-change nothing in the table. The longest runs start first. After --minutes no run starts or goes on. What is done is in --out, and the
-same command continues after it. --ptx keeps the compiled kernels, so that a machine without nvcc can run them.
+Each kernel and graph first runs in one schedule, and then in the others unless the first showed a race: once a kernel has raced, more
+schedules do not change the table. The longest runs start first. After --minutes, no new run starts and unfinished runs are stopped.
+Finished runs are saved in --out, and the same command continues from there. --ptx keeps the compiled kernels, so that a machine without
+nvcc can run them.
 
-With --explore all executions of small launches are explored: on the artifact's two graphs of 5 vertices, by more threads than vertices, and on two
-graphs of 4 vertices with as many threads, or blocks, or warps as vertices. Of those every vertex has a neighbour, and two vertices have the same
-neighbours: each planted race can happen, and no index is out of bounds.
+With --explore, all executions of small launches are explored: on the artifact's two graphs of 5 vertices with more threads than vertices,
+and on two graphs of 4 vertices with as many threads, blocks or warps as vertices. In the latter graphs every vertex has a neighbour, and
+two vertices have the same neighbours, so that each planted race can happen and no index is out of bounds.
 """
 
 import argparse
@@ -41,22 +42,22 @@ import include_hash  # noqa: E402
 import results as result_files  # noqa: E402
 
 RACY = ("atomicBug", "guardBug", "raceBug", "syncBug")
-# Found of 346 racy kernels. Source: Table I of the artifact, results/paper_figures/table1.png
+# Races found in the 346 racy kernels. Source: Table I of the artifact, results/paper_figures/table1.png
 PUBLISHED = {  # graph: HiRace, iGUARD, compute-sanitizer
     "DAG_100n_200e": (346, 298, 92), "DAG_200n_400e": (346, 298, 92), "DAG_5n_5e": (182, 118, 92),
     "counterDAG_200n_1000e": (346, 298, 56), "counterDAG_5n_5e": (295, 148, 92), "power_law_200n_1000e": (346, 297, 128)}
 BLOCKS, THREADS = 1024, 256
-FIRST, APART = 1 << 32, 1 << 26  # of the arrays: their addresses
-TOGETHER = 100  # explorations of one process, as most take less time than its start
+FIRST, APART = 1 << 32, 1 << 26  # The addresses of the arrays.
+TOGETHER = 100  # The number of explorations per process, because most take less time than starting the process.
 WRITE_EVERY = 30  # seconds
-Run = collections.namedtuple("Run", "kernel graph seed schedules")  # the path of the kernel, the name of the graph, and the first seed
-SMALL = {  # graph: vertices, where the neighbours of each begin, and the neighbours
+Run = collections.namedtuple("Run", "kernel graph seed schedules")  # The path of the kernel, the name of the graph, and the first seed.
+SMALL = {  # graph: number of vertices, the position where each vertex's neighbours begin, and the neighbours.
     "one_neighbour_4n_4e": (4, (0, 1, 2, 3, 4), (3, 3, 3, 0)),
     "two_neighbours_4n_8e": (4, (0, 2, 4, 6, 8), (2, 3, 2, 3, 3, 1, 0, 1))}
 
 
 def read_graph(path):
-    """Vertices, and the two arrays of a graph in the format of ECL."""
+    """Returns the number of vertices and the two arrays of a graph in the format of ECL."""
     data = path.read_bytes()
     nodes, edges = struct.unpack_from("<ii", data)
     values = struct.unpack_from(f"<{nodes + 1 + edges}i", data, 8)
@@ -64,7 +65,7 @@ def read_graph(path):
 
 
 def data_of(name, graph):
-    """What `data1` and `data2` begin with: as the artifact has it, or values that let every condition hold for several vertices."""
+    """Returns the initial values of `data1` and `data2`: the artifact's, or values for which every condition holds for several vertices."""
     nodes, _, neighbours = graph
     count = max(len(neighbours), 1)
     size = max(nodes, count)
@@ -77,7 +78,7 @@ def data_of(name, graph):
 
 
 class Modules:
-    """The kernels as PTX, in one module for each folder of the artifact, since starting a compiler takes longer than most checks."""
+    """Compiles the kernels to PTX, one module for each folder of the artifact, because starting a compiler takes longer than most checks."""
 
     def __init__(self, artifact, folder):
         self.include, self.folder = artifact / "indigo/indigo_include", folder
@@ -87,7 +88,7 @@ class Modules:
         return self.folder / f"{source_folder.name}.ptx"
 
     def compile(self, source_folder):
-        """Each kernel has its own namespace."""
+        """Puts each kernel into its own namespace."""
         if self.path(source_folder).exists():
             return
         source, part = (self.folder / f"{source_folder.name}.{end}" for end in ("all.cu", "part"))
@@ -119,7 +120,7 @@ def scenario(how, kernel, name, graph):
 
 
 def launch_of(how, kernel, name, graph):
-    """Blocks and threads. Shuffles need whole warps."""
+    """Returns the numbers of blocks and threads. Shuffles need whole warps."""
     if not how.explore:
         return BLOCKS, THREADS
     pattern = kernel.parent.name
@@ -131,7 +132,7 @@ def launch_of(how, kernel, name, graph):
 
 
 def answers_of(how, runs, graphs):
-    """Of each run what the checker says of its file; of none if the time is up. Errors do not stop other runs."""
+    """Returns the checker's answer for the file of each run, or none if the time is up. Errors do not stop other runs."""
     with tempfile.TemporaryDirectory() as temporary:
         files = {}
         for run in runs:
@@ -154,7 +155,7 @@ def answers_of(how, runs, graphs):
 
 
 def add(results, run, answer):
-    """Adds what the checker says of a run to what earlier schedules showed."""
+    """Adds the checker's answer for a run to the results of earlier schedules."""
     kernel = results.setdefault(run.kernel.stem, {})
     if "findings" not in answer:
         kernel[run.graph] = {"found": [answer["status"]], "seconds": round(answer["seconds"], 4)}
@@ -164,11 +165,11 @@ def add(results, run, answer):
     seconds = (before["seconds"] * before["schedules"] + answer["seconds"]) / schedules
     after = {"found": sorted({*before["found"], *(f["status"] for f in answer["findings"])}), "schedules": schedules, "seconds": round(seconds, 4)}
     seeds = [f["seed"] for f in answer["findings"] if f["status"] == "race"]
-    kernel[run.graph] = after | ({"seed": min(seeds)} if seeds else {})  # earlier schedules had no race
+    kernel[run.graph] = after | ({"seed": min(seeds)} if seeds else {})  # Earlier schedules had no race.
 
 
 def execute(how, together, graphs, results, write):
-    """Executes the runs of each list in a process, the longest first, until the time is up."""
+    """Executes each list of runs in one process, the longest first, until the time is up."""
     def cost(runs):
         return sum(results.get(r.kernel.stem, {}).get(r.graph, {"seconds": 0})["seconds"] * r.schedules for r in runs)
 
@@ -196,13 +197,13 @@ def schedules_of(results, kernel, graph):
 
 
 def complete(how, results, kernel, graph):
-    """Whether no further run would change the table."""
+    """Returns whether further runs cannot change the table."""
     one = results.get(kernel, {}).get(graph)
     return one is not None and (how.explore or one["schedules"] >= how.schedules or "race" in one["found"])
 
 
 def runs_of(how, kernels, graphs, results, schedules):
-    """The runs that are missing up to this number of schedules."""
+    """Returns the runs that are missing up to this number of schedules."""
     return [Run(k, g, schedules_of(results, k.stem, g) + 1, schedules - schedules_of(results, k.stem, g)) for k in kernels for g in graphs
             if not complete(how, results, k.stem, g) and schedules_of(results, k.stem, g) < schedules]
 
@@ -223,7 +224,7 @@ def median_of(results, kernels, graph):
 
 
 def done_on(how, results, graph):
-    """The racy kernels, and the others, that need no further run on a graph."""
+    """Returns the racy and the race-free kernels that need no further run on a graph."""
     done = [k for k in results if complete(how, results, k, graph)]
     racy = [k for k in done if any(bug in k for bug in RACY)]
     return racy, [k for k in done if k not in racy]
@@ -243,7 +244,7 @@ def explored_table(how, results, graphs):
 
 
 def alarm(kernel, one):
-    """Whether something is reported that is not planted."""
+    """Returns whether a fault is reported that was not planted."""
     return bool(set(one["found"]) - ({"out of bounds"} if "boundsBug" in kernel else set()))
 
 
@@ -260,7 +261,7 @@ def sanitized_table(how, results, graphs):
 
 
 def planted_table(results):
-    """What is found, by the kind of the planted fault."""
+    """Returns the table of findings by the kind of planted fault."""
     kinds = collections.defaultdict(collections.Counter)
     for k, graphs in results.items():
         kind = kinds["+".join(re.findall(r"[a-z]+Bug", k)) or "none"]
@@ -282,7 +283,7 @@ def table(how, results, kernels, graphs):
 
 
 def begun(how):
-    """The versions and options of this run, and the results so far."""
+    """Returns the versions and options of this run, and the results so far."""
     context = {"date": datetime.date.today().isoformat(), "explores": how.explore, "schedules": 0 if how.explore else how.schedules,
                **{folder: include_hash.tree_hash(ROOT / folder).hexdigest() for folder in ("include", "tools")}}
     before = how.before or (how.out if how.out and how.out.exists() else None)
@@ -290,7 +291,7 @@ def begun(how):
         return context, {}
     written = json.loads(before.read_text())
     if not how.before and any(written["context"][k] != context[k] for k in ("explores", "schedules", "include", "tools")):
-        sys.exit(f"{before} is of other options or of another version: give another --out, or remove it")
+        sys.exit(f"{before} was written with other options or by another version: give another --out, or remove the file")
     return context, written["kernels"]
 
 
@@ -301,13 +302,14 @@ def main():
     parser.add_argument("--schedules", type=int, default=10)
     parser.add_argument("--jobs", type=int, default=1, help="processes at the same time")
     parser.add_argument("--minutes", type=float, default=10_000, help="no run goes on after so many minutes")
-    parser.add_argument("--ptx", type=pathlib.Path, help="a folder for the compiled kernels; those in it are not compiled again")
+    parser.add_argument("--ptx", type=pathlib.Path, help="a folder for the compiled kernels; kernels that are already there are not "
+                                                         "compiled again")
     parser.add_argument("--every", type=int, default=1, help="every n-th kernel only")
     parser.add_argument("--graphs", default="", help="only graphs with this in their names")
     parser.add_argument("--explore", action="store_true")
-    parser.add_argument("--from", dest="before", type=pathlib.Path, help="only writes the table, of the results in this file")
+    parser.add_argument("--from", dest="before", type=pathlib.Path, help="only write the table of the results in this file")
     parser.add_argument("--out", type=pathlib.Path)
-    parser.add_argument("--page", type=pathlib.Path, help="replaces the table of a page between its marks")
+    parser.add_argument("--page", type=pathlib.Path, help="replace the table of a page between its marks")
     how = parser.parse_args()
     how.artifact, how.deadline, how.errors = how.artifact.resolve(), time.monotonic() + 60 * how.minutes, []
     kernels = sorted((how.artifact / "indigo/indigo_sources").glob("*/*.cu"))[::how.every]

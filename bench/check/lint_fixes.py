@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Measures membar-check lint on faults that public projects have fixed: what it says before the fix, and what after.
+"""Measures membar-check lint on faults that public projects have fixed: its warnings before and after the fix.
 
 usage: lint_fixes.py [--checker FILE] [--nvcc FILE] [--only NAME] [--limit SECONDS] [--page FILE] FOLDER
 
-FOLDER has a clone of each project of lint_fixes.txt, bare or not, in a folder OWNER+NAME; one that is missing is cloned from GitHub. The sources of
-each commit are written to FOLDER/trees and their PTX to FOLDER/ptx, where both are kept: a file that is there is not made again.
+FOLDER has a clone of each project of lint_fixes.txt, bare or not, in a folder OWNER+NAME; a missing project is cloned from GitHub. The
+sources of each commit are written to FOLDER/trees and their PTX to FOLDER/ptx. Files that already exist there are used again.
 """
 
 import argparse
@@ -44,7 +44,7 @@ def read_fixes(text):
 
 
 def clone_of(folder, repository):
-    """The git directory of a project."""
+    """Returns the git directory of a project."""
     at = folder / repository.replace("/", "+")
     for candidate in (at / ".git", at / "repo", at):
         if (candidate / "objects").is_dir():
@@ -54,7 +54,7 @@ def clone_of(folder, repository):
 
 
 def tree_of(folder, repository, commit, parts):
-    """The sources of a commit, or only those of some of its folders."""
+    """Returns the sources of a commit, or only those of some of its folders."""
     to = folder / "trees" / repository.replace("/", "+") / commit[:12]
     for part in parts or ["."]:
         if not (to / part).exists() or part == ".":
@@ -72,7 +72,7 @@ def tree_of(folder, repository, commit, parts):
 
 
 def compiled(arguments, folder, fix, side):
-    """The PTX of a side of a fix, or what is wrong."""
+    """Returns the PTX of one side of a fix, or an error message."""
     source_name = pathlib.Path(fix.source).stem
     to = folder / "ptx" / f"{fix.repository.split('/')[1]}.{source_name}.{fix.fields[side][:12]}.ptx"
     if to.exists():
@@ -100,20 +100,20 @@ def compiled(arguments, folder, fix, side):
 
 
 def line_of(warning):
-    """The text of the warning's line of the source."""
+    """Returns the source line of the warning."""
     source = pathlib.Path(warning["source"])
     return source.read_text(errors="replace").splitlines()[warning["line"] - 1] if warning["line"] else ""
 
 
 def warnings_of(arguments, ptx, fix):
-    """The lines of the sources with the rule's warnings on the fix's kernels."""
+    """Returns the source lines of this rule's warnings in the fix's kernels."""
     ran = subprocess.run([arguments.checker, "lint", "--show=note", "--format=json", str(ptx)], capture_output=True, text=True)
     if ran.returncode not in (0, 1):
         sys.exit(ran.stderr)
     report = json.loads(ran.stdout)
     for one in report["not_read"]:
         if re.search(fix.kernel, one["kernel"]):
-            sys.exit(f"{ptx}: {one['kernel']} is not read: {one['reason']}")
+            sys.exit(f"{ptx}: {one['kernel']} could not be read: {one['reason']}")
     return [w for w in report["warnings"] if w["rule"] == fix.rule and re.search(fix.kernel, w["kernel"]) and re.search(fix.about, w["message"])
             and re.search(fix.text, line_of(w))]
 
@@ -151,7 +151,7 @@ def main():
         for side in ("before", "after"):
             ptx, wrong = compiled(arguments, arguments.folder.resolve(), fix, side)
             if wrong:
-                print(f"{fix.name}: {side} is not compiled: {wrong}", flush=True)
+                print(f"{fix.name}: {side} could not be compiled: {wrong}", flush=True)
                 break
             found.append(warnings_of(arguments, ptx, fix))
         if len(found) < 2:
@@ -162,7 +162,8 @@ def main():
     missed = [fix.name for fix, before, _ in rows if before == 0]
     late = [fix.name for fix, _, after in rows if after != 0]
     pdl = sum(fix.rule.startswith("pdl") for fix, *_ in rows)
-    print(f"{len(rows)} fixes, {pdl} of programmatic dependent launch: found before {len(rows) - len(missed)}, warned after {len(late)}")
+    print(f"{len(rows)} fixes, {pdl} of programmatic dependent launch: {len(rows) - len(missed)} found before the fix, {len(late)} still "
+          "reported after it")
     print(f"missed: {' '.join(missed)}\nwarned after: {' '.join(late)}")
     if arguments.page:
         begin, end = "<!-- lint_fixes: begin -->\n", "\n<!-- lint_fixes: end -->"

@@ -4,8 +4,8 @@
 
 usage: order_costs.py <fence_cost.json> <atomic_cost.json> [<proxy_fence_cost.json>]
 
-A fence costs what it adds to an empty loop, or to one with a store, whichever is more: one warp, one block. An order of a read-modify-write
-costs what it adds to the relaxed one. A proxy fence costs what it adds to an empty loop, or to one with a store, whichever is more.
+The cost of a fence, in one warp of one block, is the time that it adds to an empty loop or to a loop with a store, whichever is more; the
+same holds for a proxy fence. The cost of a read-modify-write's order is the time that it adds to the relaxed operation.
 """
 
 import pathlib
@@ -24,14 +24,14 @@ def table(fences, atomics, proxies=None):
     def of(file, name):
         case = file.cases.get(name)
         if case is None or "ns" not in case.figures:
-            raise results.ResultError(f"{file.path} has no time of '{name}': run the whole bench")
+            raise results.ResultError(f"{file.path} has no time for '{name}': run the whole bench")
         return case.figures["ns"]
 
     lines = [f"device {fences.context.get('gpu', 'unknown')}"]
     for other in (atomics, proxies):
         if other is not None and fences.context.get("gpu") != other.context.get("gpu"):
-            raise results.ResultError(f"{fences.path} is of {fences.context.get('gpu')} and {other.path} of {other.context.get('gpu')}: "
-                                      "give results of one device")
+            raise results.ResultError(f"{fences.path} was measured on {fences.context.get('gpu')}, but {other.path} on "
+                                      f"{other.context.get('gpu')}: give results of one device")
     for scope in SCOPES:
         for order in ("acquire", "release", "acq_rel", "seq_cst"):
             added = max(of(fences, f"fence/{scope}/{order}/{after}/1/membar") - of(fences, f"nothing/{after}/1/membar")

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Counts the kernels of public projects that membar-check can read, and the instructions for which it refuses the others.
+"""Counts the kernels of public projects that membar-check can read, and the instructions because of which it rejects the others.
 
 usage: readable_kernels.py [--checker FILE] [--nvcc FILE] [--jobs N] [--page FILE] [--only PROJECT] [--compile] [--count] FOLDER
 
-FOLDER has a checkout of each project of projects.txt, at the commit that is given there, in a folder of its name. The PTX of project P goes to
-FOLDER/ptx/P, where it is kept: a file that is there is not compiled again. Further .ptx files in FOLDER/ptx/P, of another compiler for example,
-are counted as well. A kernel that several files have in equal words counts once.
+FOLDER has a checkout of each project of projects.txt, at the given commit, in a folder with the project's name. The PTX of project P goes
+to FOLDER/ptx/P; a file that already exists there is not compiled again. Other .ptx files in FOLDER/ptx/P, for example from another
+compiler, are also counted. A kernel that appears identically in several files counts once.
 """
 
 import argparse
@@ -29,14 +29,14 @@ class Project:
 
     def __init__(self, name, origin, folder):
         self.name = name
-        self.origin = origin  # "github:OWNER/NAME COMMIT", or empty for the files beside this script
+        self.origin = origin  # "github:OWNER/NAME COMMIT", or empty for the files next to this script
         self.root = folder / name if origin else HERE
         self.options = []
         self.expected = ""
         self.sources = []  # files, with their options
 
     def hash(self):
-        """The SHA-256 of the names and texts of the sources."""
+        """Returns the SHA-256 of the names and texts of the sources."""
         result = hashlib.sha256()
         for source in sorted({s for s, _ in self.sources}):
             result.update(str(source.relative_to(self.root)).encode() + b"\0" + source.read_bytes())
@@ -44,7 +44,7 @@ class Project:
 
 
 def read_projects(text, folder):
-    """The projects of projects.txt. Sources that a checkout lacks are an error of it."""
+    """Returns the projects of projects.txt. A checkout without the listed sources is an error."""
     projects = []
     for line in (row for row in text.splitlines() if row and not row.startswith("#")):
         words = shlex.split(line)
@@ -67,7 +67,7 @@ def read_projects(text, folder):
 
 
 def compile_source(nvcc, project, source, options, to, limit):
-    """Compiles one source. Returns what is wrong, or an empty text."""
+    """Compiles one source. Returns an error message, or an empty string."""
     if to.exists():
         return ""
     to.parent.mkdir(parents=True, exist_ok=True)
@@ -89,7 +89,7 @@ KERNEL = re.compile(r"^(?:\.visible |\.weak )*\.entry ([\w$]+)", re.MULTILINE)
 
 
 def kernels_of(text):
-    """The kernels of a PTX text, each with its own text. Lines of `.loc` and comments do not tell kernels apart."""
+    """Yields the kernels of a PTX text, each with its own text. Comments and `.loc` lines do not distinguish kernels."""
     begins = list(KERNEL.finditer(text))
     for k, begin in enumerate(begins):
         end = begins[k + 1].start() if k + 1 < len(begins) else len(text)
@@ -98,7 +98,7 @@ def kernels_of(text):
 
 
 def reason_of(message):
-    """What is missing, from a message of membar-check: an instruction without its operands, or the message itself."""
+    """Returns what is unsupported according to a message of membar-check: an instruction without its operands, or the message itself."""
     quoted = re.search(r"'([a-z][\w:.]*)'", message)
     if quoted is not None and "." in quoted.group(1):
         return quoted.group(1)
@@ -119,7 +119,7 @@ class Count:
         return 100 * self.read / self.all if self.all else 0
 
     def add(self, checker, ptx):
-        """Counts the kernels of a file that were not counted."""
+        """Counts the kernels of a file that were not counted before."""
         text = ptx.read_text(errors="replace")
         fresh = collections.Counter()
         for name, body in kernels_of(text):
@@ -162,7 +162,7 @@ def main():
     arguments.add_argument("--page")
     arguments.add_argument("--only")
     arguments.add_argument("--compile", action="store_true", help="compile only")
-    arguments.add_argument("--count", action="store_true", help="count what is compiled, and compile nothing")
+    arguments.add_argument("--count", action="store_true", help="only count the PTX that exists, without compiling")
     arguments.add_argument("folder", type=pathlib.Path)
     given = arguments.parse_args()
     rows = []
@@ -172,7 +172,7 @@ def main():
         if given.only not in (None, project.name) or (not project.options and not project.sources):
             continue
         if project.expected and project.sources and project.hash() != project.expected:
-            sys.exit(f"the sources of {project.name} have hash {project.hash()}, and projects.txt has {project.expected}: "
+            sys.exit(f"the sources of {project.name} have hash {project.hash()}, but projects.txt has {project.expected}: "
                      f"check out {project.origin}")
         out = given.folder / "ptx" / project.name
         with concurrent.futures.ThreadPoolExecutor(given.jobs) as pool:

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What membar-check record costs a launch that is not selected, on a driver that does nothing.
+"""Measures what membar-check record costs a launch that is not selected, on a driver that does nothing.
 
 usage: record_cost.py <membar-check> <record_program> <folder of the fake driver> [TIMES]
 
-The program of tests/record launches a kernel without synchronization, with the recorder's library and without it in turn, TIMES times each (11).
+The program of tests/record launches a kernel without synchronization, alternately with and without the recorder's library, TIMES times each
+(11).
 """
 
 import os
@@ -35,7 +36,8 @@ def main():
                 times[preloaded].append(nanoseconds(folder, preloaded))
     without, with_it = (statistics.median(times[preloaded]) for preloaded in (False, True))
     more = [b - a for a, b in zip(times[False], times[True])]
-    print(f"a launch without the library: {without:.1f} ns; with it: {with_it:.1f} ns; more: {statistics.median(more):.1f} ns (from {min(more):.1f} to {max(more):.1f})")
+    print(f"a launch without the library: {without:.1f} ns; with it: {with_it:.1f} ns; difference: {statistics.median(more):.1f} ns (from "
+          f"{min(more):.1f} to {max(more):.1f})")
 
 
 if __name__ == "__main__":

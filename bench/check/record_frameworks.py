@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Records unmodified programs of CUDA's languages and frameworks on the GPU of this machine, decides the recordings, and writes one table.
+"""Records unmodified programs of CUDA languages and frameworks on this machine's GPU, checks the recordings, and writes one table.
 
 usage: record_frameworks.py [--checker=FILE] [--cutlass=FILE] [--output=FILE] [--recordings=FOLDER] [--budget=SECONDS] [STEP...]
 
-STEP is a name of the table; without any, all are run. A step whose package is not installed is listed as such. FILE of --cutlass is the program
-record/cutlass_gemm.cu, built with the headers of nvidia-cutlass. Recordings of at most 400 KiB are kept in the folder.
+STEP is a name in the table; without any, all steps run. If a step's package is not installed, the table says so. The FILE of --cutlass is
+the program record/cutlass_gemm.cu, built with the headers of nvidia-cutlass. Recordings of at most 400 KiB are kept in the folder of
+--recordings.
 """
 
 import argparse
@@ -31,16 +32,16 @@ import results as result_files  # noqa: E402
 
 PTX = ["-gencode", "arch=compute_90,code=[sm_90,compute_90]"]
 MACHINE_CODE = ["-gencode", "arch=compute_90,code=sm_90"]
-SMALL = 400 * 1024  # bytes of a recording that is kept
+SMALL = 400 * 1024  # The largest recording that is kept, in bytes.
 STEP_SECONDS = 110
 
 
 class Skip(Exception):
-    """Why a step cannot run here."""
+    """Raised with the reason why a step cannot run here."""
 
 
 class Runner:
-    """Runs programs for the steps, in a folder of their own, and decides what they record."""
+    """Runs the programs of the steps in a folder of their own, and checks what they record."""
 
     def __init__(self, options, folder):
         self.options, self.folder = options, folder
@@ -53,7 +54,7 @@ class Runner:
         self.end = 0.0
 
     def run(self, *words, seconds=STEP_SECONDS, **variables):
-        """The exit status, or 124 after the time, and what was printed."""
+        """Returns the exit status, or 124 after the time limit, and the output."""
         seconds = max(1.0, min(seconds, self.end - time.monotonic()))
         try:
             done = subprocess.run([str(w) for w in words], cwd=self.folder, env=dict(self.environment, **variables), timeout=seconds, check=False,
@@ -70,14 +71,14 @@ class Runner:
         return self.folder / name
 
     def record(self, name, words, options=(), **variables):
-        """Records a program; the row's description, and the folder."""
+        """Records a program; returns the row's description, and the folder."""
         output = self.folder / "recordings" / name
         status, said = self.run(self.checker, "record", f"--output={output}", *options, "--", *words, **variables)
         told = [line.removeprefix("membar-check: ") for line in said.splitlines() if line.startswith("membar-check: ")]
         return {"exit": status, "said": [text[:400] for text in told], "printed": said[-600:] if status != 0 else ""}, output
 
     def decided(self, scenario):
-        """The status of a scenario, how it was found, and the first line of the report."""
+        """Returns the status of a scenario, how it was found, and the first line of the report."""
         said = ""
         for how, words, seconds in (("explored", ["--quiet"], 15), ("without load buffering", ["--quiet", "--without-load-buffering"], 10),
                                     ("sanitized", ["sanitize", "--schedules=3"], 60)):
@@ -198,7 +199,7 @@ def context(runner):
 
 
 def keep_small(recordings, to):
-    """Copies recordings that can be tests."""
+    """Copies recordings that can serve as tests."""
     for folder in sorted(recordings.glob("*")):
         size = sum(path.stat().st_size for path in folder.iterdir())
         print(f"{folder.name}: {size} bytes")

@@ -16,7 +16,8 @@ COLOURS = ("#1f77b4", "#d62728", "#2ca02c", "#8c564b", "#9467bd", "#ff7f0e", "#5
 
 
 def picture(file):
-    lines, rates = {}, {}  # by case and threads: blocks and milliseconds of a core; millions of instructions per second of the largest launch
+    # By case and threads: blocks and milliseconds of a core; millions of instructions per second in the largest launch.
+    lines, rates = {}, {}
     for name, case in file.measured.items():
         if found := re.fullmatch(r"(\w+)/blocks:(\d+)(?:/jobs:(\d+))?", name):
             line, blocks = (found[1].replace("_", " "), int(found[3] or 1)), int(found[2])

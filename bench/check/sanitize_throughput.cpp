@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// How many instructions per second does the sanitizer execute, of straight code, accesses, barriers, atomics, fences and chains of blocks, and how
-// does that grow with the launch? One schedule, on one thread of the host, or on two where blocks do not communicate.
+// Measures how many instructions per second the sanitizer executes in straight-line code, accesses, barriers, atomics, fences
+// and chains of blocks, and how this grows with the launch. It runs one schedule on one host thread, or on two if blocks do not
+// communicate.
 #include <tests/check/ptx_programs.hpp>
 
 #include <sanitize/sanitize.hpp>
@@ -119,12 +120,12 @@ void shared_reads(benchmark::State& state) {
 
 void atomics(benchmark::State& state) { run(state, loop(10, "atom.relaxed.gpu.global.add.u32 %r6, [x], 1;")); }
 
-// As in the last-block pattern, by every thread.
+// As in the last-block pattern, but by every thread.
 void fences(benchmark::State& state) {
   run(state, "st.global.u32 [%rd1], %r0;membar.gl;atom.relaxed.gpu.global.add.u32 %r6, [x], 1;");
 }
 
-// Each block waits for the one before, as in a scan with decoupled look-back.
+// Each block waits for the previous one, as in a scan with decoupled look-back.
 void chain_of_blocks(benchmark::State& state) {
   run(state,
       "bar.sync 0;setp.ne.u32 %p0, %r0, 0;@%p0 bra D;W:ld.acquire.gpu.global.u32 %r6, [x];setp.ne.u32 %p1, %r6, %r1;@%p1 bra "

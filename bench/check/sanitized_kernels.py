@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compares what membar-check sanitize finds in one schedule and in ten with what exploration finds: in the bug corpus, in the kernels of public
-projects, and in recordings. Writes a table.
+"""Compares the findings of membar-check sanitize in one schedule and in ten with those of exploration, for the bug corpus, for kernels of
+public projects, and for recordings. It writes a table.
 
 usage: sanitized_kernels.py [--checker FILE] [--nvcc FILE] [--limit SECONDS] [--jobs N] [--ptx FOLDER] [--from FILE.json] [--out FILE.json] [--page FILE.md] [FOLDER]
 
-FOLDER has a checkout of each project at the commit that projects.txt gives, as for decided_kernels.py. Kernels that do not compile here are left
-out. Without FOLDER only the kernels of the toolkit's headers are compared. --limit is in seconds of processor time,
-for exploration and for ten schedules each. --ptx keeps the compiled sources, which are not compiled again.
+FOLDER has a checkout of each project at the commit that projects.txt gives, as for decided_kernels.py. Kernels that do not compile here are
+left out. Without FOLDER only the kernels of the toolkit's headers are compared. --limit is the limit in seconds of processor time, for
+exploration and for ten schedules separately. --ptx keeps the compiled sources, which are then not compiled again.
 """
 
 import argparse
@@ -43,7 +43,7 @@ def explored(checker, path, limit):
 
 
 def sanitized(checker, path, limit):
-    """What the schedules find, the first seed that shows a fault (0: none does), and whether all schedules end."""
+    """The findings of the schedules, the first seed that shows a fault (0 if none does), and whether all schedules end."""
     done = subprocess.run(["prlimit", f"--cpu={limit}", checker, "sanitize", f"--schedules={SCHEDULES}", "--format=json", str(path)],
                           capture_output=True, text=True)
     try:
@@ -56,7 +56,7 @@ def sanitized(checker, path, limit):
 
 
 class Modules:
-    """The sources of scenarios as PTX, each compiled once. `folder` has copies of scenarios that name them."""
+    """The PTX of the scenarios' sources, each compiled once. `folder` has copies of the scenarios that name the PTX."""
 
     def __init__(self, given, folder):
         self.given, self.folder, self.done = given, folder, {}
@@ -64,7 +64,7 @@ class Modules:
         self.kept.mkdir(parents=True, exist_ok=True)
 
     def with_ptx(self, path):
-        """A copy of a scenario that names PTX, or None if its source does not compile here."""
+        """Returns a copy of a scenario that names PTX, or None if its source does not compile here."""
         text = path.read_text()
         line = re.search(r"^source .*$", text, re.MULTILINE).group(0)
         if line.split()[1].endswith(".ptx"):
@@ -126,11 +126,11 @@ def main():
     arguments.add_argument("--checker", default="membar-check")
     arguments.add_argument("--nvcc", default="nvcc")
     arguments.add_argument("--limit", type=int, default=60)
-    arguments.add_argument("--jobs", type=int, default=1, help="scenarios at the same time")
+    arguments.add_argument("--jobs", type=int, default=1, help="the number of scenarios that run at the same time")
     arguments.add_argument("--ptx", type=pathlib.Path)
-    arguments.add_argument("--from", dest="before", type=pathlib.Path, help="only writes the table, of the results in this file")
+    arguments.add_argument("--from", dest="before", type=pathlib.Path, help="only write the table of the results in this file")
     arguments.add_argument("--out", type=pathlib.Path)
-    arguments.add_argument("--page", type=pathlib.Path, help="replaces the table of a page between its marks")
+    arguments.add_argument("--page", type=pathlib.Path, help="replace the table of a page between its marks")
     arguments.add_argument("folder", type=pathlib.Path, nargs="?")
     given = arguments.parse_args()
     given.folder, given.ptx = (folder and folder.resolve() for folder in (given.folder, given.ptx))

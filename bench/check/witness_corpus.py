@@ -1,17 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs `membar-check witness` over the bug corpus, the faults found in public code and the dependent kernels of a PyTorch program, wrong and fixed, on
-the GPU of this machine, and writes how often each went wrong.
+"""Runs `membar-check witness` over the bug corpus, the faults found in public code and the dependent kernels of a PyTorch program, in their
+wrong and fixed versions, on this machine's GPU, and reports how often each failed.
 
 usage: witness_corpus.py [--checker=FILE] [--runs=N] [--seconds-per-entry=S] [--minutes=M] [--output=FILE] [--reproducers=FOLDER] [--folder=bugs|found|record]
                          [--range=FROM:TO] [NAME...]
 
-NAME is an entry of examples/bugs, examples/found or tests/record, such as look_back; without any, all are run, those of examples/found first. --range takes some of
-them by their position in this order. Each kind of runs has N runs (1,000,000), and of the fixed form ten times as many; an entry that takes longer than
-its seconds, half of them for each of its forms, has fewer runs, and the result says so.
-
-The result is written after each entry. Entries that the output has already, with as many runs, are not run again, so that the same command
-continues where an earlier one ended. --minutes ends the command before an entry that would probably take longer.
+NAME is an entry of examples/bugs, examples/found or tests/record, such as look_back; without any, all entries run, those of examples/found
+first. --range selects some of them by their position in this order. Each kind of run is repeated N times (1,000,000), ten times as often
+for the fixed version. An entry that takes longer than S seconds, half of them for each version, has fewer runs, and the result says so. The
+result is written after each entry. Entries that the output already has with as many runs are not run again, so the same command continues
+where an earlier one stopped. --minutes ends the command before an entry that would probably exceed the time.
 """
 
 import argparse
@@ -43,7 +42,7 @@ def witnessed(checker, name, options):
 
 
 def counted(form, delayed):
-    """Wrong runs and hangs, and all runs, of those with delays or of those without."""
+    """Returns the failed runs, the hangs and the number of all runs, with delays or without."""
     arms = [a for a in form.get("runs", []) if a["kind"].startswith("delays") == delayed]
     return sum(a["wrong"] + a["hangs"] for a in arms), sum(a["runs"] for a in arms)
 
@@ -70,7 +69,7 @@ def all_runs(result):
 
 
 def earlier_results(path, context):
-    """The entries of an output that an earlier command with the same context began."""
+    """Returns the entries of an output that an earlier command with the same context wrote."""
     if not path.exists():
         return {}
     told = json.loads(path.read_text(encoding="utf-8"))

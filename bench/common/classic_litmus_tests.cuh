@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The classic litmus tests in C++. A test is written once, for the model and for the device: threads in blocks of their own, and
-/// every access at `Scope`. What is between or on the accesses is the parameter of each test.
+/// The classic litmus tests in C++. Each test is written once, for the model and for the device: its threads are in separate
+/// blocks, and every access has scope `Scope`. The orders and fences are the parameters of each test.
 #pragma once
 
 #include <membar/fence.cuh>
@@ -99,14 +99,14 @@ struct program {
   }
 };
 
-/// Data, then a flag; the flag, then the data.
+/// One thread writes data, then a flag; the other reads the flag, then the data.
 template <thread_scope Scope, class Publish = membar::relaxed_t, class Observe = membar::relaxed_t>
 struct mp : program<Scope, thread<put<x>, put<y, 1, Publish>>, thread<get<0, y, Observe>, get<1, x>>> {
   static constexpr auto model_test = mp::modelled().when(in(1, r0) == 1 && in(1, r1) == 0);
 };
 
-/// A thread of `mp` at system scope on the host, released and acquired: it shows no more than the model test allows, whatever order
-/// that has.
+/// A thread of `mp` at system scope on the host, with release and acquire: it shows no outcome that the model test, with any
+/// order, forbids.
 inline void mp_on_host(int thread, const instance_cells& at, const membar::litmus::instance_digits& out) {
   using test = membar::litmus::kernel_test<mp<thread_scope::system>>;
   const std::atomic_ref<int> data(*at.as<int>(x));
@@ -122,7 +122,7 @@ inline void mp_on_host(int thread, const instance_cells& at, const membar::litmu
   }
 }
 
-/// Each thread stores, then looks at what the other one stores.
+/// Each thread stores, then loads what the other one stores.
 template <thread_scope Scope>
 struct sb : program<Scope, thread<put<x>, get<0, y>>, thread<put<y>, get<0, x>>> {
   static constexpr auto model_test = sb::modelled().when(in(0, r0) == 0 && in(1, r0) == 0);
@@ -134,45 +134,45 @@ struct sb_fenced : program<Scope, thread<put<x>, sc_fence, get<0, y>>, thread<pu
   static constexpr auto model_test = sb_fenced::modelled().when(in(0, r0) == 0 && in(1, r0) == 0);
 };
 
-/// Each thread looks at what the other one stores afterwards.
+/// Each thread loads what the other one stores afterwards.
 template <thread_scope Scope>
 struct lb : program<Scope, thread<get<0, x>, put<y>>, thread<get<0, y>, put<x>>> {
   static constexpr auto model_test = lb::modelled().when(in(0, r0) == 1 && in(1, r0) == 1);
 };
 
-/// Two stores by two threads; two readers disagree about which came first.
+/// Two threads store; two readers disagree about which store came first.
 template <thread_scope Scope>
 struct iriw : program<Scope, thread<put<x>>, thread<put<y>>, thread<get<0, x>, get<1, y>>, thread<get<0, y>, get<1, x>>> {
   static constexpr auto model_test =
       iriw::modelled().when(in(2, r0) == 1 && in(2, r1) == 0 && in(3, r0) == 1 && in(3, r1) == 0);
 };
 
-/// Message passing by way of a third thread.
+/// Message passing through a third thread.
 template <thread_scope Scope>
 struct isa2 : program<Scope, thread<put<x>, put<y>>, thread<get<0, y>, put<z>>, thread<get<0, z>, get<1, x>>> {
   static constexpr auto model_test = isa2::modelled().when(in(1, r0) == 1 && in(2, r0) == 1 && in(2, r1) == 0);
 };
 
-/// A thread passes on a store that it has seen.
+/// A thread passes on a store that it has observed.
 template <thread_scope Scope>
 struct wrc : program<Scope, thread<put<x>>, thread<get<0, x>, put<y>>, thread<get<0, y>, get<1, x>>> {
   static constexpr auto model_test = wrc::modelled().when(in(1, r0) == 1 && in(2, r0) == 1 && in(2, r1) == 0);
 };
 
-/// A thread sees one store and not yet another; the writer of the other one has not seen the first.
+/// A thread sees one store but not yet another, whose writer has not seen the first.
 template <thread_scope Scope>
 struct rwc : program<Scope, thread<put<x>>, thread<get<0, x>, get<1, y>>, thread<put<y>, get<0, x>>> {
   static constexpr auto model_test = rwc::modelled().when(in(1, r0) == 1 && in(1, r1) == 0 && in(2, r0) == 0);
 };
 
-/// Two stores in each of two orders; the first ones last.
+/// Two threads each store to both locations, in opposite orders; the first stores end up last.
 template <thread_scope Scope>
 struct two_plus_two_w : program<Scope, thread<put<x>, put<y, 2>>, thread<put<y>, put<x, 2>>> {
   static constexpr auto model_test =
       two_plus_two_w::modelled().when(model::in_memory(model::variable{x}) == 1 && model::in_memory(model::variable{y}) == 1);
 };
 
-/// Two loads of one location go back in time: coherence forbids it, whatever the order.
+/// Two loads of one location go backwards in time, which coherence forbids, whatever the order.
 template <thread_scope Scope>
 struct corr : program<Scope, thread<put<x>>, thread<get<0, x>, get<1, x>>> {
   static constexpr auto model_test = corr::modelled().when(in(1, r0) == 1 && in(1, r1) == 0);

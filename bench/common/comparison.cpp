@@ -15,7 +15,7 @@ namespace {
 using support::median;
 using support::quantile;
 
-/// The figures of a comparison, measured at the first request.
+/// The figures of a comparison, measured on the first request.
 class measured_comparison {
  public:
   measured_comparison(comparison what, effort how) : what_(std::move(what)), how_(how) {}
@@ -46,7 +46,7 @@ class measured_comparison {
   }
 
   /// Doubles the work, starting from the least, until a launch of the slowest variant takes long enough: first the number of
-  /// blocks, which increases contention, then the number of turns. All variants get the same work.
+  /// blocks, which increases contention, then the number of iterations. All variants get the same work.
   void calibrate(const stopwatch& watch) {
     constexpr int most_turns = 1 << 20;
     for (std::size_t arm = 0; arm != what_.arms.size(); ++arm) {
@@ -76,7 +76,7 @@ class measured_comparison {
     return (ratios[ratios.size() - 1 - outer] - ratios[outer]) / 2;
   }
 
-  /// Whether each ratio is known precisely enough. A ratio that is certainly far from 1 needs no precision.
+  /// Returns whether each ratio is known precisely enough. A ratio that is certainly far from 1 needs no precision.
   [[nodiscard]] static bool known(const std::vector<std::vector<double>>& ratios) {
     constexpr double near = 0.1;
     constexpr double precise = 0.005;
@@ -95,7 +95,8 @@ class measured_comparison {
     double spent = 0;
     int pairs = 0;
     for (; pairs < how_.pairs || (spent < how_.most_ns && !known(ratios)); ++pairs) {
-      // The variants run forwards, then backwards, and both launches count as one measurement, because the time of a launch also depends on its position.
+      // The variants run forwards, then backwards, and both launches count as one measurement, because the time of a launch
+      // also depends on its position in the sequence.
       std::vector<double> now(count);
       for (std::size_t i = 0; i != 2 * count; ++i) {
         const std::size_t arm = i < count ? i : 2 * count - 1 - i;

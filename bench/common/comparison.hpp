@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Cases that compare kernels: the arms of a comparison are timed in turn, there and back, in one run and with the same work.
-/// Each is reported beside the first.
+/// Cases that compare kernels: the variants of a comparison are timed in turn, forwards and backwards, in one run and
+/// with the same work. Each is compared with the first.
 #pragma once
 
 #include <bench/common/harness.hpp>
@@ -14,38 +14,38 @@
 
 namespace bench {
 
-/// How much a launch does: so many blocks, each of whose threads does its step so many times.
+/// The size of a launch: the number of blocks, and how often each of their threads executes its step.
 struct workload {
   int blocks = 1;
   int turns = 1;
 };
 
-/// One way to do something: its name, and the launch of a kernel that does it.
+/// A variant: its name, and the launch of its kernel.
 struct arm {
   std::string name;
   std::function<void(cudaStream_t, workload)> launch;
 };
 
-/// Ways to do the same thing. The first is membar's; each other's ratio is that of membar's time to its own.
+/// Variants that do the same thing. The first is membar's; the ratio of each other variant is membar's time divided by its own.
 struct comparison {
   std::string name;
-  std::function<double(workload)> operations;  ///< of one launch, along one thread's chain or over all threads
+  std::function<double(workload)> operations;  ///< Operations of one launch, along one thread's chain or over all threads.
   std::vector<arm> arms;
   int most_blocks = 1;
-  std::function<void(cudaStream_t)> reset = [](cudaStream_t) {};  ///< before each launch, not timed
-  double bytes = 0;  ///< that one operation moves: then GB_per_s is among the figures
+  std::function<void(cudaStream_t)> reset = [](cudaStream_t) {};  ///< Called before each launch, outside of the timed part.
+  double bytes = 0;  ///< The bytes that one operation moves; if given, the figures include GB_per_s.
 };
 
-/// How well comparisons are measured. A launch of the slowest arm takes at least `launch_ns`, and less than four times that where
-/// the time grows with the square of the blocks. Each arm is launched `pairs` times on the way there and as often on the way back.
-/// A comparison in which a ratio is near 1 and uncertain goes on for as long as its kernels take `most_ns`.
+/// The precision of comparisons. A launch of the slowest variant takes at least `launch_ns`, and less than four times as long
+/// if the time grows with the square of the blocks. Each variant is launched `pairs` times forwards and as often backwards. A
+/// comparison in which a ratio is near 1 and uncertain continues until its kernels have taken `most_ns`.
 struct effort {
   double launch_ns;
   int pairs;
   double most_ns = 0;
 };
 
-/// Adds a case for each arm, `<comparison>/<arm>`, with its nanoseconds per operation and its ratio to the first.
+/// Adds a case for each variant, `<comparison>/<variant>`, with its nanoseconds per operation and its ratio to the first.
 void add(suite& cases, const std::vector<comparison>& all, effort how);
 
 }  // namespace bench

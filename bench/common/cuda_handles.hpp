@@ -15,7 +15,7 @@ namespace support {
 
 using membar::device_guard;
 
-/// What a query of a stream or an event says; throws where a kernel failed.
+/// The result of querying a stream or an event; throws if a kernel failed.
 [[nodiscard]] inline bool has_ended(cudaError_t status) {
   if (status == cudaErrorNotReady) {
     static_cast<void>(cudaGetLastError());
@@ -36,14 +36,14 @@ class stream {
   [[nodiscard]] cudaStream_t get() const noexcept { return handle_; }
   void synchronize() const { membar::check(cudaStreamSynchronize(handle_), "a kernel failed"); }
 
-  /// Whether everything enqueued so far has ended.
+  /// Whether all work enqueued so far has ended.
   [[nodiscard]] bool idle() const { return has_ended(cudaStreamQuery(handle_)); }
 
  private:
   cudaStream_t handle_ = nullptr;
 };
 
-/// An event; it takes times unless it is made with `cudaEventDisableTiming`.
+/// An event; it records times unless it is created with `cudaEventDisableTiming`.
 class event {
  public:
   explicit event(unsigned flags = cudaEventDefault) { membar::check(cudaEventCreateWithFlags(&handle_, flags)); }
@@ -57,7 +57,7 @@ class event {
 
   [[nodiscard]] bool reached() const { return has_ended(cudaEventQuery(handle_)); }
 
-  /// Nanoseconds from `earlier` to this event; both have been reached.
+  /// Nanoseconds from `earlier` to this event, both of which have been reached.
   [[nodiscard]] double nanoseconds_since(const event& earlier) const {
     float milliseconds = 0;
     membar::check(cudaEventElapsedTime(&milliseconds, earlier.handle_, handle_));
@@ -68,7 +68,7 @@ class event {
   cudaEvent_t handle_ = nullptr;
 };
 
-/// What `work` enqueues in a stream, captured and ready to be launched there.
+/// The work that `work` enqueues in a stream, captured and ready to be launched there.
 class executable_graph {
  public:
   template <class Work>
@@ -78,7 +78,7 @@ class executable_graph {
     try {
       work();
     } catch (...) {
-      static_cast<void>(cudaStreamEndCapture(stream, &graph));  // the stream must not stay in capture
+      static_cast<void>(cudaStreamEndCapture(stream, &graph));  // The stream must not stay in capture mode.
       static_cast<void>(cudaGraphDestroy(graph));
       throw;
     }
@@ -101,7 +101,7 @@ class executable_graph {
   std::unique_ptr<std::remove_pointer_t<cudaGraphExec_t>, destroy> handle_;
 };
 
-/// The nanoseconds that what `work` enqueues takes in a stream, by events before and after it.
+/// The time in nanoseconds of the work that `work` enqueues in a stream, measured with events before and after it.
 template <class Work>
 [[nodiscard]] double nanoseconds_of(cudaStream_t stream, Work work) {
   const event begin;
@@ -114,7 +114,7 @@ template <class Work>
   return end.nanoseconds_since(begin);
 }
 
-/// `count` zeroed objects in the memory of the device that is current when they are made.
+/// `count` zeroed objects in the memory of the device that is current at construction.
 template <class T>
 class device_memory {
  public:
@@ -140,7 +140,7 @@ class device_memory {
   std::size_t count_;
 };
 
-/// `count` zeroed objects in pinned host memory, which every device reaches at one address.
+/// `count` zeroed objects in pinned host memory, which every device accesses at the same address.
 template <class T>
 class pinned_memory {
  public:

@@ -28,7 +28,7 @@ case_name filled(case_name name, const char* conversion, auto value) {
   return name;
 }
 
-/// An argument's text after `name`, or null if it is another option.
+/// Returns the text after `name` in an argument, or null if it is another option.
 const char* value_of(const char* argument, const std::string& name) {
   const bool matches = name.back() == '=' ? std::string_view(argument).substr(0, name.size()) == name : argument == name;
   return matches ? argument + name.size() : nullptr;
@@ -81,7 +81,7 @@ suite::suite(int argc, char** argv, description what) : what_(std::move(what)), 
       kept.push_back(argv[i]);
     }
     if (const char* const path = value_of(argv[i], "--benchmark_out=")) {
-      // Checked before minutes are spent on measurements.
+      // This is checked before minutes are spent on measurements.
       if (!std::ofstream(path, std::ios::app)) {
         throw std::runtime_error(std::string("membar: cannot write to ") + path +
                                  ": name a file in a folder that exists and is writable");
@@ -204,7 +204,7 @@ int suite::run() {
                  benchmark::GetBenchmarkFilter().c_str());
     return 1;
   }
-  benchmark::ClearRegisteredBenchmarks();  // and what the cases share, while CUDA can still free it
+  benchmark::ClearRegisteredBenchmarks();  // And the objects that the cases share, while CUDA can still free them.
   benchmark::Shutdown();
   return failures_ != 0 && what_.fails_with_cases ? 1 : 0;
 }

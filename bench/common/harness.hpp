@@ -18,7 +18,7 @@
 
 namespace bench {
 
-/// The result of one measurement of a case: its time, further figures, and a label for what the name does not say.
+/// The result of one measurement of a case: its time, further figures, and a label for information that is not in the name.
 struct figures {
   double ns = 0;
   std::vector<std::pair<std::string, double>> counters{};
@@ -36,8 +36,8 @@ using axis = std::vector<T>;
 /// A case's name, with a placeholder for the value of each axis: `{}`, `{02}` for at least two digits, `{.3}` for three decimals.
 struct case_name {
   std::string text;
-  std::string waived{};  ///< why this case cannot be measured here; empty if it can
-  int repetitions = 0;   ///< 0: as many as the bench's other cases have
+  std::string waived{};  ///< Why this case cannot be measured here; empty if it can.
+  int repetitions = 0;   ///< 0: as many as the bench's other cases have.
 
   case_name(const char* name) : text(name) {}
   case_name(std::string name, std::string reason = "", int times = 0)
@@ -54,8 +54,8 @@ struct case_name {
   }
 };
 
-/// An option of one bench, such as `--pace=`, and what it does with its value. A flag's name has no `=`; one without help is for the
-/// bench's own processes.
+/// An option of one bench, such as `--pace=`, and the handler of its value. A flag's name has no `=`; an option without help
+/// text is for the bench's own processes.
 struct option {
   std::string name;
   std::string help;
@@ -72,28 +72,28 @@ struct description {
   const char* question;
   void (*add_cases)(suite&);
   benchmark::TimeUnit unit = benchmark::kNanosecond;
-  int repetitions = 9;             ///< of each case; 0 for cases that repeat by themselves
-  bool interleaved = false;        ///< repetitions in random order, so that a drift of the machine falls on all cases alike
-  bool keeps_repetitions = false;  ///< in the results, beside what was made of them
-  bool takes_device = true;        ///< `--device=` chooses the GPU; else the bench finds its own
-  bool fails_with_cases = true;    ///< the program's exit status is 1 if a case failed
+  int repetitions = 9;             ///< For each case; 0 for cases that repeat by themselves.
+  bool interleaved = false;        ///< Repetitions run in random order, so that drift of the machine affects all cases alike.
+  bool keeps_repetitions = false;  ///< Written to the results along with the aggregates.
+  bool takes_device = true;        ///< `--device=` chooses the GPU; otherwise the bench finds its own.
+  bool fails_with_cases = true;    ///< The program's exit status is 1 if a case failed.
   std::vector<option> options{};
-  void (*before_cuda)(suite&) = nullptr;       ///< cases that are measured before this process may use CUDA
-  std::size_t (*run)(const suite&) = nullptr;  ///< instead of `RunSpecifiedBenchmarks`: the number of cases that matched
+  void (*before_cuda)(suite&) = nullptr;       ///< Cases that are measured before this process may use CUDA.
+  std::size_t (*run)(const suite&) = nullptr;  ///< Replaces `RunSpecifiedBenchmarks`; returns the number of matching cases.
 };
 
 /// Defined by each bench.
 description describe();
 
-/// The cases of a bench, and the machine that they are measured on.
+/// The cases of a bench, and the machine on which they are measured.
 class suite {
  public:
-  /// Reads the command line, and says where there is no GPU.
+  /// Reads the command line, and reports a missing GPU.
   suite(int argc, char** argv, description what);
 
   [[nodiscard]] int device() const noexcept { return device_; }
   [[nodiscard]] int repetitions() const noexcept { return repetitions_; }
-  /// The program's name and arguments, without those that name output files.
+  /// The program's name and arguments, except those that name output files.
   [[nodiscard]] const std::string& command() const noexcept { return command_; }
   [[nodiscard]] bool has_output_file() const noexcept { return has_output_file_; }
   /// Whether Google Benchmark's filter selects a case.
@@ -101,16 +101,16 @@ class suite {
 
   /// Waives all cases that are added from now on.
   void waive(const std::string& reason);
-  /// Waives them on a device of an older compute capability than `major`.0, which `what` needs.
+  /// Waives them on a device with a compute capability below `major`.0, which `what` needs.
   void need_compute_capability(int major, const char* what);
   [[nodiscard]] bool waived() const noexcept { return !waived_.empty(); }
   [[nodiscard]] const std::string& waiver() const noexcept { return waived_; }
 
-  /// Adds to what the results say of the machine.
+  /// Adds information about the machine to the results.
   void context(const std::string& key, const std::string& value) { benchmark::AddCustomContext(key, value); }
 
-  /// Adds a case for each point of the axes; without one, a single case. `measure(value...)` returns `figures`, or nanoseconds
-  /// alone. It is not called where the case is waived.
+  /// Adds a case for each point of the axes, or a single case without axes. `measure(value...)` returns `figures`, or only
+  /// nanoseconds. It is not called if the case is waived.
   template <class Measure>
   void add(const case_name& name, Measure measure) {
     add_one(name, std::function<figures()>(std::move(measure)));
@@ -122,7 +122,7 @@ class suite {
     }
   }
 
-  /// Runs the cases that the filter selects; the program's exit status.
+  /// Runs the cases that the filter selects, and returns the program's exit status.
   int run();
 
  private:
@@ -138,7 +138,7 @@ class suite {
   int failures_ = 0;
 };
 
-/// What the cases of a bench share, made when the first of them runs. Copies share it.
+/// An object that the cases of a bench share, created when the first of them runs. Copies share it.
 template <class T>
 class made_once {
  public:

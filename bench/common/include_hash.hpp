@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Which headers a measurement was made with.
+/// The hash of the headers with which a measurement was made.
 #pragma once
 
 namespace support {
@@ -8,7 +8,7 @@ namespace support {
 /// The hash of the headers, as `git rev-parse HEAD:include` prints it for a commit that has them (include_hash.cmake).
 [[nodiscard]] const char* include_hash() noexcept;
 
-/// The same of the folder `tools`, which has the model checker.
+/// The same for the folder `tools`, which contains the model checker.
 [[nodiscard]] const char* tools_hash() noexcept;
 
 }  // namespace support

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Prints the hash of a folder as git names it: for `include` that of `git rev-parse HEAD:include`, if nothing there was changed.
+"""Prints git's hash of a folder's current files. For an unchanged `include`, it is the output of `git rev-parse HEAD:include`.
 
     include_hash.py <folder> [<file.cpp>]
 

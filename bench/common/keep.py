@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Rewrites results of the benches as docs/measurements keeps them: a line for each case, with the median of its repetitions.
+"""Rewrites bench results in the form of docs/measurements: a line for each case, with the median of its repetitions.
 
     keep.py --output <folder> <bench.json>...
 
-The form is Google Benchmark's: `real_time` is the median over `repetitions`, in `time_unit`. `cv`, their coefficient of variation, is added;
-counters stay, with all their digits. What Google Benchmark says of the host's processor is left out, and so is the host's time where the
-bench measured the GPU's.
+The format is Google Benchmark's: `real_time` is the median over `repetitions`, in `time_unit`. `cv`, their coefficient of variation, is
+added; counters stay, with all their digits. Google Benchmark's data on the host's processor are left out, and so are host times if the
+bench measured GPU times.
 """
 import argparse
 import pathlib
@@ -20,7 +20,7 @@ HOST = ("host_name", "caches", "load_avg", "cpu_scaling_enabled", "library_build
 
 
 def entry_of(case, variations):
-    """The one entry that a case keeps."""
+    """Returns the one entry that is kept for a case."""
     median = next((entry for entry in case.entries if entry.get("aggregate_name") == "median"), None)
     entry = dict(median or case.entries[0])
     if median is None and len(case.entries) > 1:
@@ -40,7 +40,7 @@ def entry_of(case, variations):
 
 
 def kept(path):
-    """The text of the file that docs/measurements keeps."""
+    """Returns the text of the file in docs/measurements."""
     document = results.read(path, "whose result it is")
     variations = {results.name_of(entry): entry["real_time"] for entry in document["benchmarks"] if entry.get("aggregate_name") == "cv"}
     variations.update({results.name_of(entry): entry["cv"] for entry in document["benchmarks"] if "cv" in entry})

@@ -23,13 +23,14 @@
 
 namespace bench {
 
-/// Where bytes are, seen by the device that reads them. Managed memory is on the device.
+/// The location of memory relative to the device that reads it. Managed memory is on the device.
 enum class place { device, managed, mapped, peer };
 
-/// What memory holds: random words, or in the first bytes of each line the address of another line, or its index as that of a word.
+/// The contents of memory: random words; or, in the first bytes of each line, the address of another line, or its index in
+/// words.
 enum class content { words, chain, indices };
 
-/// The first other GPU whose memory the device reaches, or -1.
+/// Returns the first other GPU whose memory the device can access, or -1.
 [[nodiscard]] inline int peer_of(int device) {
   int count = 0;
   membar::check(cudaGetDeviceCount(&count));
@@ -42,7 +43,7 @@ enum class content { words, chain, indices };
   return -1;
 }
 
-/// Lets the device reach the peer's memory, once.
+/// Enables the device's access to the peer's memory, once.
 inline void reach_peer(int device, int peer) {
   const membar::device_guard on(device);
   if (const cudaError_t status = cudaDeviceEnablePeerAccess(peer, 0); status == cudaErrorPeerAccessAlreadyEnabled) {
@@ -52,7 +53,8 @@ inline void reach_peer(int device, int peer) {
   }
 }
 
-/// The link from the device to the host: "32.0 GT/s PCIe x16", as Linux or `nvidia-smi` tells; with a coherent link its name.
+/// The link from the device to the host, as Linux or `nvidia-smi` describes it: "32.0 GT/s PCIe x16"; for a coherent link, its
+/// name.
 [[nodiscard]] inline std::string host_link(int device) {
   const auto first_line = [](const std::string& text) { return text.substr(0, text.find('\n')); };
   if (support::attribute(cudaDevAttrPageableMemoryAccessUsesHostPageTables, device) != 0) {
@@ -73,7 +75,7 @@ inline void reach_peer(int device, int peer) {
   return comma == std::string::npos ? "unknown" : "PCIe generation " + told.substr(0, comma) + " x" + told.substr(comma + 2);
 }
 
-/// Memory of one kind and size at a time, kept while the next request is alike.
+/// Memory of one kind and size at a time, kept as long as the requests do not change.
 class chained_memory {
  public:
   chained_memory() = default;
@@ -86,7 +88,7 @@ class chained_memory {
     return static_cast<T*>(data_);
   }
 
-  /// Memory at `where`, reached by `device`, whose lines form one cycle in random order.
+  /// Memory at `where`, accessible to `device`, whose lines form one cycle in random order.
   void become(place where, std::size_t bytes, int device, content what, std::size_t line) {
     if (data_ != nullptr && where_ == where && bytes_ == bytes && what_ == what) {
       return;
@@ -115,7 +117,7 @@ class chained_memory {
     }
   }
 
-  /// Where a chain goes on, in bytes (`chain`) or words (`indices`): a run begins where the last one ended.
+  /// Where a chain continues, in bytes (`chain`) or words (`indices`): a run starts where the previous one ended.
   [[nodiscard]] std::size_t next_begin() const noexcept { return begin_; }
   void keep(std::size_t end) noexcept { begin_ = end; }
 
@@ -138,7 +140,7 @@ class chained_memory {
     const std::size_t lines = bytes_ / line;
     std::vector<std::uint32_t> order(lines);
     std::iota(order.begin(), order.end(), 0U);
-    std::mt19937 random(1);  // the same order on every machine
+    std::mt19937 random(1);  // The same order on every machine.
     for (std::size_t i = lines - 1; i > 0; --i) {
       std::swap(order[i], order[std::uniform_int_distribution<std::size_t>(0, i)(random)]);
     }

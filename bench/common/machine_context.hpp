@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a measurement depends on besides the program: device, driver, link, place of the host's memory.
+/// The conditions of a measurement besides the program: device, driver, link, and location of the host's memory.
 #pragma once
 
 #include <bench/common/include_hash.hpp>
@@ -21,7 +21,7 @@ namespace support {
 
 using context_entries = std::vector<std::pair<std::string, std::string>>;
 
-/// What a command printed, and how it ended: as `pclose` has it, -1 if it cannot run.
+/// The output of a command, and its exit status as from `pclose`, or -1 if it cannot run.
 struct command_result {
   std::string output;
   int status = -1;
@@ -76,14 +76,15 @@ struct command_result {
   return file >> node && node >= 0 ? std::to_string(node) : "unknown";
 }
 
-/// How two devices are linked, in the words of `nvidia-smi topo`: "NV18" is 18 NVLinks. "unknown" where it cannot be asked.
+/// The link between two devices, in the words of `nvidia-smi topo`: "NV18" means 18 NVLinks. "unknown" if it cannot be
+/// determined.
 ///
 /// `nvidia-smi` numbers devices in PCI order and sees all of them, so they are found by PCI address.
 [[nodiscard]] inline std::string link_between(int device, int peer) {
   const auto smi_index = [](int cuda_device) {
     std::istringstream lines(output_of("nvidia-smi --query-gpu=index,pci.bus_id --format=csv,noheader"));
     for (std::string line; std::getline(lines, line);) {
-      // nvidia-smi writes the PCI segment with eight digits, CUDA with four: the shorter one is the longer one's end.
+      // nvidia-smi writes the PCI segment with eight digits, CUDA with four: the shorter one is a suffix of the longer one.
       if (lower_case(line).find(pci_address(cuda_device)) != std::string::npos) {
         return std::stoi(line);
       }
@@ -104,7 +105,7 @@ struct command_result {
     for (int i = 0; i <= column; ++i) {
       cells >> cell;
     }
-    // The table's first line names the devices as well; its cells are names too.
+    // The table's first line names the devices as well; its cells are also names.
     if (heading == "GPU" + std::to_string(row) && cells && cell.rfind("GPU", 0) != 0) {
       return cell;
     }
@@ -112,7 +113,7 @@ struct command_result {
   return "unknown";
 }
 
-/// The context of every measurement: headers, device, count, driver, CUDA, NUMA node, date.
+/// The context of every measurement: headers, device, device count, driver, CUDA, NUMA node, date.
 [[nodiscard]] inline context_entries machine_context(int device) {
   cudaDeviceProp properties{};
   membar::check(cudaGetDeviceProperties(&properties, device));

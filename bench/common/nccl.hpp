@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Devices that talk by NCCL, for benches that were built with it.
+/// Devices that communicate with NCCL, for benches that were built with it.
 #pragma once
 
 #include <membar/device_guard.hpp>
@@ -25,12 +25,12 @@ inline void check_nccl(ncclResult_t status, const char* call) {
   }
 }
 
-/// Devices with a communicator of NCCL each: a device's rank is its index.
+/// Devices with an NCCL communicator each: a device's rank is its index.
 class nccl_devices {
  public:
   static constexpr const char* waiver = "";
 
-  /// `most_blocks` limits the thread blocks that NCCL uses per device; 0 leaves it the choice.
+  /// `most_blocks` limits the thread blocks that NCCL uses per device; with 0, NCCL chooses.
   explicit nccl_devices(std::vector<int> devices, int most_blocks = 0)
       : devices_(std::move(devices)), communicators_(devices_.size()) {
     ncclUniqueId id;
@@ -53,7 +53,7 @@ class nccl_devices {
     }
   }
 
-  /// Calls `enqueue(rank, communicator)` for each device, which is current, as one group of NCCL.
+  /// Calls `enqueue(rank, communicator)` for each device, after making it current, as one NCCL group.
   template <class Enqueue>
   void each(Enqueue enqueue) {
     check_nccl(ncclGroupStart(), "ncclGroupStart");
@@ -87,7 +87,7 @@ class nccl_devices {
 
 namespace support {
 
-/// Stands in cases that are waived.
+/// A placeholder in cases that are waived.
 struct nccl_devices {
   static constexpr const char* waiver = "membar was built without NCCL";
   explicit nccl_devices(const std::vector<int>&) {}

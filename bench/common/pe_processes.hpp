@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// Processes that are the PEs of an NVSHMEM job on one machine, without MPI: forked before any CUDA call, with the job's id in
-/// a page that they share, and ended when they take too long.
+/// a page that they share, and killed if they take too long.
 #pragma once
 
 #include <membar/symmetric/nvshmem_backend.hpp>
@@ -31,11 +31,11 @@ struct shared_page {
 
 }  // namespace detail
 
-/// Runs `body(session)` as `count` PEs, PE i on device i, and returns the exit codes: what `body` returns, 1 for an exception,
-/// -1 for a process that crashed or was late. The calling process has made no CUDA call, and makes none.
+/// Runs `body(session)` as `count` PEs, PE i on device i, and returns the exit codes: the result of `body`, 1 for an exception,
+/// -1 for a process that crashed or exceeded the time. The calling process must not have made a CUDA call, and makes none.
 template <class Body>
 [[nodiscard]] std::vector<int> run_as_pes(int count, std::chrono::seconds time, Body body) {
-  // What NVSHMEM needs on one machine without a network. The user's settings take precedence.
+  // The settings that NVSHMEM needs on one machine without a network. The user's settings take precedence.
   const char* const settings[][2] = {{"NVSHMEM_REMOTE_TRANSPORT", "none"},
                                      {"NVSHMEM_DISABLE_NVLS", "1"},
                                      {"NVSHMEM_DISABLE_NCCL", "1"},
@@ -54,17 +54,18 @@ template <class Body>
     children.push_back(detail::forked([&] {
       membar::check(cudaSetDevice(rank), "there are fewer GPUs than PEs");
       if (rank == 0) {
-        page->id = membar::symmetric::make_nvshmem_id();  // in the process of PE 0: it starts the thread that the others find
+        page->id = membar::symmetric::make_nvshmem_id();  // In the process of PE 0: it starts the thread that the others find.
         page->ready.store(1, std::memory_order_release);
       }
       while (page->ready.load(std::memory_order_acquire) == 0) {
-        std::this_thread::yield();  // for as long as the parent lets it
+        std::this_thread::yield();  // As long as the parent allows it.
       }
       const auto session = membar::symmetric::nvshmem_session::of_id(rank, count, page->id);
       try {
         return body(session);
       } catch (const std::exception& failure) {
-        // While the session lives: its end is collective, and the other PEs are elsewhere. This exit code ends them.
+        // This ends the process while the session is alive: destroying the session is collective, and the other PEs are
+        // elsewhere. This exit code makes them end as well.
         std::fprintf(stderr, "%s\n", failure.what());
         std::fflush(nullptr);
         std::_Exit(1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Processes that are forked before any CUDA call, and ended when they take too long.
+/// Processes that are forked before any CUDA call, and killed if they take too long.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -22,7 +22,7 @@ namespace support {
 
 namespace detail {
 
-/// Runs `body` in a new process, whose exit status is what `body` returns.
+/// Runs `body` in a new process, whose exit status is the result of `body`.
 template <class Body>
 [[nodiscard]] pid_t forked(Body body) {
   std::fflush(nullptr);
@@ -31,7 +31,7 @@ template <class Body>
     throw std::runtime_error("membar: cannot fork a process");
   }
   if (child == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);  // ends with the process that watches the time
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // The process ends with the process that watches the time.
     int status = 1;
     try {
       status = body();
@@ -44,7 +44,7 @@ template <class Body>
   return child;
 }
 
-/// The processes' exit codes; those that run at the deadline are killed, and are -1.
+/// Returns the processes' exit codes; a process that still runs at the deadline is killed, and its code is -1.
 [[nodiscard]] inline std::vector<int> ended(const std::vector<pid_t>& children, std::chrono::seconds time) {
   const auto deadline = std::chrono::steady_clock::now() + time;
   std::vector<int> codes(children.size(), -1);
@@ -63,7 +63,7 @@ template <class Body>
         codes[i] = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
         over[i] = true;
         --left;
-        // Else the others would wait until the deadline for one that failed.
+        // Otherwise the others would wait until the deadline for a process that failed.
         if (codes[i] != 0) {
           for (std::size_t other = 0; other != children.size(); ++other) {
             if (!over[other]) {
@@ -80,7 +80,7 @@ template <class Body>
 
 }  // namespace detail
 
-/// How many GPUs there are, asked in another process: one that has used CUDA cannot fork.
+/// Returns the number of GPUs, determined in another process, because a process that has used CUDA cannot fork.
 [[nodiscard]] inline int gpus_of_this_machine() {
   const pid_t child = detail::forked([] {
     int count = 0;

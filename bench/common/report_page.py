@@ -54,7 +54,7 @@ def limit_table(rows):
 
 
 class Picture:
-    """Where to write one picture, and its name in a page in `folder`."""
+    """Where to write one picture, and the picture's name in a page in `folder`."""
 
     def __init__(self, folder, prefix, name):
         self.path = os.path.join(prefix if prefix.endswith(os.sep) else os.path.dirname(prefix), os.path.basename(prefix) + name)
@@ -90,7 +90,7 @@ class Page:
         figure, axis = self._figure()
         for i, (label, points) in enumerate(series.items()):
             points = sorted(points)
-            # The later, the thinner: lines that lie on each other are all seen.
+            # Later lines are thinner, so that overlapping lines all stay visible.
             axis.plot([x for x, _ in points], [y for _, y in points], label=label, color=COLOURS[i % len(COLOURS)],
                       marker=MARKERS[i % len(MARKERS)], markersize=max(8 - i, 3), linewidth=max(4 - 0.5 * i, 1))
         if doubling:
@@ -103,7 +103,7 @@ class Page:
         return self._finish(figure, axis, name, title, xlabel=x_label, ylabel=y_label)
 
     def bars(self, name, title, y_label, groups, log_y=False, from_one=False):
-        """`groups` is {group: {arm: value}}; `log_y` is for values of several orders of magnitude; `from_one` is for ratios: each bar
+        """`groups` is {group: {variant: value}}; `log_y` is for values of several orders of magnitude; `from_one` is for ratios: each bar
         starts at 1, on a scale on which 1/2 and 2 are equally far from 1."""
         if pyplot is None:
             return ""

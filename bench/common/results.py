@@ -8,12 +8,12 @@ import math
 import re
 import statistics
 
-FORMAT_VERSION = 1  # of the files in docs/measurements
-WIDTH = 140  # of a line that has an object in it other than a case
+FORMAT_VERSION = 1  # The format version of the files in docs/measurements.
+WIDTH = 140  # The limit of a line that contains an object other than a case.
 _SCALE = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
-# What Google Benchmark appends to a name: how the case was run.
+# Suffixes that Google Benchmark appends to a name: how the case was run.
 _SETTING = re.compile(r"/(iterations|repeats|min_time|min_warmup_time):[^/]*$|/(real|manual|process)_time$")
-# What an entry has besides figures.
+# The fields of an entry that are not figures.
 _BOOKKEEPING = {"family_index", "per_family_instance_index", "repetitions", "repetition_index", "threads", "iterations", "real_time"}
 
 
@@ -78,7 +78,7 @@ class Results:
 
     def __init__(self, path, context, cases):
         self.path, self.context = path, context
-        # Repetitions may be interleaved at random, so a file's order is that in which cases ended.
+        # Repetitions may be interleaved at random, so a file lists cases in the order in which they ended.
         self.cases = dict(sorted(((case.name, case) for case in cases), key=lambda item: item[1].order))
 
     @property
@@ -133,7 +133,7 @@ def parsed(text):
     document = json.loads(text)
     version = document.get("format_version", FORMAT_VERSION) if isinstance(document, dict) else FORMAT_VERSION
     if version != FORMAT_VERSION:
-        raise ValueError(f"format_version is {version}, and only {FORMAT_VERSION} is known")
+        raise ValueError(f"format_version is {version}, but only {FORMAT_VERSION} is supported")
     return document
 
 

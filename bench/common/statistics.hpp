@@ -24,10 +24,11 @@ namespace support {
   return quantile(samples, 0.5);
 }
 
-/// The ends of the narrowest interval between two samples that holds the median of what they are drawn from with a probability
-/// of 95 % or more, whatever their distribution. `sorted` is ascending; fewer than six samples have no such interval.
+/// The bounds of the narrowest interval between two samples that contains the median of their distribution with a probability
+/// of at least 95 %, whatever the distribution. `sorted` is ascending; with fewer than six samples there is no such interval.
 [[nodiscard]] inline std::optional<std::pair<double, double>> median_interval(const std::vector<double>& sorted) {
-  // The k-th from below lies above the median if fewer than k samples are below it: the lower tail of a binomial distribution.
+  // The k-th smallest sample is above the median if fewer than k samples are below it: the lower tail of a binomial
+  // distribution.
   const auto count = static_cast<double>(sorted.size());
   std::size_t k = 0;
   double probability = std::exp2(-count);
@@ -38,7 +39,7 @@ namespace support {
   return k == 0 ? std::nullopt : std::optional(std::pair(sorted[k - 1], sorted[sorted.size() - k]));
 }
 
-/// The width of that interval of samples in any order, relative to their median; none if they are fewer than six.
+/// The width of that interval relative to the median, for samples in any order; none with fewer than six samples.
 [[nodiscard]] inline std::optional<double> relative_interval(std::vector<double> samples) {
   std::sort(samples.begin(), samples.end());
   const auto ends = median_interval(samples);

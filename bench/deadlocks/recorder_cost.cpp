@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What does the deadlock recorder cost for each operation, and does that grow with the program? `per_operation` is constant where
-// the time is linear. One thread, one core.
+// Measures what the deadlock recorder costs per operation, and whether this grows with the program. `per_operation` is constant
+// if the time is linear. It uses one thread on one core.
 #include <membar/deadlock/recorder.hpp>
 
 #include <benchmark/benchmark.h>
@@ -26,7 +26,7 @@ void report(benchmark::State& state, bool clean) {
       static_cast<double>(state.range(0)), benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
 }
 
-// Four PEs in a ring: work beside, a notification, a wait and a collective each, and the host waits every tenth round.
+// Four PEs in a ring: each has local work, a notification, a wait and a collective, and the host waits every tenth round.
 void ring_with_waits_of_the_host(benchmark::State& state) {
   bool clean = true;
   for (auto _ : state) {
@@ -51,7 +51,7 @@ void ring_with_waits_of_the_host(benchmark::State& state) {
 }
 BENCHMARK(ring_with_waits_of_the_host)->Arg(1'000)->Arg(10'000)->Arg(100'000)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
 
-// Two PEs that answer each other, recorded by a host thread each, and checked once.
+// Two PEs that answer each other, each recorded by its own host thread, and checked once.
 void there_and_back(benchmark::State& state) {
   bool clean = true;
   for (auto _ : state) {

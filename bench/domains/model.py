@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""How long a kernel boundary waits for stores to peers, for any number of GPUs: a queueing model, fitted on two GPUs.
+"""Predicts how long a kernel boundary waits for stores to peers, for any number of GPUs, with a queueing model that is fitted on two GPUs.
 
     model.py docs/measurements/h200-x2/fence_interference.json [--gpus 2 4 8 72] [--measured domains.json]
 
@@ -62,7 +62,7 @@ class Model:
         return self.ring_rate if pattern == 'ring' else self.rate / (gpus - 1) if pattern == 'from_all' else self.rate
 
     def wait(self, pattern, gpus, load=1.0, moved=False):
-        """Returns how much longer a boundary takes. `load`: of steady background load; for an all-reduce, its share of the time."""
+        """Returns how much longer a boundary takes. `load` is the load of a steady background; for an all-reduce, its share of the time."""
         if not 0 <= load <= 1:
             raise SystemExit(f'the load is {load}, but must be from 0 to 1')
         drain = self.drain(pattern, gpus)
@@ -73,7 +73,7 @@ class Model:
         return rest * (saturated if load == 1 else min(saturated, load / (2 * (1 - load)) * self.burst / drain))
 
     def checks(self):
-        """(what, predicted, measured) of cases on two GPUs that the fit did not use."""
+        """Returns (name, predicted, measured) for cases on two GPUs that the fit did not use."""
         out = []
         paced = self.cases.get('kernel_boundary.graph/nccl.paced/same')
         if paced:

@@ -6,8 +6,8 @@
     page.py --keep docs/measurements/h200-x2/domains/domains.json domains.json...
     page.py --page docs/membar_domains.md --machine h100-x2 --one-command run.json
 
-If several files have a program, the last file counts. The table replaces the text between the machine's marks in the page. --keep writes one file
-with the results of all files, without the programs' output."""
+If several files contain the same program, the last file counts. The table replaces the text between the machine's marks in the page. --keep
+writes one file with the results of all files, without the programs' output."""
 import argparse
 import pathlib
 import re
@@ -101,7 +101,7 @@ def unit_of(program):
 
 
 def rows(everything):
-    """(name, alone, beside, moved, gain of whole runs, try's report), the greatest gain first."""
+    """Returns (name, alone, during communication, moved, gain of whole runs, report of `try`), the largest gain first."""
     out = []
     for name, program in everything['programs'].items():
         summary = program.get('summary') or {}
@@ -143,7 +143,8 @@ def table(everything):
 
 
 def run_table(everything):
-    """The table of `run`: the time of the last quarter of the steps during communication, with the library off and on, and the gain that one process measured."""
+    """Returns the table of `run`: the time of the last quarter of the steps during communication, with the library off and on, and the gain
+    measured within one process."""
     out = ['| program | off, µs | `run`, µs | gain | moved by hand | gain measured by `run` | outcome |', '|---|---:|---:|---:|---:|---:|---|']
     for name, one in sorted(everything['programs'].items(), key=lambda p: -max(p[1]['gains'])):
         turns = [[one[f'{how}_{turn}']['result']['beside_late'] for how in ('off', 'run')] for turn in range(len(one['gains']))]

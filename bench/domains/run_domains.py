@@ -128,7 +128,7 @@ class Bench:
                 except subprocess.TimeoutExpired:
                     os.killpg(process.pid, signal.SIGKILL)
                     process.wait()
-                status = 'the time was up' if left < self.options.limit else f'not over after {self.options.limit:.0f} s'
+                status = 'the time was up' if left < self.options.limit else f'not finished after {self.options.limit:.0f} s'
         out = {'status': status, 'seconds': round(time.monotonic() - begin, 1)}
         text = (folder / f'{arm}.log').read_text(errors='replace')
         for line in text.splitlines():

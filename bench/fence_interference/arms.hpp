@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The arms of the experiment: which synchronization domain the victim and the noise run in.
+/// The arms of the experiment: the synchronization domains of the victim and the noise.
 #pragma once
 
 #include <membar/sync_domain.hpp>
@@ -9,7 +9,7 @@
 
 namespace fence_interference {
 
-/// The logical domain and the map that a launch is given.
+/// The logical domain and the map of a launch.
 struct domain_choice {
   membar::sync_domain domain;
   membar::sync_domain_map map;
@@ -17,7 +17,7 @@ struct domain_choice {
   [[nodiscard]] constexpr int physical() const noexcept { return map.physical(domain); }
 };
 
-/// One arm; the baseline without noise is one too.
+/// One arm. The baseline without noise is also an arm.
 struct arm {
   std::string_view name;
   domain_choice victim;
@@ -35,13 +35,14 @@ inline constexpr membar::sync_domain remote = membar::sync_domain::remote;
 inline constexpr arm alone{"alone", {local, one_domain}, {local, one_domain}, 1};
 inline constexpr arm same{"same", {local, one_domain}, {local, one_domain}, 1};
 inline constexpr arm separate{"separate", {local, two_domains}, {remote, two_domains}, 2};
-/// `separate` the other way round: it must not matter which side is the remote one.
+/// `separate` with the sides exchanged: it must not matter which side is the remote one.
 inline constexpr arm swapped{"swapped", {remote, two_domains}, {local, two_domains}, 2};
-/// Control: both remote, hence together. It must equal `same`; else relief came from the attribute and not from separation.
+/// Control: both sides are in the remote domain, and therefore together. It must equal `same`; otherwise the relief came from
+/// the attribute and not from the separation.
 inline constexpr arm alias{"alias", {remote, two_domains}, {remote, two_domains}, 2};
-/// Control: apart by other physical ids. It must equal `separate`.
+/// Control: separated by other physical ids. It must equal `separate`.
 inline constexpr arm map{"map", {local, upper_domains}, {remote, upper_domains}, 4};
-/// Control for NCCL: a process in which NCCL itself uses the default domain, with no map changed. It must equal `same`.
+/// Control for NCCL: a process in which NCCL itself uses the default domain, with unchanged maps. It must equal `same`.
 inline constexpr arm env0{"env0", {local, two_domains}, {local, two_domains}, 2};
 
 inline constexpr arm domain_arms[] = {same, separate, swapped, alias, map};

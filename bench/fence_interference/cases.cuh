@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Which victims and noises there are, and which of their combinations are measured by default.
+/// The victims and the noises, and the combinations that are measured by default.
 #pragma once
 
 #include "victims.cuh"
@@ -16,8 +16,8 @@ namespace fence_interference {
 
 using membar::thread_scope;
 
-/// Whether a chain's stream shares a hardware queue with NCCL's. Streams fall on the device's queues in turn, and a queue that
-/// holds work which cannot start yet slows down the other streams on it, in every arm alike.
+/// Whether a chain's stream shares a hardware queue with NCCL's. Streams are assigned to the device's queues in turn, and a
+/// queue with work that cannot start yet delays its other streams, equally in every arm.
 enum class queue { own, shared };
 
 /// A victim by name; `kernel` is null for a chain of kernels.
@@ -69,9 +69,9 @@ inline constexpr std::string_view all_noises[] = {
 
 inline bool starts_with(std::string_view text, std::string_view start) { return text.substr(0, start.size()) == start; }
 
-/// Whether a case is run without `--all`: every arm for the kernel boundary and for the device fence that shares a
-/// multiprocessor, the two decisive arms beside the noises that matter for the rest. A machine without a peer has only the host
-/// as a far place.
+/// Returns whether a case runs without `--all`: every arm for the kernel boundary and for the device fence that shares a
+/// multiprocessor, and for the rest the two decisive arms with the noises that matter. On a machine without a peer, the host is
+/// the only remote memory.
 inline bool in_default_set(const victim_description& victim, std::string_view noise, std::string_view arm_name, bool has_peer) {
   if (victim.kernel == nullptr) {
     return victim.chain_queue == queue::own || arm_name == "same" || arm_name == "separate";
@@ -83,11 +83,11 @@ inline bool in_default_set(const victim_description& victim, std::string_view no
   if (arm_name != "same" && arm_name != "separate") {
     return false;
   }
-  if (starts_with(noise, "nccl")) {  // fences of each scope beside a real library
+  if (starts_with(noise, "nccl")) {  // Fences of each scope during a real library's traffic.
     return saturating && victim.name.find("acq_rel") != std::string::npos;
   }
   const std::string_view far = has_peer ? "nvlink" : "host";
-  // A fence of block scope has nothing to wait for, which paced traffic tells best: the link then has room.
+  // A fence of block scope has nothing to wait for. Paced traffic shows this best, because the link then has spare capacity.
   return (starts_with(noise, far) && (saturating || (victim.scope != thread_scope::cluster && noise != "nvlink_both.paced"))) ||
          ((victim.scope == thread_scope::system || victim.scope == thread_scope::block) && noise == "host.saturating");
 }

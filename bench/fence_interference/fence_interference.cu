@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: do memory fences in a process wait for traffic that is not theirs, and what do memory synchronization domains
-/// recover? Every case times one victim beside one noise in one arm; `--help` lists the options.
+/// The question: do memory fences in a process wait for traffic that is not theirs, and how much of this time do memory
+/// synchronization domains recover? Every case times one victim during one noise in one arm; `--help` lists the options.
 
 #include "fixture.cuh"
 #ifdef MEMBAR_BENCH_HAS_NCCL
@@ -22,7 +22,7 @@
 namespace fence_interference {
 namespace {
 
-/// Whether the filter selects any case beside NCCL, whose set-up takes a while.
+/// Whether the filter selects any case with NCCL, whose set-up takes a while.
 [[maybe_unused]] bool selects_nccl(const bench::suite& cases, const std::vector<victim_description>& victims) {
   for (const victim_description& victim : victims) {
     for (const std::string_view noise_name : all_noises) {
@@ -37,7 +37,7 @@ namespace {
   return false;
 }
 
-/// How much is done, on the terminal's last line; nothing where standard error is not a terminal.
+/// The progress, on the terminal's last line; nothing if standard error is not a terminal.
 class progress {
  public:
   void expect(int sets) { expected_ += sets; }
@@ -51,7 +51,7 @@ class progress {
             : std::to_string(100 * done_ / std::max(expected_, done_)) + " %, " + std::to_string(left) + " s left  " + name);
   }
 
-  /// The line becomes `text`; nothing clears it.
+  /// Writes `text` on the line; nothing clears it.
   static void say(const std::string& text) {
     if (isatty(STDERR_FILENO) != 0) {
       std::fprintf(stderr, "\r\033[K%s", text.c_str());
@@ -64,7 +64,7 @@ class progress {
   std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
 };
 
-/// The program: its options, the devices, and what was measured.
+/// The program: its options, the devices, and its measurements.
 struct program {
   std::optional<int> peer;
   bool all = false;
@@ -79,7 +79,7 @@ struct program {
   result_table table;
   progress shown;
 
-  /// A case that findings are made of.
+  /// A case on which findings are based.
   struct used_case {
     const victim_description* victim;
     const arm* under;
@@ -94,7 +94,7 @@ struct program {
   std::size_t run(const bench::suite& cases);
 };
 
-/// Whether findings are made of a case, and not controls alone.
+/// Whether findings, and not only controls, are based on a case.
 bool is_used(const case_name& name) {
   return (name.arm == alone.name || name.arm == same.name || name.arm == separate.name) && !starts_with(name.noise, "spin") &&
          !starts_with(name.noise, "local");
@@ -108,7 +108,7 @@ void program::add(bench::suite& cases, const victim_description& victim, std::st
   }
   const std::string reason = on == nullptr ? cases.waiver() : on->waiver(victim, noise_name, arm);
   result.note = reason.empty() ? "" : "waived: " + reason;
-  // The process of env0 does all of its repetitions by itself.
+  // The process of env0 does all of its repetitions itself.
   const bool in_child = arm.name == env0.name;
   const int sets = in_child ? 1 : cases.repetitions();
   if (reason.empty() && cases.selects(name.text())) {
@@ -171,7 +171,8 @@ void program::add_cases(bench::suite& cases) {
   }
 }
 
-/// Repeats what findings are made of until every ratio of it is known or the time is over; a second call does nothing.
+/// Repeats the cases on which findings are based until every ratio of them is known or the time is up; a second call does
+/// nothing.
 void program::repeat_what_is_used() {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(settle_seconds);
   const auto medians_of = [](const used_case& each) -> const std::vector<double>& { return each.result->medians; };
@@ -235,16 +236,16 @@ bench::description describe() {
           .interleaved = true,
           .keeps_repetitions = true,
           .fails_with_cases = false,
-          .options = {{"--all", "every victim beside every noise in every arm (default: the decisive ones)",
+          .options = {{"--all", "every victim during every noise in every arm (default: the decisive combinations)",
                        [](const char*) { the_program.all = true; }},
                       {"--as_child", "", [](const char*) { the_program.as_child = true; }},
                       {"--peer=", "the GPU that NVLink stores and NCCL's all-reduce go to (default: the first on NVLink)",
                        [](const char* value) { the_program.peer = to_number("--peer=", value, 0); }},
-                      {"--pace=", "paced stores are so many % of what saturates; NCCL's are two blocks (default: 75)",
+                      {"--pace=", "paced stores use this percentage of the saturating rate; NCCL uses two blocks (default: 75)",
                        [](const char* value) { the_program.pace = to_number("--pace=", value, 1, 99); }},
-                      {"--chain=", "kernels in a chain (default: 32 to 256, as its time alone needs to be steady)",
+                      {"--chain=", "kernels in a chain (default: 32 to 256, as needed for a steady time alone)",
                        [](const char* value) { the_program.chain = to_number("--chain=", value, 1); }},
-                      {"--settle=", "seconds for repeating what is spread too widely for the report (default: 60)",
+                      {"--settle=", "seconds for repeating cases whose spread is too large for the report (default: 60)",
                        [](const char* value) { the_program.settle_seconds = to_number("--settle=", value, 0, 3600); }},
                       {"--csv=", "a file for comma-separated values", [](const char* value) { the_program.csv = value; }}},
           .run = [](const suite& cases) { return the_program.run(cases); }};

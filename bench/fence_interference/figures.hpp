@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What the cases measured, the figures derived from several of them, and how both are written out.
+/// The measurements of the cases, the figures derived from several of them, and the output formats.
 #pragma once
 
 #include "required.hpp"
@@ -22,7 +22,7 @@
 
 namespace fence_interference {
 
-/// A case is one victim beside one noise in one arm; its name is `victim/noise/arm`.
+/// A case is one victim during one noise in one arm; its name is `victim/noise/arm`.
 struct case_name {
   std::string victim;
   std::string noise;
@@ -31,14 +31,14 @@ struct case_name {
   [[nodiscard]] std::string text() const { return victim + "/" + noise + "/" + arm; }
 };
 
-/// Everything that was measured of a case, over all of its repetitions.
+/// All measurements of a case, over all of its repetitions.
 struct case_result {
   std::vector<double> ns;
   std::vector<double> medians;  ///< of each repetition
   std::vector<double> noise_gbps;
-  int chain = 0;                        ///< kernels in the chain, where the victim is one
-  std::string note;                     ///< why nothing was measured: "waived: ..." or "failed: ..."
-  std::optional<requirement> required;  ///< beside noise: what the memory model asks the victim to wait for
+  int chain = 0;                        ///< Kernels in the chain, if the victim is one.
+  std::string note;                     ///< Why nothing was measured: "waived: ..." or "failed: ...".
+  std::optional<requirement> required;  ///< With noise: what the memory model requires the victim to wait for.
 };
 
 using figures = std::map<std::string, double>;
@@ -63,9 +63,9 @@ class result_table {
     return support::median(found->second.ns);
   }
 
-  /// A case's figures. Times in ns and in cycles of a `ghz` clock; ratios of medians where both cases were measured:
-  /// slowdown = this arm / no noise, and on the arm that it belongs to interference = same / none, relief = same / separate,
-  /// residual = separate / none. What the model requires is 1 or 0, and known without a measurement.
+  /// A case's figures. Times are in ns and in cycles of a `ghz` clock. Ratios of medians are given if both cases were measured:
+  /// slowdown = this arm / no noise and, on the arm to which it belongs, interference = same / none, relief = same / separate,
+  /// residual = separate / none. The model's requirement is 1 or 0, and is known without a measurement.
   [[nodiscard]] figures figures_of(const case_name& name, double ghz) const {
     const case_result& result = results_.at(name.text());
     figures out;
@@ -127,7 +127,7 @@ class result_table {
 struct run_results {
   const result_table& table;
   double ghz;
-  std::function<void()> complete;  ///< measures what is still to be repeated; a second call does nothing
+  std::function<void()> complete;  ///< Repeats the measurements that need it; a second call does nothing.
 };
 
 /// Writes Google Benchmark's JSON, one entry per case instead of one per repetition.
@@ -136,7 +136,7 @@ class json_file_reporter : public benchmark::JSONReporter {
   explicit json_file_reporter(const run_results& of) : of_(of) {}
 
   void ReportRuns(const std::vector<Run>& runs) override {
-    // A case's last repetition stands for it: a failure in any of them is known by then.
+    // A case's last repetition represents it: a failure in any of them is known by then.
     for (const Run& run : runs) {
       if (run.run_type == Run::RT_Iteration && run.repetition_index + 1 >= run.repetitions) {
         runs_[run.run_name.function_name] = run;
@@ -170,7 +170,7 @@ class json_file_reporter : public benchmark::JSONReporter {
   std::map<std::string, Run> runs_;
 };
 
-/// Google Benchmark's display, replaced by one table at the end: its own has a line per repetition.
+/// Replaces Google Benchmark's display by one table at the end, because its own has a line per repetition.
 class table_reporter : public benchmark::BenchmarkReporter {
  public:
   explicit table_reporter(const run_results& of) : of_(of) {}
@@ -236,7 +236,7 @@ class table_reporter : public benchmark::BenchmarkReporter {
   std::vector<std::string> shown_;
 };
 
-/// Writes every case and all of its figures as comma-separated values; a figure that a case lacks is an empty field.
+/// Writes every case and all of its figures as comma-separated values; a missing figure is an empty field.
 inline void write_csv(std::ostream& out, const run_results& of) {
   const std::string columns =
       "p50_ns,p90_ns,p99_ns,max_ns,p50_cycles,p90_cycles,p99_cycles,max_cycles,samples,spread,interval,sets,chain,noise_gbps,"

@@ -30,7 +30,7 @@
 
 namespace fence_interference {
 
-/// Spins for a known time, to learn the rate of the multiprocessors' clock.
+/// Spins for a known time, to measure the clock rate of the multiprocessors.
 __global__ void count_cycles(unsigned long long ns, double* cycles_per_ns) {
   const unsigned long long begin = membar::global_nanoseconds();
   const long long first = clock64();
@@ -52,10 +52,10 @@ inline double measured_ghz() {
   return ghz;
 }
 
-/// What paced noise stores, in percent of what saturating noise does.
+/// The rate of paced noise, in percent of saturating noise.
 inline constexpr int default_pace = 75;
 
-/// The devices, and every noise and victim on them, made when first needed.
+/// The devices, and every noise and victim on them, created on first use.
 class fixture {
  public:
   /// `device` exists; `peer` is where NVLink stores and all-reduces go, by default the first device on NVLink; paced noise stores
@@ -64,7 +64,8 @@ class fixture {
       : device_(device), pace_(pace), chain_(chain), current_device_(device) {
     domain_count_ = membar::sync_domain_count(device_);
     find_peer(peer);
-    // The scheduler fills the emptiest multiprocessors first: only a full device has a victim's block beside each noise block.
+    // The scheduler fills the emptiest multiprocessors first, so only a full device has a victim's block next to each noise
+    // block.
     multiprocessors_ = static_cast<unsigned>(support::attribute(cudaDevAttrMultiProcessorCount, device_));
     most_blocks_ = multiprocessors_ * static_cast<unsigned>(support::attribute(cudaDevAttrMaxBlocksPerMultiprocessor, device_));
     compute_capability_ = support::attribute(cudaDevAttrComputeCapabilityMajor, device_);
@@ -111,7 +112,8 @@ class fixture {
     return *made;
   }
 
-  /// Finds out, before any case, which of two streams made one after the other falls on the hardware queue of NCCL's stream.
+  /// Determines, before any case, which of two streams created one after the other is assigned to the hardware queue of NCCL's
+  /// stream.
   void find_queues(noise& nccl, const arm& arm) {
     double ns[2] = {};
     for (int i = 0; i != 2; ++i) {
@@ -141,7 +143,7 @@ class fixture {
             operation_victim::setup{streams_.operation, operation_data_.get(), description.kernel, description.placement,
                                     preferred_multiprocessor(description.placement), most_blocks_, ghz_});
       }
-      // Loading a kernel beside one that waits can deadlock, so each runs once before any noise does.
+      // Loading a kernel while another one waits can deadlock, so each runs once before any noise.
       made->prepare(alone.victim);
       static_cast<void>(made->measure(alone.victim, {}, 1, [] {}));
     }
@@ -149,7 +151,7 @@ class fixture {
   }
 
  private:
-  /// The first multiprocessor that noise of the usual extent reaches run on, or the last that it leaves free.
+  /// The first multiprocessor that noise of the usual extent uses, or the last one that it leaves free.
   std::size_t preferred_multiprocessor(sm_placement placement) {
     if (noise_multiprocessors_.empty()) {
       noise& spin = noise_called("spin");
@@ -165,8 +167,8 @@ class fixture {
     return id;
   }
 
-  /// How many kernels a chain of a form has, in every case alike: as many as its time alone needs for an interval that makes ratios
-  /// known, as far as `most_chain` goes.
+  /// The number of kernels in chains of a form, the same in every case: as many as the time alone needs for an interval that
+  /// makes ratios known, up to `most_chain`.
   int steady_length(kernel_boundary::chain_form form, kernel_boundary& chain) {
     constexpr int sets = 9;
     constexpr int samples = 8;
@@ -198,10 +200,10 @@ class fixture {
       }
     }
     if (count < 2) {
-      no_peer_ = "needs a second GPU, this process sees one";
+      no_peer_ = "needs a second GPU, but this process sees only one";
       return;
     }
-    no_peer_ = wanted ? "needs NVLink to the GPU that --peer names" : "needs a second GPU that this one reaches over NVLink";
+    no_peer_ = wanted ? "needs NVLink to the GPU that --peer names" : "needs a second GPU that this one can access over NVLink";
     for (int candidate = 0; candidate != count; ++candidate) {
       int accessible = 0;
       if (candidate == device_ || (wanted && candidate != *wanted)) {
@@ -209,7 +211,7 @@ class fixture {
       }
       membar::check(cudaDeviceCanAccessPeer(&accessible, device_, candidate));
       const std::string link = support::link_between(device_, candidate);
-      // Where nvidia-smi cannot be asked: of peers, those on NVLink have native atomics.
+      // If nvidia-smi is not available: among peers, those on NVLink have native atomics.
       int atomics = 0;
       membar::check(cudaDeviceGetP2PAttribute(&atomics, cudaDevP2PAttrNativeAtomicSupported, device_, candidate));
       if (accessible != 0 && (starts_with(link, "NV") || (link == "unknown" && atomics != 0))) {
@@ -235,7 +237,7 @@ class fixture {
 #endif
     }
     constexpr kernel_noise::extent wide{widest_noise, 1024};
-    constexpr kernel_noise::extent narrow{4, 1024};  // enough for a link to the host
+    constexpr kernel_noise::extent narrow{4, 1024};  // Enough for a link to the host.
     if (kind == "nvlink_both") {
       const support::device_guard guard(*peer_);
       if (!peer_streams_) {
@@ -268,7 +270,8 @@ class fixture {
     return made;
   }
 
-  /// Noise of the current device that stores to `target`, which saturating and paced noise of a kind share: it is made once.
+  /// Noise of the current device that stores to `target`. Saturating and paced noise of a kind share this object, so it is
+  /// created once.
   template <class Memory>
   std::unique_ptr<kernel_noise> storing_to(std::optional<Memory>& target, int device, std::size_t bytes,
                                            kernel_noise::extent shape, const bench_streams& streams) const {
@@ -279,7 +282,7 @@ class fixture {
     return std::make_unique<kernel_noise>(streams, target->get(), bytes, shape);
   }
 
-  /// What the noise moves by itself, over 30 ms.
+  /// The rate of the noise by itself, over 30 ms.
   static double rate_of(noise& noise) {
     noise.start(alone.noise);
     std::this_thread::sleep_for(std::chrono::milliseconds(30));
@@ -287,7 +290,7 @@ class fixture {
   }
 
   static constexpr unsigned widest_noise = 32;
-  /// Several times the L2, so that local stores reach device memory.
+  /// Several times the size of L2, so that local stores reach device memory.
   static constexpr std::size_t target_bytes = std::size_t{512} << 20;
   static constexpr std::size_t host_target_bytes = std::size_t{64} << 20;
 
@@ -295,7 +298,7 @@ class fixture {
   int pace_;
   int chain_;
   std::map<kernel_boundary::chain_form, int> chain_lengths_;
-  support::device_guard current_device_;  // before the streams, which are made on the current device
+  support::device_guard current_device_;  // Before the streams, which are created on the current device.
   std::optional<int> peer_;
   std::string no_peer_;
   int domain_count_ = 1;
@@ -319,14 +322,14 @@ class fixture {
 inline constexpr int chain_samples = 16;
 inline constexpr int operation_samples = 64;
 
-/// One sample set of one case: the noise starts, the victim is timed, and the noise must still run when the victim has ended, and where
-/// it ran before.
+/// Takes one sample set of one case: the noise starts, and the victim is timed. The noise must still run when the victim has
+/// ended, on the same multiprocessors as before.
 inline void measure(fixture& on, const victim_description& description, noise& noise, const arm& arm, case_result& result) {
   victim& victim = on.victim_called(description);
   victim.prepare(arm.victim);
   const bool is_chain = description.kernel == nullptr;
   noise.stay_in_place(!is_chain);
-  constexpr int attempts = 20;  // all-reduces follow each other, and the next may run elsewhere
+  constexpr int attempts = 20;  // All-reduces follow each other, and the next one may run elsewhere.
   for (int attempt = 0; attempt != attempts; ++attempt) {
     running_noise beside = started(noise, arm.noise);
     const occupied place = is_chain ? occupied{} : beside->place();
@@ -334,7 +337,7 @@ inline void measure(fixture& on, const victim_description& description, noise& n
     const std::vector<double> ns =
         victim.measure(arm.victim, place, is_chain ? chain_samples : operation_samples, [&] { beside->feed(); });
     if (!beside->running()) {
-      throw std::runtime_error("the noise did not run for as long as the victim: nothing is known about the two together");
+      throw std::runtime_error("the noise ended before the victim, so their overlap was not measured");
     }
     if (!is_chain && beside->place() != place) {
       continue;

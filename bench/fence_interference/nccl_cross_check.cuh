@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Arm env0: the experiment in another process, in which NCCL itself was told to use the default domain.
+/// Arm env0: the experiment in another process, in which NCCL was configured to use the default domain.
 #pragma once
 
 #include "fixture.cuh"
@@ -13,8 +13,8 @@
 
 namespace fence_interference {
 
-/// The child's side of arm env0: all repetitions in a process where NCCL itself uses the default domain; prints what it
-/// measured.
+/// The child's side of arm env0: runs all repetitions in a process where NCCL itself uses the default domain, and prints the
+/// measurements.
 inline void measure_as_child(fixture& on, int device, int repetitions) {
   const victim_description chain = all_victims().front();
   nccl_noise noise(on.streams(), device, on.peer().value(), 0, nccl_noise::map_choice::untouched);
@@ -47,7 +47,7 @@ inline void measure_in_child(const bench::suite& cases, int peer, int chain, cas
     }
   }
   if (result.medians.size() != static_cast<std::size_t>(cases.repetitions()) || result.ns.empty()) {
-    throw std::runtime_error("the process with NCCL_MEM_SYNC_DOMAIN=0 did not measure to its end");
+    throw std::runtime_error("the process with NCCL_MEM_SYNC_DOMAIN=0 ended before its measurements were complete");
   }
 }
 }  // namespace fence_interference

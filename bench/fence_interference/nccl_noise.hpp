@@ -21,15 +21,15 @@
 
 namespace fence_interference {
 
-/// The version of the NCCL that runs, as "2.28.9".
+/// The version of the running NCCL, such as "2.28.9".
 [[nodiscard]] inline std::string nccl_version() {
   int version = 0;
   support::check_nccl(ncclGetVersion(&version), "ncclGetVersion");
   return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." + std::to_string(version % 100);
 }
 
-/// Marks where its blocks come to run, in `found[1 + id]`. Each waits until all of them have started, counted in `found[0]`, or
-/// `wait_ns`: so no two begin on one multiprocessor that has room for one, unless some find no room at all at first.
+/// Records where its blocks run, in `found[1 + id]`. Each block waits until all of them have started, counted in `found[0]`, or
+/// for `wait_ns`. Therefore no two blocks start on a multiprocessor that has space for one, unless some find no space at first.
 __global__ void find_free_multiprocessors(unsigned* found, unsigned long long wait_ns) {
   using device_counter = membar::atomic_ref<unsigned, membar::thread_scope::device>;
   const unsigned long long begin = membar::global_nanoseconds();
@@ -39,16 +39,16 @@ __global__ void find_free_multiprocessors(unsigned* found, unsigned long long wa
   }
 }
 
-/// A queue of all-reduces that never runs dry while it is fed.
+/// A queue of all-reduces that never runs empty while it is fed.
 ///
-/// NCCL decides the logical domain of its launches itself, so an arm chooses the physical one with the map of NCCL's stream:
-/// both logical domains lead to the arm's.
+/// NCCL itself decides the logical domain of its launches, so an arm chooses the physical one with the map of NCCL's stream:
+/// both logical domains map to the arm's.
 class nccl_noise final : public noise {
  public:
-  /// Whether an arm chooses NCCL's physical domain, or the stream keeps the map it was made with.
+  /// Whether an arm chooses NCCL's physical domain, or the stream keeps its initial map.
   enum class map_choice { by_arm, untouched };
 
-  /// `most_blocks` as NCCL's devices have it.
+  /// `most_blocks` has the meaning that NCCL's devices give it.
   nccl_noise(const bench_streams& streams, int device, int peer, int most_blocks, map_choice choice)
       : stream_(streams.noise),
         probe_stream_(streams.control),
@@ -61,20 +61,20 @@ class nccl_noise final : public noise {
     multiprocessors_ = static_cast<unsigned>(support::attribute(cudaDevAttrMultiProcessorCount, device));
     probe_.emplace(multiprocessors_ + 1);
     host_probe_.emplace(multiprocessors_ + 1);
-    probe();  // loads the kernel, which must not happen beside one that waits
+    probe();  // This loads the kernel, which must not happen while another kernel waits.
     probe_stream_.synchronize();
     {
       const support::device_guard guard(peer_);
       peer_buffer_.emplace(floats_in_place);
       peer_stream_.emplace();
     }
-    // The first all-reduce loads kernels and allocates, which must not happen beside a kernel that waits.
+    // The first all-reduce loads kernels and allocates memory, which must not happen while another kernel waits.
     enqueue();
     drain();
   }
 
-  /// All-reduces follow each other, and each may run on other multiprocessors: longer ones stay for longer. Short ones are what
-  /// programs have, and kernels on NCCL's hardware queue wait for each.
+  /// All-reduces follow each other, and each may run on other multiprocessors; longer ones stay longer. Programs use short
+  /// ones, and kernels on NCCL's hardware queue wait for each.
   void stay_in_place(bool wanted) override {
     floats_ = wanted ? floats_in_place : floats;
     queue_depth_ = wanted ? 3 : most_queued;
@@ -102,8 +102,8 @@ class nccl_noise final : public noise {
 
   [[nodiscard]] bool running() const override { return !gap_seen_ && !ends_[(enqueued_ - 1) % queue_depth_].reached(); }
 
-  /// A kernel finds out, while the all-reduces run: its blocks take the shared memory of a whole multiprocessor each, so they
-  /// come to run only where NCCL has none. All-reduces follow each other, so a second answer may differ.
+  /// A kernel determines this while the all-reduces run. Its blocks each use a whole multiprocessor's shared memory, so they
+  /// run only where NCCL has no block. All-reduces follow each other, so a second answer may differ.
   [[nodiscard]] occupied place() override {
     probe();
     while (!probe_stream_.idle()) {
@@ -124,8 +124,8 @@ class nccl_noise final : public noise {
   }
 
  private:
-  /// An all-reduce of `floats` takes less than a millisecond at 300 GB/s, one of `floats_in_place` seven, of which a measurement takes
-  /// about one.
+  /// An all-reduce of `floats` takes less than a millisecond at 300 GB/s. One of `floats_in_place` takes seven, of which a
+  /// measurement needs about one.
   static constexpr std::size_t floats = (std::size_t{256} << 20) / sizeof(float);
   static constexpr std::size_t floats_in_place = 8 * floats;
   static constexpr std::size_t most_queued = 8;
@@ -168,7 +168,7 @@ class nccl_noise final : public noise {
   std::size_t queue_depth_ = most_queued;
   std::array<support::event, most_queued> ends_;
   std::optional<membar::scoped_stream_attribute<membar::sync_domain_map>> previous_map_;
-  std::size_t whole_multiprocessor_ = 0;  ///< bytes of shared memory that no second block fits beside
+  std::size_t whole_multiprocessor_ = 0;  ///< So much shared memory that no second block fits.
   unsigned multiprocessors_ = 0;
   std::optional<support::device_memory<unsigned>> probe_;
   std::optional<support::pinned_memory<unsigned>> host_probe_;

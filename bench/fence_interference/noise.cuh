@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The noise: traffic that has nothing to do with the victim, for as long as the victim is measured.
+/// The noise: traffic that has nothing to do with the victim, and that runs as long as the victim is measured.
 #pragma once
 
 #include "arms.hpp"
@@ -23,29 +23,29 @@
 
 namespace fence_interference {
 
-/// Where the noise runs on the victim's device.
+/// The multiprocessors of the victim's device on which the noise runs.
 struct occupied {
-  std::vector<std::uint8_t> multiprocessors{};  ///< for each whether noise runs there; empty if there is none
-  bool least_shared_memory = true;  ///< whether its kernel asks for the smallest share, see `with_least_shared_memory`
+  std::vector<std::uint8_t> multiprocessors{};  ///< For each multiprocessor, whether noise runs there; empty if there is none.
+  bool least_shared_memory = true;  ///< Whether its kernel requests the smallest share; see `with_least_shared_memory`.
 
   friend bool operator==(const occupied&, const occupied&) = default;
 };
 
-/// Traffic beside the victim. Between `start` and `stop` it runs without a gap, or `running` says that it did not.
+/// Traffic during the victim. Between `start` and `stop` it runs without a gap, or `running` returns false.
 class noise {
  public:
   virtual ~noise() = default;
 
-  /// Whether the noise from the next start on keeps to its multiprocessors for longer than a measurement, where it can.
+  /// Whether the noise, from the next start on, stays on its multiprocessors for longer than a measurement, if it can.
   virtual void stay_in_place(bool wanted) { static_cast<void>(wanted); }
 
-  /// Starts it in `domains` and returns once all of it is under way.
+  /// Starts it in `domains`, and returns once all of it is running.
   virtual void start(const domain_choice& domains) = 0;
   /// Called between samples: a source that needs the host to continue is fed here.
   virtual void feed() {}
-  /// Whether the traffic that `start` began has gone on without a gap until now.
+  /// Whether the traffic since `start` has run without a gap.
   [[nodiscard]] virtual bool running() const = 0;
-  /// Ends it and returns the bytes it moved per nanosecond, which is GB/s.
+  /// Stops it, and returns the bytes it moved per nanosecond, which is GB/s.
   virtual double stop() = 0;
   /// Where it runs now.
   [[nodiscard]] virtual occupied place() { return {}; }
@@ -59,7 +59,7 @@ class silence final : public noise {
   double stop() override { return 0; }
 };
 
-/// Ends noise with a scope, also by an exception.
+/// Stops noise at the end of a scope, also after an exception.
 struct stop_noise {
   void operator()(noise* what) const noexcept {
     try {
@@ -72,12 +72,12 @@ struct stop_noise {
 using running_noise = std::unique_ptr<noise, stop_noise>;
 
 [[nodiscard]] inline running_noise started(noise& what, const domain_choice& domains) {
-  running_noise result(&what);  // where it fails to start, part of it may run
+  running_noise result(&what);  // If it fails to start, part of it may run.
   what.start(domains);
   return result;
 }
 
-/// Waits until `done`, for at most ten seconds: what failed to start cannot hang the bench.
+/// Waits until `done`, for at most ten seconds, so that noise that failed to start cannot hang the bench.
 template <class Condition>
 void wait_until(Condition done, const char* what) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
@@ -88,20 +88,20 @@ void wait_until(Condition done, const char* what) {
   }
 }
 
-/// The configuration with the smallest share of shared memory, which both sides ask for: blocks of kernels with different
-/// shares do not come to run on one multiprocessor.
+/// The configuration with the smallest share of shared memory. Both sides request it, because blocks of kernels with different
+/// shares do not run on the same multiprocessor.
 template <class Config>
 [[nodiscard]] auto with_least_shared_memory(const Config& config) {
   return config.with(membar::shared_memory_carveout{.percent = 0});
 }
 
-/// Shared between host and noise kernel, in device memory: polling it must not be traffic to anywhere else.
+/// Shared between the host and the noise kernel, in device memory, so that polling it causes no remote traffic.
 struct noise_control {
   unsigned stop;
   unsigned blocks_started;
 };
 
-/// What one block of the noise did.
+/// The record of one block of the noise.
 struct noise_block {
   unsigned multiprocessor;
   unsigned long long stores;  ///< of 16 bytes
@@ -116,11 +116,11 @@ __device__ inline unsigned multiprocessor_id() {
   return id;
 }
 
-/// Each block stores over and over to its own slice of `target`, coalesced, until told to stop or `deadline_ns` after its
+/// Each block stores repeatedly to its own slice of `target`, coalesced, until it is told to stop or `deadline_ns` after its
 /// start.
 ///
-/// `quads_per_block` is a multiple of `blockDim.x * stores_per_batch`. A batch is followed by a wait until `batch_cycles` after
-/// the one before began, and by a look at the control block. Without a target the block only spins.
+/// `quads_per_block` is a multiple of `blockDim.x * stores_per_batch`. After a batch, the block waits until `batch_cycles`
+/// after the start of the previous one, and reads the control block. Without a target, the block only spins.
 __global__ void store_noise(uint4* target, unsigned long long quads_per_block, unsigned stores_per_batch,
                             long long batch_cycles, noise_control* control, noise_block* blocks,
                             unsigned long long deadline_ns) {
@@ -135,7 +135,8 @@ __global__ void store_noise(uint4* target, unsigned long long quads_per_block, u
   const unsigned long long begin = membar::global_nanoseconds();
   unsigned long long position = threadIdx.x;
   unsigned long long stores = 0;
-  // Warps start evenly over the interval, so that paced traffic is a trickle and not a burst per interval.
+  // The warps' starts are spread evenly over the interval, so that paced traffic is a steady trickle instead of a burst per
+  // interval.
   const unsigned warps = blockDim.x / 32;
   long long next = clock64() + batch_cycles * (threadIdx.x / 32 + 1) / warps;
   unsigned batch = 0;
@@ -155,7 +156,7 @@ __global__ void store_noise(uint4* target, unsigned long long quads_per_block, u
     }
     for (long long left = 1; batch_cycles != 0 && left > 0; left = next - clock64()) {
       if (slice != nullptr) {
-        __nanosleep(static_cast<unsigned>(left / 4));  // a warp that waits its turn must not take the victim's issue slots
+        __nanosleep(static_cast<unsigned>(left / 4));  // A warp that waits for its turn must not take the victim's issue slots.
       }
     }
     next += batch_cycles;
@@ -169,7 +170,7 @@ __global__ void store_noise(uint4* target, unsigned long long quads_per_block, u
       .fetch_max(membar::global_nanoseconds(), membar::relaxed);
 }
 
-/// The streams of the experiment. They are few and made before anything is measured, because a stream made later can move the
+/// The streams of the experiment. They are few and created before any measurement, because a stream created later can move the
 /// others to other hardware queues.
 struct bench_streams {
   support::stream chain[2];
@@ -186,7 +187,7 @@ class kernel_noise final : public noise {
     unsigned threads;
   };
 
-  /// `target` of `bytes` is memory that the current device reaches; null for a kernel that only spins, in rounds of some
+  /// `target` of `bytes` is memory that the current device can access; null for a kernel that only spins, in rounds of some
   /// microseconds.
   kernel_noise(const bench_streams& streams, uint4* target, std::size_t bytes, extent shape)
       : stream_(streams.noise),
@@ -200,8 +201,8 @@ class kernel_noise final : public noise {
     batch_cycles_ = target == nullptr ? 10'000 : 0;
   }
 
-  /// Slows the stores down to `gigabytes_per_second` altogether, on a clock of `ghz`: each warp stores 2 KiB at a time, as one
-  /// does that sends a tile and goes back to its work.
+  /// Slows the stores down to `gigabytes_per_second` in total, on a clock of `ghz`. Each warp stores 2 KiB at a time, like a
+  /// warp that sends a tile and returns to its work.
   void pace(double gigabytes_per_second, double ghz) {
     stores_per_batch_ = 4;
     const double bytes_per_batch = 16.0 * stores_per_batch_ * shape_.blocks * shape_.threads;
@@ -256,7 +257,7 @@ class kernel_noise final : public noise {
   static constexpr unsigned saturating_batch = 32;
   static constexpr unsigned long long deadline_ns = 20'000'000'000;
 
-  /// Through a copy engine, on its own stream: the noise kernel holds the other one.
+  /// Through a copy engine, on its own stream, because the noise kernel occupies the other one.
   void copy(void* to, const void* from, std::size_t bytes) const {
     membar::check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, control_stream_.get()));
     control_stream_.synchronize();
@@ -275,18 +276,18 @@ class kernel_noise final : public noise {
   support::pinned_memory<noise_block> host_blocks_;
 };
 
-/// Stores of the victim's device to a peer, and of the peer to the victim's device, at once.
+/// Concurrent stores from the victim's device to a peer, and from the peer to the victim's device.
 class two_way_noise final : public noise {
  public:
   /// `back` runs on `peer`, on streams of that device.
   two_way_noise(std::unique_ptr<kernel_noise> there, std::unique_ptr<kernel_noise> back, int peer)
       : there_(std::move(there)), back_(std::move(back)), peer_(peer) {
-    // Loading a kernel beside one that waits can deadlock: the peer's runs once by itself.
+    // Loading a kernel while another one waits can deadlock, so the peer's kernel runs once by itself.
     const support::device_guard guard(peer_);
     static_cast<void>(started(*back_, alone.noise));
   }
 
-  /// Slows both ways down to `gigabytes_per_second` together.
+  /// Slows both directions down to `gigabytes_per_second` in total.
   void pace(double gigabytes_per_second, double ghz) {
     there_->pace(gigabytes_per_second / 2, ghz);
     back_->pace(gigabytes_per_second / 2, ghz);
@@ -300,7 +301,7 @@ class two_way_noise final : public noise {
 
   [[nodiscard]] bool running() const override { return there_->running() && back_->running(); }
 
-  /// The rates of both ways together.
+  /// The combined rate of both directions.
   double stop() override {
     const double there = there_->stop();
     const support::device_guard guard(peer_);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: what does it cost warps that compute to make their results visible to the whole system, beside traffic that is
+/// The question: what does it cost computing warps to make their results visible to the whole system, during traffic that is
 /// not theirs? Each warp releases by itself, or a publisher warp does it for all.
 ///
-/// Names are pace/<way>/warps:<per block>/lag:<limit>/<noise> and latency/..., with the noises of fence_interference. The time of
-/// a pace case is that of one iteration of a computing warp, which works, stores and publishes. The time of a latency case goes
-/// from the publishing to the store of the signal. Counters say how many publications and system fences there were.
+/// Names are pace/<way>/warps:<per block>/lag:<limit>/<noise> and latency/..., with the noises of fence_interference. The time
+/// of a pace case is for one iteration of a computing warp, which works, stores and publishes. The time of a latency case is
+/// from publishing to the store of the signal. Counters give the numbers of publications and system fences.
 #include "fixture.cuh"
 
 #include <bench/common/harness.hpp>
@@ -21,15 +21,15 @@ using membar::wait_result;
 
 constexpr unsigned blocks = 32;
 constexpr unsigned iterations = 500;
-constexpr unsigned work_steps = 480;  // of four cycles: about 1,950 cycles an iteration
+constexpr unsigned work_steps = 480;  // Instructions of four cycles: about 1,950 cycles per iteration.
 constexpr membar::wait_budget generous = membar::wait_budget::milliseconds(5'000);
 
-/// How a warp's results are made visible.
+/// How a warp's results become visible.
 enum class way {
-  nothing,    ///< not at all: the work by itself
-  release,    ///< a release store at system scope by each warp
-  publisher,  ///< handed to the block's publisher warp, by the whole warp
-  by_lane,    ///< the same by one lane, which the others then wait for
+  nothing,    ///< Not at all: the work by itself.
+  release,    ///< A release store at system scope by each warp.
+  publisher,  ///< The whole warp passes them to the block's publisher warp.
+  by_lane,    ///< One lane does the same, and the others then wait for it.
 };
 
 template <way Way>
@@ -47,7 +47,7 @@ struct block_result {
   unsigned long long largest_lag;
 };
 
-/// Depends on its argument, so that it is not moved or shortened.
+/// The result depends on the argument, so that the work is not moved or shortened.
 __device__ float work(float value) {
   for (unsigned i = 0; i != work_steps; ++i) {
     asm volatile("fma.rn.f32 %0, %0, %1, %2;" : "+f"(value) : "f"(0.999F), "f"(0.001F));
@@ -120,7 +120,7 @@ __global__ void compute(float* data, unsigned long long* signals, unsigned count
 
 using kernel_type = void (*)(float*, unsigned long long*, unsigned, warp_result*, block_result*);
 
-/// The kernel of a case, which runs beside a noise. A case on latency reports that; any other the time of an iteration.
+/// The kernel of a case, which runs during a noise. A latency case reports the latency, any other the time of an iteration.
 struct description {
   kernel_type kernel;
   unsigned warps;
@@ -139,11 +139,11 @@ bench::figures measure(fixture& on, const description& what, const std::string& 
     on.streams().operation.synchronize();
   };
   fence_interference::noise& noise = on.noise_called(noise_name);
-  run(1);  // loads the kernel before there is a noise that it could wait for
+  run(1);  // This loads the kernel before there is any noise that it could wait for.
   fence_interference::running_noise beside = started(noise, fence_interference::separate.noise);
   run(iterations);
   if (!beside->running()) {
-    throw std::runtime_error("the noise did not run for as long as the kernel: nothing is known about the two together");
+    throw std::runtime_error("the noise ended before the kernel, so their overlap was not measured");
   }
   const double noise_gbps = beside.release()->stop();
   std::vector<double> cycles;
@@ -182,7 +182,7 @@ void add_cases(bench::suite& cases) {
     const auto measured = [shared, what](const std::string& noise) { return measure(*shared, what, noise); };
     cases.add(name + "/{}", measured,
               bench::axis<std::string>{"none", "spin", "local.saturating", "host.paced", "host.saturating"});
-    cases.add({name + "/{}", has_peer ? "" : "needs a second GPU that this one reaches over NVLink"}, measured,
+    cases.add({name + "/{}", has_peer ? "" : "needs a second GPU that this one can access over NVLink"}, measured,
               bench::axis<std::string>{"nvlink.paced", "nvlink.saturating"});
   };
   const auto of = [&]<way Way, int Warps, int Lag>(const char* way_name) {
@@ -212,7 +212,7 @@ void add_cases(bench::suite& cases) {
 namespace bench {
 
 bench::description describe() {
-  return {.question = "What does it cost warps that compute to publish to the whole system, with and without a publisher warp?",
+  return {.question = "What does it cost computing warps to publish to the whole system, with and without a publisher warp?",
           .add_cases = add_cases,
           .fails_with_cases = false};
 }

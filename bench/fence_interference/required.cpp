@@ -27,7 +27,7 @@ constexpr model::reg value{1};
 constexpr thread_scope device = thread_scope::device;
 constexpr thread_scope system_wide = thread_scope::system;
 
-/// An instruction, at a scope that is known at run time only.
+/// An instruction whose scope is known only at run time.
 model::instruction at(thread_scope scope, model::instruction what) {
   what.scope = scope;
   return what;
@@ -45,8 +45,8 @@ model::instruction fence_at(thread_scope scope, Order order) {
   return at(scope, model::thread_fence<system_wide>(order));
 }
 
-/// Decides the four questions for a victim that ends with `operations` at `scope`, which are or precede the publication of `flag`.
-/// A victim without them ends, and a kernel follows in its stream.
+/// Decides the four questions for a victim that ends with `operations` at `scope`, which are the publication of `flag` or
+/// precede it. A victim without operations ends, and a kernel follows in its stream.
 template <class... Operations>
 requirement decide(const arm& arm, thread_scope scope, const Operations&... operations) {
   const auto beside = [&](int block) { return model::in_domain(model::block(block), arm.victim.physical()); };
@@ -57,13 +57,13 @@ requirement decide(const arm& arm, thread_scope scope, const Operations&... oper
                                       : scope == thread_scope::cluster ? model::in_cluster(beside(2), 1)
                                       : scope == device                ? beside(2)
                                                                        : model::host();
-  // The noise stores and raises its flag, at the scope at which the victim looks at it, if it does. What an observer after the
-  // victim cannot miss must be waited for.
+  // The noise stores and raises its flag, at the scope at which the victim reads the flag, if it does. The victim must wait for
+  // the stores that an observer after it cannot miss.
   const auto waits_for = [&](model::variable data, thread_scope look_scope, const auto&... look) {
     const auto noise =
         model::thread(noise_place, model::store(noise_data, 1), raise_at(look_scope, noise_flag, membar::release));
     const auto victim = model::thread(victim_place, look..., model::store(own_data, 1), operations...);
-    // Where the victim looked, the wait is in question only if the flag was up.
+    // If the victim read the flag, the wait is required only if the flag was raised.
     const model::condition missed = in(1, seen) == static_cast<int>(sizeof...(look)) && in(2, value) == 0;
     if constexpr (sizeof...(operations) == 0) {
       const auto observer = model::thread(observer_place, model::load(value, data));

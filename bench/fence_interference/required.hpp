@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a victim has to wait for, as the memory model decides it. The rest of its wait is wasted.
+/// What a victim must wait for, as decided by the memory model. The rest of its wait is wasted.
 #pragma once
 
 #include "arms.hpp"
@@ -13,12 +13,12 @@ namespace fence_interference {
 /// scope includes.
 struct requirement {
   bool own;    ///< the victim's own
-  bool noise;  ///< the noise's, which the victim has never looked at: the situation that the bench measures
-  bool noise_seen_at_device_scope;  ///< the noise's, if the victim had acquired a flag of it at device scope
-  bool noise_seen_at_system_scope;  ///< the noise's, if the victim had acquired a flag of it at system scope
+  bool noise;  ///< The noise's stores, if the victim has never read its flag: the situation that the bench measures.
+  bool noise_seen_at_device_scope;  ///< The noise's stores, if the victim had acquired a flag from it at device scope.
+  bool noise_seen_at_system_scope;  ///< The noise's stores, if the victim had acquired a flag from it at system scope.
 };
 
-/// The requirement on a victim, by its name, with both sides in the domains of `arm`.
+/// What a victim, given by name, must wait for, with both sides in the domains of `arm`.
 [[nodiscard]] requirement requirement_of(std::string_view victim, const arm& arm);
 
 }  // namespace fence_interference

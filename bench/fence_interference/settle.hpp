@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// When a case has been repeated enough.
+/// Decides when a case has been repeated often enough.
 #pragma once
 
 #include <bench/common/statistics.hpp>
@@ -11,22 +11,22 @@
 
 namespace fence_interference {
 
-/// The most that a ratio of two cases may be spread to be called known: the root of the sum of the squares of their intervals.
+/// A ratio of two cases is called known if its spread, the root of the sum of the squares of their intervals, is at most this.
 inline constexpr double most_spread = 0.05;
 
-/// Whether every ratio of two cases with such medians is known.
+/// Returns whether every ratio of two cases with such medians is known.
 [[nodiscard]] inline bool is_steady(const std::vector<double>& medians) {
   const auto interval = support::relative_interval(medians);
   return interval && 2 * *interval * *interval <= most_spread * most_spread;
 }
 
-/// Repeats cases in rounds until the medians of each are steady or the time is over. `medians_of(each)` are those so far;
-/// `again(each, left)` adds one while `left` cases are left, or returns false where the case cannot be measured further.
+/// Repeats cases in rounds until the medians of each are steady or the time is up. `medians_of(each)` returns the medians so
+/// far; `again(each, left)` adds one while `left` cases remain, or returns false if the case cannot be measured further.
 template <class Case, class MediansOf, class Again, class IsOver>
 void settle(std::vector<Case> cases, const MediansOf& medians_of, const Again& again, const IsOver& is_over) {
   std::mt19937 random;
   while (std::erase_if(cases, [&](const Case& each) { return is_steady(medians_of(each)); }), !cases.empty() && !is_over()) {
-    std::shuffle(cases.begin(), cases.end(), random);  // a drift of the machine falls on all alike
+    std::shuffle(cases.begin(), cases.end(), random);  // Drift of the machine affects all alike.
     const auto left = cases.size();
     std::erase_if(cases, [&](const Case& each) { return is_over() || !again(each, left); });
   }

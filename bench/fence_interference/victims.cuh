@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The victims: what a program without remote traffic does, and waits for.
+/// The victims: operations of a program without remote traffic, and what they wait for.
 #pragma once
 
 #include "arms.hpp"
@@ -18,31 +18,31 @@
 
 namespace fence_interference {
 
-/// Where a victim runs, seen from the noise. A kernel boundary is a matter of the whole device.
+/// Where a victim runs relative to the noise. A kernel boundary concerns the whole device.
 enum class sm_placement { own_sm, shared_sm };
 
-/// Whether noise runs on a multiprocessor, if `noisy` says for each whether it does.
+/// Whether noise runs on a multiprocessor, if `noisy` says so for each multiprocessor.
 [[nodiscard]] inline bool is_noisy(const std::vector<std::uint8_t>& noisy, std::size_t multiprocessor) {
   return multiprocessor < noisy.size() && noisy[multiprocessor] != 0;
 }
 
-/// Something that is timed: `samples` times, in nanoseconds each.
+/// An operation that is timed: `samples` times, in nanoseconds each.
 class victim {
  public:
   virtual ~victim() = default;
 
-  /// Makes what `measure` with these domains needs: allocating beside a kernel that waits can deadlock.
+  /// Creates what `measure` needs for these domains, because allocating while a kernel waits can deadlock.
   virtual void prepare(const domain_choice&) {}
 
-  /// `between_samples` is called between samples, as often as the host gets control.
+  /// `between_samples` is called between samples, whenever the host gets control.
   [[nodiscard]] virtual std::vector<double> measure(const domain_choice& domains, const occupied& noise, int samples,
                                                     const std::function<void()>& between_samples) = 0;
 
-  /// The kernels of a chain; 0 for what is none.
+  /// The number of kernels in the chain; 0 if the victim is not a chain.
   [[nodiscard]] virtual int chain_length() const noexcept { return 0; }
 };
 
-/// A tiny kernel with local writes only; its end is the boundary that is measured.
+/// A tiny kernel that writes only local memory; its end is the measured boundary.
 __global__ void tiny_local_kernel(unsigned* data, unsigned value) { data[blockIdx.x * blockDim.x + threadIdx.x] = value; }
 
 /// A chain of tiny kernels in one stream; a sample is the chain's time divided by its length.
@@ -50,18 +50,18 @@ class kernel_boundary final : public victim {
  public:
   enum class chain_form { stream, graph };
   static constexpr int least_chain = 32;
-  static constexpr int most_chain = 256;  ///< a stream holds some 1000 launches
+  static constexpr int most_chain = 256;  ///< A stream holds about 1000 launches.
 
   /// The stream belongs to the caller and outlives the victim.
   kernel_boundary(chain_form form, const support::stream& stream) : form_(form), stream_(stream) {}
 
-  /// A longer chain is a mean over more launches: its samples differ less. `prepare` comes after.
+  /// A longer chain averages over more launches, so its samples differ less. Call `prepare` afterwards.
   void set_chain_length(int length) noexcept { chain_length_ = length; }
   [[nodiscard]] int chain_length() const noexcept override { return chain_length_; }
 
   void prepare(const domain_choice& domains) override {
     if (form_ == chain_form::graph) {
-      // Its nodes carry the domain; the stream that launches it has the default one, which must not matter.
+      // Its nodes carry the domain; the stream that launches it has the default domain, which must not matter.
       graph_.emplace(stream_.get(), [&] { launch_chain(domains); });
     }
   }
@@ -111,12 +111,12 @@ inline constexpr bool has_cluster_scope = false;
 inline constexpr bool has_cluster_scope = true;
 #endif
 
-/// What is timed inside a kernel: one operation after one local store per lane.
+/// An operation timed inside a kernel: one operation after one local store per lane.
 template <membar::thread_scope Scope, class Order>
 struct fence_operation {
   __device__ static unsigned run(unsigned*) {
     if constexpr (Scope == membar::thread_scope::cluster && !has_cluster_scope) {
-      __trap();  // never: its cases are waived where there are no clusters
+      __trap();  // This never happens: its cases are waived if there are no clusters.
     } else {
       membar::thread_fence<Scope>(Order{});
     }
@@ -135,20 +135,20 @@ struct acquire_load_operation {
   __device__ static unsigned run(unsigned* flag) { return membar::atomic_ref<unsigned, Scope>(*flag).load(membar::acquire); }
 };
 
-/// Which multiprocessors a victim may run on, and how its blocks agree on the one that measures.
+/// The multiprocessors on which a victim may run, and how its blocks agree on the one that measures.
 struct placement_control {
   static constexpr unsigned most_multiprocessors = 512;
   unsigned char allowed[most_multiprocessors];
   unsigned claimed;
   unsigned gone;
-  unsigned measured;  ///< samples taken by the measuring block
+  unsigned measured;  ///< Samples taken by the measuring block.
 };
 
-/// How long blocks wait for each other while one of them is found that may measure.
+/// How long blocks wait for each other until a block is found that may measure.
 inline constexpr unsigned long long placement_ns = 50'000'000;
 
-/// One block, on an allowed multiprocessor, times `samples` operations in cycles; the other blocks only fill the device until
-/// one has been found, so that a block lands on every multiprocessor, and leave before the measurement begins.
+/// One block, on an allowed multiprocessor, times `samples` operations in cycles. The other blocks only fill the device, so
+/// that a block runs on every multiprocessor, until one has been found; they leave before the measurement begins.
 template <class Operation>
 __global__ void timed_operation(placement_control* control, unsigned* data, unsigned* cycles, int samples,
                                 unsigned long long deadline_ns) {
@@ -184,7 +184,7 @@ __global__ void timed_operation(placement_control* control, unsigned* data, unsi
     const long long before = clock64();
     const unsigned value = Operation::run(flag);
     if (value > 1) {
-      __trap();  // never: it makes the clock wait for a loaded value
+      __trap();  // This never happens: it makes the clock wait for a loaded value.
     }
     const long long after = clock64();
     if (i >= 0 && threadIdx.x == 0) {
@@ -201,21 +201,21 @@ __global__ void timed_operation(placement_control* control, unsigned* data, unsi
   }
 }
 
-/// An operation inside a kernel, on a multiprocessor chosen by where the noise runs.
+/// An operation inside a kernel, on a multiprocessor selected by where the noise runs.
 ///
-/// Latencies differ between multiprocessors by more than some effects: every case of a victim, the one without noise included,
-/// is measured on the same one where the noise leaves the choice.
+/// Latencies differ between multiprocessors by more than some effects. Every case of a victim, including the one without noise,
+/// is therefore measured on the same multiprocessor if the noise allows the choice.
 class operation_victim final : public victim {
  public:
   using kernel_pointer = void (*)(placement_control*, unsigned*, unsigned*, int, unsigned long long);
 
   struct setup {
     const support::stream& stream;
-    unsigned* data;  ///< a line and a word; all victims use the same, because the way to the L2 differs between lines
+    unsigned* data;  ///< A line and a word; all victims use the same ones, because the path to L2 differs between lines.
     kernel_pointer kernel;
     sm_placement placement;
     std::size_t preferred_multiprocessor;
-    unsigned blocks;  ///< fill the device even where no noise runs
+    unsigned blocks;  ///< Fill the device even if no noise runs.
     double ghz;       ///< the multiprocessors' clock
   };
 
@@ -225,7 +225,7 @@ class operation_victim final : public victim {
                               const std::function<void()>& between_samples) override {
     const std::vector<std::uint8_t>& noisy = noise.multiprocessors;
     if (samples > most_samples) {
-      throw std::logic_error("more samples are asked for than the victim has room for");
+      throw std::logic_error("more samples were requested than the victim has space for");
     }
     placement_control& request = host_control_[0];
     request = {};
@@ -249,7 +249,7 @@ class operation_victim final : public victim {
       between_samples();
     }
     if (request.claimed == 0) {
-      throw std::runtime_error(shared ? "no block of the victim came to share a multiprocessor with the noise"
+      throw std::runtime_error(shared ? "no block of the victim shared a multiprocessor with the noise"
                                       : "no multiprocessor was free of noise");
     }
     if (request.measured == 0) {

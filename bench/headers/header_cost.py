@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What including a header of membar costs: the processor time to compile it, over an empty translation unit, in seconds.
+"""Measures the cost of including a membar header: the processor time to compile it in seconds, minus that of an empty translation unit.
 
-Processor time of all processes of the compiler counts, and of several compilations the quickest, headers taken in turn: a busy machine
-only ever adds time. `.hpp` is compiled
-by the host compiler, `.cuh` by nvcc to PTX. Budgets are the library's own; <cuda/atomic> is measured beside atomic.cuh. Headers of what need
-not be installed, NVSHMEM and NCCL, are measured where they are named.
+The processor time of all compiler processes counts. Headers are compiled in turn, several times, and the fastest compilation counts,
+because a busy machine only adds time. `.hpp` is compiled by the host compiler, `.cuh` by nvcc to PTX. The budgets are the library's own;
+<cuda/atomic> is measured for comparison with atomic.cuh. Headers that need an optional package, NVSHMEM or NCCL, are measured only if they
+are named.
 """
 import argparse
 import pathlib
@@ -17,7 +17,7 @@ import tempfile
 BUDGET = {".cuh": 0.05, ".hpp": 0.10}
 REPORTED_ONLY = ("model/", "check/", "litmus/", "symmetric/", "interop/", "window_planning")
 OPTIONAL = ("symmetric/nvshmem_", "symmetric/nccl_")
-REFERENCE = "<cuda/atomic>"  # what a program would include instead of atomic.cuh
+REFERENCE = "<cuda/atomic>"  # The header that a program would include instead of atomic.cuh.
 
 
 def main():
@@ -60,7 +60,7 @@ def main():
 
     needs_reference = "atomic.cuh" in headers
     with tempfile.TemporaryDirectory() as folder:
-        units = {}  # what is measured -> (suffix, source)
+        units = {}  # name of the measurement -> (suffix, source)
         for suffix in {pathlib.PurePath(header).suffix for header in headers}:
             units[f"empty {suffix}"] = (suffix, "")
         for header in headers:
@@ -80,7 +80,8 @@ def main():
 
 
 def by_commit(arguments):
-    """A table of headers, with a column for each commit; all commits are measured in turn, so that the machine is the same to them."""
+    """Prints a table of headers, with a column for each commit. All commits are measured in turn, so that the machine's load affects them
+    alike."""
     if not arguments.header:
         sys.exit("--commits needs the headers to measure: give them after --, as in `--commits main~9 main -- fence.cuh`")
     repository = arguments.include.resolve().parent
@@ -114,7 +115,7 @@ def by_commit(arguments):
 
 
 def processor_seconds():
-    """Of all processes that this one has waited for, and theirs."""
+    """Returns the processor time of all processes that this one has waited for, including their children."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 

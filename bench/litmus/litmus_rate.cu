@@ -3,11 +3,11 @@
 /// How many instances of a litmus test run in a second, per test and placement? And how much of the time is stress, counting, and
 /// the one barrier per step, compared with a host that resets and counts between two launches?
 ///
-/// Every arm runs the test threads on the same layouts. `engine` is the litmus engine. `uncounted` neither counts nor resets, so
-/// its outcomes mean nothing. `host_reset` launches a kernel per step; the host copies the digits, counts them and clears the
-/// memory.
+/// Every variant runs the test threads on the same layouts. `engine` is the litmus engine. `uncounted` neither counts nor
+/// resets, so its outcomes mean nothing. `host_reset` launches a kernel per step; the host copies the digits, counts them and
+/// clears the memory.
 ///
-/// `rate/device/<test>/tuned` runs under the parameters that a search found, which its label names.
+/// `rate/device/<test>/tuned` runs under the parameters that a search found, which are in its label.
 #include <membar/litmus/engine.hpp>
 #include <membar/litmus/kernel.cuh>
 #include <membar/litmus/parameters.hpp>
@@ -39,7 +39,7 @@ constexpr double seconds_of_search = 4;
 struct counts {
   double seconds = 0;
   double instances = 0;
-  double weak = 0;  ///< instances that satisfied the condition
+  double weak = 0;  ///< Instances that satisfied the condition.
 
   void count_weak(const litmus::runnable_test& test, const std::vector<std::uint64_t>& seen) {
     const std::vector<bool> wanted = litmus::objective_outcomes(test, litmus::objective::condition);
@@ -62,9 +62,9 @@ counts run(litmus::engine& on, const litmus::runnable_test& test, const litmus::
   return f;
 }
 
-// ---- what counting and resetting cost
+// ---- the cost of counting and resetting
 
-/// A test whose kernel counts and resets nothing.
+/// A test whose kernel neither counts nor resets.
 template <class Test>
 struct uncounted : litmus::kernel_test<Test> {
   static constexpr int locations = 0;
@@ -83,7 +83,7 @@ __device__ void run_each(const litmus::launch_view& view, const unsigned* rotati
   }
 }
 
-/// One step as its own launch: the kernel's end is the barrier, and the host does the rest.
+/// One step as a separate launch: the kernel's end is the barrier, and the host does the rest.
 template <class Test>
 __global__ void __launch_bounds__(1024, 1) run_one_step(const __grid_constant__ litmus::launch_view view) {
   __shared__ unsigned rotations[litmus::max_locations];
@@ -142,9 +142,9 @@ counts run_with_host_reset(const litmus::runnable_test& test, const litmus::inst
 
 // ---- the cases
 
-litmus::parameters usual;  ///< of every case, unless its name says otherwise
+litmus::parameters usual;  ///< For every case, unless its name says otherwise.
 
-/// The engine, and the cases that it runs. It is null where there is no GPU: then all cases are waived.
+/// The engine, and the cases that it runs. It is null without a GPU, and then all cases are waived.
 struct cases {
   bench::suite* into;
   std::shared_ptr<litmus::engine> on;
@@ -155,8 +155,8 @@ struct cases {
     });
   }
 
-  /// A test with a weak outcome: under the usual parameters, and under the best that a search of some seconds finds, which the
-  /// label names. The search is not part of the time.
+  /// A test with a weak outcome: under the usual parameters, and under the best that a search of some seconds finds, which are
+  /// in the label. The search is not part of the time.
   void weak_test(const std::string& name, const litmus::runnable_test& one) const {
     test(name, one);
     into->add({name + "/tuned", waiver(one)}, [engine = on, one, found = std::optional<litmus::parameters>()]() mutable {
@@ -171,7 +171,7 @@ struct cases {
   }
 
  private:
-  /// Which place of the test this machine lacks; empty if none.
+  /// The place of the test that this machine lacks; empty if none.
   [[nodiscard]] std::string waiver(const litmus::runnable_test& one) const {
     if (on != nullptr) {
       try {
@@ -203,7 +203,7 @@ void costs(const cases& all, const std::string& name) {
   without.kernel = reinterpret_cast<const void*>(&litmus::run_instances<uncounted<Test>>);
   all.test("cost/" + name + "/uncounted", without);
   all.into->add("cost/" + name + "/host_reset", [engine = all.on, test] {
-    // The layout that the engine has for the test: as many blocks, and no stress beside them.
+    // The engine's layout for the test: the same number of blocks, without stress blocks.
     const litmus::placement where = litmus::place_threads(test.model_test, engine->runs_on());
     litmus::run_options shortly;
     shortly.instances = 1;
@@ -261,7 +261,7 @@ void add_cases(bench::suite& into) {
 namespace bench {
 
 bench::description describe() {
-  return {.question = "How many instances of a litmus test run in a second, and what costs how much of it?",
+  return {.question = "How many instances of a litmus test run per second, and which part of the engine takes how much time?",
           .add_cases = add_cases,
           .unit = benchmark::kMillisecond,
           .repetitions = 3,

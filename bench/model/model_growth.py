@@ -4,7 +4,7 @@
 
     model_growth.py <result.json> <picture.png>
 
-The result is what `model_throughput --benchmark_out=<result.json>` has written. Needs matplotlib.
+The result is written by `model_throughput --benchmark_out=<result.json>`. The script needs matplotlib.
 """
 import pathlib
 import re

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// How many candidate executions per second does the model check, how does that grow with events and threads, and how does it
-// compare with an enumerator that guesses values and total orders? One thread, one core.
+// Measures how many candidate executions per second the model checks, how this grows with events and threads, and how it
+// compares with an enumerator that guesses values and total orders. It uses one thread on one core.
 #include <bench/common/include_hash.hpp>
 
 #include "naive.hpp"
@@ -20,7 +20,7 @@ namespace {
 
 namespace model = membar::model;
 
-/// `count` random programs whose every instruction accesses memory, as large as the case says.
+/// `count` random programs in which every instruction accesses memory, of the size that the case specifies.
 std::vector<model::litmus_test> programs(const benchmark::State& state, bool atomics, int count) {
   membar_test::random_shape shape;
   shape.threads = static_cast<int>(state.range(0));
@@ -46,7 +46,7 @@ void report(benchmark::State& state, std::uint64_t candidates, std::size_t tests
   state.counters["tests/s"] = benchmark::Counter(static_cast<double>(tests_decided), benchmark::Counter::kIsRate);
 }
 
-/// Decides all tests again and again; `decide` returns how many candidates it has seen.
+/// Decides all tests repeatedly; `decide` returns how many candidates it has examined.
 template <class Decide>
 void measure(benchmark::State& state, const std::vector<model::litmus_test>& all, const Decide& decide) {
   std::uint64_t candidates = 0;
@@ -74,8 +74,8 @@ void every_candidate_with_atomics(benchmark::State& state) {
   state.SetLabel("random loads, stores and atomics");
 }
 
-/// The naive decision procedure of the tests, on programs that it can finish. Its candidates are choices of reads-from and of
-/// coherence, and it needs more of them for one answer: compare tests/s.
+/// The tests' naive decision procedure, on programs that it can finish. Its candidates are choices of reads-from and of
+/// coherence, and it needs more of them for one answer, so compare tests/s.
 void straightforward(benchmark::State& state) {
   measure(state, programs(state, false, 8), [](const model::litmus_test& test) {
     membar_test::naive_model naive(test, 1U << 20U);
@@ -85,7 +85,7 @@ void straightforward(benchmark::State& state) {
   state.SetLabel("guessed values, every partial order");
 }
 
-/// The final states of the programs of `straightforward`, by the model.
+/// The final states of the programs in `straightforward`, according to the model.
 void model_outcomes(benchmark::State& state) {
   measure(state, programs(state, false, 8), [](const model::litmus_test& test) {
     benchmark::DoNotOptimize(model::outcomes(test));

@@ -29,7 +29,7 @@ using membar::memory_order, membar::thread_scope;
 class matrix {
  public:
   explicit matrix(std::size_t n) : n_(n), cells_(n * n) {}
-  /// The relation between those of `n` of which `p` holds.
+  /// The relation between the events among `n` for which `p` holds.
   [[nodiscard]] static matrix between(std::size_t n, const auto& p) {
     matrix r(n);
     for (std::size_t a = 0; a < n; ++a) {
@@ -61,7 +61,7 @@ class matrix {
   [[nodiscard]] matrix transposed() const {
     return between(n_, [&](auto a, auto b) { return at(b, a); });
   }
-  /// What is left of this relation once `grow` adds nothing more.
+  /// The fixed point of this relation when `grow` adds nothing more.
   [[nodiscard]] matrix grown(const auto& grow) const {
     matrix r = *this;
     for (matrix next = grow(r); next != r; next = grow(r)) {
@@ -98,8 +98,8 @@ class naive_model {
  public:
   explicit naive_model(const model::litmus_test& test, std::size_t budget) : test_(test), budget_(budget) {}
 
-  /// The final states, as `membar::model::outcomes` prints them; nothing if the program is too large for this procedure,
-  /// or has an instruction that it does not know.
+  /// The final states, as `membar::model::outcomes` prints them; nothing if the program is too large for this procedure, or
+  /// contains an instruction that it does not support.
   [[nodiscard]] std::optional<std::vector<std::string>> outcomes() {
     for (const model::litmus_test::thread& t : test_.threads) {
       for (const model::instruction& i : t.code) {
@@ -110,7 +110,7 @@ class naive_model {
         const bool transaction = i.code == model::opcode::mbarrier_arrive && (i.arrivals != 1 || i.expected_bytes != 0);
         if (i.guard >= 0 || i.code == model::opcode::shuffle || i.via == model::proxy::read_only || asynchronous ||
             i.restricted || transaction) {
-          return std::nullopt;  // it knows no predicates, shuffles, asynchronous copies, and no read-only path
+          return std::nullopt;  // It does not support predicates, shuffles, asynchronous copies and the read-only path.
         }
       }
     }
@@ -131,10 +131,10 @@ class naive_model {
     return std::vector<std::string>(found_.begin(), found_.end());
   }
 
-  /// Whether some execution that `outcomes` found has a data race.
+  /// Returns whether some execution that `outcomes` found has a data race.
   [[nodiscard]] bool races() const noexcept { return races_; }
 
-  /// How many choices of reads-from and of coherence were tried.
+  /// The number of choices of reads-from and of coherence that were tried.
   [[nodiscard]] std::size_t tried() const noexcept { return work_; }
 
  private:
@@ -149,8 +149,8 @@ class naive_model {
     const model::instruction* from = nullptr;
     int place = -1;  // location
     std::int64_t value = 0;
-    int vector = -1;                // which vector access of the thread
-    int pair = -1;                  // position in the thread of the other half of an update
+    int vector = -1;                // The index of the vector access within the thread.
+    int pair = -1;                  // The position in the thread of the other half of an update.
     std::set<std::size_t> depends;  // positions in the thread
     std::int64_t id = 0;
     std::int64_t resource = 0;
@@ -457,7 +457,7 @@ class naive_model {
     return po_.at(x, y) || po_.at(y, x) || (strong(x) && strong(y) && incl(x, y) && incl(y, x));
   }
 
-  /// The events of which `p` holds.
+  /// The events for which `p` holds.
   [[nodiscard]] numbers every(const auto& p) const {
     numbers found;
     for (std::size_t e = 0; e < events_.size(); ++e) {
@@ -468,7 +468,7 @@ class naive_model {
     return found;
   }
   [[nodiscard]] matrix pairs(const auto& p) const { return matrix::between(events_.size(), p); }
-  /// Of each two of these events that are related, the earlier and the later.
+  /// The pairs of related events, as earlier and later.
   [[nodiscard]] static two_events each_two(const numbers& events, const matrix& related) {
     two_events found;
     for (const std::size_t a : events) {
@@ -574,7 +574,8 @@ class naive_model {
 
   [[nodiscard]] bool groups_are_right(const numbers& barriers, const std::vector<int>& group_of, const matrix& rf,
                                       matrix& sync) const {
-    // How many events of the thread on the same barrier, which arrive if this one does and else wait, come before it.
+    // The number of events of the thread on the same barrier that come before this one, counting arrivals if this one arrives
+    // and waits otherwise.
     const auto own_turn = [&](std::size_t e) {
       const auto which = events_[e].from->arrives ? &model::instruction::arrives : &model::instruction::waits;
       return std::ranges::count_if(barriers,
@@ -604,8 +605,9 @@ class naive_model {
         return false;
       }
     }
-    matrix blocks(events_.size());                   // a waits before b can continue
-    const matrix ends = pairs([&](auto a, auto b) {  // a's thread does not reach the turn that b waits for: it has ended
+    matrix blocks(events_.size());  // a waits before b can continue.
+    // a's thread does not reach the turn for which b waits, because it has ended.
+    const matrix ends = pairs([&](auto a, auto b) {
       return !initial(a) && is(b, 'B') && events_[b].from->code == model::opcode::barrier && events_[b].from->waits &&
              events_[b].from->barrier == model::barrier_kind::block && one_cta(where(a), where(b)) &&
              std::ranges::none_of(barriers, [&](auto c) {
@@ -635,8 +637,9 @@ class naive_model {
     return blocks.acyclic() && (ends * (blocks | ends | po_ | rf).closure()).irreflexive();
   }
 
-  /// The groups of an mbarrier are its phases, in some order: each has the expected arrivals and the waits for it, no arrival
-  /// comes before one of an earlier phase, and what is left over are too few arrivals, which come after all others.
+  /// The groups of an mbarrier are its phases, in some order. Each has the expected arrivals and the waits for it, and no
+  /// arrival comes before an arrival of an earlier phase. The remaining arrivals are too few for a phase, and come after all
+  /// others.
   [[nodiscard]] bool phases_are_right(const numbers& same, const std::vector<int>& group_of) const {
     const int expected = test_.locations[static_cast<std::size_t>(events_[same.front()].place)].arrivals;
     std::vector<int> order;
@@ -681,8 +684,8 @@ class naive_model {
     return false;
   }
 
-  /// A group of a barrier with a count has as many threads. The ones left over are fewer than a group needs, come never before
-  /// a grouped one, and wait only at their end and beside some group.
+  /// A group of a barrier with a count has that many threads. The remaining threads are fewer than a group needs, never come
+  /// before a grouped one, and wait only at their end and unordered with some group.
   [[nodiscard]] bool counted_is_right(std::size_t a, const numbers& same, const numbers& group,
                                       const std::vector<int>& group_of, std::int64_t count) const {
     const auto threads = [&](const numbers& of) {
@@ -765,7 +768,7 @@ class naive_model {
     const matrix start = pairs([&](auto a, auto b) { return a != b && initial(a) && writes.at(a, b); });
     const auto open = each_two(every([&](auto e) { return !initial(e); }), writes);
     choose_coherence(open, 0, start, [&](const matrix& co) {
-      // co is transitive and irreflexive, contains causality between writes, and orders morally strong writes
+      // co is transitive and irreflexive, contains causality between writes, and orders morally strong writes.
       const matrix either_way = co | co.transposed();
       if (!co.irreflexive() || ((co * co) | co) != co || ((cause & writes) | co) != co ||
           ((strongly & writes) | either_way) != either_way) {
@@ -828,7 +831,7 @@ class naive_model {
   const model::litmus_test& test_;
   std::size_t budget_;
   std::size_t work_ = 0;
-  bool finding_values_ = true;  ///< what a run stores before it is cut is known, too
+  bool finding_values_ = true;  ///< The stores of a run before it is cut are also known.
   std::vector<values> known_;
   std::vector<happening> events_;
   std::vector<const trace*> chosen_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Random litmus tests as text, for the properties that must hold for every program.
+/// Random litmus tests as text, to check properties that must hold for every program.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace membar_test {
 
-/// How large and how varied random tests are.
+/// The size and the variety of random tests.
 struct random_shape {
   int threads = 2;
   int instructions = 3;  ///< the most per thread
@@ -24,12 +24,13 @@ struct random_shape {
   bool proxies = false;
   bool control = true;
   bool places = true;
-  bool wide = false;    ///< vectors, mbarriers, edges of the API, loops that wait, second branches, registers that cas expects
-  bool dense = false;   ///< half of the instructions are barriers, proxy fences or wide ones, if the shape has any
-  bool strong = false;  ///< every access is strong, at device scope or wider
-  bool only_accesses = false;  ///< every instruction accesses memory, and exactly `instructions` of them
-  bool sizes = false;          ///< accesses of 4 and of 8 bytes, most of them atomic
-  bool kernels = false;        ///< edges of the API, and loads through the read-only path
+  /// Vectors, mbarriers, API edges, loops that wait, second branches, registers as the expected value of a cas.
+  bool wide = false;
+  bool dense = false;          ///< Half of the instructions are barriers, proxy fences or wide ones, if the shape has any.
+  bool strong = false;         ///< Every access is strong, at device scope or wider.
+  bool only_accesses = false;  ///< There are exactly `instructions` instructions, and each accesses memory.
+  bool sizes = false;          ///< Accesses of 4 and of 8 bytes, most of them atomic.
+  bool kernels = false;        ///< API edges, and loads through the read-only path.
 };
 
 /// A test as rows of instructions, so that threads can be permuted and locations renamed before it is written.
@@ -40,7 +41,7 @@ struct random_program {
   bool aliases = false;
   bool wide = false;
   std::string edges;       ///< of the CUDA API
-  std::vector<int> loads;  ///< per thread: how many registers it loads
+  std::vector<int> loads;  ///< For each thread, how many registers it loads.
 
   /// The threads in the order in which they were drawn.
   [[nodiscard]] std::vector<int> own_order() const {
@@ -142,7 +143,7 @@ class random_tests {
   [[nodiscard]] int below(int limit) { return static_cast<int>(engine_() % static_cast<std::uint64_t>(limit)); }
 
  private:
-  /// One of these, each as likely as the others.
+  /// Returns one of these, with equal probability.
   [[nodiscard]] std::string one_of(std::initializer_list<const char*> choices) {
     return choices.begin()[below(static_cast<int>(choices.size()))];
   }

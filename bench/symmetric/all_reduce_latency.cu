@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: what does an all-reduce cost (membar::all_reduce in one shot and in two), next to NCCL's and NVSHMEM's, of floats and of bfloat16,
-/// from 1 KiB to 64 MiB, on two GPUs and on four? A time is that of one all-reduce of many in a row on each GPU's stream, all enqueued
-/// before the first begins. `gigabytes_per_second` is the vector's size over that time. Two floors: `empty`, a kernel
-/// that does nothing, and `exchange`, one that sends a word and takes one. `captured` ones are in graphs. all_reduce_torch.py measures PyTorch's.
+/// The question: what does an all-reduce cost (membar::all_reduce, one-shot and two-shot) compared with NCCL's and NVSHMEM's,
+/// of floats and of bfloat16, from 1 KiB to 64 MiB, on two GPUs and on four? Each time is for one of many consecutive
+/// all-reduces on each GPU's stream, all enqueued before the first begins. `gigabytes_per_second` is the vector's size divided
+/// by that time. There are two lower bounds: `empty`, a kernel that does nothing, and `exchange`, a kernel that sends and
+/// receives a word. `captured` cases are in graphs. all_reduce_torch.py measures PyTorch's.
 #include "peer_world.cuh"
 #include "places.hpp"
 
@@ -27,7 +28,7 @@ struct piece {
   float values[3];
 };
 
-/// A vector of each PE in plain memory.
+/// A vector in each PE's plain memory.
 template <class T>
 class plain_vectors {
  public:
@@ -40,7 +41,7 @@ class plain_vectors {
   std::vector<std::unique_ptr<support::device_memory<T>>> vectors_;
 };
 
-/// The nanoseconds of one of many all-reduces that `enqueue()` enqueues on all PEs' streams.
+/// The time in nanoseconds of one of many all-reduces that `enqueue()` enqueues on all PEs' streams.
 template <class Enqueue>
 double nanoseconds_of(world& all, int rounds, Enqueue enqueue) {
   return nanoseconds_of_one(all.backend, rounds, [&](pe which) { return all.streams.of(which); }, enqueue);
@@ -49,14 +50,14 @@ double nanoseconds_of(world& all, int rounds, Enqueue enqueue) {
 /// Whether all-reduces are launched one by one, or as graphs of many.
 enum class form { launched, captured };
 
-/// The nanoseconds of one of many all-reduces that `enqueue_at(which)` enqueues on the PE's stream.
+/// The time in nanoseconds of one of many all-reduces that `enqueue_at(which)` enqueues on the PE's stream.
 template <class EnqueueAt>
 double nanoseconds_of(world& all, std::size_t bytes, form how, EnqueueAt enqueue_at) {
   const int rounds = all_reduces_in_a_row(bytes);
   if (how == form::launched) {
     return nanoseconds_of(all, rounds, [&] { at_each_pe(all.backend, enqueue_at); });
   }
-  at_each_pe(all.backend, enqueue_at);  // loads kernels, which a capture may not
+  at_each_pe(all.backend, enqueue_at);  // This loads kernels, which is not allowed during a capture.
   all.streams.synchronize();
   std::vector<support::executable_graph> graphs;
   at_each_pe(all.backend, [&](pe which) {
@@ -70,11 +71,11 @@ double nanoseconds_of(world& all, std::size_t bytes, form how, EnqueueAt enqueue
   return nanoseconds_of(all, 3, [&] { at_each_pe(all.backend, launch); }) / rounds;
 }
 
-/// What a kernel of the shape of an all-reduce costs that does nothing.
+/// The cost of a kernel that has the shape of an all-reduce but does nothing.
 __global__ void empty() {}
 
-/// What no all-reduce can do without: each PE's word at the other, with its number. A thread's answer frees its own boxes, so nothing is
-/// released.
+/// The minimum that every all-reduce needs: each PE's word is sent to the other, with its number. A thread's answer frees its
+/// own boxes, so nothing is released.
 __global__ void exchange(span<packed<piece>> boxes, piece* sum, unsigned* number) {
   const pe self = boxes.self();
   const unsigned sequence = ++*number;
@@ -134,7 +135,7 @@ double nccl_nanoseconds(world& all, support::nccl_devices& nccl, std::size_t byt
 }
 #endif
 
-/// Devices from the first on that all reach each other; empty if there are fewer.
+/// The devices, starting with the first, that can all access each other; empty if there are fewer.
 std::vector<int> first_peers(int count) {
   int devices = 0;
   if (cudaGetDeviceCount(&devices) != cudaSuccess || devices < count) {
@@ -164,7 +165,7 @@ bench::figures with_rate(double nanoseconds, std::size_t bytes) {
 }
 
 void add_cases(bench::suite& cases) {
-  const peers of(cases);  // which waives all where there are no two
+  const peers of(cases);  // This waives all cases if there are no two.
   bench::axis<std::size_t> sizes;
   for (std::size_t bytes = 1024; bytes <= largest_all_reduce; bytes *= 4) {
     sizes.push_back(bytes);
@@ -226,7 +227,7 @@ void add_cases(bench::suite& cases) {
 namespace bench {
 
 bench::description describe() {
-  return {.question = "What does an all-reduce cost, in one shot and in two, next to NCCL's?",
+  return {.question = "What does an all-reduce cost, one-shot and two-shot, compared with NCCL's?",
           .add_cases = add_cases,
           .takes_device = false,
           .before_cuda = [](suite& cases) { symmetric_bench::add_nvshmem_cases(cases, "all_reduce_latency"); }};

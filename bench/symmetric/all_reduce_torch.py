@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What do all-reduces of a bfloat16 tensor cost in PyTorch: membar's in its symmetric memory (examples/pytorch_all_reduce.cu), PyTorch's own in
-one shot and in two, NCCL's by torch.distributed, and, with a library made by
-flashinfer_all_reduce.cu, FlashInfer's and vLLM's?
+"""Measures the cost of all-reduces of a bfloat16 tensor in PyTorch: membar's in PyTorch's symmetric memory
+(examples/pytorch_all_reduce.cu), PyTorch's own one-shot and two-shot versions, NCCL's through torch.distributed and, with a library built
+from flashinfer_all_reduce.cu, FlashInfer's and vLLM's.
 
     torchrun --nproc-per-node 2 bench/symmetric/all_reduce_torch.py [--output <bench.json>] [--flashinfer <library>]
 
-All ways in one process of each GPU. PyTorch's and vLLM's need their input in symmetric memory, where it is; the others take any. A time is that
-of one of many in a row, captured in one graph; the launch of the graph is in it, for all ways alike. The graphs of a size are replayed by turns.
-Needs PyTorch with CUDA, and nvcc for the extension.
+All methods run in one process per GPU. PyTorch's and vLLM's need their input in symmetric memory, which they get; the others accept any
+memory. Each time is for one of many consecutive all-reduces captured in one graph, and includes its share of the graph's launch, equally
+for all methods. The graphs of a size are replayed in turn. The script needs PyTorch with CUDA, and nvcc for the extension.
 """
 import argparse
 import ctypes
@@ -33,8 +33,8 @@ DTYPE, ELEMENT = torch.bfloat16, 2
 
 
 class OfFlashInfer:
-    """The all-reduces of a checkout of FlashInfer, in a library made of flashinfer_all_reduce.cu. `symmetric` makes zeroed memory that all ranks
-    reach, and returns its address at each."""
+    """The all-reduces of a FlashInfer checkout, in a library built from flashinfer_all_reduce.cu. `symmetric` allocates zeroed memory that
+    all ranks can access, and returns its address on each rank."""
 
     HIDDEN, SIGNALS, FLAGS, RANK_DATA = 8192, 1 << 20, 1024, 4096
 
@@ -52,7 +52,8 @@ class OfFlashInfer:
         dist.barrier()
 
     def ways(self, own, shared, at_shared):
-        """By name: what sums `own`, or the same values in `shared`, into its own output. Each is seen to add first."""
+        """Returns the methods by name: each sums `own`, or the same values in `shared`, into its own output. Each is first checked to give
+        the right sum."""
         out = torch.empty_like(own)
         hidden = min(self.HIDDEN, own.numel())
         array = ctypes.c_void_p * self.count
@@ -95,7 +96,7 @@ class OfFlashInfer:
     @staticmethod
     def done(went_well):
         if not went_well:
-            raise SystemExit("an all-reduce of the library was not launched")
+            raise SystemExit("an all-reduce of the library could not be launched")
 
 
 def captured(operation, rounds, stream):
@@ -123,10 +124,11 @@ def nanoseconds_of(graph, rounds, stream):
 
 
 def times_of(ways, rounds, stream):
-    """Of one of many operations in a graph, for each way. The graphs end here: NCCL's communicator waits for the end of its own."""
+    """Returns the time of one of many operations in a graph, for each method. The graphs are destroyed here, because NCCL's communicator
+    waits for the end of its own."""
     graphs = {way: captured(operation, rounds, stream) for way, operation in ways.items()}
     replays = [{way: nanoseconds_of(graph, rounds, stream) for way, graph in graphs.items()} for _ in range(REPLAYS + 1)]
-    return {way: [each[way] for each in replays[1:]] for way in ways}  # the first one loads the graphs
+    return {way: [each[way] for each in replays[1:]] for way in ways}  # The first replay loads the graphs.
 
 
 def main():
@@ -139,7 +141,7 @@ def main():
     torch.cuda.set_device(device)
     dist.init_process_group("nccl", device_id=device)
     group, count = dist.group.WORLD.group_name, dist.get_world_size()
-    # As membar chooses, and each way for itself.
+    # The variant that membar chooses, and each variant by itself.
     chosen = pytorch_all_reduce.AllReduce("chosen", rank, DTYPE, MOST // ELEMENT)
     one_shot = pytorch_all_reduce.AllReduce("one_shot", rank, DTYPE, MOST_IN_ONE_SHOT // ELEMENT, MOST_IN_ONE_SHOT)
     two_shots = pytorch_all_reduce.AllReduce("two_shots", rank, DTYPE, MOST // ELEMENT, ELEMENT)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: a kernel puts to another GPU without pause; how much slower does a chain of small kernels get that touch only
-/// local memory? In one arm the two share a synchronization domain, in another the communication is launched in the remote one.
-/// A time is that of one kernel of the chain.
+/// The question: while a kernel puts to another GPU continuously, how much slower does a chain of small kernels become
+/// that access only local memory? In one variant the two share a synchronization domain, in another the communication is
+/// launched in the remote domain. Each time is for one kernel of the chain.
 #include "peer_world.cuh"
 
 #include <membar/atomic.cuh>
@@ -15,7 +15,7 @@ namespace {
 
 using namespace symmetric_bench;
 
-/// Puts by all blocks, each with a signal, until it is told to stop; never longer than its budget.
+/// All blocks put, each with a signal, until told to stop, but never longer than their budget.
 __global__ void __launch_bounds__(512)
     communicate(span<unsigned char> data, const unsigned char* source, span<symmetric::signal<symmetric::add>> signals,
                 const unsigned* stop, unsigned* started) {
@@ -43,7 +43,7 @@ __global__ void local_step(unsigned* words, unsigned value) {
   }
 }
 
-/// Beside communication in a domain, or alone.
+/// During communication in a domain, or alone.
 double chain_nanoseconds(world& two, const std::optional<membar::sync_domain>& communication) {
   constexpr unsigned blocks = 32;
   constexpr unsigned steps = 400;
@@ -54,7 +54,7 @@ double chain_nanoseconds(world& two, const std::optional<membar::sync_domain>& c
   const membar::device_guard guard(two.backend.device_of(pe(0)));
   const support::stream chain;
   const support::device_memory<unsigned> words(4 * 64 * 256);
-  // Stop, started: near to the kernel, so that polling is no traffic elsewhere.
+  // Stop and started flags, close to the kernel, so that polling causes no other traffic.
   const support::device_memory<unsigned> control(2);
   const support::stream control_stream;
   const support::event begin;
@@ -78,7 +78,7 @@ double chain_nanoseconds(world& two, const std::optional<membar::sync_domain>& c
     membar::launch(membar::launch_config{blocks, 512, two.streams.of(pe(0))}.with(*communication), communicate, data.on(pe(0)),
                    static_cast<const unsigned char*>(source.on(pe(0)).local()), signals.on(pe(0)),
                    static_cast<const unsigned*>(control.get()), control.get() + 1);
-    // The kernel ends by itself, so that this loop ends too.
+    // The kernel ends by itself, so this loop also ends.
     for (unsigned started = 0; started != blocks && !two.streams.idle(pe(0));) {
       copy(&started, control.get() + 1);
     }
@@ -117,7 +117,7 @@ void add_cases(bench::suite& cases) {
 namespace bench {
 
 bench::description describe() {
-  return {.question = "How much slower does a chain of local kernels get next to communication, by synchronization domain?",
+  return {.question = "How much slower does a chain of local kernels become during communication, by synchronization domain?",
           .add_cases = add_cases,
           .takes_device = false};
 }

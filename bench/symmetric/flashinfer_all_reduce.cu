@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The all-reduces of a checkout of FlashInfer, its own (which are TensorRT-LLM's) and vLLM's, as a library for all_reduce_torch.py:
+/// The all-reduces in a FlashInfer checkout, its own (from TensorRT-LLM) and vLLM's, as a library for all_reduce_torch.py:
 ///
 ///     nvcc -O3 -std=c++17 --expt-relaxed-constexpr -arch=sm_90 -shared -cudart=shared -Xcompiler=-fPIC \
 ///       -I <FlashInfer>/include -I <spdlog>/include bench/symmetric/flashinfer_all_reduce.cu \
 ///       -o flashinfer_all_reduce.so -lcuda
 ///
-/// Memory is given by its address at every rank. The functions return whether all went well.
+/// Memory is given by its address on every rank. The functions return whether they succeeded.
 #include <flashinfer/comm/trtllm_allreduce_fusion.cuh>
 #include <flashinfer/comm/vllm_custom_all_reduce.cuh>
 
@@ -18,7 +18,7 @@ namespace {
 
 using element = __nv_bfloat16;
 
-/// vLLM's, which reads the inputs of the other ranks where they are.
+/// vLLM's, which reads the inputs of the other ranks in place.
 struct of_vllm {
   of_vllm(void* const* signals, void* const* inputs, void* rank_data, std::size_t bytes, int rank, int ranks)
       : all(reinterpret_cast<vllm::Signal**>(const_cast<void**>(signals)), rank_data, bytes, rank, ranks),
@@ -57,12 +57,12 @@ extern "C" void* vllm_make(void* const* signals, void* const* inputs, void* rank
 extern "C" int vllm_enqueue(void* all, void* out, int elements, cudaStream_t stream) {
   return done([&] {
     auto& of = *static_cast<of_vllm*>(all);
-    of.all.graph_unreg_buffers_.clear();  // so that a capture, too, takes the addresses that are there
+    of.all.graph_unreg_buffers_.clear();  // So that a capture also uses the existing addresses.
     of.all.allreduce<element>(stream, of.input, static_cast<element*>(out), elements, vllm::kMaxBlocks);
   });
 }
 
-/// Tokens of `hidden` elements. `workspace`: on the device, the addresses that the kernels expect.
+/// Tokens of `hidden` elements. `workspace` has the addresses that the kernels expect, on the device.
 extern "C" int flashinfer_enqueue(void* in, void* out, int elements, void** workspace, int rank, int ranks, int hidden,
                                   int one_shot, cudaStream_t stream) {
   namespace fusion = flashinfer::trtllm_allreduce_fusion;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Streams that are held until all that is timed has been enqueued, so that no time is that of the host's launches.
+/// Streams that are blocked until all timed work has been enqueued, so that times do not include the host's launches.
 #pragma once
 
 #include <bench/common/cuda_handles.hpp>
@@ -24,7 +24,7 @@ void at_each_pe(const Backend& backend, Use use) {
   }
 }
 
-/// Loads a kernel at every PE. Otherwise its first launch could wait for a kernel that runs, which waits for it.
+/// Loads a kernel on every PE. Otherwise its first launch could wait for a running kernel, which waits for it.
 template <class Backend, class... Parameters>
 void load_everywhere(const Backend& backend, void (*kernel)(Parameters...)) {
   at_each_pe(backend, [&](pe) {
@@ -33,7 +33,7 @@ void load_everywhere(const Backend& backend, void (*kernel)(Parameters...)) {
   });
 }
 
-/// Polls until the host opens; never longer than its budget.
+/// Polls until the host opens the gate, but never longer than its budget.
 __global__ void hold_stream(const unsigned* open, unsigned* late) {
   const unsigned long long begin = membar::global_nanoseconds();
   while (membar::load<membar::thread_scope::system>(open, membar::relaxed) == 0) {
@@ -44,7 +44,7 @@ __global__ void hold_stream(const unsigned* open, unsigned* late) {
   }
 }
 
-/// Holds streams until all that is timed has been enqueued after it, so that no time is that of the host's launches.
+/// Blocks streams until all timed work has been enqueued after it, so that times do not include the host's launches.
 class gate {
  public:
   template <class Backend>
@@ -60,7 +60,7 @@ class gate {
     membar::launch(membar::launch_config{1, 1, stream}, hold_stream, state_.get(), state_.get() + 1);
   }
   void open() noexcept { std::atomic_ref<unsigned>(state_[0]).store(1, std::memory_order_release); }
-  /// When all streams have ended: throws if one was let go before.
+  /// Called when all streams have ended: throws if one of them was released too early.
   void require_held() const {
     if (state_[1] != 0) {
       throw std::runtime_error(
@@ -72,7 +72,8 @@ class gate {
   support::pinned_memory<unsigned> state_{2};  // open, late
 };
 
-/// The nanoseconds of one of many that `enqueue()` puts into the streams of this process's PEs, on the first PE's.
+/// The time in nanoseconds of one of many operations that `enqueue()` puts into the streams of this process's PEs, measured on
+/// the first PE's stream.
 template <class Backend, class StreamOf, class Enqueue>
 double nanoseconds_of_one(const Backend& backend, int rounds, StreamOf stream_of, Enqueue enqueue) {
   const auto pes = backend.local_pes();
@@ -82,7 +83,7 @@ double nanoseconds_of_one(const Backend& backend, int rounds, StreamOf stream_of
     }
   };
   for (int i = 0; i != 5; ++i) {
-    enqueue();  // loads kernels, and makes connections
+    enqueue();  // This loads kernels, and makes connections.
   }
   synchronize();
   const support::event begin;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The kernels that the benches of symmetric memory time, common to all backends.
+/// The kernels that the symmetric-memory benches time, common to all backends.
 #pragma once
 
 #include <membar/device_clock.cuh>
@@ -27,7 +27,7 @@ inline constexpr membar::wait_budget generous = membar::wait_budget::millisecond
 /// Rounds before the clock starts.
 inline constexpr unsigned warm_up = 20;
 
-/// What a kernel reports: the time of its rounds, and whether a wait timed out.
+/// The report of a kernel: the time of its rounds, and whether a wait timed out.
 struct kernel_report {
   unsigned long long nanoseconds;
   unsigned failures;
@@ -73,7 +73,7 @@ __device__ void round_trips(Group group, bool starts, unsigned rounds, kernel_re
 
 /// How a kernel waits.
 enum class wait_form {
-  returning,  ///< the forms whose names begin with `try_`
+  returning,  ///< The forms whose names begin with `try_`.
   trapping
 };
 
@@ -103,7 +103,7 @@ __global__ void __launch_bounds__(1024, 1)
   });
 }
 
-/// A put, a fence and a relaxed notification in place of `put_signal`.
+/// A put, a fence and a relaxed notification instead of `put_signal`.
 template <class Group, class Backend>
 __global__ void __launch_bounds__(1024, 1)
     fenced_round_trips(span<unsigned char, Backend> data, const unsigned char* source, span<set_signal, Backend> signals,
@@ -122,7 +122,7 @@ struct alignas(4) payload {
 /// Where a message comes from and goes to.
 enum class message_in {
   global_memory,
-  group  ///< a thread's registers; a warp's or block's shared memory
+  group  ///< A thread's registers; a warp's or block's shared memory.
 };
 
 template <wait_form Form, class Group, class Box, class Message>
@@ -211,7 +211,7 @@ __global__ void __launch_bounds__(1024, 1)
   symmetric::quiet(by_block, data.reach());
 }
 
-/// A sequence of AMOs, each of which needs the result of the one before: `next(seen)`.
+/// A sequence of AMOs, each of which needs the previous one's result: `next(seen)`.
 template <class Next>
 __device__ void amo_chain(unsigned rounds, kernel_report* report, Next next) {
   unsigned long long seen = 0;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The arms of NVSHMEM: measured by the program symmetric_nvshmem, whose processes are one for each GPU, and read from its
-/// output.
+/// The NVSHMEM variants: measured by the program symmetric_nvshmem, with one process for each GPU, and read from its output.
 #pragma once
 
 #include <bench/common/harness.hpp>
@@ -17,15 +16,15 @@
 
 namespace symmetric_bench {
 
-/// The bytes of one transfer that a case's name tells, as "/MiB:16"; 0 where it tells none.
+/// The bytes of one transfer according to a case's name, such as "/MiB:16"; 0 if the name does not say.
 [[nodiscard]] inline double bytes_of_case(const std::string& name) {
   const std::string unit = "/MiB:";
   const auto at = name.find(unit);
   return at == std::string::npos ? 0 : std::stod(name.substr(at + unit.size())) * (1 << 20);
 }
 
-/// Whether a filter of Google Benchmark can match an arm of NVSHMEM. All of them have "nvshmem" in their names, which are known
-/// in full only when they were measured: one that names another arm outright does not match, any other may.
+/// Returns whether a filter of Google Benchmark can match an NVSHMEM variant. All of them have "nvshmem" in their names, which
+/// are fully known only after the measurement. A filter that names another variant literally does not match; any other may.
 [[nodiscard]] inline bool may_want_nvshmem(const std::string& filter) {
   if (filter == "-nvshmem") {
     return false;
@@ -42,9 +41,10 @@ namespace symmetric_bench {
   return true;
 }
 
-/// Adds the arms of NVSHMEM for `question`: measured once, by symmetric_nvshmem, which is beside this program. Its lines are
-/// "<name> <ns> <ns> ...", "waived <reason>" or "failed <reason>", besides NVSHMEM's own words; its standard error is this program's.
-/// Where it failed the case is an error. Call it before this process uses CUDA: both need the GPUs to themselves.
+/// Adds the NVSHMEM variants for `question`, measured once by symmetric_nvshmem, which is in this program's folder. Its lines
+/// are "<name> <ns> <ns> ...", "waived <reason>" or "failed <reason>", in addition to NVSHMEM's own output; its standard error
+/// is this program's. If it failed, the case is an error. Call this before this process uses CUDA, because both need the GPUs
+/// exclusively.
 inline void add_nvshmem_cases(bench::suite& cases, const std::string& question) {
   if (!may_want_nvshmem(benchmark::GetBenchmarkFilter())) {
     return;
@@ -82,7 +82,7 @@ inline void add_nvshmem_cases(bench::suite& cases, const std::string& question) 
   }
   if (!said_why && (run.status != 0 || measured == 0)) {
     fail("symmetric_nvshmem ended with status " + std::to_string(run.status) + " after " + std::to_string(measured) +
-         " cases: what was wrong is on standard error");
+         " cases: standard error has the details");
   }
 #else
   waive("membar was built without NVSHMEM");

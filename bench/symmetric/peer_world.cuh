@@ -22,7 +22,7 @@ namespace symmetric_bench {
 
 using symmetric::peer_backend;
 
-/// The first two devices that have peer access to each other; fewer where there are none.
+/// The first two devices that have peer access to each other; fewer if there is no such pair.
 [[nodiscard]] inline std::vector<int> two_peers() {
   int count = 0;
   if (cudaGetDeviceCount(&count) != cudaSuccess) {
@@ -43,7 +43,7 @@ using symmetric::peer_backend;
   return {};
 }
 
-/// A stream of each PE's device.
+/// A stream on each PE's device.
 class pe_streams {
  public:
   explicit pe_streams(const peer_backend& backend) {
@@ -63,14 +63,14 @@ class pe_streams {
   std::vector<std::unique_ptr<support::stream>> streams_;
 };
 
-/// Two PEs, a heap, and what a kernel of each reports.
+/// Two PEs, a heap, and the report of each PE's kernel.
 class world {
  public:
   static constexpr std::size_t heap_bytes = std::size_t{640} << 20;
 
   explicit world(const std::vector<int>& devices)
       : backend(devices), heap(backend, heap_bytes), streams(backend), reports_(static_cast<std::size_t>(backend.count())) {
-    // membar's memory needs none of this; the copies that it is compared with do.
+    // membar's memory does not need this, but the copies that it is compared with do.
     for (const pe from : backend.local_pes()) {
       const membar::device_guard guard(backend.device_of(from));
       const pe to = ring_neighbour(from, 1, backend.count());
@@ -113,7 +113,7 @@ class world {
   support::pinned_memory<kernel_report> reports_;
 };
 
-/// The two GPUs of a bench, which become a `world` when the first case runs. Where there are none, all cases are waived.
+/// The two GPUs of a bench, which become a `world` when the first case runs. If there are none, all cases are waived.
 struct peers {
   explicit peers(bench::suite& cases) : devices(two_peers()), two(devices) {
     if (devices.empty()) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Where a message lies changes how long it takes: its line is in a slice of L2 that is near or far. A round trip is the mean
-/// over several places, at the same distances for every arm but NCCL's, so that no arm has luck.
+/// A message's address affects its time, because its line is in a slice of L2 that is near or far. A round trip is the mean
+/// over several places, at the same distances for every variant except NCCL's, so that none is favoured by chance.
 #pragma once
 
 #include <membar/symmetric/heap.hpp>
@@ -11,7 +11,7 @@
 namespace symmetric_bench {
 
 inline constexpr std::size_t places = 8;
-/// From one to the next, in bytes: lines and pages of several sizes change.
+/// The distance from one to the next, in bytes, which varies lines and pages of several sizes.
 inline constexpr std::size_t place_distance = std::size_t{33} << 10;
 
 /// Rounds at each place.
@@ -33,7 +33,7 @@ template <class Measure>
   return sum / places;
 }
 
-/// The mean of `measure(value...)`, where that allocates from `heap` what it uses, which then lies at each place in turn.
+/// The mean of `measure(value...)`, which allocates its memory from `heap`, so that it is at each place in turn.
 template <class Heap, class Measure, class... Values>
 [[nodiscard]] double over_places_of(Heap& heap, Measure measure, Values&... values) {
   return over_places([&](std::size_t distance) {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: how much of the link does a put by a whole grid reach? Next to it: a copy by the device's engines, NVSHMEM and NCCL.
-/// A time is that of one transfer, to its completion; GB/s is the data of one transfer over it.
+/// The question: how much of the link's bandwidth does a put by a whole grid reach? It is compared with a copy by the device's
+/// engines, NVSHMEM and NCCL. Each time is for one transfer until its completion; GB/s is the data of one transfer divided by
+/// this time.
 ///
-/// Besides a put of one part by each block there are three other ways: the blocks' tiles interleaved, copies that leave nothing in
-/// L1, and bulk copies by way of shared memory.
+/// In addition to a put in which each block has one part, there are three other methods: the blocks' tiles interleaved, copies
+/// that leave nothing in L1, and bulk copies through shared memory.
 #include "bulk_copy.cuh"
 #include "peer_world.cuh"
 
@@ -17,7 +18,7 @@ using namespace symmetric_bench;
 
 constexpr int rounds = 10;
 
-/// The blocks take tiles of the data in turn, so that what is under way lies close together.
+/// The blocks take tiles of the data in turn, so that the data in flight is close together.
 __global__ void __launch_bounds__(1024, 1)
     put_tiles(span<unsigned char> data, const unsigned char* source, std::size_t tile, unsigned times) {
   const pe other = ring_neighbour(data.self(), 1, data.count());
@@ -31,8 +32,8 @@ __global__ void __launch_bounds__(1024, 1)
   symmetric::quiet(by_block, data.reach());
 }
 
-/// Neighbouring threads' units of 16 bytes, eight under way in each, which leave nothing in L1. `count` is a multiple of eight
-/// times the grid's threads.
+/// Neighbouring threads copy neighbouring units of 16 bytes, with eight in flight in each thread, which leave nothing in L1.
+/// `count` is a multiple of eight times the grid's threads.
 __global__ void __launch_bounds__(1024, 1) copy_past_l1(uint4* to, const uint4* from, std::size_t count, unsigned times) {
   const std::size_t step = std::size_t{gridDim.x} * blockDim.x;
 #pragma unroll 1
@@ -74,8 +75,8 @@ __global__ void count_wrong(const unsigned* words, std::size_t count, unsigned* 
   }
 }
 
-/// Times what `enqueue(times)` puts into PE 0's stream, in nanoseconds per transfer from `source` at PE 0 to `data` at PE 1,
-/// and looks what has arrived there.
+/// Times the work that `enqueue(times)` puts into PE 0's stream, in nanoseconds per transfer from `source` at PE 0 to `data` at
+/// PE 1, and checks the data that has arrived there.
 template <class Enqueue>
 bench::figures timed_transfer(world& two, const unsigned char* data, unsigned char* source, std::size_t bytes,
                               Enqueue enqueue) {
@@ -123,7 +124,7 @@ void add_cases(bench::suite& cases) {
   using axis = bench::axis<unsigned>;
   const axis sizes{1, 16, 64, 256};
   const axis large{16, 64, 256};
-  // `launch(config, data, source, times)` puts all of `source` at PE 0 to `data` at PE 1, so many times.
+  // `launch(config, data, source, times)` puts all of `source` at PE 0 to `data` at PE 1, that many times.
   const auto on_grid = [two](auto launch) {
     return [two, launch](unsigned blocks, unsigned threads, std::size_t mebibytes) {
       return transfer(*two, mebibytes, [&](const auto& data, const auto& source, int times) {
@@ -149,7 +150,7 @@ void add_cases(bench::suite& cases) {
     membar::launch(config, copy_past_l1, reinterpret_cast<uint4*>(to.local()), reinterpret_cast<const uint4*>(source),
                    to.size() / sizeof(uint4), times);
   });
-  // 16 blocks of 512 threads of eight units each are 1 MiB, and all sizes are powers of two.
+  // 16 blocks of 512 threads with eight units each copy 1 MiB, and all sizes are powers of two.
   const std::string copies = "put_bandwidth/copy_past_l1/blocks:{}/threads:{}/MiB:{}";
   for (const auto& [blocks, threads] : {std::pair(16U, 512U), std::pair(32U, 256U), std::pair(64U, 128U)}) {
     cases.add(copies, past_l1, axis{blocks}, axis{threads}, axis{1});
@@ -176,7 +177,7 @@ void add_cases(bench::suite& cases) {
         });
       },
       sizes);
-  // Between memory of cudaMalloc, so that it does not depend on how membar maps its own.
+  // Between memory of cudaMalloc, so that the result does not depend on how membar maps its own.
   cases.add(
       "put_bandwidth/cudaMemcpyPeerAsync_plain/MiB:{}",
       [two](std::size_t mebibytes) {
@@ -200,7 +201,7 @@ void add_cases(bench::suite& cases) {
             nccl->send(0, source.on(pe(0)).local(), data.on(pe(1)).local(), mebibytes << 20, streams.of(pe(0)),
                        streams.of(pe(1)));
           }
-          // A send may end before its data is there: the stream that is timed waits for the receiver's.
+          // A send may end before its data has arrived, so the timed stream waits for the receiver's.
           const membar::device_guard guard(two->backend.device_of(pe(1)));
           const support::event received(cudaEventDisableTiming);
           received.record(streams.of(pe(1)));
@@ -208,7 +209,7 @@ void add_cases(bench::suite& cases) {
         });
       },
       sizes);
-  // Last, because it takes the whole process along if it fails.
+  // This case is last, because it takes down the whole process if it fails.
   const bool has_bulk = of.devices.empty() || bulk::available(of.devices[0]);
   cases.add(
       {"put_bandwidth/bulk_copy/blocks:{}/threads:1/MiB:{}", has_bulk ? "" : "bulk copies need compute capability 9.0"},
@@ -228,7 +229,7 @@ void add_cases(bench::suite& cases) {
 namespace bench {
 
 bench::description describe() {
-  return {.question = "How much of the link does a put by a whole grid reach?",
+  return {.question = "How much of the link's bandwidth does a put by a whole grid reach?",
           .add_cases = add_cases,
           .takes_device = false,
           .before_cuda = [](suite& cases) { symmetric_bench::add_nvshmem_cases(cases, "put_bandwidth"); }};

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: how long does a message take from one GPU to another and back, by put with signal, by its parts, and packed with
-/// its sequence number? Next to it: NVSHMEM's own calls, and NCCL's send and receive. A time is that of one round trip.
+/// The question: how long does a message take from one GPU to another and back, with put with signal, with its parts, and
+/// packed with its sequence number? It is compared with NVSHMEM's own calls, and NCCL's send and receive. Each time is for one
+/// round trip.
 #include "peer_world.cuh"
 #include "places.hpp"
 
@@ -11,7 +12,7 @@ namespace {
 
 using namespace symmetric_bench;
 
-/// The memory of a case: as large as the largest.
+/// The memory of a case, which is as large as the largest message.
 struct memory {
   explicit memory(world& two)
       : data(two.heap.allocate<unsigned char>(largest)),
@@ -33,7 +34,7 @@ double signal_trips(world& two, std::size_t bytes, unsigned threads, void (*kern
   });
 }
 
-/// A signal there and back, without data.
+/// A signal to the other PE and back, without data.
 template <class Order>
 __global__ void notify_round_trips(span<unsigned char>, const unsigned char*, span<set_signal> signals,
                                    unsigned long long first, unsigned rounds, kernel_report* report) {
@@ -42,7 +43,7 @@ __global__ void notify_round_trips(span<unsigned char>, const unsigned char*, sp
   });
 }
 
-/// 16 bytes out of registers, whole, and a signal that releases them.
+/// 16 bytes from registers, in one access, and a signal that releases them.
 __global__ void value_round_trips(span<uint4> data, span<set_signal> signals, unsigned rounds, kernel_report* report) {
   signalled_round_trips(by_thread, signals, 0, rounds, report, [&](unsigned long long value, pe other) {
     const auto number = static_cast<unsigned>(value);
@@ -102,7 +103,7 @@ __global__ void __launch_bounds__(1024, 1)
 }
 
 double by_hand_trips(world& two, unsigned threads, std::size_t bytes) {
-  const memory of(two);  // data and source where membar's are; the flag has its own line
+  const memory of(two);  // Data and source are where membar's are; the flag has its own line.
   const scoped_array flags(two.heap.allocate<unsigned>(1));
   return two.round_nanoseconds(threads, rounds_of(bytes), by_hand_round_trips, [&](pe which, auto launch) {
     const pe other(1 - which.index());
@@ -132,8 +133,9 @@ double packed_pieces_trips(world& two, std::size_t bytes) {
                                [&](pe which, auto launch) { launch(boxes.on(which), messages.on(which).local()); });
 }
 
-/// What a message's words take without membar's operations, a word for each thread, and nothing copied: each answers what it
-/// has read. `Meeting`: it waits until all of the block have read, the least that a message for all of them needs.
+/// The time of a message's words without membar's operations: one word per thread, without a copy; each thread answers the word
+/// that it has read. With `Meeting`, it waits until all threads of the block have read, which is the minimum for a message to
+/// all of them.
 template <bool Meeting>
 __global__ void __launch_bounds__(1024, 1) by_hand_packed_round_trips(bool starts, uint4* there, const uint4* here,
                                                                       unsigned words, unsigned rounds, kernel_report* report) {
@@ -197,7 +199,7 @@ void add_cases(bench::suite& cases) {
   const sizes medium{16, 1024, 16384};
   const sizes all{16, 1024, 16384, 262144, memory::largest};
   using threads = bench::axis<unsigned>;
-  // A case whose trips are `measure(two, value...)`, the mean over the places of what it allocates.
+  // A case whose trips are `measure(two, value...)`, averaged over the places of its allocations.
   const auto add = [&, two = of.two](const std::string& arm, auto measure, const auto&... axes) {
     const auto everywhere = [two, measure](const auto&... values) {
       return over_places_of(two->heap, measure, *two, values...);
@@ -224,15 +226,15 @@ void add_cases(bench::suite& cases) {
   add(from_shared + "/warp:{}/bytes:{}", signals(&shared_source_round_trips<by_warp_t, 16>), threads{32}, sizes{16});
   add(from_shared + "/block:{}/bytes:{}", signals(&shared_source_round_trips<by_block_t, 16>), threads{64}, sizes{16});
   add(from_shared + "/block:{}/bytes:{}", signals(&shared_source_round_trips<by_block_t, 1024>), threads{64}, sizes{1024});
-  // No data: what the link and the release take.
+  // Without data: the time of the link and the release.
   const auto notify = [](auto kernel) { return [kernel](world& two) { return signal_trips(two, 16, 1, kernel); }; };
   add("membar_peer_notify/thread:1/bytes:0", notify(&notify_round_trips<membar::release_t>));
   add("membar_peer_notify_relaxed/thread:1/bytes:0", notify(&notify_round_trips<membar::relaxed_t>));
-  // How a case is named after its group, as in "/warp:32", and its size.
+  // The name of a case by its group, as in "/warp:32", and its size.
   const auto where = []<class Group>(Group, unsigned count, int bytes) {
     return std::string("/") + Group::name + ":" + std::to_string(count) + "/bytes:" + std::to_string(bytes);
   };
-  // With the waits that end the kernel where nothing comes.
+  // With waits that end the kernel if nothing arrives.
   const auto trapping = [&]<class Group>(Group group, unsigned count) {
     add("membar_peer_trapping" + where(group, count, 16), [count](world& two) {
       return signal_trips(two, 16, count, &put_signal_round_trips<Group, peer_backend, wait_form::trapping>);
@@ -243,7 +245,7 @@ void add_cases(bench::suite& cases) {
   trapping(by_thread, 1);
   trapping(by_warp, 32);
   trapping(by_block, 32);
-  // A packed message from the registers or the shared memory of its group, and to it; and from and to global memory.
+  // A packed message from and to its group's registers or shared memory, and from and to global memory.
   const auto packed = [&]<class Group, int Bytes>(Group group, unsigned count, payload<Bytes>) {
     add("membar_peer_packed" + where(group, count, Bytes),
         [count](world& two) { return packed_trips<Group, Bytes, message_in::group>(two, count); });
@@ -257,7 +259,7 @@ void add_cases(bench::suite& cases) {
   packed(by_warp, 32, payload<1024>{});
   packed(by_block, 96, payload<1024>{});
   packed(by_block, 1024, payload<16384>{});
-  // A piece for each thread, 8 or 32 of them a warp. Eight boxes are a line of 128 bytes.
+  // A piece for each thread, 8 or 32 per warp. Eight boxes are a line of 128 bytes.
   const sizes in_pieces{96, 384, 1024};
   add("membar_peer_packed_pieces/lanes:8/bytes:{}", packed_pieces_trips<8>, in_pieces);
   add("membar_peer_packed_pieces/lanes:32/bytes:{}", packed_pieces_trips<32>, in_pieces);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The arms of NVSHMEM in the benches of symmetric memory: membar's NVSHMEM backend and NVSHMEM's own calls.
+/// The NVSHMEM variants in the symmetric-memory benches: membar's NVSHMEM backend and NVSHMEM's own calls.
 /// `symmetric_nvshmem <question>` prints a line for each case, `<name> <ns> <ns> ...`, and `waived <reason>` or
-/// `failed <reason>`; the bench of that question runs it and shows them beside its own.
+/// `failed <reason>`; the bench for that question runs it, and shows them next to its own.
 #include <bench/common/cuda_handles.hpp>
 #include <bench/common/pe_processes.hpp>
 #include <membar/symmetric/nvshmem_backend.cuh>
@@ -90,13 +90,13 @@ __global__ void __launch_bounds__(1024, 1) raw_barriers(unsigned rounds, kernel_
   });
 }
 
-/// One PE's side of all cases: all PEs run the same ones in the same order, and PE 0 prints.
+/// One PE's side of all cases: all PEs run the same cases in the same order, and PE 0 prints.
 class side {
  public:
   side(const symmetric::nvshmem_session& session, std::string question)
       : self(session.self()), backend_(session), heap(backend_, std::size_t{544} << 20), question_(std::move(question)) {}
 
-  /// Measures a case several times, all PEs together, and prints its line.
+  /// Measures a case several times on all PEs together, and prints its line.
   void add(const std::string& name, const std::function<double()>& nanoseconds) {
     std::string line = question_ + "/" + name;
     for (int i = 0; i != repetitions; ++i) {
@@ -107,13 +107,13 @@ class side {
     }
     if (self == pe(0)) {
       std::printf("%s\n", line.c_str());
-      std::fflush(stdout);  // what was measured is kept, should a later case crash
+      std::fflush(stdout);  // The measurements are kept if a later case crashes.
     }
   }
 
-  /// One block on every PE; this PE's nanoseconds per round. The kernels wait for each other and are launched plainly: one block
-  /// for each GPU, with nothing else on it, is there without `nvshmemx_collective_launch`, which would launch membar's arms and
-  /// NVSHMEM's in another way than the benches' other arms.
+  /// One block on every PE; returns this PE's nanoseconds per round. The kernels wait for each other but use plain launches:
+  /// one block per GPU with nothing else running is resident without `nvshmemx_collective_launch`, which would launch these
+  /// variants differently than the benches' other ones.
   template <class... Parameters, class... Arguments>
   double round_nanoseconds(unsigned threads, unsigned rounds, void (*kernel)(Parameters...), Arguments... arguments) {
     report_[0] = {0, 1};
@@ -125,7 +125,7 @@ class side {
     return static_cast<double>(report_[0].nanoseconds) / rounds;
   }
 
-  /// The time of what `enqueue` puts into the stream, on PE 0 only, in nanoseconds per transfer.
+  /// The time of the work that `enqueue` puts into the stream, only on PE 0, in nanoseconds per transfer.
   template <class Enqueue>
   double transfer_nanoseconds(Enqueue enqueue) {
     constexpr int transfers = 10;
@@ -136,7 +136,7 @@ class side {
     return support::nanoseconds_of(stream_.get(), [&] { enqueue(transfers, stream_.get()); }) / transfers;
   }
 
-  /// The time of one of `rounds` that every PE puts into its stream by `enqueue(stream)`, on PE 0, in nanoseconds.
+  /// The time of one of `rounds` operations that every PE puts into its stream with `enqueue(stream)`, on PE 0, in nanoseconds.
   template <class Enqueue>
   double collective_nanoseconds(int rounds, Enqueue enqueue) {
     return nanoseconds_of_one(backend_, rounds, [&](pe) { return stream_.get(); }, [&] { enqueue(stream_.get()); });
@@ -248,7 +248,7 @@ void put_bandwidth(side& here) {
 }
 
 void amo_latency(side& here) {
-  // Each PE has words of its own, 128 bytes from those of the other, at every PE: neither touches the other's.
+  // Each PE has its own words, 128 bytes away from the other PE's, on every PE, so neither accesses the other's.
   constexpr std::size_t apart = 16;
   const std::size_t first = apart * static_cast<std::size_t>(here.self.index());
   const scoped_array counters(here.heap.allocate<counter<unsigned long long>>(2 * apart));
@@ -316,7 +316,7 @@ int run(int argc, char** argv) {
   }
   setenv("NVSHMEM_SYMMETRIC_SIZE", "1G", 0);
   for (const int pes : {2, 4}) {
-    if (pes > gpus || (pes != 2 && answer != all_reduce_latency)) {  // the others are between two PEs
+    if (pes > gpus || (pes != 2 && answer != all_reduce_latency)) {  // The others are between two PEs.
       continue;
     }
     for (const int code : support::run_as_pes(pes, std::chrono::minutes(5), [&](const symmetric::nvshmem_session& session) {
@@ -325,8 +325,9 @@ int run(int argc, char** argv) {
            return 0;
          })) {
       if (code != 0) {
-        std::printf("failed a process of NVSHMEM ended with %d (-1: crashed or timed out): see its message on standard error\n",
-                    code);
+        std::printf(
+            "failed a process of NVSHMEM ended with %d (-1: it crashed or timed out): see its message on standard error\n",
+            code);
         return 1;
       }
     }

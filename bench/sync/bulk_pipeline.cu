@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: what bandwidth does a copy through the pipeline of bulk copies reach, by the size and number of its stages, beside
-/// loads and stores of 16 bytes and beside the copy that the driver makes?
+/// The question: what bandwidth does a copy through the bulk-copy pipeline reach, by the size and number of its stages,
+/// compared with 16-byte loads and stores and with the driver's copy?
 #include <bench/common/cuda_handles.hpp>
 #include <bench/common/harness.hpp>
 
@@ -17,7 +17,7 @@ namespace {
 
 constexpr membar::wait_budget generous = membar::wait_budget::milliseconds(5'000);
 
-/// One thread fills, another one copies each stage out and gives the one before back.
+/// One thread fills the stages; another copies each stage out and returns the previous one.
 template <int Stages, unsigned StageBytes>
 __global__ void copy_by_pipeline(const unsigned char* from, unsigned char* to, std::size_t tiles, unsigned* late) {
   using pipeline = membar::bulk_pipeline<Stages, StageBytes>;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: what do the synchronization patterns cost, and what do the forms cost that a user would write: the grid barrier of
-/// cooperative groups, `cuda::barrier`, `cuda::binary_semaphore`, flags by hand? The time of a case is that of one barrier, one turn
-/// of a lock, or one message of a channel or work queue, in the kernel. libcu++ has no queue: its arm is the queue with `cuda::atomic_ref`.
+/// The question: what do the synchronization patterns cost, and what do the alternatives cost that a user would write: the grid
+/// barrier of cooperative groups, `cuda::barrier`, `cuda::binary_semaphore`, hand-written flags? The time of a case is for one
+/// barrier, one turn of a lock, or one message of a channel or work queue, in the kernel. libcu++ has no queue, so its variant
+/// is the queue with `cuda::atomic_ref`.
 #include <bench/common/cuda_handles.hpp>
 #include <bench/common/harness.hpp>
 #include <membar/co_residency.hpp>
@@ -33,7 +34,7 @@ constexpr membar::wait_budget generous = membar::wait_budget::milliseconds(5'000
 using device_barrier = cuda::barrier<cuda::thread_scope_device>;
 using device_semaphore = cuda::binary_semaphore<cuda::thread_scope_device>;
 
-/// What a kernel reports: how often what was measured happened, and whether a wait timed out.
+/// The report of a kernel: how often the measured operation happened, and whether a wait timed out.
 struct report {
   unsigned long long count;
   unsigned failures;
@@ -46,7 +47,7 @@ struct report {
 
 // Barriers of a grid. Each is a type with zero-initialized state, called by all threads of all blocks.
 
-/// With relaxed orders it orders nothing: what the barrier alone costs.
+/// With relaxed orders it orders nothing: the cost of the barrier itself.
 template <class... Order>
 struct membar_grid {
   membar::grid_barrier<thread_scope::device> barrier;
@@ -61,10 +62,11 @@ struct cooperative_groups_grid {
   }
 };
 
-/// Polls after which a loop by hand gives up, seconds later than any that succeeds. Counting them costs nothing next to the load.
+/// The number of polls after which a hand-written loop gives up, seconds later than any that succeeds. Counting them costs
+/// nothing compared with the load.
 constexpr unsigned most_polls = 1U << 24;
 
-/// The loop of many kernels: a counter, fences by hand.
+/// The loop found in many kernels: a counter and hand-written fences.
 struct flags_by_hand {
   unsigned count;
   volatile unsigned phase;
@@ -113,7 +115,7 @@ __global__ void meet(Barrier* barrier, unsigned rounds, report* seen) {
   }
 }
 
-// Locks, with one thread of each block asking.
+// Locks, which one thread of each block requests.
 
 constexpr unsigned most_blocks = 256;
 
@@ -140,7 +142,7 @@ struct cuda_semaphore {
   __device__ void unlock() { of().release(); }
 };
 
-/// The lock of many kernels: a word, compare-and-swap, fences by hand.
+/// The lock found in many kernels: a word, compare-and-swap, and hand-written fences.
 struct lock_by_hand {
   int word;
   __device__ bool lock() {
@@ -158,7 +160,7 @@ struct lock_by_hand {
   }
 };
 
-/// What zeros do not initialize.
+/// State that zeros do not initialize.
 template <class Object>
 __global__ void prepare(Object* object, unsigned blocks) {
   if constexpr (std::is_same_v<Object, cuda_barrier>) {
@@ -208,7 +210,7 @@ __global__ void pass(Channel* channels, unsigned count, report* seen) {
   seen->add(blockIdx.x % 2 * count, failures);
 }
 
-/// A flag and a message by hand: one slot, fences.
+/// A hand-written flag and message: one slot, and fences.
 struct slot_by_hand {
   volatile unsigned full;
   message what;
@@ -248,7 +250,7 @@ struct membar_queue {
   __device__ bool pop(message& m) { return of.pop(m, generous) == wait_result::done; }
 };
 
-/// The queue of many kernels: tickets, a flag in each slot, fences by hand.
+/// The queue found in many kernels: tickets, a flag in each slot, and hand-written fences.
 struct queue_by_hand {
   unsigned tail;
   unsigned head;
@@ -300,7 +302,7 @@ struct queue_of_cuda_atomics {
     message what;
   } slots[queue_capacity];
   using word = cuda::atomic_ref<unsigned long long, cuda::thread_scope_device>;
-  /// Claims the next place by `counter` once its slot has the stamp of `when` of its round, and calls `use`.
+  /// Claims the next place with `counter` once its slot has the stamp of `when` of its round, and calls `use`.
   template <class Use>
   __device__ bool claim(unsigned long long& counter, unsigned long long when, Use use) {
     unsigned long long place = word(counter).load(cuda::memory_order_relaxed);
@@ -384,7 +386,7 @@ void add_lock(bench::suite& cases, const std::string& arm) {
   cases.add("lock/" + arm + "/blocks:{}", measure, bench::axis<unsigned>{1, 8, 64});
 }
 
-/// Pairs of blocks pass messages through `Channel`s by `kernel`.
+/// Pairs of blocks pass messages through `Channel`s with `kernel`.
 template <class Channel>
 void add_channel(bench::suite& cases, const std::string& arm, void (*kernel)(Channel*, unsigned, report*)) {
   const auto measure = [kernel](unsigned pairs) { return measured(pairs, pairs, 2 * pairs, 1, kernel, 20'000U); };
@@ -425,7 +427,8 @@ void add_cases(bench::suite& cases) {
 namespace bench {
 
 bench::description describe() {
-  return {.question = "What do the synchronization patterns cost beside what a user would write?", .add_cases = add_cases};
+  return {.question = "What do the synchronization patterns cost, compared with what a user would write?",
+          .add_cases = add_cases};
 }
 
 }  // namespace bench

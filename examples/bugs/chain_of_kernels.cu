@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Three kernels, each launched to overlap the one before. The last waits for the second, which does not wait for the first
+// Three kernels, each launched to overlap the previous one. The last waits for the second, which does not wait for the first
 // (CCCL #3131).
 #include <membar/dependent_launch.cuh>
 

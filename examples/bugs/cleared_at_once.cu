@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A grid barrier whose last block clears the semaphore for the next one before the others have looked (Fuser #2081).
+// A grid barrier whose last block clears the semaphore for the next use before the others have read it (Fuser #2081).
 #include "spin.cuh"
 
 #include <membar/load_store.cuh>
 
-/// The first bit says that all have come. Mended: a second counter of those that have seen it; the last of them clears both.
+/// The first bit says that all have arrived. Fixed: a second counter counts the blocks that have seen it; the last clears both.
 template <bool Mended>
 __global__ void meet_and_clear(unsigned* semaphore, unsigned* seen, unsigned* late) {
   using membar::thread_scope;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A GPU clears its signals when a peer may already have sent one (pytorch #196546, apache/tvm #16797).
+// A GPU clears its signals at a time when a peer may already have sent one (pytorch #196546, apache/tvm #16797).
 #include "spin.cuh"
 
 #include <membar/load_store.cuh>
 
-/// GPU 0 clears its signal, which has what an older program left, and waits. GPU 1 sends.
+/// GPU 0 clears its signal, which has a value left by an older program, and waits. GPU 1 sends.
 template <bool Mended>
 __global__ void clear_and_wait(unsigned* signal, unsigned* cleared, int self, unsigned* late) {
   using membar::thread_scope;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A thread waits for a flag and copies in bulk what the flag was for, with no fence that joins the proxies (DeepEP #621).
+// A thread waits for a flag and copies the flagged data in bulk, with no fence that joins the proxies (DeepEP #621).
 #include "spin.cuh"
 
 #include <membar/bulk_copy.cuh>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A hash table whose key is there before the value (cudf #9317).
+// A hash table in which a key becomes visible before its value (cudf #9317).
 #include "spin.cuh"
 
 #include <membar/load_store.cuh>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The last block of a grid adds up what all have written, with a fence before the counter and none after (pytorch #128455).
+// The last block of a grid sums what all have written, with a fence before the counter and none after it (pytorch #128455).
 
-/// The last block has two threads that read, as the blocks of a reduction do: one does the atomic operation for both.
+/// The last block has two reading threads, as in a block's reduction: one does the atomic operation for both.
 template <bool Mended>
 __global__ void reduce_in_two_stages(unsigned* partial, unsigned* count, unsigned* sum) {
   __shared__ bool last;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// One thread publishes a number to its block in every step of a loop, with one barrier in each (TensorRT-LLM #18338).
+// One thread publishes a number to its block in every iteration of a loop with only one barrier (TensorRT-LLM #18338).
 
 template <bool Mended>
 __global__ void refine(unsigned steps, unsigned* wrong) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A scan with look-back: a fresh flag, and the aggregate of before (AcceleratedKernels.jl #91, #98).
+// A scan with look-back: a fresh flag, but the previous aggregate (AcceleratedKernels.jl #91, #98).
 #include "spin.cuh"
 
 #include <membar/load_store.cuh>
 
-/// Block b takes the sum of all before it from block b - 1. `sums` and `flags` are used again in each round, a launch.
+/// Block b takes the sum of all blocks before it from block b - 1. Each round, a launch, uses `sums` and `flags` again.
 template <bool Mended>
 __global__ void look_back(unsigned* sums, unsigned* flags, unsigned round, unsigned* wrong, unsigned* late) {
   using membar::thread_scope;

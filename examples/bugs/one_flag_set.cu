@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Two GPUs meet again and again by one flag each, and wait for exactly the number of the round (vllm #8410).
+// Two GPUs repeatedly pass a barrier with one flag each, and wait for exactly the round's number (vllm #8410).
 #include "spin.cuh"
 
 #include <membar/load_store.cuh>
 
-/// The flag of a fast peer runs one round ahead. With two flags in turn it runs ahead in the other one.
+/// The flag of a fast peer runs one round ahead. With two alternating flags, it runs ahead in the other one.
 template <bool Mended>
 __global__ void meet_repeatedly(unsigned* flags, int self, unsigned rounds, unsigned* late) {
   using membar::thread_scope;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A grid barrier whose blocks poll with `ld.cg`: a cache operator, which makes no load strong (cub #356).
+// A grid barrier whose blocks poll with `ld.cg`: a cache operator does not make a load strong (cub #356).
 #include "spin.cuh"
 
 #include <membar/load_store.cuh>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Two collectives in two streams take the same signal for their barriers (pytorch #188005, #189228).
+// Two collectives in two streams use the same signal for their barriers (pytorch #188005, #189228).
 #include "spin.cuh"
 
 #include <cuda/atomic>
 
-/// Puts a signal to the peer, once the last one is taken; takes one's own. A pad has one signal for each channel.
+/// Puts a signal to the peer once the last one is taken, then takes its own. A pad has one signal for each channel.
 __device__ bool exchange_signals(unsigned* pads, int self, int channel, unsigned* late) {
   using signal_ref = cuda::atomic_ref<unsigned, cuda::thread_scope_system>;
   signal_ref theirs(pads[2 * (1 - self) + channel]);

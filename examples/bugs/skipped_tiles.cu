@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Each warp looks at a mask in shared memory to see if its block may skip a tile; a fast one writes the next mask (llama.cpp #13742).
+// Each warp reads a mask in shared memory to decide whether to skip a tile; a fast one writes the next mask (llama.cpp #13742).
 
-/// Thread t stands for a warp. A tile is skipped if no thread wants it.
+/// Thread t stands for a warp. A tile is skipped if no thread needs it.
 template <bool Mended>
 __global__ void visit_tiles(const unsigned* wanted, unsigned tiles, unsigned* visited) {
   __shared__ unsigned mask[256];

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// How the kernels of this folder wait. On a GPU a hang must end, so a wait gives up.
+/// How the kernels in this folder wait. On a GPU a hang must end, so waits have a timeout.
 #pragma once
 
 #include <membar/device_clock.cuh>
 
 /// Repeats `done` until it returns true. After 0.2 seconds it adds one to `*late` and returns false.
 ///
-/// membar-check lets clocks stand still, so that it sees the endless loop.
+/// In membar-check, clocks stand still, so it sees the endless loop.
 template <class Done>
 __device__ bool spin(unsigned* late, Done done) {
   const unsigned long long begin = membar::global_nanoseconds();

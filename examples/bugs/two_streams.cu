@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// An all-reduce whose data are its flags, issued from two streams at once on one communicator (sglang #31117).
+// An all-reduce whose data is also its flags, issued from two streams at once on one communicator (sglang #31117).
 #include "spin.cuh"
 
 #include <membar/load_store.cuh>
 
-/// What one GPU has of a communicator. Zero in a slot means: not here yet.
+/// One GPU's part of a communicator. Zero in a slot means that nothing has arrived.
 struct push_communicator {
   unsigned slots[2];  ///< of two all-reduces in turn
-  unsigned epoch;     ///< how many all-reduces are done
+  unsigned epoch;     ///< The number of completed all-reduces.
 };
 
 /// Sends `value` to the peer, and waits for the peer's. Then the slot is cleared, for the all-reduce after the next.

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Two GPUs add up each other's vectors between two barriers of volatile flags (vllm #8404).
+// Two GPUs sum each other's vectors between two barriers made of volatile flags (vllm #8404).
 #include "spin.cuh"
 
 #include <membar/load_store.cuh>
 
-/// Raises the peer's flag to `step` and waits for one's own.
+/// Raises the peer's flag to `step` and waits for its own.
 template <bool Mended>
 __device__ bool meet_peer(unsigned* flags, int self, unsigned step, unsigned* late) {
   using membar::thread_scope;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A reduction that takes the threads of a warp to run in step, and `volatile` to be enough (HeCBench #91, numba #6127).
+// A reduction that assumes that a warp's threads run in step, and that `volatile` is enough (HeCBench #91, numba #6127).
 
-/// Adds up four values. The threads of one warp have no barrier between them.
+/// Sums four values. There is no barrier between the threads of the warp.
 template <bool Mended>
 __global__ void sum_of_warp(unsigned* sum) {
   __shared__ unsigned cells[4];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A kernel announces a chunk by a plain store with a fence after it; another polls by compare-and-swap, and sets the counter back.
+// A kernel signals a chunk with a plain store followed by a fence; another polls with compare-and-swap, and resets the counter.
 
 template <bool Fixed>
 __global__ void produce(int* chunk, unsigned* counter) {

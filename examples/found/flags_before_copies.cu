@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Two GPUs copy their inputs where the other reads them; the threads that raise the flags do not wait for the copies of the others.
+// Two GPUs copy inputs to where the other reads them; threads that raise flags do not wait for the others' copies.
 
 __device__ void raise(unsigned* flag, unsigned step) {
   asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(flag), "r"(step) : "memory");

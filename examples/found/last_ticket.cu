@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The last block of a grid adds up the sums of all, and sets the counter of tickets back by a plain store for the next launch.
+// The last block of a grid sums the sums of all, and resets the ticket counter with a plain store for the next launch.
 
 template <bool Fixed>
 __global__ void reduce_in_one_pass(float* sums, unsigned* tickets) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A counting semaphore: a block subtracts first and then waits until the count is what it found. One that comes later moves the count away.
+// A counting semaphore: a block subtracts, then waits for the count it found. A later block changes the count again.
 
 __device__ int load(const int* count) {
   int value;
@@ -15,7 +15,7 @@ __device__ int add(int* count, int by) {
 template <bool Fixed>
 __device__ void acquire(int* count) {
   if constexpr (Fixed) {
-    for (;;) {  // takes one only where there is one
+    for (;;) {  // Takes one only if there is one.
       const int found = load(count);
       if (found > 0 && atomicCAS(count, found, found - 1) == found) {
         __threadfence();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Boxes of a tree are joined from its leaves up: of two children the one that arrives second reads both boxes, and acquires nothing.
+// Boxes of a tree are merged from its leaves up: the second child to arrive reads both boxes, but does not acquire.
 
 template <bool Fixed>
 __global__ void refit(const int* items, int* boxes, int* arrived) {
-  const unsigned leaf = threadIdx.x + blockIdx.x * blockDim.x;  // leaves 0 and 1, and the root 2
+  const unsigned leaf = threadIdx.x + blockIdx.x * blockDim.x;  // Leaves 0 and 1, and the root 2.
   boxes[leaf] = items[leaf];
   __threadfence();
   if (atomicAdd(arrived, 1) == 1) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A GPU signals another by a reduction that releases. The other waits by relaxed loads, and reads what was sent.
+// A GPU signals another with a releasing reduction. The other waits with relaxed loads, and reads the data.
 
 __global__ void send(int* data, int* signal) {
   *data = 7;

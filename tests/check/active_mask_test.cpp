@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// PTX does not define which lanes execute an activemask together. The checker explores every division of the lanes that reach it.
+// PTX does not define which lanes execute an activemask together. The checker explores every grouping of the lanes that reach
+// it.
 #include <tests/check/ptx_programs.hpp>
 
 #include <gtest/gtest.h>
@@ -14,13 +15,13 @@ namespace {
 using namespace membar_test;
 using check::check_status;
 
-/// Of a block of this many lanes: what the checker says, and which words the variables hold in some execution, one for each lane.
+/// The checker's result for a block of this many lanes, and the words that the variables hold in some execution, one per lane.
 struct outcomes {
   check::check_result result;
   std::set<std::vector<std::uint64_t>> words;
 };
 
-/// A body that begins with the lane in %r0 and ends with a word in %r2, which it stores.
+/// A body that starts with the lane in %r0 and stores the word that it leaves in %r2.
 outcomes explore_lanes(const std::string& body, std::uint32_t lanes, const check::check_options& options = {}) {
   const ptx_program p(
       {"mov.u32 %r0, %tid.x; mov.u32 %r2, 0;" + body +

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Compares the explorer with the model's enumerator, which shares nothing with it but the meaning of scopes.
+/// Compares the explorer with the model's enumerator, which shares nothing with it except the definition of scopes.
 #pragma once
 
 #include <check/explore.hpp>
@@ -21,7 +21,7 @@ namespace membar_test {
 namespace check = membar::check;
 namespace model = membar::model;
 
-/// The final states of a test as the model has them.
+/// The final states of a test according to the model.
 [[nodiscard]] inline std::set<std::vector<std::int64_t>> states_of_model(const model::litmus_test& test) {
   model::outcome_collector visitor(test);
   const model::test_view view = test.view();
@@ -36,10 +36,10 @@ struct explored {
   check::program checked;
   check::check_result result;
   std::set<std::vector<std::int64_t>> states;
-  std::uint64_t repeated = 0;  ///< executions with the reads-from and coherence of one before
+  std::uint64_t repeated = 0;  ///< The number of executions with the same reads-from and coherence as an earlier one.
 };
 
-/// Reads-from and coherence as text.
+/// Formats reads-from and coherence as text.
 [[nodiscard]] inline std::string identity(const check::graph& g) {
   const auto name = [](const check::graph_event* e) {
     return e == nullptr ? std::string("i") : std::to_string(e->thread) + "." + std::to_string(e->number);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Asynchronous copies in the checker: what they bring, what orders them, and which proxy fence is missing.
+// Asynchronous copies in the checker: the data they deliver, what orders them, and missing proxy fences.
 #include <tests/check/ptx_programs.hpp>
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ void expect(const std::string& body, check_status status, const std::string& wor
   EXPECT_NE(r.found.message.find(words), std::string::npos) << r.found.message;
 }
 
-/// `body` for the thread of this number, or of this rank of its block.
+/// The body for the thread with this number, or with this rank in its block.
 std::string by(int thread, const std::string& body) {
   static int labels = 0;
   const std::string n = std::to_string(thread);
@@ -98,7 +98,8 @@ TEST(check_copies, a_stage_that_was_read_is_filled_again_after_a_proxy_fence) {
   expect(init + bring + wait + read + "fence.proxy.async.shared::cta;" + again + holds("shared.u32 %r0, [stage]", 0),
          check_status::verified);
   expect(init + bring + wait + read + again, check_status::race, "a proxy fence is missing");
-  expect(init + bring + wait + again, check_status::verified);  // by copies alone: through one proxy
+  // Only copies access the data, so all accesses are through one proxy.
+  expect(init + bring + wait + again, check_status::verified);
 }
 
 TEST(check_copies, a_fence_of_another_block_does_not_count) {
@@ -172,7 +173,7 @@ TEST(check_copies, small_copies_arrive_at_an_mbarrier) {
   expect(by(0, init) + "bar.sync 0;" + by(0, copy) + by(1, wait + holds("shared.u32 %r0, [stage+4]", 2)),
          check_status::verified, "", 2);
   expect(by(0, init) + "bar.sync 0;" + by(0, "st.global.u32 [flag], 1;" + copy) + by(1, wait + "ld.global.u32 %r0, [flag];"),
-         check_status::race, "flag", 2);  // what the thread itself stored is not among it
+         check_status::race, "flag", 2);  // The thread's own store is not among the values.
 }
 
 TEST(check_copies, take_a_cache_policy_after_their_other_operands) {
@@ -219,12 +220,12 @@ TEST(check_copies, arrive_at_an_mbarrier_in_addition_without_noinc) {
            by(1, wait + holds("shared.u32 %r0, [stage+4]", 2));
   };
   expect(copy(""), check_status::verified, "", 2);
-  expect(copy(".noinc"), check_status::uninitialised, "stage", 2);  // one of the two arrivals completes the phase
+  expect(copy(".noinc"), check_status::uninitialised, "stage", 2);  // One of the two arrivals completes the phase.
   const std::string each = "mov.u32 %r1, stage; mad.lo.u32 %r1, %r15, 8, %r1; cp.async.ca.shared.global [%r1], [from], 8;";
   expect(by(0, "mbarrier.init.shared.b64 [bar], 2;") + "bar.sync 0;" + each +
              "cp.async.mbarrier.arrive.shared.b64 [bar]; mbarrier.arrive.shared.b64 _, [bar];" + wait +
              holds("shared.u32 %r0, [stage]", 1) + holds("shared.u32 %r0, [stage+12]", 2),
-         check_status::verified, "", 2);  // no expectation reads what the arrival after it makes of the phase
+         check_status::verified, "", 2);  // No expectation depends on how the following arrival changes the phase.
 }
 
 TEST(check_copies, what_precedes_the_instruction_is_not_passed_on_by_its_completion) {
@@ -266,7 +267,7 @@ TEST(check_copies, a_copy_into_another_block_completes_there) {
 }
 
 TEST(check_copies, a_pair_of_proxy_fences_orders_the_stage_of_another_block) {
-  // rank 1 reads its stage and gives it back; rank 0 copies into it
+  // Rank 1 reads its stage and hands it back; rank 0 copies into it.
   const auto given_back = [&](const std::string& release, const std::string& acquire) {
     return of_block(1, init + "st.shared.u32 [stage], 1;") + of_block(0, init) + meet +
            of_block(1, "ld.shared.u32 %r0, [stage];" + release +
@@ -378,7 +379,7 @@ TEST(check_copies, a_block_waits_for_the_reading_of_its_shared_memory_before_it_
   expect(start + "cp.async.bulk.wait_group 0;", check_status::verified);
 }
 
-/// Three kernels of a stream, of which the last two begin before those before them have ended.
+/// Three kernels in one stream; the second and third may begin before their predecessors end.
 check::check_result chain(const std::string& first, const std::string& second, const std::string& third,
                           bool last_dependent = true) {
   ptx_program p({first, second, third});
@@ -449,7 +450,7 @@ TEST(check_copies, there_are_as_many_as_a_thread_starts) {
   expect(four + wait + holds("shared.u32 %r0, [stage+48]", 1), check_status::verified);
 }
 
-// ---- forms of compute capability 10.0
+// ---- forms that need compute capability 10.0
 
 TEST(check_copies, that_are_masked_write_some_bytes_of_each_piece) {
   const std::string fill =
@@ -493,7 +494,7 @@ TEST(check_copies, asynchronous_stores_that_release_pass_on_what_came_before) {
                                                               "@%p1 bra Z;" +
                                                                   holds("global.u32 %r0, [to]", 7) + "Z:"),
       check_status::race, "to", 2);
-  // it is not in program order with what follows
+  // It is not in program order with what follows.
   expect(
       "st.async.release.gpu.global.b32 [flag], 1; ld.relaxed.gpu.global.u32 %r0, [flag]; setp.ne.u32 %p1, %r0, 1; @%p1 trap;",
       check_status::violated);

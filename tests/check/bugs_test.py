@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The answers in docs/bugs.md and docs/found.md are what membar-check prints, and the litmus tests beside the kernels show the outcomes.
+"""Checks that docs/bugs.md and docs/found.md quote membar-check's current output, and that the litmus tests next to the kernels show the
+outcomes.
 
 usage: bugs_test.py <membar-check> <membar-litmus> [--write | <results folder> <bug>:<status>...]
 
-A block ```text of a page begins with the name of a bug, whose files are in the folder of examples/ that has the page's name. The block is
-compared with the statuses of the bug's scenarios and with the finding; with --write it is replaced by them. In the results folder <bug>.wrong.txt and <bug>.fixed.txt begin with PASSED or FAILED: the
-wrong kernel must have the status, and the fixed one must be verified.
+Each ```text block of a page begins with the name of a bug. The bug's files are in the folder of examples/ that has the same name as the
+page. The test compares the block with the statuses of the bug's scenarios and with the finding; --write replaces the block. In the results
+folder, <bug>.wrong.txt and <bug>.fixed.txt begin with PASSED or FAILED: the wrong kernel must have the status, and the fixed one must be
+verified.
 """
 
 import concurrent.futures
@@ -20,15 +22,15 @@ BUGS = ROOT / "examples" / "bugs"
 FOLDERS = {page: ROOT / "examples" / page.stem for page in (ROOT / "docs" / "bugs.md", ROOT / "docs" / "found.md")}
 BLOCK = re.compile(r"```text\n(\w+)\b.*?\n?```", re.S)
 NO_FAULT = {"one_fence"}  # a report that does not hold
-ONE_THREAD = {"channel_bounds"}  # what one thread does alone is no litmus test
+ONE_THREAD = {"channel_bounds"}  # These bugs involve only one thread, so no litmus test can show them.
 CATALOGUE = ROOT / "tests" / "litmus" / "catalogue"
 REPORTS = {"flag_before_copy": "bulk-load-after-flag", "stage_still_read": "stage-reused", "stores_before_copy": "bulk-store-after-barrier",
            "chain_of_kernels": "chain-of-dependent-kernels", "table_before_wait": "pointer-read-before-wait",
-           "no_dependency_wait": "no-dependency-wait"}  # whose litmus tests are pairs of the catalogue
+           "no_dependency_wait": "no-dependency-wait"}  # The litmus tests of these bugs come in pairs from the catalogue.
 
 
 def answers(check, folder, name):
-    """The lines of the page for a bug: file and status of each scenario, and below it the finding."""
+    """Returns the page's lines for a bug: the file and status of each scenario, followed by the finding."""
     kinds = [""] if name in NO_FAULT else [".wrong", ".fixed"]
     done = subprocess.run([check, *(f"{name}{kind}.scenario" for kind in kinds)], cwd=folder, capture_output=True, text=True)
     lines, statuses = [], {}
@@ -37,7 +39,7 @@ def answers(check, folder, name):
             lines.append("\t".join(line.split("\t")[:2]))
             statuses[line.split("\t")[0]] = line.split("\t")[1]
         elif lines and "\t" in lines[-1] and line.startswith("  "):
-            lines.append(line)  # the first line below the status says what was found
+            lines.append(line)  # The first line below the status names the finding.
     kept = []
     for line in lines:
         if "\t" in line or "\t" in kept[-1]:
@@ -46,7 +48,7 @@ def answers(check, folder, name):
 
 
 def record(folder, name, expected, answer):
-    """Writes what became of the two scenarios of a bug."""
+    """Writes the results of a bug's two scenarios."""
     _, statuses, output = answer
     for kind, status in (("wrong", expected), ("fixed", "verified")):
         word = "PASSED" if statuses.get(f"{name}.{kind}.scenario") == status else f"FAILED: the status must be '{status}'"
@@ -68,7 +70,7 @@ def main():
         else:
             right = len(statuses) == 2 and statuses[0] in ("race", "violated", "hang", "out of bounds", "undefined") and statuses[1] == "verified"
         if not right:
-            wrong.append(f"{name}: the wrong kernel must be found out and the fixed one verified, and the statuses are {statuses}")
+            wrong.append(f"{name}: membar-check must report the wrong kernel and verify the fixed one, but the statuses are {statuses}")
         return now
 
     names = {page: {path.stem for path in folder.glob("*.cu")} for page, folder in FOLDERS.items()}
@@ -81,7 +83,7 @@ def main():
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         found = dict(zip((name for _, name in each), pool.map(lambda one: answers(check, *one), each)))
     if len(found) != len(each):
-        wrong.append(f"a name is in two folders: {sorted(name for _, name in each)}")
+        wrong.append(f"these names are in two folders: {sorted(name for _, name in each)}")
     if folder:
         for name, _, status in (word.partition(":") for word in sys.argv[4:]):
             record(folder, name, status, found.get(name, ("", {}, "the bug has no source")))
@@ -90,13 +92,14 @@ def main():
         on_page = [block[1] for block in BLOCK.finditer(told)]
         new = BLOCK.sub(compared, told)
         if sorted(on_page) != sorted(names[page]):
-            wrong.append(f"{page.name}: on the page and not here, or the reverse, or twice: {sorted(on_page)} {sorted(names[page])}")
+            wrong.append(f"{page.name}: these bugs are only on the page, only in the folder, or listed twice: {sorted(on_page)} "
+                         f"{sorted(names[page])}")
         if sys.argv[3:] == ["--write"]:
             page.write_text(new, encoding="utf-8")
     tests = {path.stem for path in BUGS.glob("*.litmus")}
     expected = {path.stem for path in BUGS.glob("*.cu")} - NO_FAULT - ONE_THREAD - set(REPORTS)
     if tests != expected:
-        wrong.append(f"bugs without a litmus test, or the reverse: {sorted(tests ^ expected)}")
+        wrong.append(f"bugs without a litmus test, or litmus tests without a bug: {sorted(tests ^ expected)}")
     for test in REPORTS.values():
         pair = (CATALOGUE / "allowed" / f"Report.{test}.litmus", CATALOGUE / "forbidden" / f"Report.{test}.repaired.litmus")
         wrong += [f"{path} is missing" for path in pair if not path.exists()]

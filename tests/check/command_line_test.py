@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What membar-check says of right and wrong command lines, scenarios and sources: its words and its exit status.
+"""Checks membar-check's output and exit status for valid and invalid command lines, scenarios and sources.
 
 usage: command_line_test.py <membar-check>
 """
@@ -91,7 +91,7 @@ st.f32 [%rd1+4], %f2;
 ret;
 }
 """
-# A kernel whose parameter is a struct, and memory with an address in it: adds the struct's second word to the two places that they name.
+# This kernel takes a struct and an array that contains an address. It adds the struct's second word to both places they point to.
 STRUCT = "source k.ptx\nmemory table u64[2] = 1 x+4\nmemory x u32[2]\n# a struct\nlaunch two args {x+4 2} table\nfinal x[1] == 4 /\\ x[0] == 0\n"
 CACHED = "source k.ptx\nmemory table u32[2] = 1 3 constant\nmemory x u32\nlaunch cached grid 2 args table x\nfinal x == 6\n"
 GOOD = "source k.ptx\nmemory count u32[2] = 1\nlaunch worker<2> grid 3 args count 2\n"
@@ -99,7 +99,7 @@ VARIABLE = "source k.ptx\nmemory x u32\nlaunch variable args x\nfinal limit == 7
 FLOATS = "source k.ptx\nmemory x f32[2] = 1.5\nlaunch floats args x -0.25 10.0\nfinal x[1] == 11.25 /\\ x[1] > 11 /\\ x < 2.0\n"
 HOST = "source k.ptx\nmemory count u32 host\nlaunch worker<2> args count 2\n"
 BRANCHES = "source k.ptx\nlaunch branches block 3 args 1\n"
-# A kernel that announces data in host memory.
+# A kernel that writes data and then raises a flag in host memory.
 ANNOUNCE = """.version 9.0
 .target sm_90
 .address_size 64
@@ -113,7 +113,7 @@ st.release.sys.global.u32 [%rd2], 1;
 ret;
 }
 """
-# Kernels that ask launch control: waits for the answer, and reads it without a wait; and one that copies in im2col mode.
+# Kernels that use cluster launch control: one waits for the answer, one reads it without waiting. A third kernel copies in im2col mode.
 ASYNCHRONOUS = """.version 9.0
 .target sm_100
 .address_size 64
@@ -154,7 +154,7 @@ ret;
 """
 NOT_CANCELLED = "; every clusterlaunchcontrol.try_cancel reports that nothing was cancelled\n"
 ANNOUNCED = "source announce.ptx\nmemory data u32 host\nmemory flag u32 host\nlaunch announce args data flag\n"
-# Kernels that need what a scenario may assume.
+# Kernels that need the assumptions a scenario can make.
 ASSUMES = """.version 9.0
 .target sm_90
 .address_size 64
@@ -440,7 +440,7 @@ def main():
             expect(["k.ptx\terror\tthis is a source, not a scenario: write a scenario, for example a file with the three lines 'source k.ptx', "
                     "'memory data u32[64]' and 'launch KERNEL grid 2 block 32 args data', and check that file; 'membar-check lint k.ptx' "
                     "needs no scenario"], 2, *command, "k.ptx", cwd=folder)
-        # what a scenario assumes, each off by default and repeated
+        # The assumptions of a scenario, each of which is off by default and repeated in the report.
         (folder / "a.ptx").write_text(ASSUMES, encoding="utf-8")
 
         def assumes(status, exit_status, text, *further):
@@ -472,7 +472,7 @@ def main():
         assumes("error", 2, "# a comment\nuse shared.part\n", "2:1: in 'shared.part': 2:1: expected a name")
         assumes("error", 2, "use missing\n", "1:1: 'missing': cannot open the file: check that it exists and can be read")
         assumes("error", 2, "use .\n", "1:1: '.': cannot open the file: it is a directory: give a file")
-        # an error in a source names the source
+        # An error in a source file names that file.
         for ptx, error in (("garbage\n", "1:1: expected a directive of a module, found 'garbage'"), (".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry k() {\n", "")):
             (folder / "wrong.ptx").write_text(ptx, encoding="utf-8")
             assumes("error\twrong.ptx:" + error, 2, "source wrong.ptx\nlaunch k\n")
@@ -518,12 +518,12 @@ def main():
         expect(["race.litmus\terror\t8:20: "], 2, "--read", "race.litmus", cwd=folder)
         expect(["--read explores nothing"], 2, "--read", "--random=2", "k.ptx", cwd=folder)
         expect(["--events needs a number of events"], 2, "--events=0", "race.litmus", cwd=folder)
-        # what has no words as a litmus test has a graph
+        # A finding that cannot be written as a litmus test is written as a graph.
         (folder / "sizes.scenario").write_text(STRUCT.replace("x+4", "x").replace("launch two args {x 2}", "launch two grid 2 args {table+8 0}"), encoding="utf-8")
         expect(["\trace\t", "error\tthe ", "different sizes"], 2, "--litmus=found.litmus", "--dot=sizes.dot", "sizes.scenario", cwd=folder)
         if not (folder / "sizes.dot").exists():
             wrong.append("no graph was written of a finding that is not written as a litmus test")
-        # at random: nothing is verified, and what is found is found again by its seed
+        # Random mode verifies nothing, and the seed reproduces what it finds.
         expect(["gave up\t100 executions", "random executions found nothing"], 3, "--random=100", "good.scenario", cwd=folder)
         expect(["--random needs a number"], 2, "--random=0", "good.scenario", cwd=folder)
         expect(["--seed needs a number"], 2, "--random=1", "--seed=x", "good.scenario", cwd=folder)
@@ -531,10 +531,10 @@ def main():
         seed = done.stdout.split("\n")[0].rpartition("; seed ")[2]
         again = subprocess.run([check, "--random=1", f"--seed={seed}", "race.litmus"], capture_output=True, text=True, cwd=folder)
         if done.returncode != 1 or "data race on x" not in done.stdout or done.stdout.split("\n")[1:] != again.stdout.split("\n")[1:]:
-            wrong.append(f"the race that random executions showed is another one with its seed: {done.stdout}{again.stdout}")
+            wrong.append(f"rerunning the seed of a race found at random reports a different race: {done.stdout}{again.stdout}")
         expect(["verified\t1 executions, 0 blocked", "clocks stand still\n"], 0, "--no-symmetry", "good.scenario", cwd=folder)
         expect(["mp.litmus\tverified", "clocks stand still\n"], 0, "mp.litmus", cwd=folder)
-        # repairs, and orders that are stronger than needed
+        # Repairs, and orders that are stronger than needed.
         (folder / "costs").write_text(COSTS, encoding="utf-8")
         (folder / "excess.litmus").write_text(LITMUS.replace("st.release.gpu", "st.release.sys"), encoding="utf-8")
         expect(["race.litmus\trace", "repair 1 of 3: +14.8 ns on NVIDIA H200; verified, 2 executions", "becomes ld.acquire.gpu   +14.8 ns"],
@@ -566,7 +566,7 @@ def main():
         expect(["found.litmus\trace", "data race on x"], 1, "found.litmus", cwd=folder)
         expect(["--litmus and --dot write the finding of one file, but 2 files are given"], 2, "--dot=d", "race.litmus", "mp.litmus", cwd=folder)
         expect(["error\tcannot write"], 2, "--dot=missing/d", "race.litmus", cwd=folder)
-        # a report in JSON: one document for the run
+        # The JSON report is one document for the whole run.
         def report(status, *arguments):
             done = subprocess.run([check, "--format=json", *arguments], capture_output=True, text=True, cwd=folder)
             if done.returncode != status:
@@ -607,7 +607,7 @@ def main():
                       for e in early["finding"]["events"]))
         failed = report(2, "--dot=missing/d", "race.litmus")
         holds("what cannot be written", len(failed) == 1 and failed[0]["status"] == "race" and failed[0]["error"].startswith("cannot write 'missing/d': check that its folder exists"))
-        # of several files the worst status counts: an error, then a finding, then what was given up
+        # With several files, the worst status decides the exit code: an error, then a finding, then an analysis that was given up.
         expect(["verified", "violated"], 1, "good.scenario", "bad.scenario", cwd=folder)
         expect(["violated", "error"], 2, "bad.scenario", "missing.scenario", "good.scenario", cwd=folder)
     print(f"{len(SCENARIOS) + 89} command lines, {len(wrong)} wrong")

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The findings of an exploration, and a check that it shows every execution once, by counts that follow from the number of threads.
+// The findings of an exploration. Counts that follow from the number of threads check that every execution is explored exactly
+// once.
 #include <tests/check/ptx_programs.hpp>
 
 #include <gtest/gtest.h>
@@ -72,7 +73,7 @@ TEST(check_counts, private_accesses_do_not_multiply) {
 }
 
 TEST(check_counts, failed_compare_and_swaps_do_not_multiply) {
-  // what a failed attempt leaves behind, the load before the loop could have read at once
+  // The load before the loop could have read at once the value that a failed attempt leaves behind.
   const std::string add =
       "ld.relaxed.gpu.global.u32 %r0, [x]; L: add.u32 %r1, %r0, 1; mov.u32 %r3, %r0;"
       "atom.relaxed.gpu.global.cas.b32 %r0, [x], %r3, %r1; setp.ne.u32 %p0, %r0, %r3; @%p0 bra L;";
@@ -82,7 +83,7 @@ TEST(check_counts, failed_compare_and_swaps_do_not_multiply) {
 }
 
 TEST(check_counts, attempts_that_change_something_else_are_all_there) {
-  // the number of attempts is a result
+  // The number of attempts is part of the result.
   const std::string add =
       "ld.relaxed.gpu.global.u32 %r0, [x]; L: add.u32 %r4, %r4, 1; add.u32 %r1, %r0, 1; mov.u32 %r3, %r0;"
       "atom.relaxed.gpu.global.cas.b32 %r0, [x], %r3, %r1; setp.ne.u32 %p0, %r0, %r3; @%p0 bra L; st.global.u32 [y], %r4;";
@@ -137,7 +138,7 @@ TEST(check_buffers_loads, not_past_fences) {
 }
 
 TEST(check_buffers_loads, and_finds_faults_that_only_load_buffering_shows) {
-  // a value that only a cycle of program order and reads-from brings leads to a store without an order
+  // A value that arises only through a cycle of program order and reads-from leads to an unordered store.
   const std::string first = "ld.relaxed.gpu.global.u32 %r0, [x]; st.relaxed.gpu.global.u32 [y], 1;";
   const std::string second = "ld.relaxed.gpu.global.u32 %r0, [y]; st.relaxed.gpu.global.u32 [x], 1;";
   const std::string then = "setp.eq.u32 %p0, %r0, 0; @%p0 bra S; red.relaxed.gpu.global.add.u32 [z], 1; S:";
@@ -148,7 +149,7 @@ TEST(check_buffers_loads, and_finds_faults_that_only_load_buffering_shows) {
   EXPECT_EQ(r.found.events.size(), 8U);
 }
 
-/// Two lanes of a warp that each load what the other one stores. They exchange what they have loaded.
+/// Two lanes of a warp that each load what the other one stores. Then they exchange the loaded values.
 check::check_result buffered_by_lanes(const std::string& between, const std::string& stored, const std::string& after = "") {
   ptx_program p(
       {"mov.u32 %r5, %tid.x; mov.u64 %rd0, x; mov.u64 %rd1, y; setp.ne.u32 %p0, %r5, 0; selp.b64 %rd2, %rd1, %rd0, %p0;"
@@ -181,7 +182,7 @@ TEST(check_buffers_loads, not_through_what_lanes_exchange) {
   none(buffered_by_lanes(shuffle + "add.u32 %r3, %r1, 1;", "%r3"));
   none(buffered_by_lanes(shuffle + "setp.eq.u32 %p3, %r1, 0; @%p3 bra S; S:", "1"));
   none(buffered_by_lanes("vote.sync.any.pred %p2, %p1, 3; selp.u32 %r3, 1, 1, %p2;", "%r3"));
-  // the own value comes back by a second exchange: one of the two stores may be read early, but not both
+  // A second exchange returns each lane's own value: either store may be read early, but not both.
   const std::string twice = shuffle + "shfl.sync.bfly.b32 %r2|%p2, %r1, 1, 31, 3; or.b32 %r3, %r2, 1;";
   EXPECT_EQ(buffered_by_lanes(twice, "%r3").counts.buffered, 2U);
   EXPECT_EQ(buffered_by_lanes(shuffle + "or.b32 %r3, %r0, 1;", "%r3").counts.buffered, 2U);
@@ -332,7 +333,7 @@ TEST(check_finds, that_a_loop_which_counts_its_rounds_only_waits) {
 }
 
 TEST(check_finds, that_a_loop_of_a_kernel_without_an_end_counts_to_a_store) {
-  // no path leads to an exit, so that no instruction comes after a branch on every path
+  // No path leads to an exit, so no instruction comes after a branch on every path.
   const std::string server =
       "mov.u32 %r5, 0; L: ld.relaxed.gpu.global.u32 %r0, [y]; add.u32 %r5, %r5, 1; setp.lt.u32 %p0, %r5, 3;"
       "@%p0 bra L; st.relaxed.gpu.global.u32 [x], 1; M: ld.relaxed.gpu.global.u32 %r1, [y]; bra M;";
@@ -340,7 +341,7 @@ TEST(check_finds, that_a_loop_of_a_kernel_without_an_end_counts_to_a_store) {
 }
 
 TEST(check_finds, that_a_loop_which_only_reads_walks_out_of_memory) {
-  // nothing depends on what is read at the address that moves
+  // Nothing depends on the value read at the changing address.
   const std::string walk =
       "mov.u64 %rd0, wide; L: ld.relaxed.gpu.global.u32 %r0, [%rd0]; add.u64 %rd0, %rd0, 4;"
       "ld.relaxed.gpu.global.u32 %r1, [y]; setp.eq.u32 %p0, %r1, 0; @%p0 bra L;";
@@ -351,12 +352,12 @@ TEST(check_finds, a_fault_after_a_failed_attempt) {
   const std::string add =
       "ld.relaxed.gpu.global.u32 %r0, [x]; L: add.u32 %r1, %r0, 1; mov.u32 %r3, %r0;"
       "atom.relaxed.gpu.global.cas.b32 %r0, [x], %r3, %r1; setp.ne.u32 %p0, %r0, %r3; @%p0 bra L;";
-  // who comes second would only race if it acquired nothing: it does not
+  // The second thread to arrive would race only if it did not acquire, but it does.
   EXPECT_EQ(ptx_program({"st.global.u32 [y], 1;" + add, add + "setp.eq.u32 %p1, %r3, 1; @%p1 ld.global.u32 %r5, [y];"})
                 .explore()
                 .status,
             check_status::race);
-  // and who waits for a third one waits for ever
+  // A thread that waits for a third one waits forever.
   EXPECT_EQ(
       ptx_program({add, add + "W: ld.relaxed.gpu.global.u32 %r5, [x]; setp.ne.u32 %p1, %r5, 3; @%p1 bra W;"}).explore().status,
       check_status::hang);
@@ -373,7 +374,7 @@ TEST(check_finds, that_a_second_attempt_does_not_acquire_what_the_load_before_th
       "ld.acquire.gpu.global.u32 %r0, [x]; L: mov.u32 %r3, %r0; atom.relaxed.gpu.global.cas.b32 %r0, [x], %r3, 2;"
       "setp.ne.u32 %p0, %r0, %r3; @%p0 bra L; setp.eq.u32 %p1, %r3, 1; @%p1 ld.global.u32 %r5, [y];";
   check::check_options options;
-  options.load_buffering = false;  // what is explored for that finds it as well
+  options.load_buffering = false;  // The exploration for that also finds it.
   EXPECT_EQ(ptx_program({send, take("acquire")}).explore({}, options).status, check_status::verified);
   EXPECT_EQ(ptx_program({send, take("relaxed")}).explore({}, options).status, check_status::race);
   EXPECT_EQ(ptx_program({send, second_is_relaxed}).explore({}, options).status, check_status::race);
@@ -569,7 +570,7 @@ TEST(check_finds, that_a_packed_operation_is_one_of_each_element) {
 }
 
 TEST(check_finds, what_packed_operations_return_and_leave) {
-  // 1.0 and 2.0 in one word; each addition adds 1.0 to the low half and 2.0 to the high one
+  // 1.0 and 2.0 in one word; each addition adds 1.0 to the low half and 2.0 to the high half.
   const std::string one_two = "mov.b32 %r1, 0x40003c00; ";
   const auto holds = [](const std::string& value) { return "setp.ne.u32 %p0, %r2, " + value + "; @%p0 trap;"; };
   EXPECT_EQ(ptx_program({one_two + "atom.relaxed.gpu.global.add.noftz.f16x2 %r2, [x], %r1;" + holds("0") +
@@ -578,7 +579,7 @@ TEST(check_finds, what_packed_operations_return_and_leave) {
                 .explore()
                 .status,
             check_status::verified);
-  // memory that was written as words before, and is read as words after a barrier
+  // Memory that is first written as words, and read as words after a barrier.
   const std::string add = one_two + "red.relaxed.gpu.global.add.noftz.f16x2 [x], %r1;";
   const check::check_result r =
       ptx_program({"mov.u32 %r3, %tid.x; setp.ne.u32 %p1, %r3, 0; @%p1 bra L; st.global.u32 [x], 0; L: bar.sync 0;" + add +
@@ -633,7 +634,7 @@ TEST(check_finds, what_a_random_execution_shows_before_it_gives_up) {
 }
 
 TEST(check_finds, nothing_of_an_execution_that_is_not_whole) {
-  // the load of y may buffer, and the store to z comes after the barrier that orders the load of z
+  // The load of y may be buffered, and the store to z comes after the barrier that orders the load of z.
   const std::string first = "ld.relaxed.gpu.global.u32 %r0, [x]; st.relaxed.gpu.global.u32 [y], 1;";
   const std::string second = "ld.relaxed.gpu.global.u32 %r0, [y]; st.relaxed.gpu.global.u32 [x], 1;";
   const std::string apart = "mov.u32 %r3, %tid.x; setp.ne.u32 %p1, %r3, 0; @%p1 bra E;";
@@ -676,7 +677,7 @@ TEST(check_finds, that_lanes_exchange_values) {
   EXPECT_EQ(r.status, check_status::verified) << r.found.message;
 }
 
-/// The results of an instruction in the middle one of three lanes: %r2 and the predicate %p1. `values` sets the value of each lane, %r1.
+/// The results of an instruction in the middle lane of three: %r2 and the predicate %p1. `values` sets each lane's value, %r1.
 std::pair<std::uint64_t, std::uint64_t> of_three_lanes(const std::string& instruction, const std::string& values) {
   ptx_program p(
       {"mov.u32 %r0, %tid.x; " + values + " setp.eq.u32 %p1, 0, 1; " + instruction +
@@ -720,7 +721,8 @@ TEST(check_finds, what_lanes_reduce_their_values_to) {
 }
 
 TEST(check_finds, a_race_that_one_order_of_many_sequential_fences_shows) {
-  // every thread stores and fences, the first one counts: the last block reads what the others stored, without a fence after the count
+  // Every thread stores and fences, and the first one counts. The last block reads what the others stored, without a fence
+  // after the count.
   const std::string publish =
       ".shared .align 4 .u32 last; mov.u32 %r0, %ctaid.x; mov.u32 %r1, %tid.x; mov.u64 %rd0, wide; mul.wide.u32 %rd1, %r0, 32;"
       "mul.wide.u32 %rd2, %r1, 4; add.u64 %rd3, %rd0, %rd1; add.u64 %rd3, %rd3, %rd2; st.global.u32 [%rd3], 1; bar.sync 0;"
@@ -769,7 +771,7 @@ TEST(check_explores, load_buffering_without_steps_that_lead_to_none) {
   options.most_buffered_steps = 10'000;
   const check::check_result r = ptx_program({side("x", "y"), side("y", "x")}).explore({}, options);
   EXPECT_EQ(r.status, check_status::verified) << r.found.message;
-  EXPECT_EQ(r.counts.executions, 4'900U);  // each thread reads four values of five in an order that does not fall: 70 * 70
+  EXPECT_EQ(r.counts.executions, 4'900U);  // Each thread reads four of five values in a non-decreasing order: 70 * 70
   EXPECT_EQ(r.counts.buffered, 784U);
 }
 

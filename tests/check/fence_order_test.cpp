@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The search of a Fence-SC order against every order of a few fences, and on many fences.
+// The search for a Fence-SC order, compared with all orders of a few fences, and run on many fences.
 #include <check/fence_order.hpp>
 
 #include <gtest/gtest.h>
@@ -18,10 +18,10 @@ namespace check = membar::check;
 namespace model = membar::model;
 using membar::thread_scope;
 
-/// An execution written by hand: base causality is program order alone, until an order of its fences is added.
+/// An execution written by hand: base causality is only program order until an order of its fences is added.
 class execution {
  public:
-  /// Threads of two blocks: the even ones, and the odd ones.
+  /// Threads of two blocks: even threads are in one, odd threads in the other.
   execution(std::size_t threads, std::size_t locations) : contexts_(threads) {
     graph_.threads.resize(threads);
     graph_.reserve(locations);
@@ -35,7 +35,7 @@ class execution {
     e.sequential = true;
     graph_.fences.push_back(&e);
   }
-  /// A write at `place` in its location's coherence order; place 0 is the initial write's.
+  /// A write at `place` in its location's coherence order; place 0 is the initial write.
   const check::graph_event* write(std::size_t thread, int location, std::size_t place) {
     check::graph_event& e = add(thread, model::event_kind::write, location, thread_scope::device);
     auto& order = model::at(graph_.order, location);
@@ -81,7 +81,7 @@ class execution {
 
 using suspects = std::vector<std::pair<const check::graph_event*, const check::graph_event*>>;
 
-/// Tries all orders of the fences one by one, by the text of the axioms.
+/// Tries all orders of the fences one by one, according to the text of the axioms.
 class every_order {
  public:
   explicit every_order(const execution& e) : execution_(e), rules_(e.rules()), size_(e.events().size()) {
@@ -97,9 +97,9 @@ class every_order {
     }
   }
 
-  /// Whether a consistent order exists; if `apart` is given, one that leaves these two events unordered.
+  /// Returns whether a consistent order exists; if `apart` is given, one that leaves these two events unordered.
   [[nodiscard]] bool exists(const suspects::value_type* apart = nullptr) const { return orient(0, before_, apart); }
-  /// Whether the execution would be consistent without its fences.
+  /// Returns whether the execution would be consistent without its fences.
   [[nodiscard]] bool consistent_without() const { return consistent(before_, nullptr); }
 
  private:
@@ -184,22 +184,24 @@ class every_order {
   std::vector<std::pair<std::size_t, std::size_t>> pairs_;
 };
 
-/// Every random execution, with fences of one scope or of several, has what `fence_order` says of it.
+/// Checks `fence_order` on every random execution, with fences of one scope or of several.
 void compare_with_every_order(bool scopes) {
   std::mt19937 stream(scopes ? 2 : 1);
   const auto below = [&](std::size_t n) { return static_cast<std::size_t>(stream() % n); };
   int by_fences = 0;
   int races = 0;
   int ordered = 0;
-  int in_order = 0;      // the order of addition is one, as far as it is tried
-  int broken = 0;        // what two fences alone break in every order
-  int ordered_soon = 0;  // accesses that two fences alone order
+  int in_order = 0;      // The order of insertion is the first order that is tried.
+  int broken = 0;        // Conflicts that two fences cause in every order.
+  int ordered_soon = 0;  // Accesses that two fences alone order.
   for (int n = 0; n < 6000; ++n) {
     const std::size_t threads = 3 + below(2);
     execution e(threads, 3);
     std::vector<std::vector<const check::graph_event*>> writes(3, {nullptr});
     std::vector<int> left(threads,
-                          3);  // every thread accesses, fences and accesses; the first one continues with a fence and an access
+                          // Every thread accesses, fences and accesses again; the first one continues with a fence and an
+                          // access.
+                          3);
     left[0] = 5;
     bool keeps = true;
     bool breaks = false;
@@ -251,7 +253,7 @@ void compare_with_every_order(bool scopes) {
     races += race != nullptr ? 1 : 0;
     ordered += some && race == nullptr && !found.empty() ? 1 : 0;
   }
-  EXPECT_GT(by_fences, 50);  // executions that only their fences forbid
+  EXPECT_GT(by_fences, 50);  // Executions that only their fences forbid.
   EXPECT_GT(races, 1000);
   EXPECT_GT(ordered, 50);
   EXPECT_GT(in_order, 1000);
@@ -262,7 +264,8 @@ void compare_with_every_order(bool scopes) {
 TEST(check_orders_fences, of_one_scope_as_every_order_tried_says) { compare_with_every_order(false); }
 TEST(check_orders_fences, of_several_scopes_as_every_order_tried_says) { compare_with_every_order(true); }
 
-/// Whether some way to relate the pairs, added to `before`, leads from no fence to itself or to one that it is never before.
+/// Returns whether the pairs, added to `before`, can be related in a way that leads from no fence to itself or to a fence that
+/// it never precedes.
 bool some_order(std::vector<std::vector<bool>> before, const std::vector<std::vector<bool>>& never,
                 const std::vector<std::pair<std::size_t, std::size_t>>& pairs, std::size_t next) {
   const std::size_t count = before.size();
@@ -302,7 +305,7 @@ TEST(check_orders_fences, of_which_some_are_related_only_through_others) {
     std::vector<std::pair<std::size_t, std::size_t>> pairs;
     for (std::size_t i = 0; i < fences; ++i) {
       for (std::size_t j = 0; j < fences; ++j) {
-        if (i / 2 == j / 2 && i < j) {  // fences 2t and 2t + 1 are of thread t
+        if (i / 2 == j / 2 && i < j) {  // Fences 2t and 2t + 1 belong to thread t.
           before[i][j] = true;
           order.set_before(i, j);
         } else if (i != j && stream() % 6 == 0) {
@@ -352,7 +355,8 @@ TEST(check_orders_fences, of_a_ring_in_which_each_choice_alone_breaks_nothing) {
   EXPECT_GT(without, 100);
 }
 
-/// Store buffering of the last two of four threads, after seven fences of each and eight of the others. Whether an order exists.
+/// Store buffering of the last two of four threads, after seven fences in each of them and eight in each of the others. Returns
+/// whether an order exists.
 bool many_fences_have_an_order(bool first_reads_old, bool second_reads_old) {
   execution e(4, 2);
   const auto fences = [&](std::size_t thread, int count) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// libFuzzer target: any bytes are read as a scenario, or as a scenario and below "====" its PTX. What is read is explored for a short while, all executions and
-// random ones. A finding must be shown again by its seed, and written as text without a fault.
+// libFuzzer target: any input is read as a scenario, or as a scenario followed by "====" and its PTX. If the input is valid, it
+// is explored briefly, exhaustively and at random. The seed of a finding must reproduce it, and the finding must be written as
+// text without an error.
 #include <check/explore.hpp>
 #include <check/finding_text.hpp>
 #include <check/litmus_program.hpp>
@@ -27,7 +28,7 @@ void require(bool condition) {
   }
 }
 
-/// Writes a finding as a graph and as a litmus test. The litmus test must be readable, or be rejected with a sentence.
+/// Writes a finding as a graph and as a litmus test. The litmus test must be readable, or must be rejected with a sentence.
 void show(const check::prepared_scenario& s, const check::check_result& r) {
   require(!r.found.message.empty());
   static_cast<void>(check::dot_of(s.checked, r.found, "fuzz"));
@@ -44,7 +45,7 @@ void explore(const check::prepared_scenario& s) {
     bytes += o.initial.size();
   }
   if (bytes > (1U << 20U)) {
-    return;  // the fuzzer's memory is limited
+    return;  // The fuzzer's memory is limited.
   }
   check::check_options options;
   options.most_events = 2'000;

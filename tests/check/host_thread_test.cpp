@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Host threads of scenarios, and variables of which each device has its own.
+// Host threads in scenarios, and variables with a separate instance on each device.
 #include <check/explore.hpp>
 #include <check/object_users.hpp>
 #include <check/order_costs.hpp>
@@ -24,7 +24,7 @@ using check::check_status;
 using membar::memory_order;
 using membar::thread_scope;
 
-/// Kernels `k0`, `k1`, ... with two pointers in %rd0 and %rd1, and variables of the module.
+/// Kernels `k0`, `k1`, ... with two pointers in %rd0 and %rd1, and module variables.
 std::string module_of(const std::vector<std::string>& bodies, const std::string& variables = "") {
   std::string text = ".version 9.0\n.target sm_90\n.address_size 64\n" + variables + "\n";
   for (std::size_t k = 0; k < bodies.size(); ++k) {
@@ -56,7 +56,7 @@ std::string error_of(const std::string& lines, const std::string& ptx) {
   return "no error";
 }
 
-/// Writes data and announces it, as the host's memory.
+/// Writes data in host memory and then raises a flag.
 std::string announcing(const std::string& order_and_scope) {
   return module_of({"st.global.u32 [%rd0], 42; st." + order_and_scope + ".global.u32 [%rd1], 1;"});
 }
@@ -230,7 +230,7 @@ TEST(check_host_threads, have_errors_with_line_and_column) {
             "4:14: 'add' cannot be applied to u8:");
 }
 
-/// The sentences on host memory that a verified scenario has.
+/// The notes on host memory in the report of a verified scenario.
 std::vector<std::string> warnings(const std::string& lines, const std::string& ptx) {
   const check::prepared_scenario s = prepared(lines, ptx);
   check::object_users users(s.checked);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The explorer and the model agree on the recorded litmus tests and on random ones: the same final states where a test is free
-// of races, and a race where it is not.
+// The explorer and the model agree on the recorded litmus tests and on random ones: they have the same final states if a test
+// is free of races, and both find a race if it is not.
 #include <bench/model/random_test.hpp>
 #include <check/finding_text.hpp>
 #include <tests/check/agreement.hpp>
@@ -24,14 +24,15 @@ struct tally {
   int same = 0;
   int races = 0;
   int hangs = 0;
-  int wild = 0;  ///< an access through a register that holds no address: the model leaves such executions out
+  int wild = 0;  ///< An access through a register that holds no address; the model leaves such executions out.
   int not_supported = 0;
-  int undecided = 0;  ///< by the model, within its limits
+  int undecided = 0;  ///< Within the model's limits.
   std::uint64_t executions = 0;
-  std::uint64_t buffered = 0;  ///< of them: with load buffering
+  std::uint64_t buffered = 0;  ///< The number of these with load buffering.
 };
 
-/// The litmus test that is written of a race: the model allows its outcome, and finds a race. Accesses of several sizes are rejected.
+/// Checks the litmus test that is written for a race: the model must allow its outcome and find a race. Accesses of several
+/// sizes are rejected.
 void shows_race(const explored& found, const std::string& name) {
   std::string text;
   try {
@@ -49,7 +50,7 @@ void shows_race(const explored& found, const std::string& name) {
   EXPECT_TRUE(model::decide(shown, options).holds) << name << "\n" << text;
 }
 
-/// Compares the two on one test. Fails where they differ.
+/// Compares the two on one test, and fails if they differ.
 void compare(const model::litmus_test& test, const std::string& name, tally& t) {
   explored found;
   try {
@@ -71,7 +72,7 @@ void compare(const model::litmus_test& test, const std::string& name, tally& t) 
   t.buffered += found.result.counts.buffered;
   try {
     if (found.result.status == check::check_status::hang) {
-      ++t.hangs;  // an execution in which a thread waits forever is none of the model's
+      ++t.hangs;  // The model has no executions in which a thread waits forever.
       return;
     }
     const model::search_options options(20'000'000);
@@ -221,9 +222,8 @@ constexpr int waiting_programs = 500;
 constexpr int waiting_programs = 150;
 #endif
 
-/// Random tests in which thread 0 writes y, and the others wait for that, each at some point: alone, in turns with another read,
-/// by a compare-and-swap that fails, or by an
-/// addition of 0, which writes what was there.
+/// Random tests in which thread 0 writes y, and each of the other threads waits for it at some point: by itself, alternating
+/// with another read, with a compare-and-swap that fails, or with an addition of 0, which writes back the old value.
 TEST(check_agrees, on_random_programs_that_wait) {
   tally t;
   for (int n = 2; n <= 3; ++n) {
@@ -278,8 +278,8 @@ TEST(check_agrees, on_random_programs_that_wait) {
   EXPECT_GT(t.same, 6 * waiting_programs / 10);
 }
 
-/// One thread that loads and then stores, in one of many ways: what it stores may depend on what it has loaded, through the value, an
-/// addition, a branch, a predicate, or an update; or an order may be between the two.
+/// One thread that loads and then stores, in one of many ways. Its stored value may depend on the loaded one through the value,
+/// an addition, a branch, a predicate or an update, or an ordering may be between the two.
 std::vector<std::string> buffering_thread(random_tests& stream, int from, int to, bool orders) {
   const auto place = [](int n) { return "<" + std::to_string(n) + ">"; };
   const auto pick = [&](std::vector<std::string> of) {
@@ -370,7 +370,7 @@ TEST(check_explores, no_execution_of_a_larger_program_twice) {
   std::uint64_t executions = 0;
   for (int i = 0; i < 40; ++i) {
     const std::string text = drawn(stream, accesses::strong_system);
-    // Those with load buffering are compared on smaller programs: there may be millions here.
+    // Tests with load buffering are compared on smaller programs, because these could have millions of executions.
     const explored found = explore_test(membar::litmus_files::read_litmus(text), false);
     EXPECT_EQ(found.result.status, check::check_status::verified) << text;
     EXPECT_EQ(found.repeated, 0U) << text;

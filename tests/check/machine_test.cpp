@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What instructions compute, by the rules of the PTX ISA.
+// Tests the results of instructions against the rules of the PTX ISA.
 #include <tests/check/ptx_programs.hpp>
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@ namespace {
 
 using namespace membar_test;
 
-/// What one thread leaves in `wide`, after a body that ends with the result in %rd15.
+/// The value that one thread leaves in `wide` after a body that ends with the result in %rd15.
 std::uint64_t result_of(const std::string& body) {
   ptx_program p({body + "st.global.u64 [wide], %rd15;"});
   std::uint64_t value = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Matrix operations that are asynchronous: what they read of shared memory, and what has to be waited for.
+// Asynchronous matrix operations: which shared memory they read, and what a program must wait for.
 #include <check/matrix_operand.hpp>
 #include <tests/check/ptx_programs.hpp>
 
@@ -15,7 +15,8 @@ namespace {
 using namespace membar_test;
 using check::check_status;
 
-// A of 64 rows of 32 bytes and B of 8, without swizzling: rows of 8 times 16 bytes, the halves of a row 128 bytes apart
+// A has 64 rows of 32 bytes and B has 8, without swizzling: groups of 8 rows of 16 bytes, with the halves of a row 128 bytes
+// apart.
 constexpr const char* variables =
     ".shared .align 1024 .b8 a[2048];\n.shared .align 1024 .b8 b[256];\n.shared .align 8 .b64 bar;\n.shared .align 8 .b64 "
     "empty;\n"
@@ -33,7 +34,8 @@ void expect(const std::string& body, check_status status, const std::string& wor
   EXPECT_NE(r.found.message.find(words), std::string::npos) << r.found.message;
 }
 
-/// A descriptor of the matrix `name` in register %rd`n`: 128 bytes between halves of a row, 256 between groups of 8 rows.
+/// Makes a descriptor of the matrix `name` in register %rd`n`: 128 bytes between the halves of a row, 256 between groups of 8
+/// rows.
 std::string descriptor(int n, const std::string& name) {
   const std::string rd = "%rd" + std::to_string(n);
   return "mov.u64 " + rd + ", " + name + "; and.b64 " + rd + ", " + rd + ", 262143; shr.u64 " + rd + ", " + rd +
@@ -48,7 +50,7 @@ const std::string commit = "wgmma.commit_group.sync.aligned;";
 const std::string wait = "wgmma.wait_group.sync.aligned 0;";
 const std::string put =
     "mov.u64 %rd4, out; mul.wide.u32 %rd5, %r15, 16; add.u64 %rd4, %rd4, %rd5; st.global.v4.f32 [%rd4], {%f0, %f1, %f2, %f3};";
-/// Fills A, and B by the first threads, a row piece of 16 bytes each.
+/// Fills A and, by the first threads, B; each thread writes a 16-byte part of a row.
 const std::string fill =
     "mov.u64 %rd6, a; mul.wide.u32 %rd7, %r15, 16; add.u64 %rd6, %rd6, %rd7; st.shared.v4.u32 [%rd6], {1, 1, 1, 1};"
     "setp.lt.u32 %p1, %r15, 16; mov.u64 %rd6, b; add.u64 %rd6, %rd6, %rd7; @%p1 st.shared.v4.u32 [%rd6], {1, 1, 1, 1};";
@@ -63,7 +65,7 @@ TEST(wgmma, reads_what_all_threads_wrote_before_a_proxy_fence_and_a_barrier) {
 }
 
 TEST(wgmma, needs_the_order_in_every_warp) {
-  // the last warp does not wait for what the others wrote
+  // The last warp does not wait for the other warps' writes.
   const std::string some = "setp.ge.u32 %p2, %r15, 96; @%p2 bar.arrive 1, 128; @!%p2 bar.sync 1, 128;";
   expect(fill + fence + some + descriptors + zeros + begin + product + commit + wait + put, check_status::race);
 }
@@ -107,7 +109,8 @@ TEST(wgmma, frees_its_operands_when_it_was_waited_for) {
   const std::string all = fill + fence + meet + descriptors + zeros + begin + product + commit;
   const std::string again = "setp.eq.u32 %p1, %r15, 0; @%p1 st.shared.u32 [b], 2;";
   expect(all + wait + meet + again, check_status::verified);
-  expect(all + wait + again, check_status::verified);  // a group that one thread waited for was read for all of them
+  // If one thread waits for a group, its reads are complete for all threads.
+  expect(all + wait + again, check_status::verified);
   expect(all + again + wait, check_status::race);
 }
 
@@ -130,8 +133,8 @@ TEST(wgmma, takes_its_first_matrix_from_registers) {
          "without a wgmma.fence in between");
 }
 
-// A producer and a consumer, as CUTLASS and ThunderKittens pipeline them: a copy fills a stage, its mbarrier says so, the products read it, and
-// another mbarrier says that it may be filled again.
+// A producer and a consumer, pipelined as in CUTLASS and ThunderKittens: a copy fills a stage and completes its mbarrier, the
+// products read the stage, and another mbarrier signals that it may be filled again.
 const std::string producer =
     "setp.lt.u32 %p5, %r15, 128; @%p5 bra CONSUMER; setp.ne.u32 %p5, %r15, 128; @%p5 bra END;"
     "mov.u32 %r9, 0; P: setp.eq.u32 %p6, %r9, 0; @%p6 bra FILL; PW: mbarrier.try_wait.parity.shared::cta.b64 %p0, [empty], 0; "
@@ -153,7 +156,7 @@ const std::string full = "CW: mbarrier.try_wait.parity.shared::cta.b64 %p0, [bar
 
 TEST(wgmma, is_fed_by_a_pipeline_of_copies) {
   expect(inits + producer + consumer(full, wait), check_status::verified, "", 160);
-  expect(inits + producer + consumer(full, ""), check_status::race, "", 160);           // the stage is filled while it is read
+  expect(inits + producer + consumer(full, ""), check_status::race, "", 160);           // The stage is filled while it is read.
   expect(inits + producer + consumer("", wait), check_status::uninitialised, "", 160);  // the stage may not be there
 }
 
@@ -195,7 +198,7 @@ const std::string fill_both =
 const std::string tensor_descriptors =
     descriptor(1, "a") + descriptor(2, "b") +
     "or.b64 %rd1, %rd1, 0x400000000000; or.b64 %rd2, %rd2, 0x400000000000; mov.u32 %r11, 0x8020000;";
-/// The product of 128 rows and 8 columns; 0: the result is not added to.
+/// The product of 128 rows and 8 columns; 0 means that the result is not accumulated.
 std::string multiply(int adds = 0) {
   return "setp.ne.u32 %p4, " + std::to_string(adds) +
          ", 0; @%p1 tcgen05.mma.cta_group::1.kind::f16 [%r10], %rd1, %rd2, %r11, %p4;";
@@ -227,7 +230,7 @@ TEST(tensor_memory, is_written_by_products_in_their_order) {
   const std::string end = committed + wait_bar + after + take_result + wait_load + use_result + release;
   expect_tensor(begin_of_all + multiply() + multiply(1) + end, check_status::verified);
   expect_tensor(begin_of_all + multiply(1) + end, check_status::uninitialised, "tensor memory");
-  // by two threads nothing is pipelined
+  // Operations of two threads are not pipelined.
   const std::string other = "setp.eq.u32 %p5, %r15, 64; @%p5 tcgen05.mma.cta_group::1.kind::f16 [%r10], %rd1, %rd2, %r11, %p4;";
   expect_tensor(begin_of_all + multiply() + other + end, check_status::race, "tensor memory");
   expect_tensor(begin_of_all + multiply() + other + end, check_status::race,
@@ -316,16 +319,16 @@ TEST(matrix_descriptors, name_the_pieces_of_a_matrix) {
                                                                 [&](std::uint64_t at) { result.insert(at); });
     return result;
   };
-  // rows of 128 bytes that are swizzled, 8 of which are 1024 bytes: the first 32 bytes of each
+  // Swizzled rows of 128 bytes, 8 of which are 1024 bytes: the first 32 bytes of each.
   const std::uint64_t swizzled = std::uint64_t{1} << 62U | std::uint64_t{1024 / 16} << 32U | 4096 / 16;
   const auto first = pieces(swizzled, 64, 2, false);
   EXPECT_EQ(first.size(), 128U);
   EXPECT_EQ(*first.begin(), 4096U);
-  EXPECT_TRUE(first.count(4096 + 128 + 16) != 0 && first.count(4096 + 128) != 0);       // row 1: pieces 0 and 1 change places
-  EXPECT_TRUE(first.count(4096 + 256 + 32) != 0 && first.count(4096 + 256 + 48) != 0);  // row 2: they are pieces 2 and 3
+  EXPECT_TRUE(first.count(4096 + 128 + 16) != 0 && first.count(4096 + 128) != 0);       // Row 1: pieces 0 and 1 are swapped.
+  EXPECT_TRUE(first.count(4096 + 256 + 32) != 0 && first.count(4096 + 256 + 48) != 0);  // Row 2: they become pieces 2 and 3.
   EXPECT_EQ(first.count(4096 + 256), 0U);
   EXPECT_EQ(pieces(swizzled + 2, 64, 2, false).count(4096 + 32), 1U);
-  // 16 rows along the sum of 64 numbers of 16 bits: all of 2048 bytes
+  // 16 rows along the sum of 64 16-bit numbers, in total 2048 bytes.
   const auto turned = pieces(swizzled, 64, 2, true);
   EXPECT_EQ(turned.size(), 128U);
   EXPECT_EQ(*turned.rbegin(), 4096U + 2032U);

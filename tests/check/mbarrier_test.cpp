@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Mbarriers, cluster barriers and shared memory of a cluster in the checker: what they order, and which use of them is a fault.
+// Mbarriers, cluster barriers and the shared memory of a cluster in the checker: what they order, and which uses are faults.
 #include <tests/check/ptx_programs.hpp>
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace {
 using namespace membar_test;
 using check::check_status;
 
-/// A launch in which the n-th thread of each block executes the n-th text, and thread 0 `begin` before all continue.
+/// A launch in which the n-th thread of each block executes the n-th text, after thread 0 has executed `begin`.
 struct block_of_threads {
   std::string begin;
   std::vector<std::string> bodies;
@@ -223,7 +223,7 @@ TEST(check_cluster, a_fence_for_initializations_is_enough_before_a_relaxed_arriv
   expect(without, check_status::race, "bar of block 0");
 }
 
-/// Each block stores in its own shared memory, meets the other, and reads what that stored.
+/// Each block stores in its own shared memory, passes a cluster barrier, and reads what the other stored.
 block_of_threads swapped_after(const std::string& sync_point) {
   return {
       "",
@@ -270,13 +270,13 @@ TEST(check_cluster, a_block_lives_while_others_access_its_memory) {
   }
   expect(two("st.shared::cluster.u32 [%r10], 2;" + meet), check_status::undefined, "after the start of block");
   expect({"", {there + meet + "ld.shared::cluster.u32 %r0, [%r10];" + meet}, 2, ""}, check_status::uninitialised);
-  // the barrier of the cluster without an order does not order the access
+  // A cluster barrier without an order does not order the access.
   const std::string relaxed = "barrier.cluster.arrive.relaxed; barrier.cluster.wait;";
   expect(two(own + meet + "ld.shared::cluster.u32 %r0, [%r10];" + relaxed), check_status::undefined, "before the end of block");
 }
 
 TEST(check_cluster, a_block_that_heard_of_the_access_lives) {
-  // block 1 waits for a flag that block 0 raises after its access
+  // Block 1 waits for a flag that block 0 raises after its access.
   const std::string there =
       "xor.b32 %r13, %r14, 1; mov.u32 %r12, data; mapa.shared::cluster.u32 %r10, %r12, %r13;"
       "barrier.cluster.arrive; barrier.cluster.wait; setp.ne.u32 %p1, %r14, 0; @%p1 bra ONE;";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Barriers of a block that some of its warps come to, and arrivals that do not wait.
+// Block barriers in which only some warps take part, and arrivals that do not wait.
 #include <tests/check/ptx_programs.hpp>
 
 #include <gtest/gtest.h>
@@ -11,7 +11,8 @@ namespace {
 using namespace membar_test;
 using check::check_status;
 
-/// A block of which warp 0 does one thing, the last warp another, and those between a third. `s` and `t` are shared, a word for each lane.
+/// A block in which warp 0, the last warp and the warps in between each do a different thing. `s` and `t` are shared arrays
+/// with a word for each lane.
 check::check_result explore(const std::string& first, const std::string& last, std::uint32_t warps = 2,
                             const std::string& between = "") {
   const std::string roles =
@@ -24,7 +25,7 @@ check::check_result explore(const std::string& first, const std::string& last, s
   return ptx_program({roles + between + " ret; FIRST: " + first + " ret; LAST: " + last}, 32 * warps).explore();
 }
 
-/// Expects that the checker gives up, with these words.
+/// Expects that the checker gives up with this message.
 void expect_refusal(const check::check_result& r, const std::string& words) {
   EXPECT_EQ(r.status, check_status::gave_up);
   EXPECT_NE(r.found.message.find(words), std::string::npos) << r.found.message;
@@ -77,7 +78,7 @@ TEST(named_barriers, of_a_number_of_threads_that_no_warps_have_are_rejected) {
       "'bar.sync' is a barrier of 40 threads; in a block of 64 threads, a barrier must be of a multiple of 32 threads");
 }
 
-/// A stage that is filled twice: `full` is barrier 1 and `empty` barrier 2.
+/// A stage that is filled twice: barrier 1 is `full` and barrier 2 is `empty`.
 TEST(named_barriers, keep_the_turns_of_arrivals_apart) {
   const std::string fill = give_word + "bar.arrive 1, 64;";
   const std::string use = "bar.sync 1, 64;" + take_word;

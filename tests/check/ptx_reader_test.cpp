@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// PTX text is read as it stands, and what is not known is an error that says the line.
+// The reader accepts PTX text as compilers write it, and reports unknown parts as errors with the line.
 #include <membar/model/named_test.hpp>
 #include <ptx/opcode.hpp>
 #include <ptx/writer.hpp>
@@ -19,7 +19,7 @@ namespace {
 using namespace membar_test;
 namespace model = membar::model;
 
-/// The message of the error that reading and decoding a text ends in; empty if there is none.
+/// Returns the message of the error with which reading and decoding a text ends, or an empty string.
 std::string error_of(const std::string& text) {
   try {
     const check::ptx_module module = check::read_ptx(text);
@@ -128,10 +128,10 @@ TEST(ptx_reader, finds_the_outermost_caller_that_is_in_no_library) {
       places.push_back({i.file, i.source_line, i.caller_file, i.caller_line});
     }
   }
-  EXPECT_EQ(places, (std::vector<std::array<int, 4>>{{2, 12, 1, 20},     // not the line that is before it in the text
-                                                     {2, 12, 1, 20},     // code of no line belongs to what is before it
-                                                     {1, 8, 1, 8},       // a function of the user that a library calls
-                                                     {2, 12, 1, 41}}));  // a function that is called and not inlined
+  EXPECT_EQ(places, (std::vector<std::array<int, 4>>{{2, 12, 1, 20},     // Not the line that precedes it in the text.
+                                                     {2, 12, 1, 20},     // Code without a line belongs to the line before it.
+                                                     {1, 8, 1, 8},       // A user's function that a library calls.
+                                                     {2, 12, 1, 41}}));  // A function that is called and not inlined.
 }
 
 TEST(ptx_reader, reads_registers_of_nested_blocks_as_their_own) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Repairs are the smallest and weakest changes that verify, and orders are called too strong only where the program verifies
-// without them.
+// Repairs are the smallest and weakest changes that make a program verify. An order is reported as too strong only if the
+// program verifies without it.
 #include <tests/check/ptx_programs.hpp>
 
 #include <check/repair.hpp>
@@ -151,7 +151,7 @@ TEST(check_repairs, that_were_not_all_tried_are_left_out) {
 }
 
 TEST(check_repairs, leave_program_order_as_it_is) {
-  // a fence before a loop's head is in the loop, and one with its predicate runs when the access does
+  // A fence before the head of a loop is in the loop, and a fence with the access's predicate runs whenever the access does.
   ptx_program p(
       {"mov.u32 %r1, 2; L: @%p1 ld.relaxed.gpu.global.u32 %r0, [x]; add.u32 %r1, %r1, -1; setp.ne.u32 %p0, %r1, 0; @%p0 bra "
        "L;"});
@@ -291,7 +291,7 @@ TEST(check_costs, never_grow_when_an_order_becomes_weaker) {
   EXPECT_DOUBLE_EQ(costs().access(memory_order::relaxed, thread_scope::system), 0);
 }
 
-/// Whether a change is a barrier of that kind after an instruction of that opcode.
+/// Returns whether a change is a barrier of this kind after an instruction with this opcode.
 bool is_barrier_after(const check::program& p, const check::code_edit& e, kind of, const std::string& opcode) {
   const check::code_site site = check::sites_of(p)[static_cast<std::size_t>(e.site)];
   return site.gap && e.kind == of && check::opcode_of(*site.first) == opcode;

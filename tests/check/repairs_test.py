@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What --repair says of the bug corpus's wrong kernels, and of the built-in table of costs.
+"""Checks --repair on the wrong kernels of the bug corpus, and the built-in table of costs.
 
 usage: repairs_test.py <membar-check>
 
-The kernels of REPAIRED are those whose fault is one of orders, scopes, fences and barriers. Of the others none may be said to be repaired.
+The faults of the kernels in REPAIRED are in their orders, scopes, fences or barriers. --repair must not claim to repair any other kernel.
 """
 
 import os
@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# The lines of the table of costs that a repair's changes cost, one a change. A barrier has none.
+# For each repair, the lines of the cost table that its changes use, one per change. A barrier has no cost.
 BARRIER = "a barrier"
 ACQUIRE, RELEASE, ADD = "fence acquire device", "fence release device", "atomic acq_rel device"
 REPAIRED = {
@@ -47,10 +47,10 @@ def main():
     results = [ROOT / "docs/measurements/h200" / f"{bench}.json" for bench in ("fence_cost", "atomic_cost", "proxy_fence_cost")]
     written = subprocess.run([sys.executable, ROOT / "bench/check/order_costs.py", *results], capture_output=True, text=True)
     if written.returncode != 0 or written.stdout.replace("\n", "") != built_in:
-        wrong.append(f"the built-in table is not that of the measurements:\n{written.stdout}{written.stderr}{built_in}")
+        wrong.append(f"the built-in table differs from the measurements:\n{written.stdout}{written.stderr}{built_in}")
     swapped = subprocess.run([sys.executable, ROOT / "bench/check/order_costs.py", *reversed(results[:2])], capture_output=True, text=True)
     if swapped.returncode != 2 or "has no time of 'fence/block/acquire/idle/1/membar': run the whole bench" not in swapped.stderr:
-        wrong.append(f"results that lack a case: {swapped.stdout}{swapped.stderr}")
+        wrong.append(f"results without one of the cases: {swapped.stdout}{swapped.stderr}")
     names = sorted(path.name.split(".")[0] for path in (ROOT / "examples/bugs").glob("*.wrong.scenario"))
     found = {}
     for name in names:
@@ -63,7 +63,7 @@ def main():
         elif "  no repair: no set of up to 3 changes of orders, scopes, fences and barriers makes it verify" not in done.stdout:
             wrong.append(f"{name}: {done.stdout}{done.stderr}")
     if found != repaired:
-        wrong.append(f"repaired are {found}, and should be {repaired}")
+        wrong.append(f"--repair repaired {found}, but it should repair {repaired}")
     print(f"{len(found)} of {len(names)} wrong kernels repaired by orders, scopes, fences and barriers; {len(wrong)} wrong")
     print("\n".join(wrong))
     return 1 if wrong else 0

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What membar-check shows of a finding, word for word, its progress, and the structure of its SARIF.
+"""Checks the exact text of membar-check's findings, its progress messages, and the structure of its SARIF.
 
 usage: report_test.py <membar-check>
 """
@@ -17,7 +17,7 @@ import tempfile
 import sarif as sarif_of
 
 HEAD = ".version 9.0\n.target sm_90\n.address_size 64\n"
-# The source of which each kernel's lines are. Line 7 is a call into a library.
+# The source that the kernels' line numbers refer to. Line 7 calls a library function.
 SOURCE = ["__global__ void send(float* data, unsigned* flag) {", "  *data = 1.5f;", "  *flag = 1;", "  __threadfence();", "}",
           "__global__ void receive(float* data, unsigned* flag, float* out) {", "  while (load(flag) == 0) {", "  }", "  *out = *data;", "}"]
 FILES = '.file 1 "flags.cu"\n.file 2 "/opt/cuda/include/cuda/std/__atomic/load.h"\n.file 3 "/opt/cuda/include/cuda/std/atomic"\n'
@@ -30,7 +30,7 @@ def kernel(name, parameters, body):
             f"{loads}{body}ret;\n}}\n")
 
 
-# The fence comes after the flag, and the wait is a library's relaxed load.
+# The fence comes after the flag's store, and the wait is a relaxed load in a library.
 SEND = kernel("send", "df", ".loc 1 2 3\nst.global.f32 [%rd1], 0f3FC00000;\n.loc 1 3 3\nst.relaxed.gpu.global.u32 [%rd2], 1;\n"
                            ".loc 1 4 3\nfence.acq_rel.gpu;\n")
 WAIT = (".loc 1 7 10\n.loc 3 40 5, function_name load, inlined_at 1 7 10\nL: .loc 2 12 3, function_name read, inlined_at 3 40 5\n"
@@ -43,7 +43,7 @@ FENCED = kernel("fenced", "df", ".loc 1 2 3\nst.global.f32 [%rd1], 0f3FC00000;\n
 STRONG = kernel("strong", "d", ".loc 1 2 3\nst.relaxed.gpu.global.f32 [%rd1], 0f3FC00000;\n")
 LOOK = kernel("look", "d", ".loc 1 9 3\nld.relaxed.gpu.global.f32 %f1, [%rd1];\n")
 BEFORE = kernel("before", "d", ".loc 1 9 3\nld.global.s32 %r1, [%rd1+-4];\n")
-# Block 1 sends, with a fence that block 0, which receives, never reaches.
+# Block 1 sends. The fence is in a branch that block 0, the receiver, never takes.
 ROLES = kernel("roles", "dfo", "mov.u32 %r1, %ctaid.x;\nsetp.eq.u32 %p1, %r1, 1;\n@%p1 bra SEND;\n" + WAIT.format("relaxed") +
                "bra.uni E;\nSEND:\n.loc 1 2 3\nst.global.f32 [%rd1], 0f3FC00000;\n.loc 1 4 3\nfence.acq_rel.gpu;\n.loc 1 3 3\n"
                "st.relaxed.gpu.global.u32 [%rd2], 1;\nE:\n")
@@ -82,10 +82,10 @@ s.scenario	race	0 executions, 0 blocked, 0.00 s; flags.cu:2 and flags.cu:9
   --events=all shows all 5 events
   --repair searches for orders, scopes, fences and barriers that make it verify
 """),
-    # a fence of another branch is not shown as one in the wrong place
+    # A fence in another branch is not reported as a fence in the wrong place.
     ("launch roles grid 2 args data flag out\n",
      "  flag is read at flags.cu:7 without an acquire, and there is no fence between it and flags.cu:9\n"),
-    # two domains: the flag does not reach the other one
+    # With two domains, the flag's device scope does not reach the other domain.
     ("launch fenced args data flag\nlaunch acquire domain 1 args data flag out\n", """\
   data race on data: flags.cu:2 writes 4 bytes and flags.cu:9 reads 4 bytes; nothing orders them, and both are weak
   flag is written at flags.cu:3 without a release; the fence at flags.cu:3 has device scope, but the threads are in memory synchronization domains 0 and 1: device scope does not reach beyond its domain, and only system scope includes both
@@ -99,9 +99,9 @@ the first has device scope, but the threads are on devices 0 and 1; only system 
   > 0: flags.cu:2: *data = 1.5f;   // writes 1.5 to data
   thread 1 (look, device 1, domain 2, block 0, thread 0)
 """),
-    # an address before an object, and not after the one before that
+    # An address before an object is shown relative to that object, not as an offset past the end of the previous object.
     ("launch before args flag\n", "4 bytes at 4 bytes before flag\n"),
-    # a barrier is missing in the block
+    # The block lacks a barrier.
     ("launch for_block block 2 args data flag\nlaunch last args data flag out\n",
      "  flags.cu:3 writes flag for the block, and no barrier orders flags.cu:2 in the other threads before it\n"),
     # the flag is what passes data on, not the datum of thread 0
@@ -112,13 +112,13 @@ the first has device scope, but the threads are on devices 0 and 1; only system 
 s.scenario	race	0 executions, 0 blocked, 0.00 s; flags.cu:9 and flags.cu:2
   data race on tile of block 0: flags.cu:9 reads 4 bytes and flags.cu:2 starts an asynchronous copy of 16 bytes from data+16 to tile of block 0, which writes it; nothing orders them, and they overlap only in part, so they are never morally strong
 """),
-    # blocks without a part in it are left out, and so is how often they met
+    # Blocks that are not involved in the finding are left out, and so is the number of their barriers.
     ("memory other u32\nlaunch busy args other\nlaunch send args data flag\nlaunch receive args data flag out\n", "  thread 0 (busy"),
 ]
 
 
 def progress(check, folder, expect):
-    """A file that takes long: the scenario is a pipe into which nothing is written until the line is there."""
+    """Simulates a file that takes long to read: the scenario is a pipe, and nothing is written to it before the progress line appears."""
     waiting = {}
     for name, options in (("json", ["--format=json"]), ("sarif", ["--format=sarif"]), ("quiet", ["--quiet"]), ("text", [])):
         os.mkfifo(folder / f"{name}.scenario")
@@ -179,10 +179,10 @@ def main():
         expect("a block without a part", status == 1 and SHOWN[-1][1] not in output and "--events=all shows all" in output, output)
         _, output, _ = run(SHOWN[-1][0], "--events=all")
         expect("all events", SHOWN[-1][1] in output, output)
-        # values: by the access's type of floats, or by the memory's type
+        # A value is printed as a float if the access is of floats, or else in the type of the memory.
         _, output, _ = run("launch signed args data\n", memory=MEMORY.replace("f32[8]", "s32[8] = -5"))
         expect("a negative number", "reads -5 from data" in output, output)
-        # nearest names, and what to do next
+        # Messages suggest the nearest name, and what to do next.
         for text, words in (("launch sned args data flag\n", "did you mean 'send'?"), ("launch send args dta flag\n", "did you mean 'data'?"),
                             ("launch send args data flag\nfinal flga == 1\n", "did you mean 'flag'?"), ("lanch send\n", "did you mean 'launch'?"),
                             ("launch send args data flag\nhost h after sned { load flag }\n", "did you mean 'send'?"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The parts of SARIF 2.1.0 that its schema requires or constrains, of those that membar-check writes."""
+"""Checks the parts of SARIF 2.1.0 that membar-check writes and that the schema requires or constrains."""
 
 LEVELS = ("none", "note", "warning", "error")
 
@@ -11,7 +11,7 @@ def is_location(one):
 
 
 def is_valid(document, folder):
-    """Whether a document has the structure of SARIF, and names files relative to the folder in which the command ran."""
+    """Returns whether a document has the structure of SARIF, and whether its file names are relative to the command's working folder."""
     one, = document["runs"]
     rules = [rule["id"] for rule in one["tool"]["driver"]["rules"]]
     right = (set(document) == {"$schema", "version", "runs"} and document["version"] == "2.1.0"

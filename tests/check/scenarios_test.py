@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs membar-check on the scenarios beside this file, compiled once, and on each with a single order weakened.
+"""Compiles the scenarios in this folder, and runs membar-check on each, then again with a single order weakened.
 
 usage: scenarios_test.py <membar-check> <nvcc> <include folder>
 
-Every scenario must end as EXPECTED says. In those of the library's own patterns each instruction with an order other than relaxed is
-made relaxed, one at a time: then something must be found, but for the orders that NOT_NEEDED counts. With --no-symmetry the answers are the same.
+Every scenario must end as EXPECTED says. In the scenarios of the library's own patterns, the test makes each instruction with a stronger
+order relaxed, one at a time. membar-check must then report a finding, except for the orders that NOT_NEEDED counts. The answers with
+--no-symmetry must be the same.
 """
 
 import pathlib
@@ -112,18 +113,19 @@ EXPECTED = {
     "stage_filled_again": "race",
     "stage_filled_again.fixed": "verified",
 }
-# Scenarios whose orders are weakened. The kernels that a scenario does not launch are left out.
+# Scenarios whose orders are weakened. Kernels that a scenario does not launch are left alone.
 WEAKENED = ["message_passing", "message_passing.fences", "ticket_lock", "spsc_channel.3", "queue_lock", "grid_barrier.rounds", "last_block",
             "aggregated", "mpsc_channel.2x2", "mpmc_channel.wrap", "sequence_lock", "cross_barrier.wrap", "packed_channel", "publisher", "split_barrier",
             "split_barrier.three", "all_reduce.one_shot", "all_reduce.two_shots", "signals", "signals.gather", "signals.fence", "bulk_pipeline",
             "cluster_broadcast.relayed", "cluster_broadcast.multicast", "dependent_chain", "host_announce", "host_announce.answer"]
-# How many orders make no difference in a scenario, and why. The guarantees of those are beyond it.
-NOT_NEEDED = {"publisher": (2, "the source and the server close with release, and nothing follows that it would hand over"),
-              "bulk_pipeline": (1, "the barrier of the block that follows orders the initialization of the mbarriers as well as its fence"),
-              "cluster_broadcast.relayed": (3, "the first barrier of the cluster orders the initialization as well as its fence does, "
-                                               "and nothing follows the last one"),
+# For each scenario, the number of orders that make no difference in it, and the reason. The guarantees of these orders go beyond the
+# scenario.
+NOT_NEEDED = {"publisher": (2, "the source and the server close the channel with release, but no later access depends on it"),
+              "bulk_pipeline": (1, "the block barrier that follows orders the mbarriers' initialization as well as the fence does"),
+              "cluster_broadcast.relayed": (3, "the first cluster barrier orders the initialization as well as the fence does, and no "
+                                               "access follows the last one"),
               "cluster_broadcast.multicast": (3, "as relayed"),
-              "all_reduce.two_shots": (2, "a fence stands for the stores to several PEs, and there is one other")}
+              "all_reduce.two_shots": (2, "the fence covers stores to several PEs, and this scenario has only one other PE")}
 ORDER = re.compile(r"\b(ld|st|atom|red|mbarrier\.arrive|mbarrier\.arrive\.expect_tx|mbarrier\.try_wait\.parity|barrier\.cluster\.arrive)"
                    r"\.(acquire|release|acq_rel)\b|\b(fence\.(acquire|release|acq_rel|sc)\.\w+|membar\.\w+|fence\.proxy\.[\w.:]+|"
                    r"fence\.mbarrier_init\.[\w.]+|griddepcontrol\.wait|bar\.warp\.sync\s+[^;]+);")
@@ -139,13 +141,13 @@ def run(check, folder, name, ptx, text, *options):
 
 
 def is_kernel(mangled, name):
-    """Whether a kernel's name in PTX is that of a scenario, which may be of a template with a number."""
+    """Returns whether a kernel's PTX name belongs to a scenario; the kernel may be a template instance with a number."""
     plain, _, number = name.partition("<")
     return mangled == name or (number != "" and f"{len(plain)}{plain}ILi{number.rstrip('>')}E" in str(mangled))
 
 
 def weakened(ptx, kernels):
-    """The PTX with one order of a launched kernel weakened, and that line, for each in turn."""
+    """Yields the PTX with one order of a launched kernel weakened, and the weakened line, for each order in turn."""
     lines, kernel = ptx.split("\n"), None
     for number, line in enumerate(lines):
         if found := re.search(r"\.entry (\w+)\(", line):
@@ -160,14 +162,14 @@ def main():
     wrong, compiled, mutants = [], {}, 0
     scenarios = {path.name.removesuffix(".scenario"): path.read_text(encoding="utf-8") for path in FOLDER.glob("*.scenario")}
     if set(scenarios) != set(EXPECTED):
-        wrong.append(f"scenarios without an expectation, or the reverse: {sorted(set(scenarios) ^ set(EXPECTED))}")
+        wrong.append(f"scenarios without an expectation, or expectations without a scenario: {sorted(set(scenarios) ^ set(EXPECTED))}")
     with tempfile.TemporaryDirectory() as place:
         folder = pathlib.Path(place)
         for name, text in sorted(scenarios.items()):
             source = re.search(r"(?m)^source (\S+)", text)[1]
             if source not in compiled:
                 target = folder / "compiled.ptx"
-                architecture = re.search(r"(?m)^source .*(-arch=\S+)", text)  # some instructions are of one architecture alone
+                architecture = re.search(r"(?m)^source .*(-arch=\S+)", text)  # Some instructions exist on only one architecture.
                 subprocess.run([nvcc, "-std=c++20", "-ptx", architecture[1] if architecture else "-arch=sm_90", f"-I{include}",
                                 "-o", target, FOLDER / source], check=True)
                 compiled[source] = target.read_text(encoding="utf-8")

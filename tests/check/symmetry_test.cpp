@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// With symmetry the same outcomes are found, up to an exchange of equal threads, and fewer executions are explored.
+// With symmetry, the checker finds the same outcomes, up to an exchange of equal threads, and explores fewer executions.
 #include <tests/check/ptx_programs.hpp>
 
 #include <check/graph.hpp>
@@ -28,8 +28,8 @@ check::check_options with_symmetry(bool on) {
   return options;
 }
 
-/// The visible result of an execution, with the threads of a launch in any order: the launch and the values that each thread read, and the
-/// memory at the end.
+/// The visible result of an execution, with the threads of a launch in any order: the launch, the values that each thread read,
+/// and the final memory.
 using outcome = std::pair<std::vector<std::vector<std::uint64_t>>, std::vector<std::uint64_t>>;
 
 struct answer {
@@ -79,8 +79,8 @@ TEST(check_symmetry, leaves_one_order_of_the_first_atomics) {
     EXPECT_EQ(executions(add_to_x, n), 1U);
     EXPECT_EQ(executions(ticket_lock, n), 1U);
   }
-  EXPECT_EQ(executions(add_to_x + add_to_x, 2), 3U);   // of 6, which are 4! / (2! 2!)
-  EXPECT_EQ(executions(add_to_x + add_to_x, 3), 15U);  // of 90, which are 6! / (2! 2! 2!)
+  EXPECT_EQ(executions(add_to_x + add_to_x, 2), 3U);   // of 6 = 4! / (2! 2!)
+  EXPECT_EQ(executions(add_to_x + add_to_x, 3), 15U);  // of 90 = 6! / (2! 2! 2!)
 }
 
 TEST(check_symmetry, is_off_unless_it_is_asked_for) { EXPECT_EQ(ptx_program({add_to_x}, 4).explore().counts.executions, 24U); }
@@ -114,7 +114,7 @@ TEST(check_symmetry, of_blocks_is_of_those_with_one_thread_that_share_no_memory)
 }
 
 TEST(check_symmetry, finds_what_only_one_of_equal_threads_does) {
-  // whoever adds last traps; whoever adds first waits for ever; whoever adds second stores without an order
+  // The last thread to add traps, the first waits forever, and the second stores without an order.
   const auto branch = [](const char* ticket, const std::string& then) {
     return add_to_x + "setp.ne.u32 %p0, %r0, " + ticket + "; @%p0 bra S;" + then + "S:";
   };
@@ -129,7 +129,7 @@ TEST(check_symmetry, finds_what_only_one_of_equal_threads_does) {
 }
 
 TEST(check_symmetry, does_not_make_a_hang_of_threads_that_are_held) {
-  // a thread waits before its first atomic until another one's is there
+  // A thread waits before its first atomic until another thread has executed its own.
   const std::string second =
       "ld.relaxed.gpu.global.u32 %r0, [y]; setp.eq.u32 %p0, %r0, 0; @%p0 bra A;"
       "W: ld.relaxed.gpu.global.u32 %r0, [x]; setp.eq.u32 %p0, %r0, 0; @%p0 bra W; A: atom.relaxed.gpu.global.add.u32 %r0, "

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Copies of boxes of tensors: which bytes they read and write, what orders them, and maps that are changed.
+// Copies of boxes of tensors: which bytes they read and write, what orders them, and maps that are modified.
 #include <check/scenario.hpp>
 #include <tests/check/ptx_programs.hpp>
 
@@ -17,8 +17,8 @@ namespace {
 using namespace membar_test;
 using check::check_status;
 
-/// A scenario of one kernel with a map as its first parameter and a pointer to `data`, 8 rows of 16 numbers: number n is n. `map` follows
-/// "type u32".
+/// A scenario of one kernel whose first parameter is a map and whose second is a pointer to `data`, 8 rows of 16 numbers;
+/// number n has the value n. `map` follows "type u32".
 check::check_result run(const std::string& body, const std::string& map, std::uint32_t threads = 1,
                         const std::string& more = "", const std::string& launch = "") {
   std::string values;
@@ -72,7 +72,7 @@ TEST(tensor_copies, are_not_there_before_the_wait) {
 }
 
 TEST(tensor_copies, complete_the_bytes_of_the_whole_box) {
-  expect(run(init + load(8, 6) + wait, plain), check_status::verified);  // half of it is outside of the tensor
+  expect(run(init + load(8, 6) + wait, plain), check_status::verified);  // Half of the box is outside of the tensor.
   expect(run(init + load(8, 6, 64) + wait, plain), check_status::hang);
 }
 
@@ -95,7 +95,7 @@ TEST(tensor_copies, read_no_element_outside_of_the_box) {
 
 TEST(tensor_copies, change_places_where_the_map_swizzles) {
   const std::string swizzled = "dims 16 8 strides 64 box 16 8 swizzle 64";
-  // piece n of row r, of 64 bytes, is at n xor r / 2
+  // Piece n of row r, with 64 bytes, is at n xor r / 2.
   expect(run(init + load(0, 0, 512) + wait + holds(0, 0) + holds(64, 16) + holds(128, 36) + holds(144, 32) + holds(448, 124),
              swizzled),
          check_status::verified);
@@ -183,8 +183,8 @@ TEST(tensor_copies, take_a_map_that_a_pointer_leads_to) {
   expect(run(init + load(8, 2, 128, "%rd3") + wait + holds(0, 40), plain), check_status::verified);
 }
 
-// A map that a kernel changes: in shared memory, from which it is published to global memory, as CUTLASS does for groups of matrices.
-const std::string to_shared =  // the words of the map at %rd3 by each lane
+// A map that a kernel modifies in shared memory and publishes to global memory, as CUTLASS does for groups of matrices.
+const std::string to_shared =  // Each lane writes words of the map at %rd3.
     "mul.wide.u32 %rd4, %r15, 4; add.u64 %rd5, %rd3, %rd4; ld.global.u32 %r1, [%rd5]; cvt.u32.u64 %r2, %rd4; mov.u32 %r3, copy;"
     "add.u32 %r3, %r3, %r2; st.shared.u32 [%r3], %r1; bar.warp.sync -1;";
 const std::string row_two = "add.u64 %rd6, %rd2, 128;";
@@ -199,7 +199,7 @@ std::string by_first_lane(const std::string& body) { return "@!%p4 bra END;" + b
 
 TEST(tensor_maps, are_published_by_a_release_and_taken_by_an_acquire) {
   const std::string use =
-      by_first_lane(init + load(8, 0, 128, "%rd3") + wait + holds(0, 40));  // of the tensor that begins at row 2
+      by_first_lane(init + load(8, 0, 128, "%rd3") + wait + holds(0, 40));  // From the tensor that begins at row 2.
   const auto result = [&](const std::string& body) { return run(row_two + first_lane + to_shared + body, plain, 32); };
   expect(result(replace + publish + acquire + use), check_status::verified);
   expect(result(replace + publish + use), check_status::race, "a proxy fence is missing");
@@ -218,7 +218,7 @@ TEST(tensor_maps, are_changed_in_global_memory) {
   expect(run(change + release + taken + use, plain), check_status::verified);
   expect(run(change + taken + use, plain), check_status::race, "a proxy fence is missing");
   expect(run(change + release + use, plain), check_status::race, "a proxy fence is missing");
-  expect(run(use, plain), check_status::hang);  // the box of the scenario has 128 bytes
+  expect(run(use, plain), check_status::hang);  // The scenario's box has 128 bytes.
   expect(run(init + load(8, 2, 128, "%rd3") + change + wait, plain), check_status::race, "m");
   expect(run(init + load(8, 2, 128, "%rd3") + wait + change, plain), check_status::verified);
 }

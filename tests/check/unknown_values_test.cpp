@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Values that are not followed: they flow on, both ways of a branch on them are explored, and what they decide otherwise is given up.
+// Values that the checker does not track: they propagate, both sides of a branch on them are explored, and the checker gives up
+// if anything else depends on them.
 #include <tests/check/ptx_programs.hpp>
 
 #include <membar/model/error.hpp>
@@ -14,7 +15,7 @@ namespace {
 
 using namespace membar_test;
 
-/// A matrix product, whose results include %r1 and %r2.
+/// A matrix product whose results include %r1 and %r2.
 const std::string product =
     "mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%r1, %r2, %r3, %r4}, {%r5, %r6}, {%r7}, {%r8, %r9, %r10, %r11};";
 
@@ -66,7 +67,7 @@ TEST(unknown_values, decide_all_that_one_predicate_decides_at_once) {
   });
   EXPECT_EQ(r.status, check::check_status::verified) << r.found.message;
   EXPECT_EQ(r.counts.executions, 2U);
-  // a predicate that is computed again may go another way
+  // If the predicate is computed again, it may have a different value.
   const std::string again = "setp.eq.u32 %p1, %r1, 0; @%p1 st.global.u32 [x], 1;";
   EXPECT_EQ(run({product + again + again}).counts.executions, 4U);
 }
@@ -81,7 +82,7 @@ TEST(unknown_values, let_a_store_be_executed_or_not) {
 }
 
 TEST(unknown_values, let_a_write_change_a_read_once) {
-  // per choice the read sees the old value or the new one
+  // For each choice, the read sees the old value or the new one.
   const std::string choice = product + "setp.eq.u32 %p1, %r1, 0; @%p1 bra L; mov.u32 %r4, 1; L: ";
   EXPECT_EQ(run({"ld.relaxed.gpu.global.u32 %r12, [x];" + choice, "st.relaxed.gpu.global.u32 [x], 1;"}).counts.executions, 4U);
   EXPECT_EQ(run({choice + "ld.relaxed.gpu.global.u32 %r12, [x];", "st.relaxed.gpu.global.u32 [x], 1;"}).counts.executions, 4U);
@@ -140,14 +141,14 @@ const std::string loads_four = "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r4, %
 TEST(matrix_rows, are_read_by_the_lanes_that_name_them) {
   EXPECT_EQ(run_warp(fills + "bar.warp.sync -1;" + loads_four).status, check::check_status::verified);
   EXPECT_EQ(run_warp(loads_four).status, check::check_status::uninitialised);
-  // lane 8 to 31 name no row of one matrix
+  // Lanes 8 to 31 name no row of a single matrix.
   EXPECT_EQ(
       run_warp("setp.lt.u32 %p1, %r2, 8; @%p1 " + fills + "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r4}, [%r1];").status,
       check::check_status::verified);
   EXPECT_EQ(
       run_warp("setp.lt.u32 %p1, %r2, 8; @%p1 " + fills + "ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%r4, %r5}, [%r1];").status,
       check::check_status::uninitialised);
-  // rows that other lanes have written
+  // These rows were written by other lanes.
   const std::string turned = "xor.b32 %r3, %r3, 496; mov.u32 %r1, tile; add.u32 %r1, %r1, %r3;";
   EXPECT_EQ(run_warp(fills + turned + loads_four).status, check::check_status::race);
   EXPECT_EQ(run_warp(fills + turned + "bar.warp.sync -1;" + loads_four).status, check::check_status::verified);
@@ -165,7 +166,7 @@ TEST(matrix_rows, are_written_by_the_lanes_that_name_them) {
 }
 
 TEST(matrices, are_read_and_written_row_by_row) {
-  // a matrix of 16 rows of 16 halves, which are 32 bytes apart: lanes 2 r and 2 r + 1 have written row r
+  // A matrix of 16 rows of 16 halves, 32 bytes apart: lanes 2 r and 2 r + 1 have written row r.
   const std::string load =
       "wmma.load.a.sync.aligned.row.m16n16k16.shared.f16 {%r4, %r5, %r6, %r7, %r8, %r9, %r10, %r11}, [tile], 16;";
   const std::string store = "wmma.store.d.sync.aligned.row.m16n16k16.shared.f16 [tile], {%r4, %r5, %r6, %r7}, 16;";

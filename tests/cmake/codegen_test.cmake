@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Codegen tests: what a kernel becomes in PTX, matched by LLVM's FileCheck.
+# Codegen tests: the PTX of a kernel, matched with LLVM's FileCheck.
 file(GLOB llvm_bin_dirs /usr/lib/llvm-*/bin /usr/local/opt/llvm*/bin /opt/homebrew/opt/llvm*/bin)
 find_program(FILECHECK NAMES FileCheck FileCheck-20 FileCheck-19 FileCheck-18 FileCheck-17 FileCheck-16 FileCheck-15 FileCheck-14
              PATHS ${llvm_bin_dirs} DOC "LLVM's FileCheck, for the codegen tests")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Compile-fail tests: each rule of the interface, broken once.
+# Compile-fail tests: each rule of the interface is broken once.
 #
 # A file states its rules, each with what is right beside it, as
 #   // expect: <what the compiler must say>
@@ -33,7 +33,7 @@ function(membar_add_compile_fail_tests file)
   set(rules)
   foreach(rule IN LISTS stated)
     if(NOT rule MATCHES "${rule_lines}" OR CMAKE_MATCH_1 IN_LIST rules)
-      message(FATAL_ERROR "${file}: not '// expect: <words>' and then 'REFUSED(<name>,', or a name used twice: ${rule}")
+      message(FATAL_ERROR "${file}: expected '// expect: <words>' followed by 'REFUSED(<name>,' with a unique name, but found: ${rule}")
     endif()
     list(APPEND rules ${CMAKE_MATCH_1})
   endforeach()

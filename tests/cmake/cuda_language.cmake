@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Enables CUDA where there is a toolkit, also where nvcc is not on the PATH. Without one the build goes on with what needs none.
+# Enables CUDA if there is a toolkit, even if nvcc is not on the PATH. Without a toolkit, the build continues with the parts that do not
+# need one.
 include(CheckLanguage)
 
 if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)

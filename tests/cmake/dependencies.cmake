@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# What the tests and benchmarks need and headers do not. An installed package is used; else a pinned source is fetched.
+# Dependencies of the tests and benchmarks, but not of the headers. An installed package is used if there is one; otherwise a pinned source
+# is fetched.
 include(FetchContent)
 
 macro(membar_need_googletest)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Builds the fuzzer of a test from its SOURCES with ASan and UBSan, replays the folders of CORPUS, and fuzzes for SECONDS. Lists are
-# separated by commas.
+# Builds a test's fuzzer from its SOURCES with ASan and UBSan, replays the folders of CORPUS, and fuzzes for SECONDS. Lists are separated by
+# commas.
 if(NOT COMPILER)
-  message("SKIPPED: ${TEST} needs clang++ with libFuzzer, and no clang++ was found")
+  message("SKIPPED: ${TEST} needs clang++ with libFuzzer, but clang++ was not found")
   return()
 endif()
 foreach(list IN ITEMS SOURCES INCLUDES)
@@ -14,7 +14,7 @@ execute_process(
           -o ${FUZZER} RESULT_VARIABLE built ERROR_VARIABLE messages)
 if(NOT built EQUAL 0)
   if(messages MATCHES "libclang_rt.fuzzer")
-    message("SKIPPED: ${TEST} needs libFuzzer, and ${COMPILER} comes without it")
+    message("SKIPPED: ${TEST} needs libFuzzer, but ${COMPILER} does not include it")
     return()
   endif()
   message(FATAL_ERROR "the fuzzer does not build:\n${messages}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Header tests: every public header can be included alone, and by every translation unit of a program.
+# Header tests: every public header can be included by itself, and in every translation unit of a program.
 
 # membar_plain_includes(<result> <file>): what a plain C++ compiler includes of the file. Left out is what stands between
 # `#if defined(__CUDACC__)` and its `#else` or `#endif`. Every other condition counts as met.
@@ -7,7 +7,7 @@ function(membar_plain_includes result file)
   file(STRINGS ${file} lines REGEX "^ *# *(include|if|else|elif|endif)")
   set(found)
   set(depth 0)  # of conditions
-  set(left_out 0)  # the depth of the condition that a plain compiler does not meet
+  set(left_out 0)  # The depth of the condition that a plain compiler does not satisfy.
   foreach(line IN LISTS lines)
     if(line MATCHES "^ *# *if")
       math(EXPR depth "${depth} + 1")
@@ -150,7 +150,7 @@ function(membar_add_header_tests)
   membar_add_header_suite(plain SUFFIX .cpp HEADERS ${plain} ALONE ${membar_cxx} -H -fsyntax-only
     OBJECT ${membar_cxx} -H -c LINK ${CMAKE_CXX_COMPILER})
   list(TRANSFORM plain REPLACE "^membar/" "headers.plain." OUTPUT_VARIABLE names)
-  # -H lists what is included; the toolkit may be on the compiler's own path.
+  # -H lists the included files; the toolkit may be on the compiler's own path.
   set_tests_properties(${names} PROPERTIES FAIL_REGULAR_EXPRESSION "/(cuda|cuda_runtime|cuda_runtime_api|driver_types)\\.h")
   if(CUDAToolkit_FOUND)
     set(toolkit -isystem ${CUDAToolkit_INCLUDE_DIRS})
@@ -166,15 +166,15 @@ function(membar_add_header_tests)
   else()
     list(REMOVE_ITEM host ${plain})
     list(JOIN host " " without)
-    membar_add_skipped_test(headers.cxx LABEL headers "no CUDA toolkit found, which these headers need: ${without}")
+    membar_add_skipped_test(headers.cxx LABEL headers "these headers need the CUDA toolkit, which was not found: ${without}")
   endif()
   if(NOT CMAKE_CUDA_COMPILER)
     membar_add_skipped_test(headers.cuda LABEL headers "no CUDA compiler found to read the headers as CUDA C++20")
     return()
   endif()
-  # Nothing here is instantiated, so PTX for one architecture is enough. Each header alone is read by the device pass, which parses the
-  # host code too, and by both passes where everything is tested. A `.hpp` that does not ask which compiler reads it is one text to both:
-  # unless everything is tested, it is read alone as C++, and as CUDA together with all others.
+  # Nothing here is instantiated, so PTX for one architecture is enough. Each header is compiled by itself in the device pass, which also
+  # parses host code, and in both passes if everything is tested. A `.hpp` that does not depend on the compiler is the same text for both:
+  # unless everything is tested, it is compiled by itself as C++, and as CUDA together with all others.
   foreach(header IN LISTS host)
     file(STRINGS ${root}/${header} asks REGEX "^ *# *(el)?if.*__CUDA" LIMIT_COUNT 1)
     if(asks)
@@ -192,7 +192,7 @@ function(membar_add_header_tests)
   list(REMOVE_DUPLICATES host)
   membar_add_header_suite(cuda SUFFIX .cu HEADERS ${host} SHOWN_BY headers.cuda.everything SHOWN ${one_text}
     ALONE ${passes} -o /dev/null OBJECT ${passes})
-  # What differs between passes and architectures.
+  # Code that differs between passes and architectures.
   membar_add_header_suite(device SUFFIX .cu HEADERS ${device} OBJECT ${both_passes} LINK ${membar_nvcc} -arch=sm_90)
   set(unit ${CMAKE_CURRENT_BINARY_DIR}/device/everything.cu)
   set(architectures 75 120)

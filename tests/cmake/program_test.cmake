@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Tests and examples that are programs. What needs a GPU runs alone on it: all such tests hold one lock.
+# Tests and examples that are programs. Tests that need a GPU use it exclusively: all of them hold one lock.
 
 # How code is compiled that tests use for seconds: g++ generates it with -Og in half the time that -O1 needs. What searches for longer is
 # optimized, with vector instructions for the clocks of its threads. What runs for milliseconds is not optimized: that takes a third less time than
@@ -50,7 +50,7 @@ function(membar_need_for_kind kind)
   endif()
 endfunction()
 
-# membar_add_skipped_test(<name> LABEL <label>[;<label>...] <reason>): a test that only says why others are not here.
+# membar_add_skipped_test(<name> LABEL <label>[;<label>...] <reason>): a test that only reports why other tests are missing.
 function(membar_add_skipped_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL" "")
   list(GET arg_LABEL 0 kind)
@@ -126,8 +126,8 @@ function(membar_read_group name kind properties)
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${CMAKE_CURRENT_BINARY_DIR}/${name}_recorded_rules.cmake)
 endfunction()
 
-# Where there is no GPU, programs for one would only skip: there their sources are checked, unless everything is tested. A program for
-# another machine is built, as released, if its target is named.
+# Without a GPU, programs that need one would only skip. In that case their sources are only checked, unless everything is tested. The
+# program can still be built for another machine, as released, by naming its target.
 if(EXISTS /dev/nvidiactl OR MEMBAR_TEST_FULL OR "$ENV{MEMBAR_REQUIRE_GPU}")
   set(membar_has_gpu ON)
 else()
@@ -135,7 +135,7 @@ else()
 endif()
 set(membar_no_gpu "no GPU was found when the project was configured: the program was compiled by the device pass, and not built")
 
-# The device pass ends after its front end, or where nvcc is older does not optimize.
+# The device pass ends after its front end or, with an older nvcc, does not optimize.
 set(membar_device_front_end $<IF:$<VERSION_GREATER_EQUAL:${CMAKE_CUDA_COMPILER_VERSION},13.0>,-fdevice-syntax-only,-Xcicc=-O0>)
 
 # Programs in CUDA C++ that run no device code.
@@ -214,7 +214,7 @@ function(membar_joined_unit unit)
   file(CONFIGURE OUTPUT ${unit} CONTENT "${includes}\n${opened_by_any}${bodies}" @ONLY)
 endfunction()
 
-# The targets that compile the sources of the programs of a kind, when all have their properties.
+# The targets that compile the sources of the programs of a kind, once all of them have their properties.
 function(_membar_check_programs kind)
   get_property(programs GLOBAL PROPERTY membar_programs_${kind})
   set(joined)
@@ -271,8 +271,7 @@ endfunction()
 # membar_add_gpu_test(<name> <source>... [MULTI_GPU] [CONCURRENT] [LIBRARIES <target>...] [TIMEOUT <s>]): a GoogleTest program for
 # tests/common/gpu_test.hpp, whose fixtures skip where there is no GPU (or no pair of peers). Each TEST is a test of the label `gpu` or
 # `multi_gpu`, and of `concurrent` where two kernels, or a kernel and a host thread, must run at once. The test <kind>.run.<name> runs
-# them all in one process, as the start of CUDA takes half a second, and the others read what it recorded. What loses CUDA's
-# context belongs into a process of its own: use EXPECT_EXIT with the death-test style "threadsafe".
+# them all in one process, as the start of CUDA takes half a second, and the others read what it recorded. A test that destroys CUDA's context needs its own process: use EXPECT_EXIT with the death-test style "threadsafe".
 function(membar_add_gpu_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "MULTI_GPU;CONCURRENT" "TIMEOUT" "LIBRARIES")
   set(kind gpu)
@@ -303,9 +302,9 @@ function(membar_add_gpu_test name)
   membar_read_group(${name} ${kind} "LABELS \"${labels}\" FIXTURES_REQUIRED \"${runner}\"")
 endfunction()
 
-# membar_add_example(<name> [CONCURRENT] [LIBRARIES <target>...]): builds <name>.cu and runs it as a test of the label `examples`.
-# An example shows its machine's answer and exits with 0, or prints "SKIPPED: <reason>" and exits with 77 where the machine
-# lacks what it shows.
+# membar_add_example(<name> [CONCURRENT] [LIBRARIES <target>...]): builds <name>.cu and runs it as a test of the label `examples`. An
+# example prints its result and exits with 0; if the machine lacks the feature that it demonstrates, it prints "SKIPPED: <reason>" and exits
+# with 77.
 function(membar_add_example name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "CONCURRENT" "" "LIBRARIES")
   set(labels examples)

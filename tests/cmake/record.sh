@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# record.sh <result> <command>...: runs the command as a build step and writes <result>: PASSED, FAILED or "SKIPPED: <reason>" on
-# the first line, then what the command printed. A command skips by printing such a line first, or by its exit status 77. The step never fails, so that the
-# build goes on; the test that reads the result does. The result of a failed command gets an old date: the next build tries again.
+# record.sh <result> <command>...: runs the command as a build step and writes <result>: PASSED, FAILED or "SKIPPED: <reason>" on the first
+# line, then what the command printed. A command is skipped if it prints such a line first, or exits with status 77. The step never fails,
+# so that the build continues; the test that reads the result fails instead. The result of a failed command gets an old date, so that the
+# next build tries again.
 result=$1
 shift
 "$@" >"$result.output" 2>&1

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Tests that are build steps. What compiles or builds something does so once, while the project is built, and again only after a
-# file that it read has changed. The test reads the recorded result.
+# Tests that are build steps. Tests that compile or build something do so once, while the project is built, and again only after one of
+# their input files has changed. The test reads the recorded result.
 find_program(MEMBAR_CAT cat DOC "Prints a file, for the tests that read recorded results")
 if(MEMBAR_CAT)
   set(membar_cat ${MEMBAR_CAT})
@@ -36,8 +36,8 @@ function(membar_read_result name)
   set_tests_properties(${name} PROPERTIES LABELS ${arg_LABEL} PASS_REGULAR_EXPRESSION "^PASSED" SKIP_REGULAR_EXPRESSION "^SKIPPED: ")
 endfunction()
 
-# membar_record(<result> LABEL <kind> COMMAND <command>... [DEPENDS <file>...]): a build step that runs the command and writes what
-# became of it to the file <result>. In the command, @DEPFILE@ stands for the options that make a compiler write which files it read.
+# membar_record(<result> LABEL <kind> COMMAND <command>... [DEPENDS <file>...]): a build step that runs the command and writes its outcome
+# to the file <result>. In the command, @DEPFILE@ stands for the options that make a compiler write which files it read.
 function(membar_record result)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL" "COMMAND;DEPENDS")
   set(depfile)

@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # run_group.sh <seconds> <folder> <program>: runs all tests of a program of tests/common/recording_main.cpp in one process, which records
-# what became of each in the folder. A program that ends early has told which tests did not run, and these fail by themselves; so it
-# fails here only where it ended badly after its last test, or never began.
+# the result of each in the folder. If the program ends early, the tests that did not run fail by themselves. This script therefore fails
+# only if the program failed after its last test, or never started.
 seconds=$1 folder=$2 program=$3
 rm -rf "$folder"
 timeout "$seconds" "$program" --record="$folder"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// All-reduces, and packed messages of types of the toolkit: no order but where a guarantee needs it, and accesses of sixteen bytes. FileCheck compares the PTX with the CHECK lines.
+// All-reduces, and packed messages of the toolkit's types: no order except where a guarantee needs it, and 16-byte accesses.
+// FileCheck compares the PTX with the CHECK lines.
 #include <membar/symmetric/all_reduce.cuh>
 #include <membar/symmetric/packed.cuh>
 
@@ -8,8 +9,8 @@ using symmetric::by_thread, symmetric::object, symmetric::packed, symmetric::pe,
 template <class T>
 using memory = symmetric::all_reduce_memory<T, peer_backend>;
 
-// One shot: the end of the last round is said after a fence, which comes before any load, and heard by an acquire. Between them are vectors,
-// which are relaxed, and the look at the flag by which another PE gives up. Nothing is printed.
+// One shot: the end of the last round is signalled after a fence, before any load, and received with an acquire. Between them
+// are vectors, which are relaxed, and the look at the flag by which another PE gives up. Nothing is printed.
 // CHECK-LABEL: .entry one_shot(
 // CHECK-NOT: {{ld\.global|membar\.|call}}
 // CHECK: fence.{{release|acq_rel}}.sys
@@ -51,7 +52,7 @@ extern "C" __global__ void two_shots(const __half* in, __half* out, std::size_t 
   static_cast<void>(symmetric::detail::reduce_in_two_shots<membar::maximum>(in, out, size, all));
 }
 
-// What packed messages carry: pairs, bytes and structs with gaps, three to a word of 12 bytes or one to several.
+// The contents of packed messages: pairs, bytes and structs with padding, three per word of 12 bytes or one per several words.
 struct odd {
   char bytes[13];
 };

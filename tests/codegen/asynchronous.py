@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Parts of the codegen matrix for the asynchronous side: mbarriers, bulk and small copies, the barrier of a cluster, dependent launches.
+"""The asynchronous parts of the codegen matrix: mbarriers, bulk and small copies, cluster barriers, and dependent launches.
 
-The tables restate the reference pages in PTX, independently of the headers. matrix.py writes the parts, check_matrix.py compares them.
+The tables restate the reference pages in PTX, independently of the headers. matrix.py writes the parts, and check_matrix.py checks them.
 """
 
 ARRIVALS = {"relaxed": "relaxed", "release": "release"}
@@ -32,7 +32,7 @@ def asm(text, outputs="", inputs=""):
 
 
 def asm_predicate(instruction, operands, inputs):
-    """An instruction with a predicate as its result, which becomes `*result`."""
+    """Returns an asm statement for an instruction whose result is a predicate, which is stored to `*result`."""
     text = f"{{ .reg .pred complete; {instruction} complete, {operands}; selp.b32 %0, 1, 0, complete; }}"
     return f'unsigned done; asm volatile("{text}" : "=r"(done) : {inputs} : "memory"); *result = done != 0;'
 
@@ -44,7 +44,7 @@ def add_mbarriers(part):
         of = f"{barrier}& b = {barrier}::of(memory);"
 
         def add(name, call, instruction, operands, inputs="", result=None, parameters=""):
-            """A call of one instruction. `result` is "state", "predicate" or nothing."""
+            """Adds a call that becomes one instruction. `result` is "state", "predicate" or nothing."""
             comma = ", " if parameters else ""
             own = f'"r"(here()){", " + inputs if inputs else ""}'
             name = f"mbarrier_{name}_{scope}"
@@ -76,7 +76,7 @@ def add_mbarriers(part):
                     '"r"(bytes)', "state", "unsigned bytes")
         for call, form in (("expect", "expect_tx"), ("complete", "complete_tx")) if hopper else ():
             add(call, f"b.{call}(bytes)", f"mbarrier.{form}.relaxed.{s}.shared::cta.b64", "[%0], %1", '"r"(bytes)', parameters="unsigned bytes")
-        # ptxas 13.0 crashes for sm_80 on a state that is the same for all threads, which no arrival gives
+        # ptxas 13.0 crashes for sm_80 on a state that is the same for all threads. No arrival returns such a state.
         token = "membar::mbarrier_token::from_native(state + threadIdx.x)"
         for order in WAITS if hopper else ["acquire"]:
             o = f"membar::{order}"
@@ -108,7 +108,7 @@ def add_mbarriers(part):
 
 
 def add_remote_mbarriers(part):
-    """From another block of the cluster: mapa, then one instruction."""
+    """Adds a call from another block of the cluster, which becomes mapa and one instruction."""
     barrier = "membar::mbarrier<membar::thread_scope::cluster>"
     there = 'unsigned there; ' + asm("mapa.shared::cluster.u32 %0, %1, %2", '"=r"(there)', '"r"(here()), "r"(rank)')
 
@@ -132,7 +132,7 @@ def add_remote_mbarriers(part):
         add(call, f"{call}(bytes)", f"mbarrier.{form}.relaxed.cluster.shared::cluster.b64", "[%0], %1", '"r"(bytes)', "unsigned bytes")
 
 
-# The types of each bulk reduction into global memory, in C++ and PTX.
+# The C++ and PTX types of each bulk reduction to global memory.
 WHOLE = {"unsigned": "u32", "unsigned long long": "u64", "int": "s32"}
 BITS = {"unsigned": "b32", "unsigned long long": "b64"}
 BULK_REDUCTIONS = {
@@ -208,7 +208,7 @@ def add_bulk_copies(part):
             part.kernel(f"{call}_{pending}", "", f"membar::{call}<{pending}>();", [f"cp.async.bulk.{form}"], asm(f"cp.async.bulk.{form} {pending}"))
 
 
-# The types of each remote reduction, in C++ and PTX.
+# The C++ and PTX types of each remote reduction.
 REMOTE_REDUCTIONS = {
     "add": WHOLE | {"long long": "u64"}, "min": {"unsigned": "u32", "int": "s32"}, "max": {"unsigned": "u32", "int": "s32"},
     "inc": {"unsigned": "u32"}, "dec": {"unsigned": "u32"},
@@ -217,7 +217,7 @@ REMOTE_REDUCTIONS = {
 
 
 def add_async_copies(part):
-    """cp.async, which sm_80 has."""
+    """Adds the forms of cp.async, which needs sm_80."""
     stage, given = '"r"(static_cast<unsigned>(__cvta_generic_to_shared(to)))', '"l"(__cvta_generic_to_global(from))'
     commit, wait = "cp.async.commit_group", "cp.async.wait_group"
     for cpp, size, caching in (("unsigned", 4, "all_levels"), ("double", 8, "all_levels"), ("uint4", 16, "all_levels"), ("uint4", 16, "l2_only")):
@@ -249,7 +249,7 @@ def add_async_copies(part):
 
 
 def add_remote_operations(part):
-    """st.async and red.async, which sm_90 has."""
+    """Adds the forms of st.async and red.async, which need sm_90."""
     barrier = "membar::mbarrier<membar::thread_scope::cluster>::of(memory)"
     stage = "static_cast<unsigned>(__cvta_generic_to_shared(to))"
     there = "unsigned there, completes; " + asm("mapa.shared::cluster.u32 %0, %1, %2", '"=r"(there)', f'"r"({stage}), "r"(rank)') + asm(
@@ -275,7 +275,7 @@ def add_remote_operations(part):
 
 
 def add_releases_in_global_memory(part):
-    """st.async and red.async that release, and st.bulk, which sm_100 has."""
+    """Adds st.async and red.async with release semantics, and st.bulk, which need sm_100."""
     for order, ptx, scopes in (("release", "release", {"device": "gpu", "system": "sys"}), ("mmio", "mmio.release", {"system": "sys"})):
         for scope, s in scopes.items():
             s = f"{ptx}.{s}.global"
@@ -314,7 +314,7 @@ def add_block_barriers(part):
 
 
 def add_cluster_launch(part):
-    """Cluster launch control, which sm_100 has; an answer comes as a parameter, whose loads do not count."""
+    """Adds cluster launch control, which needs sm_100. The answer is passed as a parameter, whose loads do not count."""
     form = "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128"
     answer = "reinterpret_cast<membar::cancelled_launch*>(memory + 2)"
     for scope in CLUSTER_SCOPES:
@@ -346,7 +346,7 @@ def add_cluster_barrier(part):
                     f"unsigned r; {asm(f'mov.b32 %0, %%{register}', chr(34) + '=r' + chr(34) + '(r)')} *result = r;")
     part.kernel("shared_of_block", "unsigned rank, unsigned long long** result", "*result = membar::shared_of_block(memory, rank);", ["mapa.u64"],
                 "unsigned long long* there; " + asm("mapa.u64 %0, %1, %2", '"=l"(there)', '"l"(memory), "r"(rank)') + " *result = there;")
-    # The state space is known, so that an atomic does not ask for it.
+    # The state space is known, so the atomic does not test for it.
     for call, form in (("fetch_add(value, membar::relaxed)", "add.u32"), ("exchange(value, membar::relaxed)", "exch.b32")):
         instruction = f"atom.relaxed.cluster.{form}"
         part.kernel(f"shared_of_block_{form.replace('.', '_')}", "unsigned rank, unsigned value, unsigned* result",
@@ -362,7 +362,7 @@ def add_dependent_launch(part):
 
 
 def parts(part_of):
-    """`part_of(name, architecture, preamble)` makes a part."""
+    """Makes each part by calling `part_of(name, architecture, preamble)`."""
     for architecture in (80, 90, 100):
         part = part_of(f"mbarrier_sm_{architecture}", architecture, PREAMBLE)
         add_mbarriers(part)

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Checks a part of the codegen matrix that matrix.py wrote: the instructions of every case, and the code of those written by hand.
+"""Checks one part of the codegen matrix that matrix.py wrote: the instructions of every case, and the machine code of the cases that also
+exist in hand-written form.
 
 usage: check_matrix.py [--ptx-only] <part.json> -- <nvcc> <option>... [-- <option of the compilation to PTX>...]
 
-Of each kernel's PTX the instructions that touch memory, order it or wait are compared, in their order, with the expected ones;
-fences must stand outside of loops. Then both files are assembled, and the bytes of each kernel's code must be the same. Kernels
-without a counterpart written by hand are assembled without optimization. Exit status: 0 if all cases are as expected, 1 if not, 2 if
+The script takes the instructions that access memory, order accesses or wait from each kernel's PTX, and compares them, in order, with the
+expected ones. Fences must be outside of loops. Then it assembles both files, and each kernel's code must have the same bytes in both.
+Kernels without a hand-written counterpart are assembled without optimization. Exit status: 0 if all cases are as expected, 1 if not, 2 if
 the part does not compile.
 """
 
@@ -30,13 +31,13 @@ OPERANDS = {"atom": 3, "red": 2, "ld": 2, "st": 2}
 
 
 def normal(instruction):
-    """An instruction without the order of its modifiers: PTX accepts several, atom.add.relaxed.gpu and atom.relaxed.gpu.add."""
+    """Returns an instruction with its modifiers sorted: PTX accepts several orders, such as atom.add.relaxed.gpu and atom.relaxed.gpu.add."""
     opcode, _, rest = instruction.partition(".")
     return opcode + "".join("." + word for word in sorted(rest.split(".")) if word)
 
 
 def read_kernel(body):
-    """The instructions that matter, the number of plain stores of results, and the fences that stand in a loop."""
+    """Returns the instructions that matter, the number of plain stores of results, and the fences inside loops."""
     lines = [statement for line in body.splitlines() for statement in line.split(";")]
     labels, found, stores, looped, ranges = {}, [], 0, [], []
     for number, line in enumerate(lines):
@@ -64,7 +65,7 @@ def read_kernel(body):
 
 def differences(name, expected, body):
     found, stores, fences_in_loops, has_loop = read_kernel(body)
-    if expected["looped"]:  # whose first turn the compiler may write out
+    if expected["looped"]:  # A loop whose first iteration the compiler may peel.
         found = [i for i, before in zip(found, [None, *found]) if i != before]
     remaining = collections.deque(found)
     for wanted in expected["instructions"]:
@@ -78,7 +79,7 @@ def differences(name, expected, body):
         return f"{name}: {fences_in_loops} in a loop"
     if has_loop != expected["looped"]:
         return f"{name}: {'a' if has_loop else 'no'} loop"
-    # A result of 16 bytes and more may be stored in several instructions.
+    # A result of 16 bytes or more may be stored by several instructions.
     if (stores == 0) != (expected["stores"] == 0):
         return f"{name}: expected {expected['stores']} plain stores, found {stores}"
     return None
@@ -87,7 +88,7 @@ def differences(name, expected, body):
 def main():
     options, nvcc, of_ptx = split_arguments()
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--ptx-only", action="store_true", help="compare the PTX, and leave out the code")
+    parser.add_argument("--ptx-only", action="store_true", help="compare only the PTX, not the machine code")
     parser.add_argument("part", type=pathlib.Path)
     arguments = parser.parse_args(options)
     part = json.loads(arguments.part.read_text())
@@ -99,7 +100,7 @@ def main():
         ptx = pathlib.Path(folder, "membar.ptx")
         run([*nvcc, *of_ptx, "-ptx", architecture, "-o", ptx, source])
         functions = dict(FUNCTION.findall(ptx.read_text()))
-        # What a kernel calls counts as a part of it: the loop for objects in another block's shared memory.
+        # A function that a kernel calls counts as a part of the kernel, such as the loop for objects in another block's shared memory.
         kernels = {name: CALL.sub(lambda call: functions.get(call.group(1), call.group(0)), body) for name, body in ENTRY.findall(ptx.read_text())}
         wrong = [d for name, case in cases.items() if (d := differences(name, case, kernels.get(name, "")))]
         hand = {name for name, case in cases.items() if case["by_hand"]}
@@ -118,11 +119,11 @@ def main():
                 if not their_code.get(name):
                     wrong.append(f"{name}: there is no code by hand")
                 elif our_code.get(name) != their_code[name]:
-                    wrong.append(f"{name}: {len(our_code.get(name, b''))} bytes of code are not the "
-                                 f"{len(their_code[name])} bytes of the kernel written by hand")
+                    wrong.append(f"{name}: {len(our_code.get(name, b''))} bytes of code differ from the {len(their_code[name])} bytes of "
+                                 "the hand-written kernel")
     for line in wrong:
         print(line)
-    bytes_equal = "" if arguments.ptx_only else f"; the code of {len(hand)} is that of kernels written by hand"
+    bytes_equal = "" if arguments.ptx_only else f"; the code of {len(hand)} is the same as in the hand-written kernels"
     print(f"{arguments.part.stem}: {len(cases)} cases, {len(wrong)} not as expected{bytes_equal if not wrong else ''}")
     sys.exit(1 if wrong else 0)
 

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What an atomic operation takes where the compiler knows that its object is in global memory, does not know, and is told by in_global.
+"""Measures the code size of an atomic operation when the compiler knows that the object is in global memory, when it does not know, and
+when in_global tells it.
 
 usage: code_size.py [--json <file>] --disassembler <nvdisasm> --page <docs/headers/atomic.md> --result <recorded file> -- <nvcc> <option>...
 
-It compiles a kernel for each operation and each kind of knowledge for sm_90, and counts its instructions and registers. What is told must be as
-small as what is known, but for the load of the pointer; and the page must have the table of the recorded result, which --json writes. Exit
-status: 0 if so, 1 if not.
+The script compiles a kernel for sm_90 for each operation and each of these three cases, and counts its instructions and registers. The
+kernel with in_global must be as small as the kernel in which the compiler knows, apart from the load of the pointer. The page must have the
+table of the recorded result, which --json writes. Exit status: 0 if so, 1 if not.
 """
 
 import argparse
@@ -31,7 +32,7 @@ OPERATIONS = {
     "float fetch_add, acq_rel": ("float", "*out = n.fetch_add(value, membar::acq_rel)"),
     "u32 fetch_add, relaxed": ("unsigned", "*out = n.fetch_add(value, membar::relaxed)"),
 }
-# How the kernel gets at the object: as its parameter; by a pointer from memory; the same, and in_global.
+# How the kernel gets the object: as its parameter; through a pointer from memory; through such a pointer with in_global.
 POINTER = "{cpp}* p; asm volatile(\"ld.global.u64 %0, [%1];\" : \"=l\"(p) : \"l\"(table + threadIdx.x) : \"memory\");"
 KNOWLEDGE = {"known": ("", "*known"), "unknown": (POINTER, "*p"), "told": (POINTER, "membar::in_global(*p)")}
 MOST_FOR_THE_POINTER = 6  # instructions that load it
@@ -55,7 +56,7 @@ def measured(nvcc, disassembler):
         text = subprocess.run([disassembler, "-c", cubin], check=True, capture_output=True, text=True).stdout
     sizes = {}
     for name, body in re.findall(r"^\s*\.section\s+\.text\.(\w+),(.*?)(?=^\s*\.section|\Z)", text, re.MULTILINE | re.DOTALL):
-        end = body.index("EXIT")  # the last one is followed by a jump to itself and by padding
+        end = body.index("EXIT")  # The last instruction is followed by a jump to itself and padding.
         end = body.rfind("EXIT") if body.rfind("EXIT") > end else end
         sizes[name] = len(re.findall(r"/\*[0-9a-f]{4}\*/", body[:end]))
     return {words: {k: {"instructions": sizes[f"op{i}_{k}"], "registers": int(registers[f"op{i}_{k}"])} for k in KNOWLEDGE}
@@ -93,7 +94,7 @@ def main():
             print(f"{words}: {row['told']['instructions']} instructions with in_global, {row['known']['instructions']} where the compiler knows")
     if table(json.loads(arguments.result.read_text())) not in arguments.page.read_text(encoding="utf-8"):
         failed += 1
-        print(f"{arguments.page} has not the table of {arguments.result}:\n{table(json.loads(arguments.result.read_text()))}")
+        print(f"{arguments.page} does not have the table of {arguments.result}:\n{table(json.loads(arguments.result.read_text()))}")
     print(f"{len(operations)} operations, {failed} failures")
     return 1 if failed else 0
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Operations of 32 and 64 bits in membar's words and in those of cuda::atomic_ref, for same_code.py: at every scope that both
-// have they are the same machine code, but for relaxed operations other than exchange, which name the state space, and for
-// those that ptxas makes loops of in shared memory.
+// Operations of 32 and 64 bits, written with membar and with cuda::atomic_ref, for same_code.py. At every scope that both have,
+// they become the same machine code, except for relaxed operations other than exchange, which name the state space, and for
+// operations that ptxas turns into loops in shared memory.
 #include <bench/atomics/steps.cuh>
 
 namespace {
@@ -10,7 +10,7 @@ using membar::thread_scope;
 using steps::cuda_order;
 using steps::cuda_scope;
 
-// The two spellings of an operation: names that differ in their beginning alone.
+// The two spellings of an operation: their names differ only at the beginning.
 #define MEMBAR_TEST_SPELLINGS(operation, membar_call, cuda_call) \
   template <class T, thread_scope Scope, class Order>            \
   struct membar_##operation {                                    \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Checks that cannot fail, which kernel_checks.py must find, and beside them checks that can.
+// Checks that cannot fail, which kernel_checks.py must find, next to checks that can.
 #include <tests/common/checked.cuh>
 
 namespace membar_test {
@@ -9,7 +9,7 @@ struct guarded {
   unsigned long long violations;
 };
 
-/// Calls of a function that orders memory, as those of a lock do.
+/// Calls a function that orders memory, as a lock's functions do.
 __device__ inline void order() { asm volatile("" ::: "memory"); }
 
 __global__ void find_a_second_holder(guarded* data) {
@@ -30,7 +30,7 @@ __global__ void find_a_second_holder_if_the_compiler_lets_it(guarded* data) {
   holder = 0;
 }
 
-/// The only value that any thread stores is known, in whatever order threads run.
+/// The only value that any thread stores is known, in whatever order the threads run.
 __global__ void publish_a_constant(unsigned* results) {
   __shared__ unsigned value;
   if (threadIdx.x == 0) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A look at the clock is one instruction, and each call looks again.
+// Reading the clock is one instruction, and each call reads it again.
 #include <membar/device_clock.cuh>
 
 // CHECK-LABEL: .entry elapsed(

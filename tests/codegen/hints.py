@@ -5,8 +5,8 @@
 usage: hints.py <folder>
 
 The tables below restate the documentation comments of load_store.cuh, read_only.cuh, cache_hint.cuh and cache_control.cuh in PTX,
-independently of the headers. A kernel holds all combinations of hints of one kind of access; each access is checked to be its one
-instruction with its operands, and CHECK-NOT lines between them refuse any other access, fence, branch or call.
+independently of the headers. Each kernel has all combinations of hints for one kind of access. The checks require that each access is the
+one expected instruction with its operands. CHECK-NOT lines between them reject any other access, fence, branch or call.
 """
 
 import itertools
@@ -16,7 +16,7 @@ import sys
 from kernel_code import write_if_changed
 from matrix import LOAD_ORDERS, SCOPES, STORE_ORDERS
 
-# Bytes -> type of a weak access, PTX type, letters of its registers, how many.
+# Bytes -> type of a weak access, PTX type, register letters, number of registers.
 WEAK = {
     1: ("unsigned char", "b8", "rs", 1),
     2: ("unsigned short", "b16", "rs", 1),
@@ -43,7 +43,7 @@ SKIP = "{{[[:space:]]*}}"
 
 
 class Source:
-    """One generated file: kernels, and the lines that FileCheck wants of each."""
+    """A generated file: its kernels, and the FileCheck lines for each."""
 
     def __init__(self, headers):
         self.lines = ["// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception", "// Written by tests/codegen/hints.py."]
@@ -52,7 +52,7 @@ class Source:
         self.cases = 0
 
     def kernel(self, name, parameters, statements, checks):
-        """`checks` has the expected instructions of each statement."""
+        """Adds a kernel; `checks` has the expected instructions of each statement."""
         self.lines += ["", f"// CHECK-LABEL: .entry {name}("]
         for index, parameter in enumerate(parameters):
             kind = f"ld.param.{{{{[bus]}}}}64 {SKIP}"
@@ -71,7 +71,8 @@ MADE = "createpolicy.fractional.L2::evict_last.b64 %[[POLICY:rd[0-9]+]], %{{f[0-
 
 
 def hints_of(operators, prefetches, l2_priorities):
-    """Every combination as (arguments, PTX before the policy's, PTX after): operator or L1 priority, L2, policy, prefetch size."""
+    """Yields each combination as (arguments, PTX before the policy, PTX after it): operator or L1 priority, L2 priority, policy, prefetch
+    size."""
     first = [(f"l1::{l1}" if l1 else "", "", f".L1::{l1}" if l1 else "") for l1 in L1]
     first += [(f"cache_op::{operator}", f".{operator}", "") for operator in operators]
     for (argument, operator, l1), l2, policy, prefetch in itertools.product(first, l2_priorities, [False, True], prefetches):
@@ -85,7 +86,7 @@ def hints_of(operators, prefetches, l2_priorities):
 
 
 def registers(letters, count, name):
-    """The value's registers as the instruction has them, and each one's name."""
+    """Returns the value's registers as the instruction lists them, and the name of each."""
     if count == 1:
         return f"%[[{name}:{letters}[0-9]+]]", f"%[[{name}]]"
     parts = [f"%[[{name}{i}:{letters}[0-9]+]]" for i in range(count)]
@@ -94,19 +95,19 @@ def registers(letters, count, name):
 
 
 def plain(bytes_, ordered):
-    """What nvcc moves plain objects by: bits and vector."""
+    """Returns the bits and vector size that nvcc uses to move plain objects."""
     kind = {1: "8", 2: "16", 4: "32", 8: "64", 16: "64" if ordered else "32", 32: "32"}[bytes_]
     return kind, {16: "v2." if ordered else "v4.", 32: "v8."}.get(bytes_, "")
 
 
 def result_stores(bytes_, ordered, again):
-    """How nvcc stores the value that was loaded."""
+    """Returns how nvcc stores the loaded value."""
     kind, vector = plain(bytes_, ordered)
     return [f"st.global.{vector}{{{{[bus]}}}}{kind} {SKIP}[%{{{{rd[0-9]+.*}}}}], {again};"]
 
 
 def loading(opcode, value, operand, wide):
-    """A load into the value's registers; a `wide` one, of 16 bytes with an order, is of one register of 128 bits."""
+    """A load into the value's registers; an ordered load of 16 bytes is `wide`: it uses one 128-bit register."""
     return f"{{ .reg .b128 q; {opcode} q, {operand}; mov.b128 {value}, q; }}" if wide else f"{opcode} {value}, {operand};"
 
 
@@ -117,13 +118,13 @@ def storing(opcode, again, hint, wide):
 
 
 def value_load(bytes_, ordered, value):
-    """How nvcc loads the value that is stored."""
+    """Returns how nvcc loads the value that is stored."""
     kind, vector = plain(bytes_, ordered)
     return f"ld.global.{vector}{{{{[bus]}}}}{kind} {SKIP}{value}, [%{{{{rd[0-9]+}}}}];"
 
 
 def with_order(arguments, index, order):
-    """The order stands among the hints in any place."""
+    """Returns the arguments with the order inserted among the hints; `index` selects the position."""
     given = list(arguments)
     if order is not None:
         given.insert(index % (len(given) + 1), order)
@@ -131,7 +132,7 @@ def with_order(arguments, index, order):
 
 
 def add_accesses(source, name, widths, call, instruction, combinations, fence=None, order=None):
-    """One kernel per width of loads or stores; `instruction` begins with `ld` or `st`, `call` is the function with its scope."""
+    """Adds one kernel per width of loads or stores; `instruction` begins with `ld` or `st`, and `call` is the function with its scope."""
     ordered, stores, nc = order is not None, instruction.startswith("st"), ".nc" if call == "load_read_only" else ""
     for bytes_, (cpp, ptx, letters, count) in widths.items():
         statements, checks = [POLICY], [[MADE]]
@@ -175,7 +176,7 @@ def add_single(source, name, parameters, statement, expected):
 
 
 def add_policies(source):
-    """Every createpolicy, and mmio accesses."""
+    """Adds every createpolicy, and the mmio accesses."""
     primaries = ["evict_normal", "evict_unchanged", "evict_first", "evict_last"]
     for primary, secondary in itertools.product(primaries, ["evict_unchanged", "evict_first"]):
         text = f".L2::{primary}" + ("" if secondary == "evict_unchanged" else f".L2::{secondary}")

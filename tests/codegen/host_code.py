@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Whether atomic operations and fences of the host become the compiler's operations of the same order, and the processor's instructions.
+"""Checks that host atomic operations and fences become compiler operations of the same order, and the right processor instructions.
 
 usage: host_code.py <folder> <g++ or clang++> <option>...
 
 It writes a source with a function for each operation and order, compiles it with the options, and compares two things for each function:
 the atomic operations with their orders in the compiler's own form of the code (g++: -fdump-tree-optimized; clang++: -emit-llvm), because a
-processor may have one instruction for several orders; and on x86-64 the instructions where the orders differ. Exit status: 0 if all
-functions are as expected, 1 if not.
+processor may use one instruction for several orders; and, on x86-64, the instructions where they differ between orders. Exit status: 0 if
+all functions are as expected, 1 if not.
 """
 
 import pathlib
@@ -24,7 +24,7 @@ MEMORY = "membar::atomic_ref<int, membar::thread_scope::system>(*object)"
 
 
 def cases():
-    """Yields (name, result and parameters, body, [(operation, order)]): what each function is and the operations that it must become."""
+    """Yields (name, result and parameters, body, [(operation, order)]) for each function and the operations that it must become."""
     for order in LOADS:
         yield f"load_{order}", "int", f"return {MEMORY}.load(membar::{order});", [("load", order)]
         yield f"wait_{order}", "void", f"{MEMORY}.wait(1, membar::{order});", [("load", order)]
@@ -45,7 +45,7 @@ def cases():
 
 
 def gnu_operations(function):
-    """The operations in g++'s dump of a function, in order: (operation, order of success, order of failure)."""
+    """Yields the operations in g++'s dump of a function, in order, as (operation, order of success, order of failure)."""
     names = {number: order for order, number in ORDERS.items()}
     for line in function.splitlines():
         if match := re.search(r"__atomic_(load|store|exchange|thread_fence)(?:_4)? \((.*)\);", line):
@@ -69,7 +69,7 @@ def llvm_operations(function):
             yield "fence", names[match[1]]
 
 
-# Of x86-64: what a function must have, and must not.
+# For x86-64: instructions that a function must have, and must not have.
 FULL = r"\b(?:mfence|lock|xchg)"
 INSTRUCTIONS = {"store_seq_cst": (FULL, None), "fence_seq_cst": (FULL, None), "store_release": (r"\bmov", FULL), "load_seq_cst": (r"\bmov", FULL),
                 "publish": (r"\bsfence\b", None)}
@@ -98,10 +98,10 @@ def main():
     failed = 0
     for name, _, _, expected in every:
         found = list(operations(functions[name]))
-        found = [one for one, before in zip(found, [None, *found]) if one != before]  # a compiler may begin a loop outside of it
+        found = [one for one, before in zip(found, [None, *found]) if one != before]  # A compiler may hoist the start of a loop.
         if found != expected:
             failed += 1
-            print(f"{name} becomes {found}, and must become {expected}")
+            print(f"{name} became {found}, but must become {expected}")
     code = dict(re.findall(r"^(\w+):[^\n]*\n(.*?)\.size\s+\1", assembly.read_text(), re.MULTILINE | re.DOTALL))
     checked = 0
     for name, (has, has_not) in INSTRUCTIONS.items() if platform.machine() == "x86_64" else ():
@@ -111,7 +111,7 @@ def main():
         if not re.search(has, code[name]) or (has_not and re.search(has_not, code[name])):
             failed += 1
             print(f"{name} becomes\n{code[name]}which must have {has}{f' and not {has_not}' if has_not else ''}")
-    print(f"{len(every)} functions of the host, {checked} by their instructions, {failed} not as expected")
+    print(f"{len(every)} host functions, {checked} checked by their instructions, {failed} not as expected")
     return 1 if failed else 0
 
 

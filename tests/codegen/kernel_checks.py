@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tests that the compiler has decided no check in a test's kernel.
+"""Tests that the compiler has not evaluated any check of a test kernel at compile time.
 
   kernel_checks.py [--compile NAME]... [--jobs N] SOURCE.cu... -- NVCC OPTION...
   kernel_checks.py --expected SOURCE.cu -- NVCC OPTION...
 
-A compiler may know what a plain variable holds: what the thread has stored there, or the only value that any thread stores. Then it
-removes a load and what depends on it, and the test cannot fail. The sources are compiled to PTX, or those that are named. Reported are
+A compiler may know the value of a plain variable: the value that the thread has stored, or the only value that any thread stores. It then
+removes a load and everything that depends on it, and the test cannot fail. The script compiles the sources, or those that --compile names,
+to PTX, and reports:
 
 * a check whose result is always 0, or is made of nothing from memory, inline PTX or another thread. Kernels of tests have their checks in
   `checked` of tests/common/checked.cuh, which leaves an instruction;
@@ -33,7 +34,7 @@ TESTS = ROOT / "tests"
 MARK = "// checked"
 HELPER = "checked.cuh"
 CALL = re.compile(r"\bchecked\(")
-# Counts what it finds: adds 0 or 1, or the result of a comparison.
+# Functions that count findings: they add 0 or 1, or the result of a comparison.
 UNMARKED = re.compile(r"(?:\+=|\|=)(?!.*\bchecked\().*(?:\? *[01]U? *: *[01]U?\b| (?:==|!=|<=|>=|<|>) )")
 EXPECTED = re.compile(r"// expect: (.+)")
 SHARED = re.compile(r"__shared__[^;=(]*?(\w+)(?:\[[^\]]*\])*;")
@@ -48,12 +49,12 @@ RESULT = re.compile(r"\{[^}]*\}|[^,|]+(?:\|[^,]+)?")
 REGISTER = re.compile(r"%[a-z]+\d+")
 VALUE = re.compile(r"%[a-z]+\d+|-?\b\d+")
 WITHOUT_RESULT = ("st.", "red.", "bra", "ret", "bar.", "barrier.")
-# What these return the compiler does not know.
+# Functions whose results the compiler does not know.
 UNKNOWN = re.compile(r"ld\.(?!param)|ldu|atom|shfl|vote|match|activemask|bar(rier)?\.\S*red")
 
 
 def read_by(source):
-    """The source, and what it includes of the tests, except the helper itself."""
+    """Returns the source and the test headers that it includes, except for the helper itself."""
     found, todo = set(), [source]
     while todo:
         file = todo.pop()
@@ -67,7 +68,7 @@ def read_by(source):
 
 
 def functions(ptx):
-    """The name and the lines of each function."""
+    """Yields the name and the lines of each function."""
     name, lines = None, []
     for line in ptx.splitlines():
         if name is None:
@@ -82,7 +83,7 @@ def functions(ptx):
 
 
 def definitions(lines):
-    """For each register the opcodes and operands of the instructions that write it. A register that nothing else writes is inline PTX's."""
+    """Returns, for each register, the opcodes and operands of the instructions that write it. If no instruction writes it, inline PTX does."""
     written, of_inline, inline = {}, set(), False
     for line in lines:
         if line.startswith("// begin inline asm"):
@@ -101,7 +102,7 @@ def definitions(lines):
 
 
 def constant(value, written):
-    """The number that a register always holds, if it is written once and by a move."""
+    """Returns the number that a register always holds, if it is written once and by a move."""
     while not re.fullmatch(r"-?\d+", value):
         places = written.get(value, [])
         if len(places) != 1 or not places[0][0].startswith("mov.") or len(places[0][1]) != 1:
@@ -111,7 +112,8 @@ def constant(value, written):
 
 
 def from_outside(register, written):
-    """Whether a value depends on what the compiler does not know, or is written in several places, where control decides."""
+    """Returns whether a value depends on something the compiler does not know, or is written in several places, so that control flow
+    decides."""
     seen, todo = set(), [register]
     while todo:
         each = todo.pop()
@@ -127,7 +129,7 @@ def from_outside(register, written):
 
 @functools.cache
 def reads_variable(place):
-    """Whether the line stores what a pointer, an array or a shared variable holds."""
+    """Returns whether the line stores a value held by a pointer, an array or a shared variable."""
     file, number = place
     if not file.is_relative_to(ROOT) or file.is_relative_to(ROOT / "include") or number == 0:
         return False
@@ -138,7 +140,7 @@ def reads_variable(place):
 
 
 def findings(ptx):
-    """Of each kernel: its name, the places of its checks, and its faults, each with a place and words."""
+    """Yields for each kernel its name, the places of its checks, and its faults, each with a place and a message."""
     files = {number: pathlib.Path(file).resolve() for number, file in re.findall(r'^\s*\.file\s+(\d+) "([^"]*)"', ptx, re.M)}
     for name, lines in functions(ptx):
         written, got, faults = definitions(lines), {}, set()
@@ -151,12 +153,12 @@ def findings(ptx):
             elif MARK in line:
                 got.setdefault(outer, []).append(REGISTER.findall(line)[1])
             elif store and all(constant(each, written) is not None for each in VALUE.findall(store[1])) and reads_variable(inner):
-                faults.add((inner, "a constant is stored, although the line stores what a variable holds"))
+                faults.add((inner, "a constant is stored, although the line stores a variable's value"))
         for place, registers in got.items():
             if all(constant(each, written) == 0 for each in registers):
-                faults.add((place, "the compiler has decided this check, which finds nothing"))
+                faults.add((place, "the compiler has decided this check, so it can never find anything"))
             elif not any(from_outside(each, written) for each in registers):
-                faults.add((place, "what this checks is from no memory and no other thread"))
+                faults.add((place, "this check depends on no memory and no other thread"))
         yield name, set(got), faults
 
 
@@ -169,7 +171,7 @@ def compiled(source, nvcc):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--compile", action="append", metavar="NAME", help="compile the sources of these names only")
+    parser.add_argument("--compile", action="append", metavar="NAME", help="compile only the sources with these names")
     parser.add_argument("--expected", action="store_true")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("sources", nargs="+", type=lambda name: pathlib.Path(name).resolve())
@@ -177,13 +179,13 @@ def main():
     arguments, nvcc = parser.parse_args(sys.argv[1:own]), sys.argv[own + 1:]
     sources = [source for source in arguments.sources if not arguments.compile or source.name in arguments.compile]
     if arguments.compile and len(sources) != len(arguments.compile):
-        parser.error(f"of {', '.join(arguments.compile)} only {len(sources)} are among the sources")
+        parser.error(f"only {len(sources)} of {', '.join(arguments.compile)} are among the sources")
 
     lines = {(file, number): line for file in set().union(*map(read_by, arguments.sources))
              for number, line in enumerate(file.read_text().splitlines(), 1)}
     code = {place: line.split("//")[0] for place, line in lines.items()}
     marked = {place for place, line in code.items() if CALL.search(line)}
-    faults = [(place, "counts what it finds without `checked`") for place, line in code.items()
+    faults = [(place, "counts findings without `checked`") for place, line in code.items()
               if UNMARKED.search(line) and place[0].is_relative_to(TESTS) and not place[0].is_relative_to(TESTS / "check")]
     present, in_kernels, kernels, checks = set(), {}, 0, 0
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
@@ -200,7 +202,7 @@ def main():
         found = dict(faults)
         wrong = [place for place in expected.keys() | found.keys() if expected.get(place, "(none)") not in found.get(place, "")]
         for file, number in sorted(wrong):
-            print(f"{file.relative_to(ROOT)}:{number}: found is {found.get((file, number))}, expected {expected.get((file, number))}")
+            print(f"{file.relative_to(ROOT)}:{number}: found {found.get((file, number))}, expected {expected.get((file, number))}")
         print(f"{len(expected)} faults expected, {len(faults)} found")
         return 1 if wrong or len(faults) != len(expected) else 0
     for (file, number), words in sorted(faults):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The compiler, the code of the kernels in a cubin, and command lines, for tests that compare code."""
+"""Helpers for tests that compare code: the compiler, the kernels' code in a cubin, and command lines."""
 
 import pathlib
 import struct
@@ -8,7 +8,7 @@ import sys
 
 
 def code_of_kernels(cubin):
-    """The bytes of each section .text.<kernel> of an ELF file."""
+    """Returns the bytes of each section .text.<kernel> of an ELF file."""
     image = pathlib.Path(cubin).read_bytes()
     if not image.startswith(b"\x7fELF\x02"):
         raise SystemExit("this is no 64-bit ELF file")
@@ -26,14 +26,14 @@ def code_of_kernels(cubin):
 
 
 def write_if_changed(path, text):
-    """An unchanged file keeps its date."""
+    """Writes a file only if its text changed, so that an unchanged file keeps its date."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists() or path.read_text() != text:
         path.write_text(text)
 
 
 def split_arguments():
-    """The parts of the command line that `--` separates: options, the compiler's command, options of its first run."""
+    """Splits the command line at `--`: options, the compiler's command, and options of its first run."""
     parts = [[]]
     for argument in sys.argv[1:]:
         if argument == "--":
@@ -46,7 +46,7 @@ def split_arguments():
 
 
 def run(command):
-    """Ends the program with exit status 2 if the command fails, and shows what it said."""
+    """Runs a command. If it fails, prints its output and exits with status 2."""
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         print(done.stdout + done.stderr, file=sys.stderr)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What the litmus kernel adds to a test: the orders of its barrier, and nothing between two accesses of a test thread.
+// The litmus kernel adds only the orders of its barrier to a test, and nothing between two accesses of a test thread.
 #include <membar/litmus/kernel.cuh>
 
 namespace {
 
 namespace litmus = membar::litmus;
 
-/// Its accesses are of .s32, which the kernel has none of.
+/// Its accesses have type .s32, which no other access of the kernel has.
 struct message_passing {
   static constexpr int threads = 2;
   static constexpr int locations = 2;
@@ -35,7 +35,7 @@ struct message_passing {
 
 }  // namespace
 
-// Alone, a launch meets at device scope; with others, at system scope. No other fence is anywhere.
+// The barrier of a single launch has device scope; with several launches, it has system scope. There is no other fence.
 // CHECK-LABEL: .entry run_message_passing(
 // CHECK-NOT: fence.
 // CHECK: atom.acq_rel.gpu.add.u32

@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Checks in machine code that an acquire stands after the last read of the object on every path, and a release before the first write.
+"""Checks in machine code that on every path an acquire follows the last read of the object, and a release precedes the first write.
 
 usage: machine_code.py [option...] <folder> -- <nvcc> <option>...
        machine_code.py --mutants [option...] <folder> -- <nvcc> <option>...
 
-PTX cannot show this: where an instruction may meet shared memory, ptxas adds a loop after it, which may stand after the instruction's
-own acquire. For each operation x order x scope x type x place a kernel is compiled that stores data before the operation and loads data
-after it, both with a cache hint that nothing else has. nvdisasm's listing of it is read as a graph. On every path from a read of the object to
-the load of the data there must be a CCTL.IVALL, if the operation acquires; and on every path from the store of the data to a write of
-the object a MEMBAR of the operation's scope or a wider one, if it releases. Plain accesses that ptxas adds for local memory are left
-out, where no two threads share an object.
+PTX cannot show this: where an instruction may access shared memory, ptxas adds a loop, which may come after the instruction's own acquire.
+For each operation x order x scope x type x place, the script compiles a kernel that stores data before the operation and loads data after
+it. Both accesses have a cache hint that no other access has. The script reads nvdisasm's listing as a control-flow graph. On every path
+from a read of the object to the load of the data there must be a CCTL.IVALL, if the operation acquires; and on every path from the store of
+the data to a write of the object a MEMBAR of the operation's scope or a wider one, if it releases. The script ignores plain accesses that
+ptxas adds for local memory, because no two threads share an object there.
 
-With --mutants the headers are broken in one place at a time, and each time some kernel must be found wrong.
+With --mutants, the script breaks the headers in one place at a time, and each time it must find a wrong kernel.
 
 Exit status: 0 if all kernels are as they must be and all mutants are found, 1 if not, 2 if something does not compile or nvdisasm cannot
 read it.
@@ -30,13 +30,14 @@ import sys
 import matrix
 from kernel_code import run, split_arguments
 
-SCOPES = ["cluster", "device", "system"]  # within a block the order of issue is enough, and no code shows it
+SCOPES = ["cluster", "device", "system"]  # Within a block, the order of issue is enough, so the code shows no instruction for it.
 PLACES = ["anywhere", "shared", "cluster", "global"]
 ACQUIRES = {"acquire", "acq_rel", "seq_cst"}
 RELEASES = {"release", "acq_rel", "seq_cst"}
 BARRIER_SCOPES = {"cluster": {"GPU", "SYS"}, "device": {"GPU", "SYS"}, "system": {"SYS"}}
 
-# The object as the compiler sees it: behind any pointer, in this block's shared memory, in that of the cluster, in global memory.
+# What the compiler knows about the object: it may be anywhere, or it is in this block's shared memory, in the cluster's shared memory, or
+# in global memory.
 OBJECT = {
     "anywhere": 'T* object; asm("mov.b64 %0, %1;" : "=l"(object) : "l"(given + threadIdx.x));',
     "shared": "extern __shared__ uint4 own[]; T* object = reinterpret_cast<T*>(own) + threadIdx.x;",
@@ -46,15 +47,16 @@ OBJECT = {
 }
 PARAMETERS = "T* given, const T* values, T* results, int rank, uint4* data, const uint4* other, uint4* seen"
 
-# What is broken, how, and the type and place of an operation that shows it.
+# For each mutant: what is broken, how, and the type and place of an operation that shows it.
 DEVICE = "detail/atomic_device.cuh"
 LATE = """reads_again_in_shared_memory<Op, T>()) {"""
 MUTANTS = [
-    ("an instruction that ptxas makes loops of acquires itself", DEVICE, LATE, "false && " + LATE, "u64", "anywhere"),
-    ("the fence after such an instruction is missing", DEVICE, "      half_fence<Scope, memory_order::acquire>();\n", "", "f64", "shared"),
+    ("an instruction that ptxas expands into loops does its own acquire", DEVICE, LATE, "false && " + LATE, "u64", "anywhere"),
+    ("the fence after an instruction that ptxas expands into loops is missing", DEVICE, "      half_fence<Scope, "
+                                                                                        "memory_order::acquire>();\n", "", "f64", "shared"),
     ("such an instruction does not release", DEVICE, "? memory_order::release : memory_order::relaxed;",
      "? memory_order::relaxed : memory_order::relaxed;", "f32", "cluster"),
-    ("a reduction in shared memory releases itself", DEVICE,
+    ("a reduction in shared memory does its own release", DEVICE,
      "      half_fence<Scope, release_half(Order)>();\n      reduce_by_instruction<Op, T, Scope, memory_order::relaxed,",
      "      reduce_by_instruction<Op, T, Scope, Order,", "f64", "shared"),
     ("a loop is not acquired", DEVICE, "  half_fence<Scope, acquire_half(Order)>();\n  return from_bits<T>(old);",
@@ -70,7 +72,7 @@ CUDA_OPERATIONS = {"exchange", "fetch_add", "fetch_sub", "fetch_and", "fetch_or"
 
 
 def calls(kind, architecture):
-    """Yields (operation, orders, C++ after the reference) of what an atomic of this type can do."""
+    """Yields (operation, orders, C++ after the reference) for each operation that an atomic of this type has."""
     if kind.elements == 1:
         yield "load", matrix.LOAD_ORDERS, "*result = {ref}.load({order});"
         yield "store", matrix.STORE_ORDERS, "{ref}.store(value, {order});"
@@ -125,7 +127,7 @@ WRITES = re.compile(r"^(ATOM|ATOMG|ATOMS|RED|REDG|REDS|REDAS|STS|ST)\b(?!.*\.EF)
 
 
 def read_listing(text):
-    """The instructions of each function: (guard, opcode, operands), and the place of each label."""
+    """Returns the instructions of each function as (guard, opcode, operands), and the position of each label."""
     functions, current, labels = {}, None, {}
     for line in text.splitlines():
         if match := FUNCTION.match(line):
@@ -141,12 +143,13 @@ def read_listing(text):
 
 
 def successors(code, labels):
-    """For each instruction the places that may follow it."""
+    """Returns for each instruction the positions that may follow it."""
     reconverge = collections.defaultdict(list)
     for guard, opcode, operands in code:
         if opcode.startswith("BSSY"):
             reconverge[operands.split(",")[0].strip()].append(labels[TARGET.search(operands).group(1)])
-    # A function that the kernel calls, such as the loop for other blocks' shared memory, is in its listing under a label with a dollar sign.
+    # The listing of a kernel contains the functions that it calls, such as the loop for other blocks' shared memory, under a label with a
+    # dollar sign.
     called = [at + 1 for at, (_, opcode, operands) in enumerate(code) if opcode.startswith("CALL") and "`($" in operands and "__cuda_" not in operands]
     begins = sorted((place, label) for label, place in labels.items() if label.startswith("$"))
     following = []
@@ -157,7 +160,7 @@ def successors(code, labels):
             target = TARGET.search(operands)
             if not target:
                 raise ValueError(f"a branch without a label: {operands}")
-            # BRA.DIV: where lanes have diverged
+            # BRA.DIV: taken if lanes have diverged
             conditional = guard or ".DIV" in opcode or re.search(r"\bU?P\d", operands.split("`")[0])
             next_ones = [labels[target.group(1)]] + (next_ones if conditional else [])
         elif head == "BSYNC":
@@ -166,21 +169,21 @@ def successors(code, labels):
             next_ones = next_ones if guard else []
         elif head == "WARPSYNC" and (target := TARGET.search(operands)):
             next_ones = next_ones + [labels[target.group(1)]]
-        elif head == "CALL" and "__cuda_" in operands:  # a function of the compiler's, which touches no memory
+        elif head == "CALL" and "__cuda_" in operands:  # A function of the compiler that does not access memory.
             pass
         elif head == "RET":
             inside = [label for place, label in begins if place <= at]
             next_ones = called if inside and "__cuda_" not in inside[-1] else []
-        elif head == "CALL" and (target := TARGET.search(operands)):  # within the function, from where nothing returns
+        elif head == "CALL" and (target := TARGET.search(operands)):  # A jump within the function, which does not return.
             next_ones = [labels[target.group(1)]] + (next_ones if guard else [])
         elif head in ("CALL", "BRX", "JMP"):
-            raise ValueError(f"control flow that is not read: {opcode} {operands}")
+            raise ValueError(f"unsupported control flow: {opcode} {operands}")
         following.append(next_ones)
     return following
 
 
 def local_branch(code):
-    """The plain generic accesses that ptxas adds for local memory: LD or ST without STRONG, but for those of a loop with CAST."""
+    """Returns the plain generic accesses that ptxas adds for local memory: LD or ST without STRONG, except in a loop with CAST."""
     casts = {re.search(r"\[(R\d+)", operands).group(1) for _, opcode, operands in code
              if opcode.startswith("ATOM.E.CAST") and re.search(r"\[(R\d+)", operands)}
     local = set()
@@ -194,10 +197,10 @@ def local_branch(code):
 
 
 def fault(name, code, labels, order, scope):
-    """What is wrong with a kernel, or None."""
+    """Returns what is wrong with a kernel, or None."""
     acquires = order in ACQUIRES and not name.startswith("store")
     following, local = successors(code, labels), local_branch(code)
-    # What is open at a place: "data" stored and not released, and each read not yet acquired, by the guard that it had.
+    # The open obligations at a position: "data" is stored but not yet released, and each read, with its guard, is not yet acquired.
     states = {0: frozenset()}
     pending = [0]
     seen = {"read": False, "write": False, "data": False, "load": False}
@@ -211,7 +214,7 @@ def fault(name, code, labels, order, scope):
         elif opcode.startswith("LDG") and ".EF" in opcode:
             seen["load"] = True
             if acquires and any(s != "data" for s in state):
-                return "the data is loaded, and a read of the object before it has not been acquired"
+                return "the data is loaded before an earlier read of the object has been acquired"
         elif opcode.startswith("CCTL.IVALL"):
             state = {s for s in state if s == "data" or guard not in (None, s)}
         elif opcode.startswith("MEMBAR") and not guard:
@@ -223,7 +226,7 @@ def fault(name, code, labels, order, scope):
             if WRITES.match(opcode):
                 seen["write"] = True
                 if order in RELEASES and "data" in state:
-                    return f"{opcode} writes the object, and the data before it has not been released"
+                    return f"{opcode} writes the object before the earlier data has been released"
             if READS.match(opcode) and "STRONG" in opcode or re.match(r"^(ATOMS?|LDS|LD\.E)\b", opcode):
                 seen["read"] = True
                 state.add(guard or "always")
@@ -259,7 +262,7 @@ def check(wanted, source, architecture, nvcc, disassembler):
 
 
 def generate(arguments, source):
-    """Writes the kernels, and returns {name: (order, scope)}."""
+    """Writes the kernels and returns {name: (order, scope)}."""
     types = [t for t in arguments.types if arguments.library == "membar" or t in CUDA_TYPES]
     cases = list(kernels(arguments.architecture, arguments.library, arguments.scopes, arguments.places, arguments.orders, types))
     source.write_text(matrix.PREAMBLE + "#include <cuda/atomic>\n" + "\n".join(text for *_, text in cases) + "\n")
@@ -267,7 +270,7 @@ def generate(arguments, source):
 
 
 def mutants_missed(arguments, source, nvcc):
-    """How many mutants nothing was found wrong of."""
+    """Returns the number of mutants in which nothing was found."""
     own = next((o for o in nvcc if o.startswith("-I") and pathlib.Path(o[2:], "membar").is_dir()), None)
     if own is None:
         raise SystemExit("machine_code.py: the compiler's command names no -I<folder> of membar's headers")
@@ -279,7 +282,7 @@ def mutants_missed(arguments, source, nvcc):
         path = copy / "membar" / header
         right = path.read_text()
         if right.count(old) != 1:
-            raise SystemExit(f"machine_code.py: {header} has no one place to break so that {what}")
+            raise SystemExit(f"machine_code.py: {header} does not have exactly one place to break so that {what}")
         path.write_text(right.replace(old, new))
         arguments.types, arguments.places = [kind], [place]
         wrong = check(generate(arguments, source), source, arguments.architecture, command, arguments.disassembler)
@@ -290,7 +293,7 @@ def mutants_missed(arguments, source, nvcc):
 
 
 def some_of(every, text):
-    """The names of a list with commas, each of which must be known."""
+    """Splits a comma-separated list of names, each of which must be known."""
     names = text.split(",")
     if unknown := [name for name in names if name not in every]:
         raise argparse.ArgumentTypeError(f"{unknown[0]} is none of {', '.join(every)}")
@@ -319,7 +322,7 @@ def main():
     wrong = check(wanted, source, arguments.architecture, nvcc, arguments.disassembler)
     for name, reason in wrong:
         print(f"{name}: {reason}")
-    print(f"sm_{arguments.architecture}: {len(wanted)} kernels of {arguments.library}, {len(wrong)} not as they must be")
+    print(f"sm_{arguments.architecture}: {len(wanted)} kernels of {arguments.library}, {len(wrong)} not as required")
     sys.exit(1 if wrong else 0)
 
 

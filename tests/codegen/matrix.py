@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The codegen matrix: every fence, every operation on an mbarrier (asynchronous.py), and every atomic operation x order x scope x type, each with the instructions it must become.
+"""Writes the codegen matrix: every fence, every mbarrier operation (asynchronous.py), and every atomic operation x order x scope x type,
+each with the instructions that it must become.
 
 usage: matrix.py [--sample] <folder>
 
-The tables below restate the reference pages of fence.cuh and atomic.cuh in PTX, independently of the headers. For each part of
-the matrix three files are written: <part>.cu with a kernel per case that calls membar, <part>_by_hand.cu with a kernel of the same
-name in inline PTX for each case that is no loop, and <part>.json with the instructions that are expected. check_matrix.py
-compares them. With --sample the parts of atomics have every sixth case, each part others, but that at device scope for sm_90, which
-has all.
+The tables below restate the reference pages of fence.cuh and atomic.cuh in PTX, independently of the headers. For each part of the matrix,
+the script writes three files: <part>.cu has one kernel per case that calls membar, <part>_by_hand.cu has a kernel of the same name in
+inline PTX for each case that is not a loop, and <part>.json has the expected instructions. check_matrix.py compares them. With --sample,
+each part with atomics has every sixth case, a different sixth in each part. Only the part for device scope on sm_90 has all cases.
 """
 
 import json
@@ -41,7 +41,7 @@ FENCES_SM_90 = {
     "mbarrier_init_fence()": "fence.mbarrier_init.release.cluster",
 }
 
-# The order of atom.cas, by success order (row) and failure order (column: relaxed, acquire, seq_cst). seq_cst is fence.sc, acquire.
+# The order of atom.cas by success order (row) and failure order (columns: relaxed, acquire, seq_cst). seq_cst becomes fence.sc and acquire.
 COMPARE_EXCHANGE = {
     "relaxed": ["relaxed", "acquire", "seq_cst"],
     "acquire": ["acquire", "acquire", "seq_cst"],
@@ -50,7 +50,7 @@ COMPARE_EXCHANGE = {
     "seq_cst": ["seq_cst", "seq_cst", "seq_cst"],
 }
 
-# The fences around a loop, which has no order itself.
+# The fences around a loop, whose instructions are relaxed.
 BEFORE = {"relaxed": [], "acquire": [], "release": ["release"], "acq_rel": ["release"], "seq_cst": ["sc"]}
 AFTER = {"relaxed": [], "acquire": ["acquire"], "release": [], "acq_rel": ["acquire"], "seq_cst": ["acquire"]}
 
@@ -61,14 +61,14 @@ FETCH = {"exchange": "exch", "fetch_add": "add", "fetch_sub": "add", "fetch_and"
 REDUCE = {"add": "add", "sub": "add", "bit_and": "and", "bit_or": "or", "bit_xor": "xor", "min": "min", "max": "max", "inc": "inc",
           "dec": "dec"}
 LOOP, TWO_WAY = "loop", "two-way"
-RIVALS = "match.any.sync.b64"  # which lanes of the warp want the same word
+RIVALS = "match.any.sync.b64"  # Determines which lanes of the warp want the same word.
 ONE_SET = "match.any.sync.b32"  # which of them still do
 MOST = "redux.sync.max.u32"  # how many they are, at most
 BIG = {8: "h", 16: "h", 32: "r", 64: "l", 128: "q"}
 
 
 class Type:
-    """A value type: its C++ spelling, its size, and what each operation becomes: an instruction type, LOOP or TWO_WAY."""
+    """A value type: its C++ name, its size, and what each operation becomes: an instruction type, LOOP or TWO_WAY."""
 
     def __init__(self, cpp, bits, register=None, elements=1, minimum=80, **becomes):
         self.cpp, self.bits, self.elements, self.minimum = cpp, bits, elements, minimum
@@ -76,15 +76,15 @@ class Type:
         self.becomes = becomes
 
     def instruction(self, operation, architecture):
-        """What `operation` (exch, add, ...) becomes on `architecture`; None where it does not compile."""
+        """Returns what `operation` (exch, add, ...) becomes on `architecture`, or None if it does not compile there."""
         what = self.becomes.get(operation)
-        if isinstance(what, tuple):  # (instruction type, the architecture that has it, what stands in for it before)
+        if isinstance(what, tuple):  # (instruction type, first architecture that has it, its substitute on older ones)
             what = what[0] if architecture >= what[1] else what[2]
         return what
 
 
 def integer(cpp, sign, bits):
-    add = f"{sign}32" if bits == 32 else "u64"  # there is no add.s64, and wrapping needs none
+    add = f"{sign}32" if bits == 32 else "u64"  # There is no add.s64, and wrapping addition does not need one.
     untyped = dict.fromkeys(["exch", "and", "or", "xor"], f"b{bits}")
     own = dict.fromkeys(["min", "max"], f"{sign}{bits}")
     wrapping = {} if sign == "s" else dict.fromkeys(["inc", "dec"], "u32" if bits == 32 else LOOP)
@@ -133,7 +133,7 @@ TYPES = {
     **{f"v{n}f16": vector("f16", "__half", n, 16) for n in (2, 4, 8)},
     **{f"v{n}bf16": vector("bf16", "__nv_bfloat16", n, 16) for n in (2, 4, 8)},
 }
-EVERY_PAIR_OF_ORDERS = ["u32", "s64"]  # for compare_exchange; the others fail relaxed
+EVERY_PAIR_OF_ORDERS = ["u32", "s64"]  # For compare_exchange only; the other operations fail with relaxed order.
 
 PREAMBLE = """// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Written by tests/codegen/matrix.py.
@@ -159,7 +159,7 @@ __device__ To bits(const From& from) {
 }
 """
 
-# What a loop computes is not seen in its instructions.
+# The instructions of a loop do not show what it computes.
 APPLIED = """
 using membar::detail::applied;
 using membar::detail::atom_op;
@@ -180,29 +180,29 @@ static_assert(applied<atom_op::dec>(0U, 3U) == 3 && applied<atom_op::dec>(2U, 3U
 """
 
 
-SAMPLED = 6  # one of so many cases is in a sample
+SAMPLED = 6  # A sample has one of this many cases.
 
 
 class Part:
-    """A part of the matrix for one architecture: the kernels, those by hand, and the expected instructions."""
+    """One part of the matrix for one architecture: its kernels, the hand-written kernels, and the expected instructions."""
 
     def __init__(self, name, architecture, preamble=None, sample=None):
         self.name, self.architecture, self.preamble = name, architecture, preamble
-        self.sample, self.seen = sample, 0  # `sample`: which of SAMPLED cases is kept; None keeps all
+        self.sample, self.seen = sample, 0  # `sample` says which of the SAMPLED cases are kept; None keeps all.
         self.kernels, self.by_hand, self.expected = [], [], {}
 
     def of_architecture(self, text):
-        """PTX with the fences that the architecture has: before sm_90 none of one direction."""
+        """Returns the PTX with the fences that the architecture has: one-directional fences need sm_90."""
         return text if self.architecture >= 90 else re.sub(r"fence\.(?:acquire|release)\.", "fence.acq_rel.", text)
 
     def kernel(self, name, parameters, body, instructions, by_hand=None, looped=False, variable=""):
-        """Adds a case, unless it is not of the sample; each of its results is a plain store. `variable` is declared before it."""
+        """Adds a case if it is in the sample. Each of its results is a plain store. `variable` is declared before the call."""
         self.seen += 1
         if self.sample is not None and self.seen % SAMPLED != self.sample:
             return
         instructions = json.loads(self.of_architecture(json.dumps(instructions)))
         head = f'extern "C" __global__ void {name}({parameters})'
-        if variable:  # in both files, as code has its offset
+        if variable:  # It is in both files, because the code contains its offset.
             self.kernels.append(variable)
             self.by_hand.append(variable)
         self.kernels.append(f"{head} {{ {body} }}")
@@ -219,17 +219,17 @@ class Part:
 
 
 def with_fence(order, scope, otherwise):
-    """The fence before an instruction, if any, and the order of the instruction itself."""
+    """Returns the fence before an instruction, if any, and the order of the instruction itself."""
     return ([f"fence.sc.{scope}"], otherwise) if order == "seq_cst" else ([], order)
 
 
 def fetch(order, scope, operation, what, bits, architecture):
-    """The fences before an instruction that returns the value before, its order and state space if it is known to be global, and the
-    fences after it. ptxas may make loops for shared memory of some, which stand after the instruction's own acquire."""
+    """Returns the fences before an instruction that returns the old value, its order, its state space if it is known to be global, and the
+    fences after it. For some of these instructions ptxas may make loops for shared memory, which come after the instruction's own acquire."""
     fences, own = with_fence(order, scope, "acquire")
     rereads = operation != "exch" and (bits == 64 or operation == "add" and "f" in what)
     if rereads and AFTER[order] and scope != "cta" and architecture < 90:
-        return fences, own, ".global", []  # the kernels' objects are known to be there
+        return fences, own, ".global", []  # The kernels' objects are known to be in global memory.
     if rereads and AFTER[order] and scope != "cta":
         return fences, "release" if order == "acq_rel" else "relaxed", "", [f"fence.acquire.{scope}"]
     return fences, own, ".global" if order == "relaxed" and operation != "exch" else "", []
@@ -240,8 +240,8 @@ def around_loop(order, scope, inside):
 
 
 def update_loop(order, scope, bits):
-    """A look, each lane's own attempts, and those of one lane for all that want its word, whose order is that of all: between barriers
-    of the lanes, and outside of the attempts."""
+    """A first load, each lane's own attempts, and the attempts of one lane on behalf of all lanes that want its word, with the order for
+    all of them. The warp barriers and fences are outside of the attempts."""
     attempt = f"atom.relaxed.{scope}.cas.b{bits}"
     merged = ["bar.warp.sync", *around_loop(order, scope, [ONE_SET, MOST, attempt]), "bar.warp.sync"]
     return around_loop(order, scope, [f"ld.relaxed.{scope}.b{bits}", attempt, RIVALS, *merged])
@@ -266,7 +266,7 @@ def address_of(instruction):
 
 
 def by_hand(kind, instruction, fences, result, value="value", after=(), policy=False):
-    """One instruction between the parameters and the result, in the plainest way to write it; of a vector with its elements."""
+    """Returns one instruction between the parameters and the result in the simplest way; a vector is written with its elements."""
     letter, n = kind.register, kind.elements
     register = REGISTER[letter]
     bits = register if n > 1 or kind.bits >= 16 else "unsigned char"
@@ -302,7 +302,7 @@ def opposite(operation):
 
 
 def add_operation(part, name, kind, call, order, scope, operation, head, result):
-    """A fetch (head atom) or a reduction (head red), on an object that the compiler knows to be in global memory."""
+    """Adds a fetch (head atom) or a reduction (head red) on an object that the compiler knows to be in global memory."""
     what = kind.instruction(operation, part.architecture)
     if what is None:
         return
@@ -324,21 +324,21 @@ def add_operation(part, name, kind, call, order, scope, operation, head, result)
         hand = (f"const {register} v = bits<{register}>(value); {asm_fences(fences)} {f'{register} old;' if result else ''} "
                 f"if (static_cast<{integer_type}>(v) >= 0) {{ {one} }} else {{ {two} }} {asm_fences(after)} "
                 + (f"*result = bits<{kind.cpp}>(old);" if result else ""))
-        # Which of the two comes first in the PTX is the compiler's choice.
+        # The compiler chooses which of the two comes first in the PTX.
         part.kernel(name, parameters, body, fences + [[signed, unsigned]] + after, hand)
     else:
         instruction = f"{head}.{own}.{scope}{space}.{operation}.{what}"
         value = "value"
         if name.startswith(("fetch_sub", "sub")):
             value = f"static_cast<{kind.cpp}>(0 - value)" if kind.becomes["add"] in ("u64", "s32", "u32") else negated(kind)
-        if kind.elements > 1 and operation == "exch":  # of the whole, while the elements are what is written by hand
+        if kind.elements > 1 and operation == "exch":  # The order applies to the whole vector, while the hand-written kernel has its elements.
             value = None
         hand = None if value is None else by_hand(kind, instruction, fences, result, value, after)
         part.kernel(name, parameters, body, fences + [instruction] + after, hand)
 
 
 def add_policies(part, scope, types, keep=lambda case: True):
-    """Read-modify-writes with an L2 policy: one instruction in global memory, whose own order is enough there."""
+    """Adds read-modify-writes with an L2 policy: one instruction in global memory, whose own order is enough there."""
     s = SCOPES[scope]
     for key in types:
         kind = TYPES[key]
@@ -416,7 +416,7 @@ def add_compare_exchange(part, scope, key, ref, order, failure, covering):
     parameters = f"{kind.cpp}* object, {kind.cpp} expected, {kind.cpp} desired, {kind.cpp}* before, bool* exchanged"
     body = f"*exchanged = {ref}.compare_exchange(expected, desired, membar::{order}, membar::{failure}); *before = expected;"
     if kind.bits < 32:
-        look = [f"ld.relaxed.{s}.b32"]  # before the fence where it need not be sequentially consistent
+        look = [f"ld.relaxed.{s}.b32"]  # The order before the fence, if it need not be sequentially consistent.
         attempt = [f"atom.relaxed.{s}.cas.b32"]
         instructions = (around_loop(covering, s, look + attempt) if covering == "seq_cst"
                         else look + around_loop(covering, s, attempt))
@@ -432,7 +432,7 @@ def add_compare_exchange(part, scope, key, ref, order, failure, covering):
 
 
 def add_owning(part, scope):
-    """The owning form forwards to the reference: each member once shows it."""
+    """Adds each member of the owning form once, because it forwards to the reference."""
     s = SCOPES[scope]
     u32 = TYPES["u32"]
     get, put, both = "unsigned* result", "unsigned value", "unsigned value, unsigned* result"
@@ -444,7 +444,7 @@ def add_owning(part, scope):
             ("compare_exchange", "unsigned expected, unsigned value, bool* result",
              "*result = object->compare_exchange(expected, value, membar::release, membar::acquire);", [f"atom.acq_rel.{s}.cas.b32"])]
     for form in ("", "_weak", "_strong"):
-        for order in ORDERS:  # a failure has the order without its release half
+        for order in ORDERS:  # On failure, the operation has its order without the release half.
             fences, own = with_fence(order, s, "acquire")
             rows.append((f"compare_exchange{form}_{order}", "unsigned expected, unsigned value, bool* result",
                          f"*result = object->compare_exchange{form}(expected, value, membar::{order});",
@@ -461,7 +461,7 @@ def add_owning(part, scope):
 
 
 def add_pointers(part, scope):
-    """Addition to a pointer is that of bytes; the other operations are those of 64 bits."""
+    """Adds the operations on pointers: addition counts bytes, and the other operations are 64-bit."""
     s = SCOPES[scope]
     ref = f"membar::atomic_ref<int*, membar::thread_scope::{scope}>(*object)"
     for operation, sign in (("fetch_add", ""), ("fetch_sub", "-")):
@@ -480,15 +480,15 @@ def add_pointers(part, scope):
 
 IN_OWN_BLOCK, IN_CLUSTER = "isspacep.shared", "isspacep.shared::cluster"
 
-# What ptxas tears in the shared memory of another block of the cluster (sm_90 and newer).
+# The operations that ptxas implements non-atomically in another block's shared memory (sm_90 and newer).
 TORN = {"s64": ["and", "or", "xor", "min", "max"], "u64": ["and", "or", "xor", "min", "max"], "f64": ["min", "max"],
         "f16x2": ["add"], "bf16x2": ["add"]}
 
 
 def add_places(part, scope, every_order=False):
-    """An object of which the compiler does not know where it is: a loop stands beside the instruction where that is torn, a reduction and
-    a relaxed fetch have a form for global memory, and a reduction one for this block's shared memory. An object of which it knows: one
-    of these."""
+    """Adds operations on an object whose location the compiler does not know, and on one whose location it knows. In the first case, a loop
+    is next to the instruction if that is not atomic in another block's shared memory; a reduction and a relaxed fetch have a form for
+    global memory, and a reduction also has one for this block's shared memory. In the second case, there is only one of these forms."""
     s = SCOPES[scope]
 
     def instructions(head, own, space, operation, what, bits):
@@ -511,11 +511,11 @@ def add_places(part, scope, every_order=False):
                         fences, own, space, after = fetch(order, s, *form, part.architecture)
                         in_global = fences + instructions(head, own, space, *form) + after
                         elsewhere = fences + instructions(head, own, "", *form) + after
-                        # ptxas makes no loop of these, and at wider scopes the object may be in another block's
+                        # ptxas makes no loop of these. At wider scopes the object may be in another block's shared memory.
                         of_shared = bool(space) and key in ("u32", "s32") and scope == "block"
                         in_shared = instructions(head, own, ".shared", *form) if of_shared else elsewhere
                         either = [IN_CLUSTER, IN_OWN_BLOCK, *loop, *elsewhere] if torn else elsewhere
-                        if space and order != "relaxed":  # before Hopper, where an acquire beside the instruction is a second MEMBAR
+                        if space and order != "relaxed":  # This is before Hopper, where an acquire on the instruction would be a second MEMBAR.
                             weaker = "release" if order == "acq_rel" else "relaxed"
                             elsewhere = instructions(head, weaker, "", *form) + [f"fence.acquire.{s}"]
                             either = [*fences, "isspacep.global", *instructions(head, own, space, *form), *elsewhere]
@@ -532,7 +532,7 @@ def add_places(part, scope, every_order=False):
                     parameters = f"{kind.cpp} value" + (f", {kind.cpp}* result" if result else "")
                     store = "*result = " if result else ""
                     hidden = asm("mov.b64 %0, %1", '"=l"(object)', '"l"(given)')
-                    # Which branch comes first in the PTX is the compiler's choice.
+                    # The compiler chooses which branch comes first in the PTX.
                     part.kernel(f"somewhere_{operation}_{order}_{scope}_{key}", f"{kind.cpp}* given, {parameters}",
                                 f"{kind.cpp}* object; {hidden} {store}{ref}{call}", [either], looped=torn)
                     for place, wanted in (("global", in_global), ("shared", in_shared)):
@@ -550,7 +550,7 @@ def add_places(part, scope, every_order=False):
 
 
 def add_aggregated(part, scope):
-    """One operation per warp and address; barriers of the lanes where the order releases and acquires."""
+    """Adds one operation per warp and address, with warp barriers where the order releases or acquires."""
     s = SCOPES[scope]
     for form in ("one_address", "any_address"):
         ref = f"membar::aggregated_ref<unsigned, membar::thread_scope::{scope}, membar::aggregation::{form}>(*object)"
@@ -608,8 +608,8 @@ def parts(sampled):
             add_aggregated(part, scope)
             yield part
     yield from asynchronous.parts(Part)
-    # Every operation on every type once, with orders and scopes in turn, and every order and scope of one type: small enough to be
-    # compiled for every mutation of the headers.
+    # Every operation on every type once, with orders and scopes in turn, and every order and scope of one type. This is small enough to
+    # compile for every mutation of the headers.
     part = Part("sample_sm_90", 90)
     add_fences(part, SCOPES, PROXIES | PROXIES_SM_90, FENCES_SM_90)
     seen = {}

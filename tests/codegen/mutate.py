@@ -5,15 +5,15 @@
 usage: mutate.py [--header <name>] [--part <name>] [--sample <n>] [--jobs <n>] [--json <file>] [--list] <matrix folder> -- <nvcc> <option>...
        mutate.py --host [--sample <n> | --random <n> [--seed <n>]] [--list] <folder of unit tests> -- <compiler of the host> <option>... -- <libraries>
 
-A mutation replaces one scope, one memory order or one opcode by another, in fence.hpp, fence.cuh, atomic.hpp, memory_order.hpp and
-what they include from detail/, or in the one header that --header names. It is caught if the first part of the matrix (sample_sm_90, or the one
-that --part names) no longer compiles or no longer is as expected; a mutation that this part lets through is tried on the PTX and the code of the
-parts of its header, and then on those of all others.
+A mutation replaces one scope, memory order or opcode with another, in fence.hpp, fence.cuh, atomic.hpp, memory_order.hpp and what they
+include from detail/, or in the one header that --header names. It is caught if the first part of the matrix (sample_sm_90, or the part that
+--part names) no longer compiles or no longer matches. If this part does not catch it, the script tries the PTX and the code of the parts of
+its header, and then the other parts.
 
-With --host it breaks code of the host instead, as HOST lists it, and counts what the unit test named there, host_code.py or the check of assembly
-statements notices: every "memory" clobber and every `volatile` among them. With --random it breaks so many places of the headers in UNIT_TESTS
-that a seed chooses: an operator, a constant or a statement. Exit status: 0 if every mutation is caught, 1 if not,
-2 if the headers fail unmutated.
+With --host, the script breaks the host code that HOST lists instead, and also removes every "memory" clobber and every `volatile`. It
+counts what is caught by the unit test named in HOST, by host_code.py or by the check of assembly statements. With --random <n>, it breaks n
+random places of the headers in UNIT_TESTS: an operator, a constant or a statement. Exit status: 0 if every mutation is caught, 1 if not, 2
+if the headers fail unmutated.
 """
 
 import argparse
@@ -42,7 +42,7 @@ HEADERS = ["fence.hpp", "fence.cuh", "mbarrier.cuh", "bulk_copy.cuh", "async_cop
            "detail/atomic_arithmetic.hpp", "detail/atomic_device.cuh", "detail/atomic_policy.cuh",
            "detail/atomic_rules.hpp", "detail/atomic_type.hpp"]
 
-# What stands in for what. Each word of a line is mutated on its own.
+# Possible replacements of each word. Each word of a line is mutated on its own.
 ORDERS = {
     "relaxed": ["acquire", "release"],
     "acquire": ["relaxed", "acq_rel"],
@@ -70,7 +70,7 @@ TYPES = {
     "v2_bf16": ["v2_f16"], "v4_bf16": ["v4_f16"], "v8_bf16": ["v8_f16"],
 }
 SPACES = {"generic": ["global"], "global": ["shared"], "shared": ["global"]}
-# In the text of instructions and in the tables of their words.
+# Mutations of instruction text, and of the tables of its words.
 TEXT = {
     "relaxed": ["acquire"], "acquire": ["relaxed"], "release": ["relaxed"], "acq_rel": ["acquire"], "sc": ["acq_rel"],
     "cta": ["gpu"], "cluster": ["gpu"], "gpu": ["cta", "sys"], "sys": ["gpu"],
@@ -84,7 +84,7 @@ TEXT = {
     "alias": ["async"], "async": ["alias"], "global": ["shared::cta"], "tensormap": ["async"], "shared": ["global"],
     "shared::cta": ["shared::cluster"], "shared::cluster": ["shared::cta"],
 }
-# Code of the host: header, what notices, the text, and what takes its place.
+# Mutations of host code: header, the test that must notice, the text, and its replacement.
 HOST = [
     ("device_guard.hpp", "l2_set_aside_test.cpp", "    if (changed_) {", "    if (false) {"),
     ("device_guard.hpp", "l2_set_aside_test.cpp", "set_ != nullptr && context_ != nullptr ?", "false ?"),
@@ -108,7 +108,7 @@ HOST = [
     ("atomic.hpp", "host_code.py", "detail::host_store<detail::order_of<Order>>(", "detail::host_store<memory_order::relaxed>("),
     ("mapped_memory.hpp", "host_code.py", '__asm__ volatile("sfence" ::: "memory");', '__asm__ volatile("" ::: "memory");'),
 ]
-# What --random breaks, and the unit tests that are to notice.
+# Mutations that --random chooses from, and the unit tests that must notice them.
 UNIT_TESTS = {
     "access_policy_window.hpp": "access_policy_window_test.cpp", "co_residency.hpp": "co_residency_test.cpp", "detail/owned_array.hpp": "memory_kinds_test.cpp",
     "device_guard.hpp": "l2_set_aside_test.cpp", "error.hpp": "error_test.cpp", "l2_facts.hpp": "l2_set_aside_test.cpp",
@@ -129,10 +129,10 @@ def mutations(path, text):
         stripped = line.strip()
         in_message = in_message or stripped.startswith("static_assert")
         in_asm = in_asm or "asm volatile" in line
-        # What a loop computes is not seen in its instructions; unit and GPU tests see it.
+        # The instructions of a loop do not show what it computes; unit and GPU tests check it.
         if "fetch_number<" in line:
             continue
-        # Rules of what may be called emit nothing; tests/compile_fail/ breaks them.
+        # Rules about what may be called emit no code; tests/compile_fail/ breaks them.
         if stripped.startswith("requires(") or following.strip().startswith("static_assert"):
             continue
         in_rule = in_rule or stripped.startswith("concept ") or "order_among<" in line
@@ -152,7 +152,7 @@ def mutations(path, text):
                     for new in TEXT.get(word.group(0), []):
                         yield number, string.start(1) + word.start(), word.group(0), new
             code = line.split("//")[0]
-            # A template argument in the name of a specialisation is what is specialised, not what is emitted.
+            # A template argument in the name of a specialisation selects it; it is not emitted.
             if "struct ptx_" in code or "case " in code and ":" in code and "return" not in code:
                 code = ""
             for match in re.finditer(r"\b(memory_order|thread_scope|atom_op|ptx_type|state_space)::(\w+)", code):
@@ -170,7 +170,8 @@ def mutations(path, text):
 
 
 def statement_mutations(include):
-    """What HOST lists, and each assembly statement without `volatile` and without its clobber: (header, what notices, old text, new text)."""
+    """Yields what HOST lists, and each assembly statement without `volatile` and without its clobber, as (header, the test that must
+    notice, old text, new text)."""
     yield from HOST
     for path in sorted([*(include / "membar").rglob("*.hpp"), *(include / "membar").rglob("*.cuh")]):
         text = path.read_text()
@@ -182,7 +183,8 @@ def statement_mutations(include):
 
 
 def random_mutations(include, count, seed):
-    """So many (header, what notices, place in the text, old text, new text) of the code of functions in the headers of UNIT_TESTS."""
+    """Returns that many mutations of function bodies in the headers of UNIT_TESTS, as (header, the test that must notice, position, old
+    text, new text)."""
     every = []
     for header, test in UNIT_TESTS.items():
         text, at, in_rule = (include / "membar" / header).read_text(), 0, False
@@ -205,8 +207,9 @@ def random_mutations(include, count, seed):
 def break_host_code():
     parser = argparse.ArgumentParser(description="breaks code of the host")
     parser.add_argument("--host", action="store_true")
-    parser.add_argument("--sample", type=int, help="try only so many of those that HOST lists, and so many statements, others with every change of the headers")
-    parser.add_argument("--random", type=int, help="break so many places that --seed chooses")
+    parser.add_argument("--sample", type=int, help="try only this many mutations from HOST and this many statements; every change of the "
+                                                   "headers selects different ones")
+    parser.add_argument("--random", type=int, help="break this many places, chosen by --seed")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--list", action="store_true", help="print the mutations and do nothing")
     parser.add_argument("tests", type=pathlib.Path)
@@ -231,7 +234,7 @@ def break_host_code():
         command = [option if option != own else f"-I{mutated}" for option in compiler]
 
         def notices(test):
-            """How the test notices that something is broken: "" if it passes. What runs for ever is broken."""
+            """Returns how the test notices that something is broken, or "" if it passes. A program that never ends counts as broken."""
             if test.endswith(".py"):
                 script = HERE / test if test == "host_code.py" else HERE.parent / "style" / test
                 done = subprocess.run([sys.executable, script, *([folder, *command] if test == "host_code.py" else [mutated])], capture_output=True)
@@ -252,7 +255,7 @@ def break_host_code():
             path = mutated / "membar" / header
             text = path.read_text()
             if text.count(old) < 1:
-                print(f"{header} has no longer the text {old}")
+                print(f"{header} no longer contains the text {old}")
                 return 2
             at = text.index(old) if at is None else at
             path.write_text(text[:at] + new + text[at + len(old):])
@@ -263,7 +266,7 @@ def break_host_code():
                 survivors.append(old)
                 print(f"SURVIVED {header}:{number + 1}: {old.strip()} -> {new.strip()}: {text.splitlines()[number].strip()}: {test}", flush=True)
             path.write_text(text)
-    print(f"{len(chosen)} mutations of the host's code and of assembly statements, {compiled} of them compile: {len(survivors)} survived")
+    print(f"{len(chosen)} mutations of host code and of assembly statements, {compiled} of them compile: {len(survivors)} survived")
     return 1 if survivors else 0
 
 
@@ -273,9 +276,10 @@ def main():
         return break_host_code()
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--header", help="mutate this header only")
-    parser.add_argument("--part", default="sample_sm_90", help="the part of the matrix that is tried first")
-    parser.add_argument("--sample", type=int, help="try only so many that compile, others with every change of the headers")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="how many at once; of a sample one after the other")
+    parser.add_argument("--part", default="sample_sm_90", help="the part of the matrix to try first")
+    parser.add_argument("--sample", type=int, help="try only this many mutations that compile; every change of the headers selects "
+                                                   "different ones")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="how many to try at once; a sample runs one after the other")
     parser.add_argument("--json", type=pathlib.Path, help="write the result to this file")
     parser.add_argument("--list", action="store_true", help="print the mutations and do nothing")
     parser.add_argument("matrix", type=pathlib.Path)
@@ -309,7 +313,8 @@ def main():
             return subprocess.run(check, capture_output=True, text=True).returncode
 
         def fails_anywhere(mutated, header):
-            """By the PTX of the sample, else by that of the header's parts and their code, which operands change, too, else by the others', the small ones first."""
+            """Tries the PTX of the sample first, then the PTX and code of the header's parts, whose operands also count, then the other
+            parts, small ones first."""
             is_near = lambda part: part.stem.startswith(pathlib.Path(header).stem)  # noqa: E731
             tries = [(sample, "--ptx-only")]
             for some in filter(is_near, parts), itertools.filterfalse(is_near, parts):
@@ -334,7 +339,7 @@ def main():
             return 2
         caught, survivors, started, count = {"does not compile": 0, "not as expected": 0}, [], time.time(), 0
         pool = concurrent.futures.ThreadPoolExecutor(copies.qsize())
-        # of a sample no more are tried than are needed
+        # Of a sample, no more are tried than needed.
         outcomes = map(outcome, chosen) if arguments.sample else pool.map(outcome, chosen)
         for count, ((header, number, _, old, new), status) in enumerate(zip(chosen, outcomes), 1):
             where = f"{header}:{number + 1}: {old} -> {new}: {sources[header].splitlines()[number].strip()}"

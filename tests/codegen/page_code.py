@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compiles what docs/from_cuda_to_membar.md puts side by side, and compares the machine code of both sides with what the page says.
+"""Compiles both sides of the tables in docs/from_cuda_to_membar.md, and checks whether their machine code is the same where the page says
+so.
 
 usage: page_code.py <page.md> -- <nvcc> <option>...
 
@@ -25,7 +26,7 @@ CELL = re.compile(r"(?<!\\)\|")
 
 
 def rows(text):
-    """Yields (line, statement of CUDA, statement of membar, whether they are the same, whether they need sm_90)."""
+    """Yields (line, CUDA statement, membar statement, whether their code is the same, whether they need sm_90)."""
     inside = False
     for number, line in enumerate(text.splitlines(), 1):
         cells = [cell.strip() for cell in CELL.split(line)[1:-1]]
@@ -37,7 +38,7 @@ def rows(text):
             sides = [re.fullmatch(r"`([^`]+)`", cell) for cell in cells[:2]]
             verdict = VERDICT.match(cells[2]) if len(cells) == 3 else None
             if not all(sides) or not verdict:
-                raise SystemExit(f"line {number}: a row has a statement, another, and 'same' or 'other', with 'on 9.0' where it needs that")
+                raise SystemExit(f"line {number}: a row needs two statements and 'same' or 'other', followed by 'on 9.0' if it needs sm_90")
             yield number, *(html.unescape(side.group(1)).replace(r"\|", "|") for side in sides), verdict.group(1) == "same", bool(verdict.group(2))
 
 

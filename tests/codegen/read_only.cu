@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Read-only and constant data: which instruction reads it, beside what the compiler makes of plain C++.
+// Read-only and constant data: the instruction that reads it, compared with what the compiler makes of plain C++.
 #include <membar/constant.cuh>
 #include <membar/interop/annotated_ptr.cuh>
 #include <membar/read_only.cuh>
@@ -38,7 +38,8 @@ extern "C" __global__ void restrict_reads_the_same_way_in_a_simple_kernel(const 
 // CHECK: ret;
 extern "C" __global__ void without_restrict_it_is_an_ordinary_load(const int* in, int* out) { *out = in[1]; }
 
-// Read again after a store: through a plain pointer the store may have changed it, through a restricted one it is kept.
+// The data is read again after a store: through a plain pointer, because the store may have changed it; through a restricted
+// one, the value is kept.
 // CHECK-LABEL: .entry a_plain_pointer_is_read_again_after_a_store(
 // CHECK-COUNT-2: ld.global.{{[bus]}}32
 // CHECK: ret;

@@ -4,9 +4,9 @@
 
 usage: same_code.py [--report <report.py>] <kernels.cu> -- <nvcc> <option>...
 
-Two kernels are a pair if their names differ in `membar_` and `cuda_`, or `in_membar<` and `in_cuda<`, alone. The code of every pair shall be the same; with --report, that
-of the pairs of which the report's `has_code_of_its_own` says so, and of no others. Exit status: 0 if that is so, 1 if not, 2 if there is
-no pair or the kernels do not compile.
+Two kernels are a pair if their names differ only in `membar_` and `cuda_`, or in `in_membar<` and `in_cuda<`. The code of every pair must
+be the same. With --report, only the pairs for which the report's `has_code_of_its_own` is true must differ. Exit status: 0 if that is so, 1
+if not, 2 if there is no pair or the kernels do not compile.
 """
 import argparse
 import importlib.util
@@ -17,7 +17,7 @@ import tempfile
 
 from kernel_code import code_of_kernels, run, split_arguments
 
-# In mangled names, with the length of each part: the prefix, or the class template; then the operation and the type that it is of.
+# The parts of a mangled name, with the length of each: the prefix or the class template, then the operation and the object's type.
 PREFIX = re.compile(r"\d+(?:in_)?(membar|cuda)(?:_|(?=I))")
 OPERATION = re.compile(r"\d+(?:in_(?:membar|cuda)IN\w*?\d+|(?:membar|cuda)_)([a-z_]+)[EI]([a-z])")
 ORDER = re.compile(r"12memory_orderE(\d)E")
@@ -27,10 +27,10 @@ KERNELS = {"follow_chain": "latency", "own_objects": "throughput", "contend_in_s
 
 
 def case_of(name):
-    """The case of a bench that a kernel is of, as far as its name tells."""
+    """Returns the bench case of a kernel, as far as its name tells."""
     operation, kind = OPERATION.search(name).groups()
     measured = [case for kernel, case in KERNELS.items() if kernel in name]
-    if "shared" in measured and re.search(r"Lb1ELb\dE", name):  # the kernel's flags: in another block of the cluster, rising
+    if "shared" in measured and re.search(r"Lb1ELb\dE", name):  # The kernel's flags: in another block of the cluster, rising.
         measured = ["distributed_shared"]
     order = [ORDERS[int(found.group(1))] for found in [ORDER.search(name)] if found]
     return "/".join([*measured, operation, TYPES[kind], *order])
@@ -54,11 +54,11 @@ def main():
         kernels = code_of_kernels(cubin)
     pairs = {}
     for name, code in kernels.items():
-        # Where an object is, `somewhere` hides from the compiler, and membar's code asks.
+        # `somewhere` hides from the compiler where an object is, so membar's code tests for it.
         if (prefix := PREFIX.search(name)) and "somewhere" not in name:
             pairs.setdefault(PREFIX.sub("", name), {})[prefix.group(1)] = (name, code)
     alone = [name for name, pair in pairs.items() if len(pair) != 2]
-    if alone and not arguments.report:  # a bench has kernels that nothing is beside
+    if alone and not arguments.report:  # A bench also has kernels without a counterpart.
         print(f"without a second kernel: {' '.join(alone)}", file=sys.stderr)
         return 2
     pairs = [pair for pair in pairs.values() if len(pair) == 2]
@@ -68,7 +68,7 @@ def main():
         case = case_of(name)
         if (code != pair["cuda"][1]) != differs(case):
             wrong += 1
-            print(f"{name}: the code is {'not ' if code != pair['cuda'][1] else ''}that of cuda::atomic_ref in {case}")
+            print(f"{name}: the code is {'not ' if code != pair['cuda'][1] else ''}the same as for cuda::atomic_ref in {case}")
     print(f"{len(pairs)} pairs of kernels, {wrong} not as expected")
     return 2 if not pairs else 1 if wrong else 0
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What the operations of symmetric memory reach over peer access: which fences and orders there are, where they stand, and
-// that there are no others.
+// The operations of symmetric memory over peer access: which fences and orders they have, where these are, and that there are
+// no others.
 #include <membar/symmetric/amo.cuh>
 #include <membar/symmetric/barrier.cuh>
 #include <membar/symmetric/packed.cuh>
@@ -207,8 +207,8 @@ extern "C" __global__ void take_packed(object<packed<message>> box, message* to,
   *result = symmetric::try_take_packed(by_warp, box, to, 1, budget);
 }
 
-// Of a long one, 67 words, each lane of a warp has two or three: it looks at three, without a branch between them, and votes;
-// and votes on whether its time is up.
+// In a long message of 67 words, each lane of a warp has two or three. It reads three words, without a branch between them,
+// and votes; then it votes on whether its time is up.
 // CHECK-LABEL: .entry take_long_packed(
 // CHECK: ld.relaxed.sys.b128
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|bar\.|bra|vote}}
@@ -227,7 +227,7 @@ extern "C" __global__ void take_long_packed(object<packed<long_message>> box, lo
   *result = symmetric::try_take_packed(by_warp, box, to, 1, budget);
 }
 
-// By one thread: all of a message's words are under way before the first is looked at, and before the first is stored.
+// By one thread: all loads of a message's words are issued before the first word is used or stored.
 // CHECK-LABEL: .entry pass_packed_by_thread(
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|bar\.|bra|local|[ls][dt]\.[a-z.]*[bu]8}}
 // CHECK-COUNT-3: ld.relaxed.sys.b128
@@ -256,7 +256,7 @@ extern "C" __global__ void barrier_by_block(span<symmetric::barrier_word> words,
   *result = symmetric::try_barrier(by_block, words, budget);
 }
 
-// A thread that stores to several PEs releases once; to one PE by the store itself.
+// A thread that stores to several PEs releases once with a fence; for one PE, the store itself releases.
 // CHECK-LABEL: .entry barrier_by_thread(
 // CHECK-NOT: {{fence\.|membar\.}}
 // SM_80: fence.acq_rel.sys;
@@ -315,7 +315,7 @@ extern "C" __global__ void split_barrier_relaxed(symmetric::team_words<> words, 
   *result = symmetric::try_wait(by_block, words, own, budget, membar::relaxed);
 }
 
-// A backend over a network, whose markers say when it is asked to make this PE's memory consistent: 6 after a signal, 7 after
+// A backend over a network. Its markers show when it is asked to make this PE's memory consistent: 6 after a signal, 7 after
 // the word of another PE's barrier.
 struct distant_reach {
   __device__ pe self() const { return pe(0); }
@@ -369,7 +369,7 @@ extern "C" __global__ void wait_over_a_network(object<set_signal, distant> flag)
   symmetric::wait(by_block, flag, equals(1), budget);
 }
 
-// Without an order nothing is read after it that would need it.
+// Without an order, no later read needs this.
 // CHECK-LABEL: .entry relaxed_over_a_network(
 // CHECK-NOT: pmevent
 // CHECK: ret;

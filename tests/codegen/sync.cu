@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Which fences and orders the synchronization patterns come to, where that is what they are for.
+// The fences and orders of the synchronization patterns, for the patterns whose purpose is to save them.
 #include <membar/sync/grid_barrier.cuh>
 #include <membar/sync/last_block.cuh>
 #include <membar/sync/packed_channel.cuh>
@@ -23,7 +23,7 @@ extern "C" __global__ void publish(publisher* p, unsigned long long* signal, mem
   *result = source.try_publish(*signal, 1);
 }
 
-// One fence for all that a batch holds.
+// One fence for the whole batch.
 // CHECK-LABEL: .entry serve(
 // CHECK-NOT: fence.
 // CHECK: ld.acquire.cta.b64
@@ -39,7 +39,8 @@ extern "C" __global__ void serve(publisher* p, membar::publisher_report* report)
   *report = p->serve_warp(membar::wait_budget::milliseconds(1));
 }
 
-// A warp meets, so that all lanes' work is released; takes one way through it, by what lane 0 heard; and one lane hands over.
+// The warp synchronizes, so that all lanes' work is released; takes a single path, decided by what lane 0 read; and one lane
+// publishes.
 // CHECK-LABEL: .entry publish_as_a_warp(
 // CHECK-NOT: fence.
 // CHECK-NOT: .sys

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Which instructions the patterns of the asynchronous side come to, and in which order.
+// The instructions of the asynchronous patterns, and their order.
 #include <membar/sync/cluster_broadcast.cuh>
 #include <membar/sync/dependent_chain.cuh>
 
@@ -68,7 +68,7 @@ extern "C" __global__ void take_and_give_back(int* to) {
   }
 }
 
-// The next kernel may begin, then the wait, then memory; a link that has waited waits once.
+// First the next kernel may begin, then comes the wait, then the memory accesses; a link that has waited does not wait again.
 // CHECK-LABEL: .entry step(
 // CHECK-NOT: {{(ld|st)\.global}}
 // CHECK: griddepcontrol.launch_dependents;
@@ -84,7 +84,7 @@ extern "C" __global__ void step(membar::chained<const int> from, membar::chained
   *to.after(ended) = *from.after(ended) + 1;
 }
 
-// A link that nobody waits by waits at its end.
+// If nobody waits through the link, it waits at its end.
 // CHECK-LABEL: .entry pass(
 // CHECK: griddepcontrol.launch_dependents;
 // CHECK: griddepcontrol.wait;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tags and hints may be bound to references in device code, as forwarding wrappers bind them, and cost nothing there.
+// Device code may bind tags and hints to references, as forwarding wrappers do, at no cost.
 #include <membar/atomic.cuh>
 #include <membar/load_store.cuh>
 #include <membar/read_only.cuh>
 #include <membar/symmetric/group.cuh>
 
-#if !defined(__CUDACC_RTC__)  // which has std::forward without a header
+#if !defined(__CUDACC_RTC__)  // It has std::forward without including a header.
 #include <utility>
 #endif
 
@@ -144,7 +144,7 @@ extern "C" __global__ void operators(int* p, int* out) {
   *out = sum;
 }
 
-/// The priority that a hint of L2 converts to, by way of a reference.
+/// The priority to which an L2 hint converts, through a reference.
 template <class Hint>
 __device__ int priority_by_reference(const Hint& hint) {
   return static_cast<int>(static_cast<l2_priority>(hint));

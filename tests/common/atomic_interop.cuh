@@ -9,7 +9,7 @@
 
 namespace membar_test {
 
-/// The orders as a library's references take them.
+/// The orders in the form that a library's references accept.
 struct membar_orders {
   static constexpr membar::relaxed_t relaxed{};
   static constexpr membar::acquire_t acquire{};
@@ -25,8 +25,8 @@ struct cuda_orders {
   static constexpr cuda::memory_order seq_cst = membar::cuda_order_of(membar::memory_order::seq_cst);
 };
 
-/// Performs each operation by `first`, and looks at what it did by `second`, which refers to the same object. Returns the number of the
-/// first step that was not as expected, or 0.
+/// Performs each operation through `first`, and checks its effect through `second`, which refers to the same object. Returns
+/// the number of the first failing step, or 0.
 template <class T, class Orders, class First, class Second>
 __host__ __device__ int steps(First first, Second second) {
   const auto has = [&](int value) { return second.load(membar::relaxed) == static_cast<T>(value); };
@@ -60,7 +60,8 @@ __host__ __device__ int steps(First first, Second second) {
   return first.load(Orders::acquire) == T{6} ? 0 : 8;
 }
 
-/// The suite through every way from one library's object to the other's reference: 0, or the way times 100 and the step that failed.
+/// Runs the suite through every conversion from one library's object to the other's reference. Returns 0, or the number of the
+/// conversion times 100 plus the failing step.
 template <class T, cuda::thread_scope Scope>
 __host__ __device__ int every_way(T& object, cuda::atomic<T, Scope>& owned) {
   constexpr membar::thread_scope scope = membar::scope_of(Scope);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A graph captured from a stream: what CUDA made of a launch, to be read back.
+/// Captures a stream's work as a graph, to read back what CUDA made of a launch.
 #pragma once
 
 #include <tests/common/gpu_test.hpp>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The catalogue of docs/deadlocks.md as programs: each wrong, and corrected. A program is a function of what takes its
-/// operations: the recorder, which reports it, or GPUs, on which it runs with a budget.
+/// The catalogue of docs/deadlocks.md as programs, each in a wrong and a corrected version. A program is a function
+/// template over the object that receives its operations: the recorder, which reports the deadlock, or GPUs, on which it runs
+/// with a time budget.
 #pragma once
 
 #include <membar/deadlock/recorder.hpp>
@@ -15,7 +16,7 @@ using deadlock::signal_add, deadlock::signal_set;
 using deadlock::signal_at_least, deadlock::signal_equals;
 using membar::pe;
 
-// Streams of each PE; signals that are set, and signals that are added to; an event.
+// The streams of each PE; signals that are set, and signals that are added to; an event.
 inline constexpr int main_stream = 1;
 inline constexpr int side_stream = 2;
 inline constexpr int flag = 0;
@@ -23,11 +24,11 @@ inline constexpr int count = 0;
 inline constexpr int event = 0;
 inline constexpr int row_team = 1;
 
-/// What a wrong program does on GPUs.
+/// The effect of a wrong program on GPUs.
 enum class effect {
   hangs,      ///< in every schedule
-  may_hang,   ///< if streams share a hardware queue, or because it is undefined
-  runs_early  ///< nothing waits; something may run before what it needs
+  may_hang,   ///< It may hang: if streams share a hardware queue, or because it is undefined.
+  runs_early  ///< Nothing waits, but something may run before what it needs.
 };
 
 template <hazard Kind, effect OnGpus>
@@ -54,7 +55,7 @@ struct barrier_before_put : entry<hazard::barrier_before_put, effect::hangs> {
 struct wait_before_notify : entry<hazard::wait_before_notify, effect::may_hang> {
   static void wrong(auto& to) {
     to.wait(pe(0), main_stream, count, signal_at_least(1));
-    to.work(pe(0), main_stream);  // which a queue holds until the wait has ended
+    to.work(pe(0), main_stream);  // The operation that a queue delays until the wait has ended.
     to.notify(pe(0), side_stream, pe(0), count, signal_add(1));
   }
   static void right(auto& to) {
@@ -84,7 +85,7 @@ struct concurrent_collectives : entry<hazard::concurrent_collectives, effect::ma
 };
 
 struct grid_too_large : entry<hazard::grid_too_large, effect::hangs> {
-  /// The last block notifies; all others wait for it.
+  /// The last block notifies, and all other blocks wait for it.
   static void wrong(auto& to) { to.kernel(pe(0), main_stream, {2 * to.room(), to.room(), false}, roles()); }
   static void right(auto& to) { to.kernel(pe(0), main_stream, {to.room(), to.room(), true}, roles()); }
 
@@ -175,10 +176,10 @@ struct lost_signal : entry<hazard::lost_signal, effect::hangs> {
   static void wrong(auto& to) {
     to.notify(pe(0), main_stream, pe(1), flag, signal_set(1));
     to.notify(pe(0), main_stream, pe(1), flag, signal_set(2));
-    to.synchronize_stream(pe(0), main_stream);  // so that it is sure to be too late
+    to.synchronize_stream(pe(0), main_stream);  // This makes sure that it is too late.
     to.wait(pe(1), main_stream, flag, signal_equals(1));
   }
-  /// A counter passes no value over.
+  /// A counter passes no value on.
   static void right(auto& to) {
     to.notify(pe(0), main_stream, pe(1), count, signal_add(1));
     to.notify(pe(0), main_stream, pe(1), count, signal_add(1));
@@ -205,13 +206,13 @@ template <template <class...> class List>
 using every = List<barrier_before_put, wait_before_notify, concurrent_collectives, grid_too_large, early_host_copy, cycle,
                    two_teams_in_two_orders, host_before_enqueue, never_notified, missing_member, lost_signal, stale_wait>;
 
-/// Takes programs for the recorder.
+/// Passes programs to the recorder.
 struct recorded : deadlock::recorder {
   using deadlock::recorder::recorder;
   [[nodiscard]] static unsigned long long room() { return 264; }
 };
 
-/// The recorder's reports about a program, or that of the host's wait that would not return.
+/// The recorder's reports on a program, or its report on a host wait that would not return.
 template <class Program>
 [[nodiscard]] std::vector<deadlock::report> reports_of(Program program) {
   recorded recorder(2);

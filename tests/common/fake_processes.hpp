@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Real processes, each with a fake device, whose memory is files.
+/// Real processes with fake devices, whose memory is in files.
 #pragma once
 
 #include <membar/symmetric/adopted_backend.hpp>
@@ -19,7 +19,7 @@ inline constexpr std::chrono::milliseconds group_budget{10'000};
 
 class fake_processes : public fake_cuda::test {
  protected:
-  /// Runs `body(group, rank)` in `count` processes, each on its own device, which give everything back.
+  /// Runs `body(group, rank)` in `count` processes, each on its own device. All resources must be released.
   template <class Body>
   void expect_success(int count, Body body) {
     for (const int code : processes(count, [&](int rank) {
@@ -30,13 +30,13 @@ class fake_processes : public fake_cuda::test {
                   : fake_cuda::now().clean() && fake_cuda::now().shared.empty() && fake_cuda::now().failures.empty() ? 0
                                                                                                                      : 99;
          })) {
-      EXPECT_EQ(code, 0) << "99: something was not given back; what was wrong is on standard error";
+      EXPECT_EQ(code, 0) << "99: a resource was not released; standard error has the details";
     }
   }
   membar::symmetric::rendezvous where = membar::symmetric::make_rendezvous();
 };
 
-/// 0 if a heap of `bytes` in the memory shows each process what the others wrote.
+/// Returns 0 if a heap of `bytes` in this memory shows each process what the others wrote.
 template <class Memory>
 int passes_on(membar::symmetric::host_group& group, const Memory& memory, std::size_t bytes) {
   using membar::symmetric::pe;

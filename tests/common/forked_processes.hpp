@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Processes that a test forks, and what they find wrong.
+/// Processes that a test forks, and the faults that they find.
 #pragma once
 
 #include <bench/common/processes.hpp>
@@ -20,7 +20,7 @@
 
 namespace membar_test {
 
-/// Runs `body(rank)` in `count` processes; their exit codes, of which 0 is a success.
+/// Runs `body(rank)` in `count` processes, and returns their exit codes, of which 0 means success.
 template <class Body>
 std::vector<int> processes(int count, Body body) {
   std::vector<pid_t> children;
@@ -34,7 +34,7 @@ std::vector<int> processes(int count, Body body) {
   return codes;
 }
 
-/// A meeting of forked processes, made before they are.
+/// A barrier for forked processes, created before they are.
 class meeting {
  public:
   meeting() {
@@ -50,7 +50,7 @@ class meeting {
 
   void come() noexcept { ++*came_; }
   [[nodiscard]] int came() const noexcept { return *came_; }
-  /// Whether `count` processes have arrived within ten seconds.
+  /// Returns whether `count` processes have arrived within ten seconds.
   [[nodiscard]] bool wait_for(int count) const noexcept {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
     while (came_->load() < count && std::chrono::steady_clock::now() < deadline) {
@@ -63,7 +63,7 @@ class meeting {
   std::atomic<int>* came_;
 };
 
-/// 0 if the call is rejected with these words; else it prints what it said.
+/// Returns 0 if the call is rejected with these words; otherwise prints its message.
 template <class Call>
 int unless_refused(const char* words, Call call) {
   const std::string sentence = refusal(call);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Fixtures of tests that need a GPU. Where there is none they skip and say what is missing; with MEMBAR_REQUIRE_GPU=1
+/// Fixtures for tests that need a GPU. Without a GPU, the tests skip and say what is missing. With MEMBAR_REQUIRE_GPU=1
 /// (MEMBAR_REQUIRE_MULTI_GPU=1) in the environment they fail instead, so that a machine with GPUs cannot pass by skipping.
 #pragma once
 
@@ -27,14 +27,14 @@ namespace membar_test {
 
 using membar::launch_config, membar::thread_scope;
 
-/// Throws, with the place of the call, unless `status` is success. A test that throws has failed.
+/// Throws, with the location of the call, unless `status` is success. A test that throws has failed.
 inline void check(cudaError_t status, std::source_location where = std::source_location::current()) {
   if (status != cudaSuccess)
     throw std::runtime_error(std::string(where.file_name()) + ":" + std::to_string(where.line()) + ": " +
                              cudaGetErrorName(status) + ": " + cudaGetErrorString(status));
 }
 
-/// Waits for the device and throws what its kernels have reported.
+/// Waits for the device, and throws any error that its kernels have reported.
 inline void finish(std::source_location where = std::source_location::current()) {
   check(cudaGetLastError(), where);
   check(cudaDeviceSynchronize(), where);
@@ -46,7 +46,7 @@ inline void finish_on(int device, std::source_location where = std::source_locat
   finish(where);
 }
 
-/// `count` objects at `from`, once the device has finished.
+/// Returns `count` objects at `from`, once the device has finished.
 template <class T>
 [[nodiscard]] std::vector<std::remove_const_t<T>> copied(T* from, std::size_t count,
                                                          std::source_location where = std::source_location::current()) {
@@ -56,13 +56,13 @@ template <class T>
   return to;
 }
 
-/// The contents of the memory that `from` owns, once the device has finished.
+/// Returns the contents of the memory that `from` owns, once the device has finished.
 template <class Memory>
 [[nodiscard]] auto copied(const Memory& from, std::source_location where = std::source_location::current()) {
   return copied(from.get(), from.size(), where);
 }
 
-/// A copy of `values` in the memory of the current device.
+/// Returns a copy of `values` in the memory of the current device.
 template <class T>
 struct device_copy : support::device_memory<T> {
   explicit device_copy(const std::vector<T>& values) : support::device_memory<T>(values.size()) {
@@ -70,7 +70,8 @@ struct device_copy : support::device_memory<T> {
   }
 };
 
-/// Loads a kernel onto the current device now. At its first launch it might wait for kernels that run, and they for it.
+/// Loads a kernel onto the current device now. Loading at the first launch might wait for running kernels, which in turn may
+/// wait for this one.
 template <class... Parameters>
 void load(void (*kernel)(Parameters...), std::source_location where = std::source_location::current()) {
   cudaFuncAttributes attributes{};
@@ -98,10 +99,10 @@ void launch_with_if(bool condition, const launch_config<>& config, const Attribu
   const cudaError_t status = cudaGetDeviceCount(&count);
   if (status != cudaSuccess) {
     static_cast<void>(cudaGetLastError());  // not the next call's error
-    return std::string("this test needs a GPU, and the CUDA runtime finds none: ") + cudaGetErrorString(status);
+    return std::string("this test needs a GPU, but the CUDA runtime finds none: ") + cudaGetErrorString(status);
   }
   if (count == 0)
-    return "this test needs a GPU, and the CUDA runtime finds none";
+    return "this test needs a GPU, but the CUDA runtime finds none";
   return std::nullopt;
 }
 
@@ -117,7 +118,7 @@ void launch_with_if(bool condition, const launch_config<>& config, const Attribu
   return value;
 }
 
-/// Whether two devices can read and write each other's memory.
+/// Returns whether two devices can read and write each other's memory.
 [[nodiscard]] inline bool reach_each_other(int one, int other) {
   int forth = 0;
   int back = 0;
@@ -126,7 +127,7 @@ void launch_with_if(bool condition, const launch_config<>& config, const Attribu
   return forth != 0 && back != 0;
 }
 
-/// The first two devices that reach each other.
+/// Returns the first two devices that can access each other's memory.
 [[nodiscard]] inline std::optional<std::pair<int, int>> peers() {
   const int count = device_count();
   for (int a = 0; a < count; ++a)
@@ -136,7 +137,8 @@ void launch_with_if(bool condition, const launch_config<>& config, const Attribu
   return std::nullopt;
 }
 
-/// Whether there are at least `devices` devices, and each of the first `devices` can access the memory of every other.
+/// Returns whether there are at least `devices` devices, and whether each of the first `devices` can access the memory of every
+/// other.
 [[nodiscard]] inline bool all_reach_each_other(int devices) {
   if (device_count() < devices)
     return false;
@@ -147,7 +149,7 @@ void launch_with_if(bool condition, const launch_config<>& config, const Attribu
   return true;
 }
 
-/// Base of every test that needs a GPU. The test runs on device 0. What else a test needs is in its `prepare`.
+/// Base class of every test that needs a GPU. The test runs on device 0. Its other requirements are in its `prepare`.
 class gpu_test : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -161,37 +163,38 @@ class gpu_test : public ::testing::Test {
   }
   virtual void prepare() {}
 
-  /// Whether device 0 has this compute capability or a later one.
+  /// Returns whether device 0 has this compute capability or a later one.
   [[nodiscard]] static bool has_compute_capability(int major, int minor = 0) {
     return std::pair(attribute_of(cudaDevAttrComputeCapabilityMajor), attribute_of(cudaDevAttrComputeCapabilityMinor)) >=
            std::pair(major, minor);
   }
 
-  /// For `prepare`: skips a test that needs a compute capability, for `what`.
+  /// For `prepare`: skips a test if the GPU lacks the compute capability that `what` needs.
   static void need_compute_capability(int major, const std::string& what) {
     if (!has_compute_capability(major))
-      GTEST_SKIP() << "this test needs " << what << ", and the GPU has a compute capability below " << major << ".0";
+      GTEST_SKIP() << "this test needs " << what << ", but the GPU has a compute capability below " << major << ".0";
   }
 };
 
-/// Base of tests that need what `Base` prepares, and four synchronization domains.
+/// Base class of tests that need four synchronization domains in addition to the requirements of `Base`.
 template <class Base>
 class four_domains : public Base {
  protected:
   void prepare() override {
     Base::prepare();
     if (membar::sync_domain_count() < 4)
-      GTEST_SKIP() << "this test needs 4 synchronization domains, and the GPU has " << membar::sync_domain_count();
+      GTEST_SKIP() << "this test needs 4 synchronization domains, but the GPU has " << membar::sync_domain_count();
   }
 };
 
-/// Base of every test that needs two GPUs with peer access, which it enables: `first` and `second`. The test runs on `first`.
+/// Base class of every test that needs two GPUs with peer access, which it enables: `first` and `second`. The test runs on
+/// `first`.
 class multi_gpu_test : public gpu_test {
  protected:
   void prepare() override {
     const auto pair = peers();
     if (!pair) {
-      constexpr auto missing = "this test needs two GPUs with peer access, and there is no such pair";
+      constexpr auto missing = "this test needs two GPUs with peer access, but there is no such pair";
       if (demanded("MEMBAR_REQUIRE_MULTI_GPU"))
         FAIL() << missing;
       GTEST_SKIP() << missing;
@@ -209,7 +212,7 @@ class multi_gpu_test : public gpu_test {
     check(cudaSetDevice(device));
     const cudaError_t status = cudaDeviceEnablePeerAccess(peer, 0);
     if (status == cudaErrorPeerAccessAlreadyEnabled)
-      static_cast<void>(cudaGetLastError());  // by an earlier test of this process
+      static_cast<void>(cudaGetLastError());  // An earlier test of this process has already enabled it.
     else
       check(status);
   }

@@ -42,12 +42,12 @@ __device__ inline void meet([[maybe_unused]] bool of_cluster) {
   __syncthreads();
 }
 
-/// The place of the objects for which threads contend.
+/// The memory of the objects for which threads contend.
 enum class placement {
   global,
   shared,
-  distributed_shared,  ///< the shared memory of the cluster's first block
-  neighbour_shared     ///< the shared memory of the other block of a cluster of two, which leaves it to this one
+  distributed_shared,  ///< The shared memory of the cluster's first block.
+  neighbour_shared     ///< The shared memory of the other block in a cluster of two, which does not use it itself.
 };
 
 /// Its name in messages, before "memory".
@@ -76,7 +76,7 @@ __device__ void on_objects(T* global, placement where, bool of_cluster, Function
       memcpy(static_cast<void*>(to + threadIdx.x), static_cast<const void*>(from + threadIdx.x), sizeof(T));
     }
   };
-  meet(of_cluster);  // a block's shared memory is there once it runs
+  meet(of_cluster);  // A block's shared memory exists once the block runs.
   copy(objects, global);
   meet(of_cluster);
   function(objects);

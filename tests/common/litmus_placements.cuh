@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Message passing by the litmus engine wherever its two threads are: what must be seen of it in every placement.
+/// Message passing with the litmus engine, for every placement of its two threads, and the outcomes that must be seen in each.
 #pragma once
 
 #include <membar/litmus/engine.hpp>
@@ -17,8 +17,8 @@
 
 namespace membar_test {
 
-/// Release and acquire at system scope pass the data on wherever the threads are, the unordered test may not; and threads of an
-/// instance meet: the flag is seen in some instances and not in others.
+/// Release and acquire at system scope pass the data on wherever the threads are, while the unordered test may fail. The
+/// threads of an instance overlap: the flag is seen in some instances and not in others.
 inline void expect_passed_on(const membar::model::place& first, const membar::model::place& second,
                              const membar::litmus::parameters& how = {}, const membar::litmus::host_thread& on_host = {}) {
   using namespace membar::litmus;

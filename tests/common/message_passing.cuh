@@ -36,7 +36,7 @@ void with(passing how, Function function) {
       how, function);
 }
 
-/// The orders of the fences before a flag is written and after it is read, by `passing`. With `operations` there are none.
+/// The orders of the fences before a flag is written and after it is read, by `passing`. `operations` has none.
 inline constexpr membar::memory_order fence_of_writer[] = {membar::memory_order::relaxed, membar::memory_order::release,
                                                            membar::memory_order::acq_rel, membar::memory_order::seq_cst};
 inline constexpr membar::memory_order fence_of_reader[] = {membar::memory_order::relaxed, membar::memory_order::acquire,
@@ -51,8 +51,8 @@ struct mailbox {
 
 /// The observations of a reader, and the thread that waited too long.
 struct passing_outcome {
-  unsigned long long messages;  ///< flags read that were not read before
-  unsigned long long stale;     ///< data older than the flag: forbidden
+  unsigned long long messages;  ///< The number of flags read that were not read before.
+  unsigned long long stale;     ///< The number of times that data was older than the flag, which is forbidden.
   int reader_timed_out;
   int writer_timed_out;
 };

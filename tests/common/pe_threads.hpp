@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Threads that play processes with a PE each: what one throws is kept beside its PE, and they gather numbers as processes do.
+/// Threads that act as processes with one PE each. An exception of a thread is stored with its PE, and the threads gather
+/// numbers as processes would.
 #pragma once
 
 #include <barrier>
@@ -34,7 +35,7 @@ class gathering_threads {
   std::barrier<> meet_;
 };
 
-/// What `body(pe)` threw on each of `count` threads: empty where it returned.
+/// Returns the message of the exception of `body(pe)` on each of `count` threads, empty if it returned normally.
 template <class Body>
 [[nodiscard]] std::vector<std::string> thrown_by_pes(int count, Body body) {
   std::vector<std::string> thrown(static_cast<std::size_t>(count));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The ends of a publisher under load, which check what they see: data that is as new as its signal, signals in their order.
+/// Both ends of a publisher under load. They check that data is as new as its signal, and that signals arrive in order.
 #pragma once
 
 #include <membar/sync/publisher.cuh>
@@ -18,14 +18,14 @@ inline constexpr int sources = 4;
 inline constexpr int lag = 16;
 inline constexpr unsigned words = 32;
 
-/// One source's: data that is only ever replaced by newer, and two signals that say how new it is at least.
+/// One source's objects: data that is only replaced by newer data, and two signals that give a lower bound for how new it is.
 struct post {
   unsigned data[words];
   unsigned long long first;
   unsigned long long second;
 };
 
-/// What a source or a reader saw.
+/// The observations of a source or a reader.
 struct publisher_end {
   unsigned long long stale;
   unsigned long long out_of_order;
@@ -39,7 +39,8 @@ struct served {
   unsigned long long fences;
 };
 
-/// Writes data by a warp and publishes each round as a warp, with no barrier of its own: what any lane wrote is published.
+/// Writes data with a warp and publishes each round as a warp, without a barrier of its own: everything that any lane wrote is
+/// published.
 template <class Publisher>
 __device__ void write_posts_as_a_warp(Publisher& publisher, int index, post& to, unsigned count, publisher_end& seen) {
   typename Publisher::warp_source source(publisher, index);
@@ -49,10 +50,10 @@ __device__ void write_posts_as_a_warp(Publisher& publisher, int index, post& to,
     failures += checked(source.publish(to.first, i, generous) != wait_result::done);
   }
   failures += checked(source.flush(generous) != wait_result::done);
-  // Every lane finds the signal, not only the one that heard of it.
+  // Every lane finds the signal, not only the lane that received it.
   failures += checked(membar::atomic_ref<unsigned long long, thread_scope::system>(to.first).load(membar::relaxed) != count);
   source.close();
-  if (source.publish(to.first, 0, generous) != wait_result::closed) {  // which the compiler knows: the source has closed itself
+  if (source.publish(to.first, 0, generous) != wait_result::closed) {  // The compiler knows this: the source has closed itself.
     ++failures;
   }
   if (__any_sync(0xffffffffU, failures != 0) != 0 && threadIdx.x % 32 == 0) {
@@ -60,7 +61,7 @@ __device__ void write_posts_as_a_warp(Publisher& publisher, int index, post& to,
   }
 }
 
-/// Writes data by a warp and publishes each round in both signals by one lane, then checks what closing leaves.
+/// Writes data with a warp and publishes each round in both signals with one lane, then checks the state after closing.
 template <class Publisher>
 __device__ void write_posts(Publisher& publisher, int index, post& to, unsigned count, publisher_end& seen) {
   typename Publisher::source source(publisher, index);
@@ -79,13 +80,13 @@ __device__ void write_posts(Publisher& publisher, int index, post& to, unsigned 
     const membar::atomic_ref<unsigned long long, thread_scope::system> first(to.first);
     seen.failures += checked(first.load(membar::relaxed) != count);
     source.close();
-    if (source.publish(to.first, 0, generous) != wait_result::closed) {  // which the compiler knows here too
+    if (source.publish(to.first, 0, generous) != wait_result::closed) {  // The compiler also knows this here.
       ++seen.failures;
     }
   }
 }
 
-/// Acquires the signals until the last value: the data is never older, nor is the earlier signal.
+/// Acquires the signals until the last value. Neither the data nor the earlier signal may be older than the acquired signal.
 MEMBAR_HOST_DEVICE inline void read_posts(post& from, unsigned count, publisher_end& seen, bool alternate) {
   const membar::atomic_ref<unsigned long long, thread_scope::system> first(from.first);
   const membar::atomic_ref<unsigned long long, thread_scope::system> second(from.second);
@@ -98,7 +99,7 @@ MEMBAR_HOST_DEVICE inline void read_posts(post& from, unsigned count, publisher_
       mine.out_of_order += checked(first.load(membar::relaxed) < value);
     }
     for (unsigned w = 0; w != words; ++w) {
-      // Later rounds may be under way: what is read is as new or newer.
+      // Later rounds may be in progress, so the value read is as new as the signal or newer.
       mine.stale += checked(membar::atomic_ref<unsigned, thread_scope::system>(from.data[w]).load(membar::relaxed) < value);
     }
     ++mine.looks;
@@ -107,7 +108,7 @@ MEMBAR_HOST_DEVICE inline void read_posts(post& from, unsigned count, publisher_
   seen = mine;
 }
 
-/// The first warps of a block are sources, the next one serves.
+/// The first warps of a block are sources, and the next one serves them.
 __device__ inline void publish_by_a_block(post* posts, unsigned count, publisher_end* writers, served& result, bool alternate) {
   __shared__ membar::publisher<sources, lag> publisher;
   const int warp = static_cast<int>(threadIdx.x / 32);

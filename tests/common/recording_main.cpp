@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The main function of test programs of which all tests run in one process, for the start of CUDA takes half a second.
-///   --record=<folder>       runs the tests, and writes what became of each to <folder>/<test>.txt: PASSED, FAILED or
-///                           "SKIPPED: <reason>" on the first line. Returns 0 when it came to the end, also if tests failed.
+/// The main function of test programs that run all their tests in one process, because starting CUDA takes half a second.
+///   --record=<folder>       runs the tests, and writes the result of each to <folder>/<test>.txt: PASSED, FAILED or
+///                           "SKIPPED: <reason>" on the first line. Returns 0 if the program reached its end, even if
+///                           tests failed.
 ///   --write-ctest=<file>    writes calls of membar_recorded_rule(<name> <file>), one for each test, and runs none
-/// Without these it is GoogleTest's own main function.
+/// Without these options it is GoogleTest's own main function.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,7 +23,7 @@ std::string file_of(const testing::TestInfo& test) {
   return name;
 }
 
-/// The name that gtest_discover_tests gives a test: of a typed one with its type.
+/// The name that gtest_discover_tests gives a test; for a typed test, it includes the type.
 std::string name_of(const testing::TestInfo& test) {
   std::string suite = test.test_suite_name();
   if (test.type_param() == nullptr)
@@ -74,7 +75,7 @@ class recorder : public testing::EmptyTestEventListener {
   std::filesystem::path folder_;
 };
 
-/// The value of the option `name=` among the arguments, or nothing.
+/// Returns the value of the option `name=` among the arguments, or nothing.
 std::string value_of(std::string_view name, int count, char** arguments) {
   for (int i = 1; i < count; ++i)
     if (std::string_view(arguments[i]).starts_with(name))
@@ -87,7 +88,7 @@ std::string value_of(std::string_view name, int count, char** arguments) {
 int main(int count, char** arguments) {
   const std::string folder = value_of("--record=", count, arguments);
   const std::string ctest_file = value_of("--write-ctest=", count, arguments);
-  // A death test runs this program again, to run that test alone.
+  // A death test runs this program again to run only that test.
   const bool records = !folder.empty() && value_of("--gtest_internal_run_death_test=", count, arguments).empty();
   testing::InitGoogleTest(&count, arguments);
   if (!ctest_file.empty()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The sentence with which a call is rejected.
+/// Helpers that capture the error message of a rejected call.
 #pragma once
 
 #include <membar/error.hpp>
@@ -12,7 +12,7 @@
 
 namespace membar_test {
 
-/// The sentence of the `membar::error` that `call` throws; empty where it throws none.
+/// Returns the message of the `membar::error` that `call` throws, or an empty string if it throws none.
 template <class Call>
 [[nodiscard]] std::string refusal(Call call) {
   try {
@@ -23,7 +23,7 @@ template <class Call>
   return "";
 }
 
-/// Whether `sentence` has these words: `EXPECT_TRUE(says(refusal(call), "use an id from 0 to 3"))`.
+/// Returns whether `sentence` contains these words: `EXPECT_TRUE(says(refusal(call), "use an id from 0 to 3"))`.
 [[nodiscard]] inline ::testing::AssertionResult says(std::string_view sentence, std::string_view words) {
   if (sentence.find(words) != sentence.npos) {
     return ::testing::AssertionSuccess() << "it says: " << sentence;

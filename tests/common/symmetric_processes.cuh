@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The protocols of symmetric memory between processes with a PE each: what each of them runs, and the exit code of the process.
+/// The symmetric-memory protocols between processes with one PE each: the code of each process, and its exit code.
 #pragma once
 
 #include <membar/symmetric/host_group.hpp>
@@ -22,12 +22,12 @@
 
 namespace membar_test {
 
-/// For the start of processes, and the messages asked for at a hundredth of the rate that they usually have.
+/// Starting processes takes time, and they pass messages at a hundredth of the usual rate.
 [[nodiscard]] inline std::chrono::seconds processes_deadline() {
   return std::chrono::seconds(240 + symmetric_messages() / 100'000);
 }
 
-/// Base of tests with processes on `Gpus` GPUs. The process of the tests makes no CUDA call, for it forks.
+/// Base class of tests with processes on `Gpus` GPUs. The test's own process makes no CUDA call, because it forks.
 template <int Gpus>
 class processes_on_gpus : public ::testing::Test {
  protected:
@@ -37,15 +37,15 @@ class processes_on_gpus : public ::testing::Test {
     if (support::gpus_of_this_machine() >= Gpus) {
       return;
     }
-    constexpr auto missing = Gpus == 1 ? "this test needs a GPU, and the CUDA runtime finds none"
-                                       : "this test needs two GPUs, and the CUDA runtime finds fewer";
+    constexpr auto missing = Gpus == 1 ? "this test needs a GPU, but the CUDA runtime finds none"
+                                       : "this test needs two GPUs, but the CUDA runtime finds fewer";
     if (demanded("MEMBAR_REQUIRE_MULTI_GPU") || (Gpus == 1 && demanded("MEMBAR_REQUIRE_GPU"))) {
       FAIL() << missing;
     }
     GTEST_SKIP() << missing;
   }
 
-  /// Runs `body(group)` in a process for each PE, the GPUs in turn; the exit codes.
+  /// Runs `body(group)` in a process for each PE, assigned to the GPUs in turn. Returns the exit codes.
   template <class Body>
   static std::vector<int> in_a_group(Body body) {
     const symmetric::rendezvous where = symmetric::make_rendezvous();
@@ -59,11 +59,11 @@ class processes_on_gpus : public ::testing::Test {
     }
     return support::detail::ended(children, processes_deadline());
   }
-  /// Runs `body(group)` likewise and expects that it returns 0.
+  /// Runs `body(group)` in the same way, and expects that it returns 0.
   template <class Body>
   static void expect_success_in_a_group(Body body) {
     for (const int code : in_a_group(body)) {
-      EXPECT_EQ(code, 0) << "-1: crashed or late; what was wrong is on standard error";
+      EXPECT_EQ(code, 0) << "-1: crashed or timed out; standard error has the details";
     }
   }
 };
@@ -77,14 +77,14 @@ using gpu_processes = processes_on_gpus<2>;
   pe_report got{};
   membar::check(cudaMemcpy(&got, report.get(), sizeof got, cudaMemcpyDefault));
   if (got.stale != 0 || got.late != 0) {
-    std::fprintf(stderr, "%llu words were not what was sent, %llu waits timed out, %llu messages were received\n", got.stale,
+    std::fprintf(stderr, "%llu words differed from those sent, %llu waits timed out, %llu messages were received\n", got.stale,
                  got.late, got.messages);
     return 1;
   }
   return 0;
 }
 
-/// Passes messages to and from the next PE by `kernel`, one channel for each group.
+/// Passes messages to and from the next PE with `kernel`, with one channel for each group.
 template <class Backend, class Group, class Kernel>
 [[nodiscard]] int pass_by(Backend& backend, Group, Kernel kernel, unsigned size, unsigned passes = 3) {
   constexpr bool a_block = std::is_same_v<Group, by_block_t>;
@@ -98,7 +98,7 @@ template <class Backend, class Group, class Kernel>
   membar::launch(launch_config{blocks, warps * 32}, kernel, all.on(self), rounds, size,
                  ring_neighbour(self, 1, backend.count()), report.get());
   const int result = verdict(report);
-  all.free(heap);  // collective: everybody has ended before anything is freed
+  all.free(heap);  // Collective: all processes have finished before anything is freed.
   return result;
 }
 
@@ -138,7 +138,7 @@ template <class Backend>
   return pass_barriers_in_rounds(backend, 5'000);
 }
 
-/// Copies to the next PE in a stream, which notifies it, waits and reads what came.
+/// Copies to the next PE in a stream and notifies it; the next PE waits and reads the data.
 template <class Backend>
 [[nodiscard]] int pass_by_copies_of_streams(Backend& backend) {
   symmetric::heap<Backend> heap(backend, 1 << 20);
@@ -175,7 +175,7 @@ inline void expect_waits_to_end_and_to_name_the_killed(int gpus) {
     membar::check(cudaSetDevice(rank % gpus));
     auto group = symmetric::host_group::join(where, rank, 2, std::chrono::seconds(30));
     const symmetric::process_memory memory(group, shared_bytes);
-    auto* const of = new backend(memory.memory(), group.callback());  // whose end would be collective
+    auto* const of = new backend(memory.memory(), group.callback());  // Its destructor would be collective.
     auto* const heap = new symmetric::heap<backend>(*of, shared_bytes);
     const auto ready = heap->allocate<signal<set>>(1);
     if (rank == 1) {

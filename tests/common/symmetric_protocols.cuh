@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Protocols of symmetric memory under load, for every backend: messages in many channels at once, which show if they are torn,
-/// lost or older than their signal.
+/// Symmetric-memory protocols under load, for every backend: messages in many channels concurrently, which show whether they
+/// are torn, lost or older than their signal.
 #pragma once
 
 #include <membar/atomic.cuh>
@@ -38,7 +38,7 @@ using symmetric::object, symmetric::pe, symmetric::span;
 /// The observations of both ends of all channels of a PE.
 struct pe_report {
   unsigned long long messages;  ///< received, each checked
-  unsigned long long stale;     ///< words that were not what was sent
+  unsigned long long stale;     ///< The number of words that differed from those sent.
   unsigned long long late;      ///< waits that timed out
 };
 
@@ -55,20 +55,20 @@ struct long_packed_payload {
 struct packed_piece {
   int words[3];
 };
-/// How many lanes of a warp have a piece each: their boxes are a line.
+/// The number of lanes of a warp that have a piece each: their boxes share a line.
 inline constexpr unsigned pieces_per_warp = 8;
 
 /// The symmetric memory of all channels, as one PE sees it. Channel c has its part of each.
 template <class Backend>
 struct channel_memory {
   span<int, Backend> data, more;  ///< `more`: for two puts
-  span<int, Backend> source;      ///< private to its PE, except for gets
+  span<int, Backend> source;      ///< Private to its PE, except for gets.
   span<signal<set>, Backend> ready;
   span<signal<add>, Backend> sum;
   span<signal<set>, Backend> taken;
   span<packed<packed_payload>, Backend> boxes;
   span<packed<long_packed_payload>, Backend> long_boxes;
-  span<packed<packed_piece>, Backend> pieces;  ///< `pieces_per_warp` of each channel
+  span<packed<packed_piece>, Backend> pieces;  ///< `pieces_per_warp` for each channel.
 
   [[nodiscard]] __device__ span<int, Backend> data_of(unsigned channel, unsigned size) const {
     return data.subspan(channel * most_words, size);
@@ -111,7 +111,7 @@ class channel_arrays {
     return {data_.on(which),  more_.on(which),  source_.on(which),     ready_.on(which), sum_.on(which),
             taken_.on(which), boxes_.on(which), long_boxes_.on(which), pieces_.on(which)};
   }
-  /// In another order than they were allocated in. Collective: every PE's kernels have ended.
+  /// Frees in a different order than allocated. Collective: every PE's kernels must have ended.
   void free(symmetric::heap<Backend>& heap) const {
     const auto free = [&](const auto&... arrays) { (heap.free(arrays), ...); };
     free(boxes_, pieces_, data_, long_boxes_, taken_, more_, sum_, source_, ready_);
@@ -149,8 +149,8 @@ template <class Group>
   return wrong;
 }
 
-// Protocols: what a sender does in a round, and what a receiver does until it may read the data. `source` holds the message,
-// and may be written again after `send`.
+// Protocols: the sender's action in a round, and the receiver's until it may read the data. `source` holds the message, and may
+// be written again after `send`.
 
 /// A receiver that waits for the sender's newest round.
 struct notified_by_ready {
@@ -175,7 +175,7 @@ struct by_put_signal_added {
   }
 };
 
-/// Two arrays, one signal: a fence between.
+/// Two arrays and one signal, with a fence in between.
 struct by_two_puts_and_a_fence {
   static __device__ void send(auto group, const auto& all, unsigned channel, unsigned size, unsigned round, pe other) {
     put(group, all.data_of(channel, size), all.source_of(channel), other);
@@ -201,7 +201,7 @@ struct by_nonblocking_put_and_quiet : notified_by_ready {
   }
 };
 
-/// The receiver fetches what the sender has in its own memory.
+/// The receiver fetches data from the sender's own memory.
 struct by_get {
   static constexpr bool source_is_read_by_the_receiver = true;
   static __device__ void send(auto group, const auto& all, unsigned channel, unsigned, unsigned round, pe other) {
@@ -220,13 +220,13 @@ inline constexpr bool source_is_read_by_the_receiver = requires { Protocol::sour
 template <class Protocol>
 inline constexpr bool has_more = std::is_same_v<Protocol, by_two_puts_and_a_fence>;
 
-/// The channel of the calling group, what its side of the channel depends on, and whether the calling thread takes part.
+/// The channel of the calling group, the properties of its side of the channel, and whether the calling thread takes part.
 struct place {
   unsigned channel;
   unsigned side;
   bool takes_part;
 
-  /// Half of the groups begin; at the other PE they are exchanged.
+  /// Half of the groups send first; on the other PE, the halves are exchanged.
   [[nodiscard]] __device__ bool begins(pe self) const { return (side + static_cast<unsigned>(self.index())) % 2 == 0; }
 };
 /// With `Lanes`, each of some lanes of a warp has a channel.
@@ -239,7 +239,7 @@ template <bool Lanes = false, class Group>
   } else if constexpr (std::is_same_v<Group, by_block_t>) {
     return {blockIdx.x, blockIdx.x, true};
   } else {
-    // One thread of a warp: threads of one warp must not wait for each other.
+    // One thread per warp, because threads of one warp must not wait for each other.
     return {warp, warp, !std::is_same_v<Group, by_thread_t> || lane == 0};
   }
 }
@@ -250,7 +250,7 @@ __device__ inline void add_to(unsigned long long& sum, unsigned long long value)
   }
 }
 
-/// Adds what one thread saw of its words, and its group of its waits and messages.
+/// Adds a thread's observations of its words, and its group's waits and messages.
 template <class Group>
 __device__ void add_to(pe_report& report, Group, unsigned long long stale, bool late, unsigned long long messages) {
   add_to(report.stale, stale);
@@ -260,7 +260,7 @@ __device__ void add_to(pe_report& report, Group, unsigned long long stale, bool 
   }
 }
 
-/// Half of the channels send and half receive. Each message is answered before the next.
+/// Half of the channels send, and the other half receive. Each message is answered before the next.
 template <class Protocol, class Group, class Backend>
 __global__ void pass_messages(channel_memory<Backend> all, unsigned rounds, unsigned size, pe other, pe_report* report) {
   const Group group;
@@ -277,7 +277,7 @@ __global__ void pass_messages(channel_memory<Backend> all, unsigned rounds, unsi
       fill(group, all.source_of(channel), size, channel, round);
       Protocol::send(group, all, channel, size, round, other);
       if constexpr (!source_is_read_by_the_receiver<Protocol>) {
-        fill(group, all.source_of(channel), size, channel, 0);  // what would be seen if the source were still in use
+        fill(group, all.source_of(channel), size, channel, 0);  // The value that would be seen if the source were still in use.
       }
       late = try_wait(group, all.taken[channel], equals(round), generous) != wait_result::done;
     } else {
@@ -292,7 +292,7 @@ __global__ void pass_messages(channel_memory<Backend> all, unsigned rounds, unsi
   add_to(*report, group, stale, late, sends ? 0 : rounds);
 }
 
-/// Packed messages there and back: the answer frees the box. Pieces go out of registers and into them.
+/// Packed messages in both directions: the answer frees the box. Pieces are sent from registers and received into them.
 template <class Group, class Payload, class Backend>
 __global__ void pass_packed(channel_memory<Backend> all, unsigned rounds, unsigned, pe other, pe_report* report) {
   constexpr unsigned size = sizeof(Payload) / sizeof(int);

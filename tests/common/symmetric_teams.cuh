@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Tests of teams and of barriers in two halves: they hold, two teams run concurrently, one on two streams is rejected, and a late half
-/// can be waited for again.
+/// Tests of teams and of barriers in two halves: they hold, two teams run concurrently, a team on two streams is rejected, and
+/// a late half can be waited for again.
 #pragma once
 
 #include <membar/symmetric/team_barrier.hpp>
@@ -14,8 +14,8 @@ namespace membar_test {
 
 using symmetric::team, symmetric::team_barrier, symmetric::team_words;
 
-/// Every PE of a team writes to a slot of every other, arrives, does something else, waits, and finds all slots written. A second
-/// barrier comes before the next write.
+/// Every PE of a team writes to a slot of every other PE, arrives, does other work, waits, and finds all slots written. A
+/// second barrier comes before the next write.
 template <class Group>
 __global__ void pass_split_barriers(span<int> slots, team_words<> words, unsigned rounds, pe_report* report) {
   const Group group;
@@ -41,7 +41,7 @@ __global__ void pass_split_barriers(span<int> slots, team_words<> words, unsigne
   add_to(*report, group, stale + (own_work == 0 ? 1 : 0), late, rounds);
 }
 
-/// Arrives, waits for less than the others take, and waits again.
+/// Arrives, waits for less time than the other PEs take, and waits again.
 __global__ void wait_twice(team_words<> words, unsigned long long pause, unsigned* told) {
   const unsigned long long begin = membar::global_nanoseconds();
   while (words.self() != pe(0) && membar::global_nanoseconds() - begin < pause) {
@@ -58,7 +58,7 @@ __global__ void wait_twice(team_words<> words, unsigned long long pause, unsigne
 
 class symmetric_teams : public symmetric_pes {
  protected:
-  /// Runs a team of all even PEs of five and one of all odd ones at once.
+  /// Runs a team of all even PEs of five and a team of all odd ones concurrently.
   template <class Group>
   void expect_two_teams_hold(Group, unsigned threads) {
     peer_backend backend(devices(5));

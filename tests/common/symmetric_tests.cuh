@@ -54,12 +54,12 @@ class symmetric_pes : public multi_gpu_test, public ::testing::WithParamInterfac
       return;
     }
     if (GetParam() == machine::four_gpus) {
-      order_ = {0, 3, 1, 2};  // so that the first two are another pair than in the test of two GPUs
+      order_ = {0, 3, 1, 2};  // So that the first two are a different pair than in the test with two GPUs.
       if (!all_reach_each_other(4)) {
-        GTEST_SKIP() << "this test needs four GPUs, the first four, with peer access to each other, and there are no such four";
+        GTEST_SKIP() << "this test needs peer access between the first four GPUs, but they do not have it";
       }
     }
-    // The kernels of all PEs have room at once, even on one device.
+    // The kernels of all PEs fit at once, even on one device.
     blocks = std::min(64U, static_cast<unsigned>(attribute_of(cudaDevAttrMultiProcessorCount, first)) / 4 / 2 * 2);
   }
 
@@ -92,7 +92,7 @@ class symmetric_pes : public multi_gpu_test, public ::testing::WithParamInterfac
     }
   }
 
-  /// Passes messages by `kernel` in channels of a group, `messages_in_a_round` in each, and expects all of them to arrive
+  /// Passes messages with `kernel` in channels of a group, `messages_in_a_round` in each, and expects all of them to arrive
   /// whole.
   template <class Group, class Kernel>
   void expect_all_passed(Group, Kernel kernel, unsigned size, const std::vector<peer_memory>& kinds,
@@ -189,7 +189,7 @@ TEST_P(symmetric_pes, signals_of_another_heap_are_found) {
   constexpr std::size_t size = 4'096;
   for (const peer_memory kind : {peer_memory::automatic, peer_memory::plain}) {
     peer_backend backend(devices(), kind);
-    // Larger by more than a mapping is rounded up to, so that the distance between PEs differs.
+    // Larger by more than the granularity of a mapping, so that the distance between PEs differs.
     heap<peer_backend> large(backend, std::size_t{64} << 20);
     heap<peer_backend> small(backend, 1 << 20);
     for (const bool data_in_the_large : {true, false}) {
@@ -209,7 +209,7 @@ TEST_P(symmetric_pes, signals_of_another_heap_are_found) {
   }
 }
 
-// Copies between addresses of every alignment, and the bytes beside them.
+// Copies between addresses of every alignment, and checks the neighbouring bytes.
 
 template <class Group>
 __global__ void put_bytes(span<unsigned char> to, const unsigned char* from, pe other) {
@@ -274,7 +274,7 @@ TEST_P(symmetric_pes, copies_move_their_bytes_and_no_others) {
   copy_by(by_block, 72);
 }
 
-// Packed messages of every shape: more and fewer words than threads, a last one that is not full, every alignment.
+// Packed messages of every shape: more and fewer words than threads, an incomplete last word, every alignment.
 
 template <std::size_t Bytes, std::size_t Alignment>
 struct alignas(Alignment) packed_bytes {
@@ -363,7 +363,7 @@ TEST_P(symmetric_pes, memory_is_not_freed_while_a_kernel_writes_to_it) {
   EXPECT_EQ(copied(next.on(there).local(), size), std::vector<unsigned>(size));
 }
 
-// Three PEs: 0 puts to 1 and notifies 2, which reads what 1 has, and answers 0.
+// Three PEs: PE 0 puts to PE 1 and notifies PE 2, which reads PE 1's data and answers PE 0.
 
 __global__ void notify_a_third(span<int> data, span<signal<set>> notified, span<signal<set>> answered, unsigned rounds,
                                pe_report* report) {
@@ -375,7 +375,7 @@ __global__ void notify_a_third(span<int> data, span<signal<set>> notified, span<
   unsigned long long messages = 0;
   for (unsigned round = 1; round <= rounds && late == 0; ++round) {
     if (self == 0) {
-      // PE 1 takes no part: only the third is notified.
+      // PE 1 takes no part: only the third PE is notified.
       put_value(word, static_cast<int>(round), pe(1));
       notify_transitively(by_thread, notified[channel], round, pe(2));
       late += checked(try_wait(by_thread, answered[channel], equals(round), generous) != wait_result::done);
@@ -428,7 +428,7 @@ __global__ void count_everywhere(span<counter<unsigned long long>> sums, object<
     }
     amo_bitwise_xor(sums[3], 1ULL, to);
   }
-  // One more by one thread: the number of the others is even, so that losing all of them would not show.
+  // One more by a single thread: the number of the others is even, so losing all of them would not show.
   if (sums.self() == pe(0) && blockIdx.x == 0 && threadIdx.x == 0) {
     for (int i = 0; i != count; ++i) {
       amo_bitwise_xor(sums[3], 1ULL, pe(i));
@@ -489,14 +489,14 @@ TEST_P(symmetric_barrier, of_five_holds) {
 // Waits that time out.
 
 struct lonely_report {
-  unsigned otherwise;                 ///< whether any wait returned anything but `timed_out` to any thread
+  unsigned otherwise;                 ///< Whether any wait returned a value other than `timed_out` to any thread.
   unsigned long long nanoseconds[4];  ///< the time of each wait
 };
 
 __global__ void wait_alone(object<signal<set>> flag, object<packed<long_packed_payload>> box,
                            span<symmetric::barrier_word> words, long_packed_payload* to, lonely_report* report) {
-  // A barrier follows each reading of the clock, and each wait of the block has one, so that no thread waits outside its
-  // readings.
+  // A barrier follows each reading of the clock, and each wait of the block includes one, so no thread waits outside of the
+  // measured interval.
   unsigned long long times[5] = {membar::global_nanoseconds()};
   __syncthreads();
   bool otherwise = false;
@@ -537,7 +537,7 @@ TEST_P(symmetric_pes, waits_that_time_out_end_within_the_budget) {
   }
 }
 
-/// Writes a message of which the word `missing` still has the previous number, because a message arrives word by word.
+/// Writes a message in which the word `missing` still has the previous number, as happens while a message arrives word by word.
 template <class Payload>
 void put_all_words_but(const heap<peer_backend>& heap, const symmetric::array<packed<Payload>, peer_backend>& box,
                        std::size_t missing, unsigned sequence) {
@@ -570,7 +570,7 @@ TEST_P(symmetric_pes, packed_message_that_lacks_a_word_is_late_to_all_of_the_gro
     finish();
     return *timed_out.get();
   };
-  // The first word of a lane, and the second of one that has two.
+  // The first word of a lane, and the second word of a lane that has two.
   for (const std::size_t missing : {std::size_t{31}, std::size_t{33}}) {
     put_all_words_but(heap, box, missing, 42);
     EXPECT_EQ(late_of(take_what_lacks_a_word<by_thread_t>, 1), 1U);
@@ -588,7 +588,7 @@ __global__ void take_packed_and_trap(object<packed<Payload>> box, Payload* to) {
   take_packed(by_warp, box, to, 42, short_one);
 }
 
-/// Ends the process after a kernel that `start(heap)` launches: after a trap its context cannot be used.
+/// Ends the process after a kernel that `start(heap)` launches, because its context cannot be used after a trap.
 template <class Start>
 [[noreturn]] void wait_until_trapped(const std::vector<int>& devices, Start start) {
   std::fflush(stdout);
@@ -613,7 +613,7 @@ template <class Payload>
 }
 
 TEST_P(symmetric_pes, wait_that_times_out_traps_and_names_pe_and_signal_or_who_is_missing) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a new process, because a fork has no CUDA
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // A new process, because CUDA does not work after a fork.
   const auto trapped = [&] {
     wait_until_trapped(devices(), [](heap<peer_backend>& heap) {
       const auto flag = heap.allocate<signal<set>>(1);
@@ -632,7 +632,7 @@ TEST_P(symmetric_pes, wait_that_times_out_traps_and_names_pe_and_signal_or_who_i
 }
 TEST_P(symmetric_pes, packed_message_that_never_comes_traps_and_names_pe_and_box) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  // One line: the lanes whose words have come print nothing.
+  // One line: lanes whose words have arrived print nothing.
   constexpr auto printed =
       "^membar: PE 0 waited 2000000 ns for the packed message at 0x[0-9a-f]+ to be equal to 42, but it is 41: [^\n]*\n"
       "the kernel ended with";
@@ -647,7 +647,7 @@ __global__ void write_all(int* to, unsigned size, int value) {
     to[i] = value;
   }
 }
-/// `counts`: words looked at, and those of them that are wrong.
+/// `counts`: the number of words checked, and the number of wrong ones.
 __global__ void count_wrong(const int* from, unsigned size, int value, unsigned long long* counts) {
   unsigned long long looked_at = 0;
   unsigned long long wrong = 0;
@@ -688,7 +688,7 @@ TEST_P(symmetric_pes, stream_operations_keep_the_streams_order) {
     put_on_stream(heap, data.on(sender), source.on(sender).local(), receiver, sending.get());
     notify_on_stream(ready.on(sender)[0], number, receiver, sending.get());
     {
-      // Enqueued after what it waits for.
+      // It is enqueued after the work for which it waits.
       const membar::device_guard guard(backend.device_of(receiver));
       wait_on_stream(ready.on(receiver)[0], equals(number), generous, receiving->get());
       membar::launch(launch_config{1, 256, receiving->get()}, count_wrong, static_cast<const int*>(data.on(receiver).local()),
@@ -708,7 +708,7 @@ TEST_P(symmetric_pes, stream_operations_keep_the_streams_order) {
   EXPECT_EQ(copied(*counts), (std::vector{1ULL * size * rounds, 0ULL}));
 }
 
-/// Writes a number that its place tells to every 8 bytes, or counts those that differ.
+/// Writes a number determined by its position to every 8 bytes, or counts those that differ.
 __global__ void number_all(unsigned long long* data, std::size_t size, unsigned long long salt) {
   for (std::size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < size; i += gridDim.x * blockDim.x) {
     data[i] = i ^ salt;
@@ -754,20 +754,21 @@ TEST_P(symmetric_pes, puts_of_more_than_four_gibibytes_arrive_whole) {
   EXPECT_EQ(copied(wrong)[0], 0U);
 }
 
-// Words of 16 bytes that one PE stores and both read.
+// 16-byte words that one PE stores and both read.
 
 struct alignas(16) word_of_16 {
   unsigned long long value;
   unsigned long long complement;
 };
 
-/// Says when the words change: all writers store from before the first read until after the last.
+/// Tracks when the words change: all writers store from before the first read until after the last.
 struct torn_words {
-  unsigned long long writers;  ///< blocks that have begun to store
+  unsigned long long writers;  ///< The number of blocks that have begun to store.
   unsigned long long readers;  ///< blocks that have ended
   unsigned long long torn;
   unsigned long long reads;
-  unsigned long long changed;  ///< reads that found another value than the thread's read before, of the same word
+  /// The number of reads that found a different value than the thread's previous read of the same word.
+  unsigned long long changed;
   unsigned long long late;
 };
 
@@ -784,7 +785,7 @@ __device__ inline void count_block(unsigned long long& count) {
 __global__ void store_words(span<word_of_16> words, pe home, unsigned long long readers, torn_words* told) {
   const unsigned mine = blockIdx.x * blockDim.x + threadIdx.x;
   word_of_16* const there = words.at(home).data();
-  membar::detail::polling poll(membar::wait_budget::milliseconds(1'000'000));  // longer than any number of reads takes
+  membar::detail::polling poll(membar::wait_budget::milliseconds(1'000'000));  // Longer than any number of reads takes.
   for (unsigned long long round = 1;; ++round) {
     const unsigned long long value = (round << 32) + mine;
     membar::store<membar::thread_scope::system>(there + mine % words.size(), word_of_16{value, ~value}, membar::relaxed);
@@ -831,7 +832,7 @@ TEST_P(symmetric_pes, words_of_sixteen_bytes_are_never_torn) {
   peer_backend backend(devices());
   heap<peer_backend> heap(backend, 1 << 20);
   const scoped_array words(heap.allocate<word_of_16>(1024));
-  // In device memory that both reach, because a link to the host may not carry the additions.
+  // In device memory that both can access, because a link to the host may not support the additions.
   const scoped_array told_at(heap.allocate<torn_words>(1));
   const unsigned reads =
       static_cast<unsigned>(stress_count("MEMBAR_STRESS_READS", 100'000'000) / (2ULL * blocks * threads)) + 1;
@@ -844,7 +845,7 @@ TEST_P(symmetric_pes, words_of_sixteen_bytes_are_never_torn) {
       streams.push_back(std::make_unique<support::stream>());
     }
   }
-  // Both store at PE 0 and read there: one in its own memory, one across the link.
+  // Both store at PE 0 and read there: one in its own memory, and one over the link.
   torn_words* const told = heap.address_at(told_at.on(home), home);
   for (const pe which : backend.local_pes()) {
     const membar::device_guard guard(backend.device_of(which));
@@ -866,7 +867,7 @@ TEST_P(symmetric_pes, words_of_sixteen_bytes_are_never_torn) {
   RecordProperty("changed", std::to_string(seen.changed));
 }
 
-// A budget is for a whole barrier, however many PEs are late.
+// A budget covers the whole barrier, however many PEs are late.
 
 __global__ void arrive_late(span<symmetric::barrier_word> words, unsigned long long step, membar::wait_budget budget,
                             unsigned long long* took) {
@@ -881,19 +882,19 @@ __global__ void arrive_late(span<symmetric::barrier_word> words, unsigned long l
 }
 
 TEST_P(symmetric_barrier, of_five_has_one_budget) {
-  constexpr unsigned long long step = 80'000'000;  // PE 1 is in time, PE 2 is late by less than a budget
+  constexpr unsigned long long step = 80'000'000;  // PE 1 is on time, and PE 2 is late by less than a budget.
   constexpr auto budget = membar::wait_budget::milliseconds(100);
   peer_backend backend(devices(5));
   heap<peer_backend> heap(backend, 1 << 20);
   const scoped_array words(heap.allocate_barrier());
   const support::pinned_memory<unsigned long long> took(2);
   run(backend, 1, 1, arrive_late, [&](pe which, auto launch) { launch(words.on(which), step, budget, took.get()); });
-  EXPECT_EQ(took[1], 0U) << "it waited for each PE as long as for all";
+  EXPECT_EQ(took[1], 0U) << "it waited as long for each PE as it may for all together";
   EXPECT_GE(took[0], budget.in_nanoseconds());
   EXPECT_LT(took[0], budget.in_nanoseconds() + step / 2);
 }
 
-// Waits on streams that a program survives.
+// Timed-out waits on streams that the program survives.
 
 TEST_P(symmetric_pes, a_late_wait_on_a_stream_ends_those_of_all_and_the_program_goes_on) {
   using symmetric::stream_result;
@@ -936,12 +937,12 @@ TEST_P(symmetric_pes, a_late_wait_on_a_stream_ends_those_of_all_and_the_program_
     EXPECT_EQ(status[2].result, stream_result::aborted);
     EXPECT_EQ(status[2].expected, 1U);
     EXPECT_EQ(status[2].missing, 0) << "which had not arrived";
-    // As a replayed graph does: it finds the flag, and leaves what failed first.
+    // As a replayed graph does: it finds the flag, and keeps the first failure.
     try_wait_on_stream(flags.on(here)[0], equals(5), generous, aborts.on(here)[0], status.get(), own.get());
     own.synchronize();
     EXPECT_EQ(status[0].result, stream_result::timed_out);
   }
-  // Words that are allocated again work as at first.
+  // Words that are allocated again work like new ones.
   const scoped_array flags(heap.allocate<signal<set>>(1));
   const scoped_array epochs(heap.allocate<symmetric::epoch>(2));
   const scoped_array words(heap.allocate_barrier());
@@ -962,7 +963,7 @@ TEST_P(symmetric_pes, a_late_wait_on_a_stream_ends_those_of_all_and_the_program_
 
 // Graphs that are captured once and replayed with other data each time.
 
-/// Writes the data of the next round, which it counts.
+/// Writes the data of the next round, and counts rounds.
 __global__ void write_next(int* to, unsigned size, unsigned* round) {
   const unsigned now = *round + 1;
   fill(by_block, to, size, 0, now);
@@ -970,7 +971,7 @@ __global__ void write_next(int* to, unsigned size, unsigned* round) {
     *round = now;
   }
 }
-/// Expects the data of the next round, which it counts.
+/// Expects the data of the next round, and counts rounds.
 __global__ void expect_next(const int* from, unsigned size, unsigned* round, pe_report* report) {
   const unsigned now = *round + 1;
   add_to(*report, by_block, wrong_words(by_block, from, size, 0, now), false, 1);
@@ -1002,7 +1003,7 @@ struct replayed_memory {
   scoped_array<symmetric::barrier_word, peer_backend> words;
 };
 
-/// The ways in which a stream of one PE notifies the stream of the other PE that data is there (0), or that it was read (1).
+/// The ways in which a stream of one PE notifies the other PE's stream that data is ready (0), or that it was read (1).
 struct tell_by_addition {
   static void tell(const replayed_memory& all, std::size_t what, pe self, cudaStream_t stream) {
     notify_on_stream(all.sums.on(self)[what], 1, ring_neighbour(self, 1, 2), stream);
@@ -1053,12 +1054,13 @@ __global__ void take_next_packed(object<packed<long_packed_payload>> box, int* d
   }
 }
 
-/// The number of times a graph is replayed; MEMBAR_STRESS_REPLAYS asks for more.
+/// The number of times a graph is replayed; MEMBAR_STRESS_REPLAYS requests more.
 [[nodiscard]] inline unsigned graph_replays() { return static_cast<unsigned>(stress_count("MEMBAR_STRESS_REPLAYS", 1'000)); }
 
 class symmetric_graphs : public symmetric_pes {
  protected:
-  /// Replays what `send` and `receive` capture: between writing and hearing that it was read, and before reading.
+  /// Replays the work that `send` and `receive` capture: `send` between writing the data and being told that it was read,
+  /// `receive` before reading.
   template <class Send, class Receive, class Answer, class Hear>
   void expect_replays(unsigned size, Send send, Receive receive, Answer answer, Hear hear) {
     const unsigned replays = graph_replays();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What the stress tests of the synchronization patterns share: messages that show when they are torn, lost or out of order,
-/// and the two ends of a channel that check them.
+/// Shared code of the stress tests of the synchronization patterns: messages that show whether they are torn, lost or out of
+/// order, and the two ends of a channel that check them.
 #pragma once
 
 #include <membar/co_residency.hpp>
@@ -18,7 +18,7 @@ namespace membar_test {
 using membar::wait_budget;
 using membar::wait_result;
 
-/// Longer than anything that goes well.
+/// Longer than any wait that succeeds.
 inline constexpr wait_budget generous = wait_budget::milliseconds(10'000);
 inline constexpr wait_budget short_one = wait_budget::milliseconds(2);
 
@@ -39,7 +39,8 @@ MEMBAR_HOST_DEVICE inline void wait_for(wait_budget time) {
   wait_for(time, [] { return false; });
 }
 
-/// The `count` results that `kernel(shared, results, arguments...)` writes, with all its blocks co-resident and one zeroed `shared`.
+/// Returns the `count` results that `kernel(shared, results, arguments...)` writes, with all its blocks co-resident and one
+/// zeroed `shared`.
 template <class Shared, class Result, class... Parameters>
 [[nodiscard]] std::vector<Result> results_of(const launch_config<>& config, std::size_t count,
                                              void (*kernel)(Shared*, Result*, Parameters...), auto... arguments) {
@@ -49,7 +50,7 @@ template <class Shared, class Result, class... Parameters>
   return copied(results);
 }
 
-/// A message that shows when it is torn.
+/// A message that shows whether it is torn.
 struct message {
   unsigned producer;
   unsigned number;
@@ -64,11 +65,11 @@ struct message {
 struct channel_outcome {
   unsigned long long messages = 0;
   unsigned long long torn = 0;
-  unsigned long long out_of_order = 0;  ///< lost, duplicated or reordered
-  unsigned ended = 0;                   ///< the `wait_result` of the last call
+  unsigned long long out_of_order = 0;  ///< Lost, duplicated or reordered messages.
+  unsigned ended = 0;                   ///< The `wait_result` of the last call.
 };
 
-/// Expects that an end saw so many messages, whole and in order, and how its last call ended.
+/// Expects that an end received this many messages, whole and in order, and that its last call ended like this.
 inline void expect_all(const channel_outcome& end, unsigned long long messages, wait_result last) {
   EXPECT_EQ(end.messages, messages);
   EXPECT_EQ(end.torn, 0U);
@@ -76,7 +77,7 @@ inline void expect_all(const channel_outcome& end, unsigned long long messages, 
   EXPECT_EQ(end.ended, static_cast<unsigned>(last));
 }
 
-/// Pushes `count` messages by an end, or into a channel of many producers, which others may still use.
+/// Pushes `count` messages through an end, or into a channel with many producers, which others may still use.
 template <class Channel>
 MEMBAR_HOST_DEVICE void produce_among_many(Channel& channel, unsigned producer, unsigned count, channel_outcome& outcome) {
   wait_result result = wait_result::done;
@@ -96,7 +97,7 @@ MEMBAR_HOST_DEVICE void produce(Channel& channel, unsigned producer, unsigned co
   end.close();
 }
 
-/// Takes messages of producers `first`, `first + 1`, ... until the channel is closed, or `count` of them.
+/// Takes messages of producers `first`, `first + 1`, ... until the channel is closed, or `count` messages.
 template <class Channel, int Producers = 1>
 MEMBAR_HOST_DEVICE void consume(Channel& channel, unsigned first, unsigned long long count, channel_outcome& outcome) {
   typename Channel::consumer end(channel);
@@ -118,14 +119,14 @@ MEMBAR_HOST_DEVICE void consume(Channel& channel, unsigned first, unsigned long 
   outcome = seen;
 }
 
-/// What one side of a barrier writes before it, and what is wrong with the others' after it.
+/// The values that one side of a barrier writes before it, and its check of the others' values after it.
 struct barrier_side {
   int written = 0;
   unsigned stale = 0;
   unsigned late = 0;
 };
 
-/// Two barriers a phase, so that no side writes while another reads.
+/// Two barriers per phase, so that no side writes while another reads.
 template <class Barrier, int Sides>
 MEMBAR_HOST_DEVICE void run_phases(Barrier& barrier, barrier_side* const (&sides)[Sides], int own, int phases) {
   barrier_side& mine = *sides[own];

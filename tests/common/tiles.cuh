@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Tiles that show when they are lost, torn or overwritten, for the tests of rings of stages.
+/// Tiles that show whether they are lost, torn or overwritten, for the tests of rings of stages.
 #pragma once
 
 #include <tests/common/checked.cuh>
@@ -23,7 +23,7 @@ struct tile_outcome {
 
 [[nodiscard]] MEMBAR_HOST_DEVICE inline unsigned word_of(unsigned tile, unsigned word) { return tile * 2654435761U + word; }
 
-/// So many tiles, one after the other.
+/// This many tiles, one after the other.
 [[nodiscard]] inline std::vector<unsigned> words_of(unsigned tiles) {
   std::vector<unsigned> words(static_cast<std::size_t>(tiles) * tile_words);
   for (unsigned tile = 0; tile < tiles; ++tile) {
@@ -34,7 +34,7 @@ struct tile_outcome {
   return words;
 }
 
-/// Fills the ring with `all` tiles, beginning with tile `first` of `tiles`; returns whether it was late.
+/// Fills the ring with `all` tiles, starting with tile `first` of `tiles`. Returns whether it timed out.
 template <class Ring>
 __device__ bool fill_all(Ring& ring, const unsigned* from, unsigned tiles, unsigned first, unsigned long long all) {
   typename Ring::producer fills(ring);
@@ -45,8 +45,8 @@ __device__ bool fill_all(Ring& ring, const unsigned* from, unsigned tiles, unsig
   return late;
 }
 
-/// A lane of a consuming warp: checks its words of every tile and, if `overwrites`, writes over them, and counts the tiles; returns
-/// whether it was late.
+/// A lane of a consuming warp: checks its words of every tile, overwrites them if `overwrites`, and counts the tiles. Returns
+/// whether it timed out.
 template <class Ring>
 __device__ bool check_all(Ring& ring, tile_outcome* seen, unsigned lane, unsigned tiles, unsigned first, unsigned long long all,
                           bool overwrites = true) {
@@ -64,7 +64,7 @@ __device__ bool check_all(Ring& ring, tile_outcome* seen, unsigned lane, unsigne
     for (unsigned word = lane; word < tile_words; word += 32) {
       wrong += checked(words[word] != word_of(static_cast<unsigned>((done + first) % tiles), word));
       if (overwrites) {
-        words[word] = ~0U;  // must not come after the next tile
+        words[word] = ~0U;  // This must not arrive after the next tile.
       }
     }
     takes.give_back();

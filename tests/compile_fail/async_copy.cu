@@ -8,7 +8,7 @@
 
 using namespace membar;
 
-struct loose {  // 16 bytes that need not be together
+struct loose {  // 16 bytes that need not be contiguous.
   float x, y, z, w;
 };
 

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Breaks the rules of a compile-fail file, and records for each rule whether the compiler refuses it for the expected reason.
+"""Breaks each rule of a compile-fail file, and records whether the compiler rejects it for the expected reason.
 
 usage: check_rules.py [--each-alone] <file.cpp|file.cu> <results folder> -- <compiler> <option>... [-- <option of the control>...]
 
-The file states a rule by refused.hpp. Compiled without any RULE_ macro the file must compile: that is the positive control. Then all rules are broken together. An error
-confirms a rule if it arises in the rule's lines, or in a template that these lines instantiate, and contains the expected words. No
-other error may arise there: a mistake is told once. The rules that are left are broken together again, because a compiler reports an
-instantiation once. When a round confirms none, each rule that is left is broken alone: then the file must not compile, the expected
-words must be in the compiler's output, and that must have one error.
-<results folder>/<rule>.txt and control.txt begin with PASSED or FAILED. Exit status: 0 if all passed.
+The file states its rules with the macros of refused.hpp. Without any RULE_ macro, the file must compile: this is the positive control. Then
+all rules are broken together. An error confirms a rule if it arises in the rule's lines, or in a template that these lines instantiate, and
+contains the expected words. No other error may arise there, because a user should get one message per mistake. The remaining rules are
+broken together again, because a compiler reports an instantiation only once. When a round confirms none, each remaining rule is broken
+alone: the file must then fail to compile, with exactly one error, and the output must contain the expected words. <results
+folder>/<rule>.txt and control.txt begin with PASSED or FAILED. Exit status: 0 if all passed.
 """
 
 import argparse
@@ -29,9 +29,9 @@ GCC_ERROR = re.compile(r"^(.+?):(\d+):(?:\d+:)? (?:fatal )?(?:error|warning): ")
 GCC_NOTE = re.compile(r"^.+?:\d+:(?:\d+:)? note: ")
 GCC_ORIGIN = re.compile(r"^(.+?):(\d+):(?:\d+:)? +(?:required|recursively required|in ['‘]constexpr)")
 
-# The file that config.hpp includes after an #error, so that nothing is reported that follows from it.
+# The file that config.hpp includes after an #error, so that the compiler reports no follow-up errors.
 END_OF_COMPILATION = "the_error_above_ends_the_compilation"
-Rule = collections.namedtuple("Rule", "name words lines")  # the expected words, and the numbers of the lines that break the rule
+Rule = collections.namedtuple("Rule", "name words lines")  # The expected words, and the numbers of the lines that break the rule.
 
 
 def rules_of(text):
@@ -46,7 +46,7 @@ def rules_of(text):
 
 
 def errors(output):
-    """Splits what a compiler said into its errors, each with its notes: (text, [(file, line) where it arises])."""
+    """Splits the compiler's output into errors, each with its notes: (text, [(file, line) where it arises])."""
     found, context = [], []
     for line in output.splitlines():
         if match := GCC_ERROR.match(line) or EDG_ERROR.match(line):
@@ -67,7 +67,7 @@ def errors(output):
 
 
 def number_of(errors_of_rule):
-    return f"the rule is broken, and the compiler reports {len(errors_of_rule)} errors where one says it\n" + "\n".join(errors_of_rule)
+    return f"the compiler reports {len(errors_of_rule)} errors for the broken rule instead of one\n" + "\n".join(errors_of_rule)
 
 
 def main():
@@ -126,12 +126,12 @@ def main():
     for rule in left:
         refused, said = compile_with([rule])
         if not refused:
-            record(rule.name, False, f"the rule is broken and {source} compiles")
+            record(rule.name, False, f"the rule is broken, but {source} compiles")
         elif rule.words in said and len(errors(said)) != 1:
             record(rule.name, False, number_of([text for text, _ in errors(said)]))
         else:
             record(rule.name, rule.words in said, said if rule.words in said else
-                   f"the rule is broken, and the compiler does not say\n  {rule.words}\nbut\n{said}")
+                   f"the rule is broken, but the compiler does not report\n  {rule.words}\nbut\n{said}")
     print(f"{len(rules)} rules: {len(rules) - len(left)} broken together in {rounds} rounds, {len(left)} alone; {len(failed)} failed")
     return 1 if failed else 0
 

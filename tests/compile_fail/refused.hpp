@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// REFUSED(rule, code): code that breaks a rule, with the words that the compiler must say in a comment above it. It is there
-/// only if the file is compiled with -DRULE_<rule>, as check_rules.py does.
+/// REFUSED(rule, code): code that breaks a rule. The comment above it has the words that the compiler's message must
+/// contain. The code exists only if the file is compiled with -DRULE_<rule>, as check_rules.py does.
 #pragma once
 
 #define REFUSED(rule, ...) REFUSED_IF(RULE_##rule)(__VA_ARGS__)
@@ -9,6 +9,6 @@
 #define REFUSED_CHOICE(value) REFUSED_SECOND_OF(REFUSED_##value REFUSED_THERE, REFUSED_LEFT_OUT, 0)
 #define REFUSED_SECOND_OF(...) REFUSED_SECOND(__VA_ARGS__)
 #define REFUSED_SECOND(first, second, ...) second
-#define REFUSED_1 0,  // what -DRULE_<rule> makes of REFUSED_##value
+#define REFUSED_1 0,  // The value that -DRULE_<rule> gives to REFUSED_##value.
 #define REFUSED_THERE(...) __VA_ARGS__
 #define REFUSED_LEFT_OUT(...)

@@ -56,7 +56,7 @@ template <std::size_t... Counts>
 /// A register that no test observes.
 inline constexpr model::reg unread{7};
 
-/// The fence of one half of an order; none for relaxed.
+/// The fence for one half of an order; none for relaxed.
 template <thread_scope Scope, memory_order Half>
 [[nodiscard]] constexpr auto half_fence() noexcept {
   if constexpr (Half == memory_order::relaxed) {
@@ -83,7 +83,7 @@ template <thread_scope Scope, memory_order Order, class Make>
                 half_fence<Scope, membar::acquire_half(Order)>());
 }
 
-/// The second half of sixteen bytes: the instruction that read the first half read it too.
+/// The second half of sixteen bytes, which the instruction that read the first half has also read.
 template <class T>
 [[nodiscard]] constexpr auto parts_of(model::reg first) noexcept {
   if constexpr (number<T>::parts == 1) {
@@ -97,7 +97,7 @@ template <class T>
 }
 /// @}
 
-/// A call in a test's name, such as "fetch_add.release.device". A type other than `unsigned` is before it.
+/// The name of a call in a test's name, such as "fetch_add.release.device", preceded by its type if that is not `unsigned`.
 template <class T = unsigned>
 [[nodiscard]] inline std::string spelled(const std::string& call, memory_order order, thread_scope scope) {
   const std::string words = call + "." + membar::name(order) + "." + membar::name(scope);
@@ -109,8 +109,8 @@ template <class T>
   return *static_cast<T*>(cell);
 }
 
-/// The value that an action read. Its digits are computed after all actions of the thread, so that no access waits for an earlier
-/// one.
+/// The value that an action read. Its digits are computed after all actions of the thread, so that no access waits for an
+/// earlier one.
 template <class T>
 struct read {
   T value;
@@ -127,7 +127,7 @@ template <class Action>
 inline constexpr int observations = decltype(Action::run(nullptr))::parts;
 
 /// @name Accesses without an order
-/// On the host they are plain accesses.
+/// On the host, they are plain accesses.
 /// @{
 template <int Value = 1, class T = unsigned>
 struct store_weak {
@@ -246,7 +246,7 @@ struct both_read {
   }
 };
 
-/// @name Accesses of sixteen bytes that are not one access
+/// @name Sixteen-byte accesses that are not a single access
 /// For the model the upper half is the next location.
 /// @{
 /// `Half` on both halves of eight bytes.
@@ -271,7 +271,7 @@ struct load_halves : on_halves<ordered_load<Scope, memory_order::relaxed, unsign
   static std::string text() { return spelled("load-two-halves", memory_order::relaxed, Scope); }
 };
 
-/// A weak access is a vector of four words, which is four accesses. The model has one per half.
+/// A weak access is a vector of four words, which is four accesses. The model has one access per half.
 struct store_vector : store_weak<1, quad> {
   static constexpr auto instructions(model::variable at, model::reg first) {
     return on_halves<store_weak<>>::instructions(at, first);
@@ -298,7 +298,7 @@ struct both {
   static std::string text() { return First::text() + "-" + Second::text(); }
 };
 
-/// `Action`, after `Before` on the same location if there is one.
+/// `Action`, preceded by `Before` on the same location if there is one.
 template <class Action, class Before = void>
 using after = std::conditional_t<std::is_void_v<Before>, Action, both<Before, Action>>;
 

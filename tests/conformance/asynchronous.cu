@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The asynchronous side: barriers of a cluster, mbarriers that another block arrives at, dependent launches, and the source of a bulk
-/// copy that is written again. Source: cluster_barrier.cuh, mbarrier.cuh, dependent_launch.cuh, bulk_copy.cuh.
+/// Asynchronous operations: cluster barriers, mbarriers at which another block arrives, dependent launches, and bulk
+/// copies whose source is written again. Source: cluster_barrier.cuh, mbarrier.cuh, dependent_launch.cuh, bulk_copy.cuh.
 #include "asynchronous.cuh"
 
 namespace conformance {

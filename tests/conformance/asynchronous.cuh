@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Tests of barriers of a cluster and of dependent launches, and their kernels: no thread of the engine's kernel could meet the others
-/// of its cluster, and that kernel is one.
+/// Tests of cluster barriers and dependent launches, with their own kernels: a thread of the engine's kernel cannot pass
+/// a barrier with the others of its cluster, and the engine has only one kernel.
 #pragma once
 
 #include "holds.cuh"
@@ -44,7 +44,7 @@ struct at_cluster_barrier {
   }
 };
 
-/// At an mbarrier of each block, which the threads of the other one arrive at.
+/// Synchronizes at an mbarrier of each block, at which the threads of the other block arrive.
 template <memory_order Arrive, memory_order Wait>
 struct at_mbarrier {
   __device__ static void prepare(membar::mbarrier<thread_scope::cluster>& own) {
@@ -68,7 +68,7 @@ struct at_mbarrier {
 
 template <class Meeting, bool Writes>
 struct meets {
-  __device__ static nothing run(void*) noexcept { return {}; }  // the kernel calls `Meeting::run`
+  __device__ static nothing run(void*) noexcept { return {}; }  // The kernel calls `Meeting::run`.
   static constexpr auto instructions(model::variable at, model::reg) {
     if constexpr (Writes) {
       return Meeting::writes(at);
@@ -80,7 +80,8 @@ struct meets {
 };
 /// @}
 
-/// A writer stores data and meets the reader, who then reads them. They are in global memory, or in the reader's shared memory.
+/// A writer stores data and synchronizes with the reader, who then reads them. The data is in global memory, or in the reader's
+/// shared memory.
 template <class Meeting, bool SharedData = false>
 struct met
     : shape<"MP", by<meets<Meeting, true>>, finally<>, outcome<0>, thread<at<x, store_weak<>>, at<y, meets<Meeting, true>>>,
@@ -100,10 +101,10 @@ struct met<at_mbarrier<Arrive, Wait>, SharedData>
   static std::string name() { return (SharedData ? "MP.shared_data+" : "MP+") + meeting::text(); }
 };
 
-/// The value that a thread passes on in a turn. It is not that of the turns before, of which memory may hold one.
+/// The value that a thread passes on in a turn. It differs from the values of earlier turns, which memory may still hold.
 [[nodiscard]] __device__ inline unsigned value_of_turn(unsigned turn) noexcept { return turn + 1; }
 
-/// Counts the outcomes of a thread's turns, of which so many found an old value. Called by whole warps.
+/// Counts the outcomes of a thread's turns, and how many of them found an old value. Called by whole warps.
 __device__ inline void count_turns(const membar::litmus::launch_view& view, unsigned turns, unsigned old) noexcept {
   const unsigned all = __reduce_add_sync(0xffffffffU, turns);
   const unsigned all_old = __reduce_add_sync(0xffffffffU, old);
@@ -113,8 +114,9 @@ __device__ inline void count_turns(const membar::litmus::launch_view& view, unsi
   }
 }
 
-/// Runs `Test` in clusters of two blocks: each thread passes on a value to its counterpart in the other block, turn by turn. One number
-/// of stores to scratch memory, drawn for each turn, is between the value and what was before, so that the store has to wait.
+/// Runs `Test` in clusters of two blocks: in each turn, each thread passes a value to its counterpart in the other block. A
+/// random number of stores to scratch memory, drawn for each turn, precedes the store of the value, so that this store has to
+/// wait.
 template <class Test>
 __global__ void __launch_bounds__(1024, 1) run_meetings(const __grid_constant__ membar::litmus::launch_view view) {
   namespace litmus = membar::litmus;
@@ -154,14 +156,14 @@ __global__ void __launch_bounds__(1024, 1) run_meetings(const __grid_constant__ 
     membar::store_weak(sent, value_of_turn(first + turn));
     late = !meeting::run(own, turn) || late;
     old += membar::load_weak(found) == value_of_turn(first + turn) ? 0 : 1;
-    membar::cluster_sync();  // all have read: what follows is the next value
+    membar::cluster_sync();  // All threads have read: the next value follows.
   }
   if (late) {
     __trap();
   }
   count_turns(view, turns, old);
   if (threadIdx.x == 0) {
-    atomicAdd(&view.block_barrier->arrived, 1 + view.steps);  // ends the blocks that make stress
+    atomicAdd(&view.block_barrier->arrived, 1 + view.steps);  // Ends the blocks that cause stress.
   }
 }
 
@@ -190,7 +192,7 @@ struct prerequisites {
   static std::string text() { return Waits ? "wait_for_prerequisites" : "no-wait"; }
 };
 
-/// A kernel lets the next one begin, then stores; the next one reads.
+/// A kernel triggers the next one, then stores; the next one reads.
 template <bool Waits>
 struct launched : shape<"MP.launch", by<prerequisites<Waits>>, finally<>, outcome<0>, thread<at<x, store_weak<>>>,
                         thread<at<y, prerequisites<Waits>>, see<x, load_weak<>>>> {
@@ -201,7 +203,7 @@ struct launched : shape<"MP.launch", by<prerequisites<Waits>>, finally<>, outcom
   return reinterpret_cast<unsigned*>(view.cells) + (round * view.layout.blocks + blockIdx.x) * view.layout.width + threadIdx.x;
 }
 
-/// Each thread stores one value for each of its instances, after a time that is drawn.
+/// Each thread stores one value for each of its instances, after a random time.
 template <class Test>
 __global__ void __launch_bounds__(1024, 1) run_first_kernel(const __grid_constant__ membar::litmus::launch_view view) {
   namespace litmus = membar::litmus;
@@ -226,7 +228,7 @@ __global__ void __launch_bounds__(1024, 1) run_dependent_kernel(const __grid_con
     old += got == value_of_turn(view.first_step) ? 0 : 1;
   }
   count_turns(view, view.layout.batch, old);
-  membar::wait_for_prerequisites();  // so that the next pair begins after the first kernel of this one, in any case
+  membar::wait_for_prerequisites();  // So that the next pair always begins after the first kernel of this pair.
 }
 
 template <class Test>
@@ -237,11 +239,12 @@ struct own_kernels<Test, where::two_kernels> {
   }
 };
 
-/// Writes 1 to the thread's own place in shared memory and begins to copy it to the cell, then writes 2, and observes what arrived.
+/// Writes 1 to the thread's own place in shared memory and starts copying it to the cell, then writes 2, and observes which
+/// value arrived.
 template <class Wait>
 struct overwrite_source {
   __device__ static read<unsigned long long> run(void* cell) noexcept {
-    __shared__ quad places[1024];  // one per thread of the largest block
+    __shared__ quad places[1024];  // One per thread of the largest block.
     quad* const mine = &places[threadIdx.x];
     membar::store_weak(mine, number<quad>::of(1));
     membar::proxy_fence<membar::proxy::async>();

@@ -43,7 +43,7 @@ struct atomic_wait {
     }
     return {seen};
   }
-  /// Two loads as one: the fence acquires what either load read, and a test's flag changes only once.
+  /// Two loads as one: the fence acquires what either load has read, and a test's flag changes only once.
   static constexpr auto instructions(model::variable at, model::reg first) {
     return as_loop<Scope, Order>([=](auto o) { return model::load<Scope>(first, at, o); });
   }
@@ -179,13 +179,13 @@ struct reduction {
                   : (acquires ? memory_order::acquire : memory_order::relaxed);
 }
 
-/// `compare_exchange` from `Expected` to `Desired`. It observes the value before it.
+/// `compare_exchange` from `Expected` to `Desired`. It observes the old value.
 template <thread_scope Scope, memory_order Success, memory_order Failure, int Expected = 0, int Desired = 1, class T = unsigned>
 struct compare_exchange {
   MEMBAR_HOST_DEVICE static read<T> run(void* cell) noexcept {
     T expected = number<T>::of(Expected);
     membar::atomic_ref<T, Scope>(as<T>(cell)).compare_exchange(expected, number<T>::of(Desired), tag<Success>, tag<Failure>);
-    // after a failure `expected` is the value that was read
+    // After a failure, `expected` is the value that was read.
     return {expected};
   }
   static constexpr auto instructions(model::variable at, model::reg first) {
@@ -234,8 +234,7 @@ struct aggregated_add : reduction<update_kind::add, Scope, Order, Value> {
 };
 /// @}
 
-/// @name Updates of a part, and updates that are split
-/// @{
+/// @name Updates of a part, and updates that are split @{
 
 /// An increment by a load and a store: a write between the two is lost.
 template <thread_scope Scope, int Value = 1, class T = unsigned>

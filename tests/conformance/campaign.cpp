@@ -44,13 +44,14 @@ class engine_runner : public runner {
   return test.substr(0, plus) + test.substr(test.rfind('@'));
 }
 
-// The share of the next of `turns` turns in the remaining work, so that later turns make up for a turn that had too little time.
+// The share of the next of `turns` turns in the remaining work, so that later turns compensate for a turn that had too little
+// time.
 [[nodiscard]] std::uint64_t share_of(std::uint64_t all, std::uint64_t done, std::size_t turns) {
   return std::max<std::uint64_t>(1, (all - std::min(all, done)) / std::max<std::size_t>(1, turns));
 }
 
-// A key that sorts controls by how much order their names show, the least first: whether no access is split, then the number of
-// orders and fences, then how few accesses are relaxed.
+// A key that sorts controls by how much ordering their names show, the least first: whether no access is split, then the number
+// of orders and fences, then the number of relaxed accesses in reverse.
 [[nodiscard]] std::tuple<bool, std::ptrdiff_t, std::ptrdiff_t> ordering_of(const std::string& test) {
   const auto times = [&](std::string_view word) {
     std::ptrdiff_t count = 0;
@@ -82,7 +83,7 @@ campaign::campaign(const suite& all, runner& on, plan how, std::function<void(co
   std::size_t number = 0;
   for (const guarantee& row : all.guarantees()) {
     if (plan_.selected(row) && number++ % plan_.parts == plan_.part) {
-      // controls first: the guarantee runs under the parameters that show their outcomes
+      // Controls run first, because the guarantee runs under the parameters that show their outcomes.
       for (const std::string& control : plan_.controls ? row.controls : std::vector<std::string>{}) {
         add(control, false, row.family);
       }
@@ -139,16 +140,16 @@ void campaign::add(const std::string& test, bool is_guarantee, const std::string
   }
 }
 
-// Set number `index` of those that are drawn. A guarantee and its controls share them, other kinds have others.
+// Returns the drawn set with this index. A guarantee and its controls share their sets; other kinds have other sets.
 membar::litmus::parameters campaign::drawn(const test_result& t, std::uint64_t index) const {
-  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a, the same in each build
+  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a, which is the same in each build.
   for (const char c : kind_of(t.test->name)) {
     hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
   }
   return membar::litmus::draw_parameters(plan_.seed ^ hash, index, t.homes);
 }
 
-// The sets of parameters of a test: given ones, those tuned for it or its controls, built-in ones, drawn ones.
+// Returns the parameter sets of a test: given sets, sets tuned for it or its controls, built-in sets, and drawn sets.
 std::vector<membar::litmus::parameters> campaign::sets_of(const test_result& t) const {
   std::vector<membar::litmus::parameters> sets = plan_.given;
   const auto take = [&](const std::string& test) {
@@ -171,8 +172,8 @@ std::vector<membar::litmus::parameters> campaign::sets_of(const test_result& t) 
   return sets;
 }
 
-// Runs a test under one set of parameters for a while. If that fails, the next set still runs. A set that was found with several
-// launches may name a home that this test does not have.
+// Runs a test under one set of parameters for a while. If that fails, the next set still runs. A set that was found with
+// several launches may name a home that this test does not have.
 void campaign::run_once(test_result& t, membar::litmus::parameters how, double seconds, std::uint64_t instances) {
   how.home = how.home < t.homes ? how.home : 0;
   membar::litmus::run_options options{
@@ -224,9 +225,9 @@ void campaign::run_test(test_result& t) {
   }
 }
 
-// Searches for the parameters of a kind, once. Many controls never show their outcome because their code orders more than they ask
-// for; a search on them would find only the fastest parameters. So each control first runs shortly, and the search begins with the
-// one that showed most. A search that shows nothing has no result.
+// Searches for the parameters of a kind, once. Many controls never show their outcome because their code orders more than they
+// require; a search on them would find only the fastest parameters. So each control first runs briefly, and the search starts
+// with the control that showed its outcome most often. A search that shows nothing has no result.
 void campaign::tune(const std::string& kind) {
   if (!searched_.insert(kind).second) {
     return;
@@ -251,12 +252,12 @@ void campaign::tune(const std::string& kind) {
         return;
       }
     } catch (const std::exception&) {
-      // the run that follows reports the error
+      // The following run reports the error.
     }
   }
 }
 
-// Runs guarantees in turns, each turn under the next set of parameters, until one is broken or the time is over.
+// Runs guarantees in turns, each turn under the next set of parameters, until one is broken or the time is up.
 void campaign::hunt() {
   const auto goes_on = [this, begin = std::chrono::steady_clock::now()] { return seconds_since(begin) < plan_.hunt_seconds; };
   for (std::size_t turn = 0; goes_on() && runnable() != 0; ++turn) {

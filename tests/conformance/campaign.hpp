@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Runs the suite on a machine and counts, per test, the outcomes and the parameters that show them best.
+/// Runs the suite on a machine, and counts for each test the outcomes and the parameters that show them best.
 #pragma once
 
 #include "suite.hpp"
@@ -21,24 +21,27 @@ namespace conformance {
 
 /// How a campaign runs.
 struct plan {
-  double seconds = 1.0;         ///< per test, over all parameters
-  std::uint64_t instances = 0;  ///< if not 0: of all tests of all parts together; `seconds` is then the limit per test
+  double seconds = 1.0;  ///< For each test, over all parameters.
+  /// If not 0, the limit for all tests of all parts together; `seconds` is then the limit per test.
+  std::uint64_t instances = 0;
   std::uint64_t seed = 1;
-  int draws = 4;                                    ///< sets of parameters that are drawn, besides given and tuned ones
-  double tune_seconds = 0;                          ///< per shape and place, on the control that shows most
-  std::vector<membar::litmus::parameters> given{};  ///< sets of parameters to begin with
-  double hunt_seconds = 0;  ///< if not 0: runs guarantees in turns until one is broken or this time is over
-  double minutes = 1e9;     ///< no test begins after this time
-  std::size_t part = 0;     ///< which guarantee of each `parts` ones
+  /// The number of randomly drawn parameter sets, in addition to given and tuned ones.
+  int draws = 4;
+  /// For each shape and place, on the control that shows its outcome most often.
+  double tune_seconds = 0;
+  std::vector<membar::litmus::parameters> given{};  ///< The parameter sets to start with.
+  double hunt_seconds = 0;  ///< If not 0, guarantees run in turns until one is broken or this time is up.
+  double minutes = 1e9;     ///< No test begins after this time.
+  std::size_t part = 0;     ///< Selects this one of every `parts` guarantees.
   std::size_t parts = 1;
   bool guarantees = true;
   bool controls = true;
   std::function<bool(const guarantee&)> selected = [](const guarantee&) { return true; };
-  std::set<std::string> tests{};  ///< if not empty: only these of the selected guarantees and their controls
+  std::set<std::string> tests{};  ///< If not empty, only these of the selected guarantees and their controls run.
 };
 
-/// The sets of parameters that each test runs under: the default one, in which all blocks test, and one in which a quarter of them
-/// keeps the memory busy.
+/// The parameter sets under which each test runs: the default, in which all blocks run the test, and one in which a quarter of
+/// them keeps the memory busy.
 [[nodiscard]] std::vector<membar::litmus::parameters> built_in_sets();
 
 /// The result of a test.
@@ -52,15 +55,15 @@ struct test_result {
   bool is_guarantee = false;
   std::string family{};
   std::uint64_t instances = 0;
-  std::uint64_t weak = 0;       ///< with the outcome in question
-  std::uint64_t forbidden = 0;  ///< with any outcome that the model forbids
+  std::uint64_t weak = 0;       ///< The number of instances with the outcome in question.
+  std::uint64_t forbidden = 0;  ///< The number of instances with any outcome that the model forbids.
   double seconds = 0;           ///< kernel time
-  double best_rate = -1;        ///< weak outcomes per instance, under the parameters that showed the most
+  double best_rate = -1;        ///< Weak outcomes per instance, under the parameters that showed the most.
   std::string best_parameters{};
   std::uint64_t best_seed = 0;
   int sets = 0;          ///< of parameters
-  int homes = 1;         ///< launches whose device can hold its memory
-  std::string reason{};  ///< why it was skipped or failed, or the forbidden outcomes and their parameters
+  int homes = 1;         ///< Launches whose device can hold its memory.
+  std::string reason{};  ///< Why it was skipped or failed, or the forbidden outcomes and their parameters.
   bool was_skipped = false;
   bool has_failed = false;
 
@@ -77,11 +80,12 @@ struct test_result {
   }
 };
 
-/// What a campaign runs on: an engine, or a fake in tests.
+/// The machine of a campaign: an engine, or a fake one in tests.
 class runner {
  public:
   virtual ~runner() = default;
-  /// The number of the test's launches whose device can hold its memory. Throws `membar::error` if the machine lacks a place.
+  /// Returns the number of the test's launches whose device can hold its memory. Throws `membar::error` if the machine lacks a
+  /// place.
   virtual int find_place(const placed_test& test) = 0;
   virtual membar::litmus::run_result run(const placed_test& test, const membar::litmus::parameters& how,
                                          const membar::litmus::run_options& options) = 0;
@@ -91,10 +95,10 @@ class runner {
 /// Runs tests on the GPUs of this machine.
 [[nodiscard]] std::unique_ptr<runner> gpu_runner();
 
-/// A run of the suite, or of a part of it.
+/// Runs the suite, or a part of it.
 class campaign {
  public:
-  /// `progress` is called with each test that is done.
+  /// `progress` is called after each test.
   campaign(const suite& all, runner& on, plan how, std::function<void(const test_result&)> progress);
 
   void run();
@@ -102,12 +106,13 @@ class campaign {
   [[nodiscard]] const std::vector<test_result>& results() const noexcept { return results_; }
   [[nodiscard]] const plan& how() const noexcept { return plan_; }
 
-  /// The result of the test of this name; a null pointer if it is not part of the campaign.
+  /// Returns the result of the test with this name, or a null pointer if the test is not part of the campaign.
   [[nodiscard]] const test_result* find(const std::string& test) const;
 
-  /// Whether a control of the guarantee was observed at the guarantee's place.
+  /// Returns whether a control of the guarantee was observed at the guarantee's place.
   [[nodiscard]] bool control_observed(const guarantee& row) const { return any_observed(row, true); }
-  /// Whether a control was observed at another place, and none at the guarantee's. It says nothing of the guarantee.
+  /// Returns whether a control was observed at another place but none at the guarantee's own. Such a control says nothing about
+  /// the guarantee.
   [[nodiscard]] bool control_observed_elsewhere(const guarantee& row) const {
     return !any_observed(row, true) && any_observed(row, false);
   }
@@ -135,7 +140,7 @@ class campaign {
   std::map<std::string, std::size_t> index_;
   std::size_t turns_left_ = 0;  ///< of tests that can run
   std::map<std::string, membar::litmus::parameters> tuned_;
-  std::set<std::string> searched_;  ///< kinds that were tuned, or that have no control that shows anything
+  std::set<std::string> searched_;  ///< Kinds that were tuned, or that have no control with an outcome.
 };
 
 }  // namespace conformance

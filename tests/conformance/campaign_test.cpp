@@ -75,7 +75,7 @@ class fake_runner : public runner {
   std::vector<double> seconds;  ///< of each run: its limits
   std::vector<std::uint64_t> instances;
   std::string fails;
-  litmus::parameters shown_under{.width = 0};  ///< if its width is not 0: outcomes are shown only under these
+  litmus::parameters shown_under{.width = 0};  ///< If the width is not 0, outcomes are shown only under these parameters.
 
   int find_place(const placed_test& test) override {
     if (test.name == elsewhere) {
@@ -142,7 +142,7 @@ class conformance_campaign : public ::testing::Test {
 
 TEST_F(conformance_campaign, runs_controls_first_each_test_once_under_every_set_and_skips_what_has_no_place) {
   machine.shown[weak] = 3;
-  run({.draws = 3});  // and two built-in sets of parameters
+  run({.draws = 3});  // And two built-in sets of parameters.
   EXPECT_EQ(machine.runs, (names{weak, weak, weak, weak, weak, right, right, right, right, right}));
   EXPECT_EQ(built_in_sets(), (parameter_sets{{}, litmus::parse_parameters("share=75 stress=25 pattern=st/st lines=64")}));
   EXPECT_EQ(parameter_sets(machine.sets.begin(), machine.sets.begin() + 2), built_in_sets());
@@ -161,7 +161,8 @@ TEST_F(conformance_campaign, runs_controls_first_each_test_once_under_every_set_
                           "if they are independent",
                           "guarantee MP+elsewhere@here: skipped: membar: the machine has no such place"}));
   EXPECT_TRUE(says(summary(), "1 guarantees ran, 0 of them broken; 1 skipped, 0 failed\n"));
-  EXPECT_TRUE(says(summary(), "1 of those that ran had a control that was observed at the same place, 0 more at another"));
+  EXPECT_TRUE(says(summary(),
+                   "1 of the guarantees that ran had a control that was observed at the same place, 0 more only at another"));
 }
 
 TEST_F(conformance_campaign, a_control_of_another_place_says_nothing_of_this_one) {
@@ -173,7 +174,8 @@ TEST_F(conformance_campaign, a_control_of_another_place_says_nothing_of_this_one
   EXPECT_EQ(of(far).result(), verdict::observed);
   EXPECT_FALSE(control_observed());
   EXPECT_TRUE(done->control_observed_elsewhere(all.guarantees().front()));
-  EXPECT_TRUE(says(summary(), "0 of those that ran had a control that was observed at the same place, 1 more at another"));
+  EXPECT_TRUE(says(summary(),
+                   "0 of the guarantees that ran had a control that was observed at the same place, 1 more only at another"));
 }
 
 TEST_F(conformance_campaign, a_forbidden_outcome_is_reported_with_its_parameters_and_seed) {
@@ -193,7 +195,7 @@ TEST_F(conformance_campaign, a_forbidden_outcome_is_reported_with_its_parameters
 }
 
 TEST_F(conformance_campaign, tests_share_the_instances_and_later_ones_use_what_is_left) {
-  run({.instances = 8000, .draws = 0});  // each run has 1000 instances, whatever its limit
+  run({.instances = 8000, .draws = 0});  // Each run has 1000 instances, whatever its limit.
   EXPECT_EQ(machine.instances, (std::vector<std::uint64_t>{2000, 3000, 3000, 5000}));
 }
 
@@ -252,7 +254,7 @@ TEST_F(conformance_campaign, a_guarantee_runs_under_what_was_tuned_for_its_contr
   }
 }
 
-/// A suite of one guarantee with four controls, whose names show how much they are ordered.
+/// A suite of one guarantee with four controls, whose names show how much they order.
 suite suite_to_tune() {
   suite all;
   const guarantee row{

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Scopes over distances: synchronization domains, other devices, and the host through mapped memory.
-/// Source: thread_scope.hpp; sync_domain.hpp; mapped_memory.hpp; examples/mailbox.cu.
+/// Scopes over distances: synchronization domains, other devices, and the host with mapped memory. Source: thread_scope.hpp;
+/// sync_domain.hpp; mapped_memory.hpp; examples/mailbox.cu.
 #include "message_passing.cuh"
 
 namespace conformance {
@@ -11,7 +11,8 @@ constexpr auto device = thread_scope::device;
 constexpr auto everywhere = thread_scope::system;
 using enum memory_order;
 
-/// A release at system scope also publishes what device scope has ordered inside a domain or device, wherever the last thread is.
+/// A release at system scope also publishes what device scope has ordered inside a domain or device, wherever the last thread
+/// is.
 template <where Where>
 void add_carried_on(const adding& to) {
   using say = atomic_store<device, release>;

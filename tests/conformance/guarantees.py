@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The guarantees of the documentation, in its words, and the tests of the suite that state them; or why there is none.
+"""Maps each guarantee, quoted from the documentation, to the tests of the suite that check it, or to the reason why there is none.
 
-`ROWS` are in the order of the table in docs/conformance.md. A row's `tests` is searched for in "family/test@place".
+`ROWS` are in the order of the table in docs/conformance.md. A row's `tests` is a pattern that is searched for in "family/test@place".
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class Row:
     file: str   # in include/membar, or a page in docs
-    words: str  # of its documentation, literally
+    words: str  # A sentence quoted from its documentation.
     tests: str  # a regular expression
 
 
@@ -88,8 +88,8 @@ ROWS = [
         r"^host/"),
 ]
 
-# Sentences that the suite does not run, and what tests them instead. A block of a litmus run holds many instances, so a test has
-# no barrier of the block. Its cells have 16 bytes.
+# Sentences that the suite does not test, and what tests them instead. One block of a litmus run holds many instances, so a test cannot use
+# the block's barrier. Its cells have 16 bytes.
 PATTERN = "its orders: tests/model/sync_patterns_test.cpp; its code: the stress tests in tests/gpu"
 ELSEWHERE = {
     "aggregated.cuh": {"A barrier of the lanes precedes the leader's operation if that operation releases":
@@ -120,7 +120,7 @@ ELSEWHERE = {
         ("spsc_channel", "a `pop` that is done synchronizes", "synchronizes with the producer's `close`",
          "unless they synchronize"))},
 }
-# Folders of headers that the suite does not run.
+# Folders of headers that the suite does not test.
 FOLDERS = {
     "symmetric": "its orders: tests/model/symmetric_patterns_test.cpp; its code: tests/multi_gpu",
     "base": "macros and the state of the process: tests/unit and tests/headers",

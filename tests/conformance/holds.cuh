@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// How a row of the suite is written: `holds<Test, place, Control...>(to)`. The model must forbid the outcome of the test at that
-/// place, and allow that of each control: suite_test.py has it decide all rows.
+/// The form of a row of the suite: `holds<Test, place, Control...>(to)`. The model must forbid the outcome of the test at that
+/// place, and allow the outcome of each control; suite_test.py makes it decide all rows.
 #pragma once
 
 #include "shapes.cuh"
@@ -25,7 +25,7 @@ struct adding {
   const char* family;
 };
 
-/// Runs a thread of `Test` if it is on the host at `Where`, and reports its digits by `observed`.
+/// Runs a thread of `Test` if it is on the host at `Where`, and passes its digits to `observed`.
 template <class Test, where Where>
 void run_host_thread(const std::vector<membar::litmus::observed_value>& observed, int thread,
                      const membar::litmus::instance_cells& at, const membar::litmus::instance_digits& out) {
@@ -34,16 +34,16 @@ void run_host_thread(const std::vector<membar::litmus::observed_value>& observed
     Test::template run_on_host<host>(at, [&](int o, unsigned number) {
       const std::vector<std::int64_t>& values = observed[static_cast<std::size_t>(o)].values;
       const auto found = std::find(values.begin(), values.end(), static_cast<std::int64_t>(number));
-      out.put(o, static_cast<unsigned>(found - values.begin()));  // after the last one: any other value
+      out.put(o, static_cast<unsigned>(found - values.begin()));  // After the last one: any other value.
     });
   }
 }
 
-/// The kernels that run `Test` at a place that has its own: `first()`, and `dependent()` or a null pointer.
+/// The kernels that run `Test` at a place with its own kernels: `first()`, and `dependent()` or a null pointer.
 template <class Test, where Where>
 struct own_kernels;
 
-/// `Test` as the engine takes it, at `Where`.
+/// `Test` in the engine's form, at `Where`.
 template <class Test, where Where>
 [[nodiscard]] membar::litmus::runnable_test runnable(const std::string& name) {
   if constexpr (has_own_kernels(Where)) {
@@ -91,14 +91,14 @@ std::string add_test(suite& all) {
   return name;
 }
 
-/// Adds a guarantee: at `Where` the outcome of `Test` is forbidden, and that of each of `Weakened` is allowed.
+/// Adds a guarantee: at `Where`, the outcome of `Test` is forbidden, and the outcome of each of `Weakened` is allowed.
 template <class Test, where Where, class... Weakened>
 void holds(const adding& to, std::vector<std::string> controls = {}) {
   (controls.push_back(add_test<Weakened, Where>(*to.all)), ...);
   to.all->add(guarantee{to.family, add_test<Test, Where>(*to.all), std::move(controls)});
 }
 
-/// The places that a scope includes, as far apart as it reaches.
+/// The places that a scope includes, up to the farthest.
 template <thread_scope Scope>
 inline constexpr std::array<where, 1> inside{Scope == thread_scope::block     ? where::one_block
                                              : Scope == thread_scope::cluster ? where::one_cluster

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The conformance suite: tests of what the headers guarantee, run on the GPU under stress beside their controls.
+/// The conformance suite: tests of the headers' guarantees, run on the GPU under stress together with their controls.
 #include "output.hpp"
 
 #include <bench/common/machine_context.hpp>
@@ -53,8 +53,8 @@ struct options {
   bool list = false;
   bool json = false;
   std::string json_file;
-  std::string selection;                ///< the options that choose tests
-  std::string command = "conformance";  ///< as it was given, but for where results go
+  std::string selection;                ///< The options that select tests.
+  std::string command = "conformance";  ///< The command line, except for where the results go.
 };
 
 [[noreturn]] void refuse(const std::string& why) { throw std::invalid_argument("conformance: " + why); }
@@ -63,7 +63,7 @@ template <class Number>
 Number number_in(std::string_view option, std::string_view text, Number least, Number most) {
   Number value{};
   const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
-  // written so that NaN is rejected too
+  // Written this way, the comparison also rejects NaN.
   if (failed != std::errc{} || end != text.data() + text.size() || !(value >= least && value <= most)) {
     refuse(std::string(option) + std::string(text) + ": a number of at least " +
            printed("%.12g and at most %.12g is expected", static_cast<double>(least), static_cast<double>(most)));
@@ -71,12 +71,12 @@ Number number_in(std::string_view option, std::string_view text, Number least, N
   return value;
 }
 
-/// Seconds or minutes, up to what clocks can add.
+/// Parses seconds or minutes, up to the largest time that clocks can add.
 double time_in(std::string_view option, std::string_view text, double least) {
   return number_in<double>(option, text, least, 1e9);
 }
 
-/// A number of instances. It may be written as 2e11.
+/// Parses a number of instances. It may be written as 2e11.
 std::uint64_t count_in(std::string_view option, std::string_view text) {
   return static_cast<std::uint64_t>(number_in<double>(option, text, 1, 1e18));
 }
@@ -166,7 +166,7 @@ options read_options(int argc, char** argv) {
   return read;
 }
 
-/// Rejects a selection without tests: a run of nothing would pass.
+/// Rejects an empty selection, because a run without tests would pass.
 void require_selection(const suite& all, const options& how) {
   for (const std::string& test : how.how.tests) {
     if (all.find(test) == nullptr) {
@@ -224,14 +224,14 @@ std::string missing_gpu() {
 int run(const suite& all, const options& how) {
   const std::string lack = missing_gpu();
   if (!lack.empty()) {
-    std::cout << "SKIPPED: the conformance suite needs a GPU of compute capability 9.0, and " << lack
+    std::cout << "SKIPPED: the conformance suite needs a GPU of compute capability 9.0, but " << lack
               << ": run it where nvidia-smi lists one that CUDA_VISIBLE_DEVICES does not hide\n";
     return demanded("MEMBAR_REQUIRE_GPU") || demanded("MEMBAR_REQUIRE_MULTI_GPU") ? 1 : 77;
   }
   const std::unique_ptr<runner> gpus = gpu_runner();
   auto context = support::machine_context(0);
   context.emplace_back("command", how.command);
-  // A run that is killed leaves the results so far.
+  // If a run is killed, the results so far remain.
   constexpr std::chrono::seconds between_writes(30);
   auto written = std::chrono::steady_clock::now();
   const campaign* running = nullptr;
@@ -250,7 +250,7 @@ int run(const suite& all, const options& how) {
     }
   });
   running = &work;
-  save();  // reports a file that cannot be written before hours are spent
+  save();  // This reports a file that cannot be written at the start, not after hours.
   work.run();
   if (how.json) {
     write_json(std::cout, all, work, context);

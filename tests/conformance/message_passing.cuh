@@ -42,7 +42,7 @@ template <thread_scope Scope>
 struct fence_after_load<Scope, memory_order::relaxed> : atomic_load<Scope, memory_order::relaxed> {};
 /// @}
 
-/// `Way` releases with each of these orders. One control has no order on either side, the other one none on the releasing side.
+/// `Way` releases with each of these orders. One control has no order on either side, the other has none on the releasing side.
 template <thread_scope Scope, template <thread_scope, memory_order> class Way, memory_order... Orders>
 void releases(const adding& to) {
   using acquire = atomic_load<Scope, memory_order::acquire>;
@@ -53,8 +53,8 @@ void releases(const adding& to) {
    ...);
 }
 
-/// `Way` acquires with each of these orders. One control has no order on either side, the other one none on the acquiring side. A
-/// wait has no control beyond its scope, where it need not end.
+/// `Way` acquires with each of these orders. One control has no order on either side, the other has none on the acquiring side.
+/// A wait has no control beyond its scope, where it need not end.
 template <thread_scope Scope, template <thread_scope, memory_order> class Way, memory_order... Orders>
 void acquires(const adding& to) {
   using release = atomic_store<Scope, memory_order::release>;

@@ -3,14 +3,14 @@
 """Breaks the headers in one place at a time, and checks on a GPU whether the conformance suite notices.
 
 usage: mutants.py list
-       mutants.py check                                       checks that every patch applies; compiles nothing
+       mutants.py check checks that every patch applies, without compiling
        mutants.py build [option...] FOLDER -- NVCC OPTION...  needs no GPU
        mutants.py run [option...] FOLDER                      needs a GPU
 
-A mutant is a patch of one header. `build` compiles the parts of the suite that use the primitive with a patched copy of the
-headers. It fails unless the code of a guarantee's kernel changes. `run` runs the guarantees whose kernels changed, for at most a
-minute per mutant. It prints, and writes with --json, which mutants the hardware revealed, and in how many instances the others
-were not seen. A mutant that was not seen is still wrong.
+A mutant is a patch of one header. `build` compiles the parts of the suite that use the primitive with a patched copy of the headers. It
+fails unless the code of at least one guarantee's kernel changes. `run` runs the guarantees whose kernels changed, for at most a minute per
+mutant. It prints which mutants the hardware revealed, and for how many instances the others stayed unseen; --json writes the same to a
+file. A mutant that was not seen is still wrong.
 
 Exit status: 0; 1 a mutant does not apply, compile or change anything; 2 something else is wrong; 77 no GPU.
 """
@@ -33,26 +33,26 @@ sys.path[:0] = [str(ROOT / "tests" / "codegen"), str(ROOT / "bench" / "common")]
 from kernel_code import code_of_kernels
 from results import text_of
 INCLUDE = ROOT / "include"
-# The files of the program that no mutant changes.
+# Files of the program that no mutant changes.
 PROGRAM = ("main", "campaign", "output")
 
-# The places where a scope that is too narrow can show: not among threads of one device and one domain.
+# Places where a scope that is too narrow can become visible. It cannot become visible among threads of one device and one domain.
 FAR = r"@(two_domains|two_devices|host_\w+)$"
 
 
 @dataclass(frozen=True)
 class Mutant:
     name: str
-    says: str     # what is wrong with the headers
+    says: str     # What is wrong with the headers.
     header: str   # in include/membar
-    old: str      # the text that is replaced; the header has it once
+    old: str      # The text that is replaced. It occurs once in the header.
     new: str
-    parts: tuple = ("message_passing_device",)  # of the suite: the files that are compiled
-    tests: str = ""  # only those of the changed guarantees whose name matches
+    parts: tuple = ("message_passing_device",)  # The suite's source files to compile.
+    tests: str = ""  # Only the changed guarantees whose name matches are run.
 
 
 def change(before, old, new, after=""):
-    """The replaced text and the new one, which differ in one place."""
+    """Returns the replaced text and the new text, which differ in one place."""
     return before + old + after, before + new + after
 
 
@@ -103,13 +103,13 @@ MUTANTS = [
     Mutant("acq_rel-loop-acquires", "a loop of compare-and-swap with acq_rel does not release", "detail/atomic_device.cuh",
            *change("half_fence<Scope, ", "", "Order == memory_order::acq_rel ? memory_order::relaxed : ",
                    "release_half(Order)>();\n  auto seen")),
-    Mutant("byte-compare-exchange-unreleased", "compare_exchange of a byte releases nothing", "detail/atomic_device.cuh",
+    Mutant("byte-compare-exchange-unreleased", "compare_exchange of a byte does not release", "detail/atomic_device.cuh",
            "if constexpr (!look_after_fence) {\n      half_fence<Scope, release_half(Order)>();\n    }", "", ("types",)),
     Mutant("wait-without-fence", "wait acquires nothing", "detail/atomic_device.cuh", "half_fence<Scope, acquire_half(Order)>();\n}", "}"),
     Mutant("reduction-relaxed", "a reduction with release is relaxed", "detail/atomic_device.cuh",
            *change("ptx_red<Op, native_type<T>(Op), Scope, ", "Order", "memory_order::relaxed", ", Space>(object, operand);"),
            ("message_passing_device", "types")),
-    Mutant("float-max-relaxed", "the integer form of a floating-point minimum or maximum is relaxed", "detail/atomic_device.cuh",
+    Mutant("float-max-relaxed", "a floating-point minimum or maximum in its integer form is relaxed", "detail/atomic_device.cuh",
            *change(": ptx_atom<Op, form::as_signed, Scope, ", "Order", "memory_order::relaxed", ", Space>(object, operand)"), ("types",)),
     Mutant("acquire-before-shared-loop", "a read-modify-write in shared memory acquires before its loop reads", "detail/atomic_device.cuh",
            *change("return ", "", "false && ", "Op != atom_op::exchange && (sizeof(T) == 8 ||"), ("shared_memory",)),
@@ -154,23 +154,24 @@ MUTANTS = [
     Mutant("byte-loop-clears-neighbours", "a loop on a byte writes zeros into the rest of the word", "detail/atomic_device.cuh",
            "return (whole & ~(mask << shift)) | static_cast<unsigned>(part) << shift;",
            "return (whole & (mask & ~mask)) | static_cast<unsigned>(part) << shift;", ("atomicity",)),
-    Mutant("wide-load-split", "an ordered load of 16 bytes is two of 8", "detail/ld_st_instructions.cuh",
+    Mutant("wide-load-split", "an ordered load of 16 bytes is two loads of 8", "detail/ld_st_instructions.cuh",
            '"{ .reg .b128 q; ld%2.b128 q, [%3]; mov.b128 {%0, %1}, q; }"', '"ld%2.b64 %0, [%3]; ld%2.b64 %1, [%3+8];"',
            ("atomicity",)),
-    Mutant("wide-store-split", "an ordered store of 16 bytes is two of 8", "detail/ld_st_instructions.cuh",
+    Mutant("wide-store-split", "an ordered store of 16 bytes is two stores of 8", "detail/ld_st_instructions.cuh",
            '"{ .reg .b128 q; mov.b128 q, {%2, %3}; st%0.b128 [%1], q; }"', '"st%0.b64 [%1], %2; st%0.b64 [%1+8], %3;"',
            ("atomicity",)),
 ]
 
 
 def patched(mutant):
-    """The text of the mutant's header. Line breaks in the replaced text do not matter."""
+    """Returns the text of the mutant's header. Line breaks in the replaced text do not matter."""
     path = INCLUDE / "membar" / mutant.header
     text = path.read_text()
     pattern = r"\s*".join(re.escape(word) for word in mutant.old.split())
     found = list(re.finditer(pattern, text))
     if len(found) != 1:
-        raise SystemExit(f"{mutant.name}: membar/{mutant.header} has {len(found)} times, and not once: {mutant.old}")
+        raise SystemExit(f"{mutant.name}: membar/{mutant.header} must contain this text once, but contains it {len(found)} times: "
+                         f"{mutant.old}")
     return text[:found[0].start()] + mutant.new + text[found[0].end():]
 
 
@@ -182,19 +183,19 @@ def called(command, **options):
 
 
 class Compiler:
-    """nvcc with its options. It compiles for one architecture, that of the device on which the mutants run."""
+    """nvcc with its options. It compiles for one architecture, the one on which the mutants run."""
 
     def __init__(self, command, architecture):
         self.command = [*command, "-gencode", f"arch=compute_{architecture},code=sm_{architecture}", f"-I{ROOT}"]
-        # the kernels are much alike, so compression makes the programs small; they may be copied to a machine with a GPU
+        # The kernels are very similar, so compression makes the programs small; they may have to be copied to a machine with a GPU.
         if "--compress-mode" in called([command[0], "--help"]):
             self.command.append("--compress-mode=size")
 
     def object_of(self, source, include, folder):
-        """Compiles a part of the suite into `folder`; returns the code of its kernels."""
+        """Compiles a part of the suite into `folder`, and returns the code of its kernels."""
         kept = folder / (source.stem + ".kept")
         kept.mkdir(parents=True, exist_ok=True)
-        # the mutant's headers come before those that the command names
+        # The mutant's headers come before the include folders of the command.
         called([self.command[0], f"-I{include}", *self.command[1:], "--keep", "--keep-dir", kept, "-c", source, "-o",
                 folder / (source.stem + ".o")])
         cubins = list(kept.glob("*.cubin"))
@@ -207,14 +208,14 @@ class Compiler:
 
 
 def demangled(names, *options):
-    """The demangled names, by c++filt, without blanks, which differ between compilers."""
+    """Returns the names demangled by c++filt, without blanks, which differ between compilers."""
     names = list(names)
     out = called(["c++filt", *options], input="\n".join(names) + "\n").splitlines()
     return [name.replace(" ", "") for name in out]
 
 
 def tests_of(kernels, listed):
-    """The listed tests that these kernels run: the type of a test is the template argument of its kernel."""
+    """Returns the listed tests that these kernels run: the template argument of a kernel is the type of its test."""
     types = demangled((test["type"] for test in listed["tests"]), "-t")
     found = (re.search(r"run_\w+<membar::\w+::litmus::kernel_test<(.*)>>\(", name) for name in demangled(kernels))
     run = [match.group(1) for match in found if match]
@@ -233,7 +234,7 @@ def build(arguments, nvcc):
     with concurrent.futures.ThreadPoolExecutor(arguments.jobs) as pool:
         files = [*(f"{name}.cpp" for name in PROGRAM), *(f"{part}.cu" for part in parts)]
         codes = dict(zip((file.split(".")[0] for file in files), pool.map(lambda file: compiler.object_of(HERE / file, INCLUDE, plain), files)))
-        # the headers that the mutants are made of, which the results name
+        # The headers from which the mutants are made. The results name them.
         hashed = folder / "include_hash.cpp"
         called([sys.executable, ROOT / "bench" / "common" / "include_hash.py", INCLUDE, hashed])
         compiler.link([hashed, *(plain / f"{part}.o" for part in [*PROGRAM, *parts])], plain / "conformance")
@@ -250,14 +251,15 @@ def build(arguments, nvcc):
                        if codes[part].get(kernel) != text]
             tests = sorted({test for test in tests_of(changed, listed) if test in guarantees and re.search(mutant.tests, test)})
             if not tests:
-                raise RuntimeError(f"the code of {len(changed)} kernels changes, and of no guarantee in which it would be found")
+                raise RuntimeError(f"the code of {len(changed)} kernels changes, but none of them belongs to a guarantee that could "
+                                   "reveal it")
             (here / "tests.txt").write_text("\n".join(tests) + "\n")
             objects = [here / f"{part}.o" for part in mutant.parts]
             compiler.link([hashed, *(plain / f"{name}.o" for name in PROGRAM), *objects], here / "conformance")
             shutil.rmtree(here / "include")
             for each in objects:
                 each.unlink()
-            return f"changes {len(changed)} kernels, {len(tests)} guarantees to hunt with"
+            return f"changes {len(changed)} kernels; {len(tests)} guarantees can reveal it"
 
         wrong = 0
         for mutant, result in [(mutant, pool.submit(one, mutant)) for mutant in chosen]:
@@ -271,7 +273,8 @@ def build(arguments, nvcc):
 
 
 def merged(campaigns):
-    """The results of several runs as one: per test the line with the highest rate; one that ran before one that was skipped."""
+    """Merges the results of several runs: for each test, the line with the highest rate; a test that ran takes precedence over a skipped
+    one."""
     tests, guarantees = {}, {}
     for campaign in campaigns:
         guarantees.update({g["test"]: g["controls"] for g in campaign["guarantees"]})
@@ -283,19 +286,19 @@ def merged(campaigns):
 
 
 def shown_by(test, campaign):
-    """The controls of a guarantee that a campaign observed, the one with the highest rate first."""
+    """Returns the controls of a guarantee that a campaign observed, the highest rate first."""
     controls = (campaign["tests"].get(name) for name in campaign["guarantees"].get(test, ()))
     return sorted((t for t in controls if t and t["weak"]), key=lambda t: -t["rate"])
 
 
 def best_parameters(tests, campaign, most):
-    """The parameters under which the controls of these guarantees showed their outcomes most often."""
+    """Returns the parameters under which the controls of these guarantees showed their outcomes most often."""
     controls = sorted((t for test in tests for t in shown_by(test, campaign)), key=lambda t: -t["rate"])
     return list(dict.fromkeys(t["parameters"] for t in controls))[:most]
 
 
 def gpu_count():
-    """The number of GPUs that a program of this process sees; 0 without a driver."""
+    """Returns the number of GPUs that a program started by this process sees; 0 without a driver."""
     try:
         lines = subprocess.run(["nvidia-smi", "--list-gpus"], capture_output=True, text=True).stdout.splitlines()
     except OSError:
@@ -306,13 +309,14 @@ def gpu_count():
 
 
 def spread(tests, most):
-    """`most` of the tests, evenly spread over the list."""
+    """Returns at most `most` of the tests, evenly spread over the list."""
     return tests if len(tests) <= most else [tests[i * len(tests) // most] for i in range(most)]
 
 
 def few_of(tests, most, gpus, campaign=None):
-    """`most` of the tests to hunt with. With a campaign: those that the machine ran and whose controls showed most. Without: tests
-    spread over the list, those with a host thread last because they are slow. If none can run, some that report what is missing."""
+    """Returns at most `most` of the tests to run against a mutant. With a campaign, these are tests that the machine ran and whose controls
+    showed their outcomes most often. Without one, they are spread over the list, and tests with a host thread come last because they are
+    slow. If none can run, it returns some that report what is missing."""
     if campaign:
         can = [t for t in tests if campaign["tests"].get(t, {}).get("verdict") != "skipped"]
         rate = {t: max((c["rate"] for c in shown_by(t, campaign)), default=0) for t in can}
@@ -337,7 +341,7 @@ def run(arguments):
         tests = few_of((here / "tests.txt").read_text().split(), arguments.most, gpus, campaign)
         parameters = arguments.parameters + (best_parameters(tests, campaign, 4) if campaign else [])
         few.write_text("\n".join(tests) + "\n")
-        # the other mutants use the time that one leaves
+        # The other mutants can use the time that one mutant leaves.
         limit = max(1.0, min(arguments.seconds, (end - time.monotonic()) / (len(built) - index)))
         results = here / "results.json"
         results.unlink(missing_ok=True)
@@ -351,7 +355,7 @@ def run(arguments):
             return 77
         row = {"mutant": mutant.name, "says": mutant.says, "header": mutant.header, "seconds": round(seconds, 2),
                "revealed": False, "by": "", "instances": 0, "forbidden": 0, "reason": ""}
-        if results.exists() and done.returncode >= 0:  # a program that was killed leaves earlier results
+        if results.exists() and done.returncode >= 0:  # A program that was killed may have left results of an earlier run.
             told = json.loads(results.read_text())
             context, all_tests = {**told["context"], "command": "mutants.py " + " ".join(sys.argv[1:])}, told["tests"]
             row.update(instances=sum(t["instances"] for t in all_tests), tests=sum(t["instances"] != 0 for t in all_tests))
@@ -377,7 +381,7 @@ def short(count):
 
 
 def outcome_of(row, quoted="{}"):
-    """What a hunt found, with names written as in `quoted`."""
+    """Describes what a hunt found, with names formatted as in `quoted`."""
     if row["revealed"]:
         return f"revealed after {row['seconds']:.1f} s, {short(row['instances'])} instances, by {quoted.format(row['by'])}"
     if row["instances"]:

@@ -51,8 +51,8 @@ template <class Range, class Each>
          printed(", \"seed\": %" PRIu64, t.best_seed) + ", \"reason\": " + quoted(t.reason) + "}";
 }
 
-// Whether each value that the model allows at an observation has its own digit: else it would count as one that no thread
-// writes.
+// Returns whether each value that the model allows at an observation has its own digit. Otherwise it would be counted as a
+// value that no thread writes.
 [[nodiscard]] bool tells_values_apart(const membar::litmus::runnable_test& test) {
   const auto has_digit = [](std::int64_t value, const auto& observed) {
     return std::ranges::find(observed.values, value) != observed.values.end();
@@ -103,8 +103,8 @@ void write_summary(std::ostream& out, const suite& all, const campaign& done) {
   out << printed("%.4g instances in %.3g s of kernels\n", static_cast<double>(instances), seconds);
   out << ran << " guarantees ran, " << done.count(true, verdict::forbidden) << " of them broken; "
       << done.count(true, verdict::skipped) << " skipped, " << done.count(true, verdict::failed) << " failed\n";
-  out << with_control << " of those that ran had a control that was observed at the same place, " << elsewhere
-      << " more at another place alone; for all but the first this run shows nothing\n";
+  out << with_control << " of the guarantees that ran had a control that was observed at the same place, " << elsewhere
+      << " more only at another place; this run shows nothing about guarantees outside of the first group\n";
   out << done.count(false, verdict::observed) << " controls observed, " << done.count(false, verdict::not_observed)
       << " not observed, " << done.count(false, verdict::forbidden) << " with an outcome that the model forbids, "
       << done.count(false, verdict::skipped) << " skipped, " << done.count(false, verdict::failed) << " failed\n";
@@ -147,8 +147,8 @@ void write_json_file(const std::string& path, const suite& all, const campaign& 
   write_json(file, all, done, context);
   file.close();
   if (!file || std::rename(fresh.c_str(), path.c_str()) != 0) {
-    throw std::runtime_error("conformance: the results cannot be written to " + path +
-                             ": name a file in a folder that is there and may be written to");
+    throw std::runtime_error("conformance: cannot write the results to " + path +
+                             ": name a file in a folder that exists and is writable");
   }
 }
 

@@ -23,20 +23,20 @@ namespace conformance {
 /// Keys and values that describe the machine.
 using machine_description = std::vector<std::pair<std::string, std::string>>;
 
-/// One test as one line: its name, how often it ran, and what that says.
+/// Formats one test as a line: its name, how often it ran, and the conclusion.
 [[nodiscard]] std::string line_of(const test_result& t);
 
-/// The lines at the end of a campaign.
+/// Formats the lines at the end of a campaign.
 void write_summary(std::ostream& out, const suite& all, const campaign& done);
 
-/// The suite as JSON, before anything runs: its tests, the types of their kernels, the model's verdict on each test at its place, and
-/// the guarantees.
+/// Formats the suite as JSON before anything runs: its tests, the types of their kernels, the model's verdict on each test at
+/// its place, and the guarantees.
 void write_list_json(std::ostream& out, const suite& all);
 
 /// The results as JSON.
 void write_json(std::ostream& out, const suite& all, const campaign& done, const machine_description& context);
 
-/// Writes the results as JSON to a file. The file is replaced at once, so that it is complete at any time.
+/// Writes the results as JSON to a file. The file is replaced atomically, so that it is complete at any time.
 void write_json_file(const std::string& path, const suite& all, const campaign& done, const machine_description& context);
 
 }  // namespace conformance

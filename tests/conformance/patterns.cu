@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The sequence lock: the one synchronization pattern that fits into a cell and never waits. Source: sync/sequence_lock.cuh.
+/// The sequence lock, the only synchronization pattern that fits into a cell and never waits. Source: sync/sequence_lock.cuh.
 #include "message_passing.cuh"
 
 #include <membar/sync/sequence_lock.cuh>
@@ -10,7 +10,8 @@ namespace conformance {
 template <thread_scope Scope>
 using one_number = membar::sequence_lock<unsigned long long, Scope>;
 
-/// Writes the number 1. For the model the sequence is the location, and the number is the next location; so it is in `read_number`.
+/// Writes the number 1. For the model, the sequence is the location, and the number is the next location; the same holds in
+/// `read_number`.
 template <thread_scope Scope>
 struct write_number {
   static_assert(sizeof(one_number<Scope>) <= membar::litmus::cell_bytes);
@@ -48,7 +49,7 @@ struct read_number {
     return sequence(model::load<Scope>(before, at, membar::acquire),
                     model::load<Scope>(first, model::variable{at.index + 1}, membar::relaxed),
                     model::thread_fence<Scope>(membar::acquire), model::load<Scope>(after, at, membar::relaxed),
-                    // wrong = before is odd or differs from after: 0 or 1; the result is then the number or 2
+                    // `wrong` = `before` is odd or differs from `after`: 0 or 1; the result is then the number or 2.
                     compute(wrong, subtract, after, before), compute(wrong, multiply, wrong, wrong),
                     compute(before, bit_and, before, 1), compute(wrong, bit_or, wrong, before),
                     compute(wrong, minimum, wrong, 1), compute(rest, subtract, 2, first), compute(rest, multiply, rest, wrong),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A litmus test made of actions. One type is both the code that the engine runs and the model test.
+/// A litmus test made of actions. A single type is both the code that the engine runs and the model's test.
 #pragma once
 
 #include "atomic_actions.cuh"
@@ -40,7 +40,7 @@ struct thread {
   /// Returns the observations, four bits each, the first in the lowest bits.
   MEMBAR_CALLS_EITHER
   MEMBAR_HOST_DEVICE static unsigned run(const membar::litmus::instance_cells& memory) noexcept {
-    // Addresses are computed before the first action and digits after the last: nothing comes between two actions.
+    // Addresses are computed before the first action and digits after the last, so nothing comes between two actions.
     void* const cell[] = {memory.as<quad>(Steps::location)...};
     return run_from<0, Steps...>(cell);
   }
@@ -76,14 +76,15 @@ struct thread {
 template <int... Locations>
 struct finally {};
 
-/// The outcome that a test asks about: the number of each observation, in order.
+/// The outcome that a test asks about: the value of each observation, in order.
 template <int... Numbers>
 struct outcome {};
 
-/// The places of a test's threads. In `two_domains`, `two_devices` and `host_last` the last thread is apart from the others,
-/// in `host_first` the first one. In `cluster_shared` the flag is in shared memory (shared_memory.cuh) and the first
-/// thread is in another block of the cluster. In `cluster_barrier` the threads are in two blocks of a cluster, and all threads of these
-/// blocks meet; in `two_kernels` the second thread is in a kernel that depends on that of the first (asynchronous.cuh).
+/// The places of a test's threads. In `two_domains`, `two_devices` and `host_last`, the last thread is separate from the
+/// others; in `host_first`, the first one is. In `cluster_shared`, the flag is in shared memory (shared_memory.cuh), and the
+/// first thread is in another block of the cluster. In `cluster_barrier`, the threads are in two blocks of a cluster, and all
+/// threads of these blocks pass a barrier; in `two_kernels`, the second thread is in a kernel that depends on the first
+/// thread's (asynchronous.cuh).
 enum class where {
   one_block,
   one_cluster,
@@ -139,7 +140,7 @@ struct parts_of_program<finally<Finals...>, outcome<Numbers...>, Threads...> {
   static constexpr int registers = (Threads::observations + ... + 0);
   static_assert(sizeof...(Numbers) == registers + sizeof...(Finals), "an outcome has a number for each observation");
 
-  /// The model test with its threads at `w`. Its condition is the outcome.
+  /// The model's test with its threads at `w`. Its condition is the outcome.
   [[nodiscard]] static constexpr auto model_test_at(where w) {
     const auto all = places<threads>(w);
     const auto code_at = [&]<std::size_t... Index>(std::index_sequence<Index...>) {
@@ -163,7 +164,7 @@ struct parts_of_program<finally<Finals...>, outcome<Numbers...>, Threads...> {
   template <int Thread>
   using part = std::tuple_element_t<static_cast<std::size_t>(Thread), std::tuple<Threads...>>;
 
-  /// How many observations the threads before `Thread` have.
+  /// The number of observations of the threads before `Thread`.
   template <int Thread>
   static constexpr int first_of = [] {
     constexpr int counts[] = {Threads::observations...};
@@ -205,11 +206,11 @@ struct parts_of_program<finally<Finals...>, outcome<Numbers...>, Threads...> {
   }
 };
 
-/// A test: the locations that are observed in the end, the outcome in question, and the threads. Its device code does not
+/// A test: the locations that are observed at the end, the outcome in question, and the threads. Its device code does not
 /// depend on where the threads are.
 template <class Finally, class Outcome, class... Threads>
 struct program : parts_of_program<Finally, Outcome, Threads...> {
-  /// The engine reads instructions, observations and condition from it. The suite sets the places of the threads.
+  /// The engine reads the instructions, the observations and the condition from it. The suite sets the places of the threads.
   static constexpr auto model_test = parts_of_program<Finally, Outcome, Threads...>::model_test_at(where::one_device);
 };
 

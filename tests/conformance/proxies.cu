@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The async proxy: a bulk copy reads what ordinary stores wrote before a proxy fence, and overwrites what ordinary accesses before one
-/// have done with. Source: fence.cuh, `proxy_fence`; bulk_copy.cuh.
+/// The async proxy: a bulk copy reads what ordinary stores wrote before a proxy fence, and may overwrite memory that ordinary
+/// accesses before one have finished with. Source: fence.cuh, `proxy_fence`; bulk_copy.cuh.
 ///
-/// The other proxies are not run: alias needs a second mapping of the cells, tensormap a tensor map.
+/// The other proxies are not run: alias would need a second mapping of the cells, and tensormap a tensor map.
 #include "holds.cuh"
 
 #include <membar/bulk_copy.cuh>
@@ -33,19 +33,20 @@ struct fenced {
 };
 using any_fence = fenced<membar::proxy::async>;
 
-/// The thread's own place in shared memory, for the model: the cell is location x.
+/// The thread's own place in shared memory; for the model, the cell is location x.
 constexpr model::variable place = model::shared(y);
 
-/// Writes 2 and then 1 to the thread's own place in shared memory, copies that to the cell in bulk, and observes what arrived.
+/// Writes 2 and then 1 to the thread's own place in shared memory, copies it to the cell in bulk, and observes which value
+/// arrived.
 template <class Fence>
 struct copy_in_bulk {
   __device__ static read<unsigned long long> run(void* cell) noexcept {
-    __shared__ quad places[1024];  // one per thread of the largest block
+    __shared__ quad places[1024];  // One per thread of the largest block.
     quad* const mine = &places[threadIdx.x];
     const auto from = static_cast<unsigned>(__cvta_generic_to_shared(mine));
     const std::size_t to = __cvta_generic_to_global(cell);
     membar::store_weak(mine, number<quad>::of(2));
-    membar::proxy_fence<membar::proxy::async>();  // after this the copy cannot read the value before
+    membar::proxy_fence<membar::proxy::async>();  // After this, the copy cannot read the earlier value.
     membar::store_weak(mine, number<quad>::of(1));
     Fence::run();
     // cp.async.bulk.dst.src.completion_mechanism [dstMem], [srcMem], size;  PTX ISA 8.0, sm_90
@@ -53,7 +54,7 @@ struct copy_in_bulk {
     // cp.async.bulk.commit_group;  cp.async.bulk.wait_group N;  PTX ISA 8.0, sm_90
     asm volatile("cp.async.bulk.commit_group;" ::: "memory");
     asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
-    // completion makes the copy's writes visible to this thread
+    // Completion makes the copy's writes visible to this thread.
     return {membar::load_weak(static_cast<const unsigned long long*>(cell))};
   }
   static constexpr auto instructions(model::variable at, model::reg first) {
@@ -66,16 +67,16 @@ struct copy_in_bulk {
 
 /// What the thread does before a bulk copy of the cell to its own place in shared memory, and which value it observes.
 enum class before_load {
-  store_to_source,       ///< writes 2 and then 1 to the cell; the place in the end
-  store_to_destination,  ///< writes 1 to the cell, and 2 to the place; the place in the end
-  load_of_destination    ///< the same, and reads the place: that value
+  store_to_source,       ///< Writes 2 and then 1 to the cell; observes the place at the end.
+  store_to_destination,  ///< Writes 1 to the cell, and 2 to the place; observes the place at the end.
+  load_of_destination    ///< Does the same, and reads the place: observes the value read.
 };
 
-/// Accesses the cell or the place by ordinary accesses, then `Fence`, and then copies the cell to the place in bulk.
+/// Accesses the cell or the place with ordinary accesses, executes `Fence`, and then copies the cell to the place in bulk.
 template <before_load Before, class Fence>
 struct load_in_bulk {
   __device__ static read<unsigned long long> run(void* cell) noexcept {
-    __shared__ quad places[1024];  // one per thread of the largest block
+    __shared__ quad places[1024];  // One per thread of the largest block.
     __shared__ membar::mbarrier<thread_scope::block> barriers[1024];
     quad* const mine = &places[threadIdx.x];
     membar::mbarrier<thread_scope::block>& full = barriers[threadIdx.x];
@@ -85,7 +86,7 @@ struct load_in_bulk {
     if constexpr (Before == before_load::load_of_destination) {
       membar::store_weak(mine, number<quad>::of(2));
     }
-    any_fence::run();  // after this the copy cannot read the value before
+    any_fence::run();  // After this, the copy cannot read the earlier value.
     unsigned long long seen = 0;
     if constexpr (Before == before_load::store_to_source) {
       membar::store_weak(static_cast<quad*>(cell), number<quad>::of(1));

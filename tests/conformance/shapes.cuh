@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The shapes of litmus tests, as templates of the actions in them. Names of tests begin with herd's name of the shape.
+/// The shapes of litmus tests, as templates on their actions. Names of tests begin with herd's name of the shape.
 #pragma once
 
 #include "program.cuh"
@@ -56,18 +56,18 @@ template <class Write, class Second, class Other, class Read>
 struct store_against_load : shape<"R", by<Write, Second, Other, Read>, finally<y>, outcome<0, 2>,
                                   thread<at<x, Write>, at<y, Second>>, thread<at<y, Other>, see<x, Read>>> {};
 
-/// Two threads write the same two locations in opposite order.
+/// Two threads write the same two locations in opposite orders.
 template <class First, class Second>
 struct opposite_writes : shape<"2+2W", by<First, Second>, finally<x, y>, outcome<1, 1>, thread<at<x, First>, at<y, Second>>,
                                thread<at<y, First>, at<x, Second>>> {};
 
-/// A second thread passes on what it has read.
+/// A second thread passes on the value that it has read.
 template <class Write, class Read, class Release, class Acquire>
 struct write_to_read_causality
     : shape<"WRC", by<Write, Read, Release, Acquire>, finally<>, outcome<1, 1, 0>, thread<at<x, Write>>,
             thread<see<x, Read>, at<y, Release>>, thread<see<y, Acquire>, see<x, load_weak<>>>> {};
 
-/// A second thread reads a write and then misses a third thread's write.
+/// A second thread reads a write, but then misses a third thread's write.
 template <class Write, class Read, class Between>
 struct read_to_write_causality
     : shape<"RWC", by<Write, Read, Between>, finally<>, outcome<1, 0, 0>, thread<at<x, Write>>,
@@ -79,7 +79,7 @@ struct two_hops : shape<"ISA2", by<Release, Acquire, SecondRelease, SecondAcquir
                         thread<at<x, store_weak<>>, at<y, Release>>, thread<see<y, Acquire>, at<z, SecondRelease>>,
                         thread<see<z, SecondAcquire>, see<x, load_weak<>>>> {};
 
-/// Two readers of two writers' locations, in opposite order.
+/// Two readers read two writers' locations in opposite orders.
 template <class Write, class FirstRead, class SecondRead>
 struct independent_reads : shape<"IRIW", by<Write, FirstRead, SecondRead>, finally<>, outcome<1, 0, 1, 0>, thread<at<x, Write>>,
                                  thread<at<y, Write>>, thread<see<x, FirstRead>, see<y, SecondRead>>,
@@ -102,7 +102,7 @@ struct lost_update : shape<"Atomicity", by<Update, Other>, finally<>,
                            std::conditional_t<observations<Update> == 2, outcome<0, 0, 0, 0>, outcome<0, 0>>,
                            thread<see<x, Update>>, thread<see<x, Other>>> {};
 
-/// Two updates that return nothing: in the end only one has had an effect.
+/// Two updates that return nothing: at the end, only one has had an effect.
 template <class Update, class Other, int Left>
 struct lost_reduction
     : shape<"Atomicity.final", by<Update, Other>, finally<x>, outcome<Left>, thread<at<x, Update>>, thread<at<x, Other>>> {};

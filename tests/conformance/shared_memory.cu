@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Message passing by a flag in shared memory, with every read-modify-write that is one instruction or a loop there: on both
-/// sides, or as a reduction on the writing side. Source: atomic.cuh, "outside of global memory"; docs/headers/atomic.md, "Where
-/// the object is".
+/// Message passing with a flag in shared memory, with every read-modify-write that is one instruction or a loop there: on
+/// both sides, or as a reduction on the writing side. Source: atomic.cuh, "outside of global memory"; docs/headers/atomic.md,
+/// "Where the object is".
 #include "shared_memory.cuh"
 
 namespace conformance {
@@ -12,7 +12,7 @@ using enum memory_order;
 constexpr auto device = thread_scope::device;
 using wide = unsigned long long;
 
-/// What a flag holds before a minimum or a bitwise and sets it.
+/// The initial value of a flag, before a minimum or a bitwise and sets it.
 template <update_kind Kind>
 inline constexpr int before = Kind == update_kind::min       ? 2
                               : Kind == update_kind::bit_and ? 3
@@ -60,7 +60,7 @@ void both_sides(const adding& to) {
    ...);
 }
 
-/// The reader names its flag as a variable: the compiler sees that it is in shared memory.
+/// The reader names its flag as a variable, so the compiler knows that it is in shared memory.
 template <class Way>
 void on_own_variable(const adding& to) {
   using set = typename Way::template set<device, release>;
@@ -78,7 +78,7 @@ void by_reduction_of(const adding& to) {
         passed_in_shared_memory<unordered_set, atomic_load<device, relaxed, T>>>(to);
 }
 
-/// The data are in the shared memory of the reader's block too.
+/// The data is also in the shared memory of the reader's block.
 template <class Way>
 void with_shared_data(const adding& to) {
   holds<

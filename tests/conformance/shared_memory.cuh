@@ -2,10 +2,10 @@
 /// @file
 /// Tests whose flag is in shared memory, and their kernel. Source: docs/headers/atomic.md, "Where the object is".
 ///
-/// ptxas makes a loop of many an atomic instruction in shared memory. If the instruction's own acquire is before that loop,
-/// the reader may take data from its L1 cache that were filled in before the loop's last read. That shows only while the loop
-/// is long. So other threads write to the flag at the same time, and others keep the data's line in the reader's L1 cache.
-/// Instances then take turns: one per block at a time, each a round.
+/// ptxas makes a loop of many atomic instructions in shared memory. If the instruction's own acquire is before that loop, the
+/// reader may get data from its L1 cache that was filled in before the loop's last read. This shows only while the loop takes
+/// many iterations. Therefore other threads write to the flag at the same time, and others keep the data's line in the reader's
+/// L1 cache. Instances take turns: each block runs one at a time, in one round each.
 #pragma once
 
 #include "holds.cuh"
@@ -18,7 +18,7 @@
 namespace conformance {
 
 /// @name Pairs
-/// They are in names and in shared memory only, never in a test's digits.
+/// They are only in names and in shared memory, never in a test's digits.
 /// @{
 template <class T>
 concept pair_value = std::is_same_v<T, __half2> || std::is_same_v<T, __nv_bfloat162>;
@@ -36,8 +36,8 @@ template <>
 }
 /// @}
 
-/// The values of a flag: down, up, and in between what other threads add. A disturbance never changes which one it is, and its
-/// sum stays small.
+/// The values of a flag: down, up, and in between the additions of other threads. A disturbance never changes whether the flag
+/// is up, and the sum of the disturbances stays small.
 template <class T>
 struct flag_value {
   __device__ static T of(bool up) noexcept { return number<T>::of(up ? 1 << 20 : 0); }
@@ -67,9 +67,9 @@ struct flag_value<T> {
   }
 };
 
-/// How an action sets a flag in shared memory, or polls it: the call of the action, with a flag's values. `inverted`: it is set
-/// by making it low. `variable`: the flag is named as a variable, and not by a pointer of which the compiler knows nothing.
-/// `compared`: it is set only where nothing else changes the flag.
+/// How an action sets a flag in shared memory, or polls it: the action's call, with a flag's values. `inverted`: the flag is
+/// set by making it low. `variable`: the flag is named as a variable, not through a pointer that the compiler knows nothing
+/// about. `compared`: the flag is set only if nothing else changes it.
 template <class Action>
 struct flag_by;
 
@@ -135,7 +135,7 @@ struct flag_by<atomic_load<Scope, Order, T>> : flag_plainly {
 };
 template <class Action>
 struct flag_by<ignored<Action>> : flag_by<Action> {};
-/// The first action gives the model's flag another value than 0. The kernel's flag is put down after each round.
+/// The first action gives the model's flag a value other than 0. The kernel's flag is reset after each round.
 template <class First, class Second>
 struct flag_by<both<First, Second>> : flag_by<Second> {};
 
@@ -149,7 +149,7 @@ struct flag_by<on_variable<Action>> : flag_by<Action> {
   static constexpr bool variable = true;
 };
 
-/// Message passing whose flag is in the shared memory of one of two blocks. The data are in global memory, or in the reader's
+/// Message passing whose flag is in the shared memory of one of two blocks. The data is in global memory, or in the reader's
 /// shared memory.
 template <class Release, class Acquire, bool SharedData = false>
 struct passed_in_shared_memory : message_passing<Release, Acquire> {
@@ -160,7 +160,7 @@ struct passed_in_shared_memory : message_passing<Release, Acquire> {
     return (SharedData ? "MP.shared_data" : "MP") + message_passing<Release, Acquire>::name().substr(2);
   }
 };
-/// How the threads of a round reach the flag. It changes every few rounds.
+/// How the threads of a round access the flag. This changes every few rounds.
 enum class flag_home { reader, reader_by_cluster_address, writer };
 
 template <class Test>
@@ -172,7 +172,7 @@ template <class Test>
   }
 }
 
-/// A reference of which the compiler does not know the state space.
+/// A reference whose state space the compiler does not know.
 template <class T>
 [[nodiscard]] __device__ inline T& unknown(T* object) noexcept {
   asm volatile("" : "+l"(object));
@@ -181,7 +181,7 @@ template <class T>
 
 /// Loads the word into the L1 cache.
 __device__ inline void fill_cache(const unsigned* word) noexcept {
-  if (membar::load_weak(word) == 0xffffffffU) {  // a value that no round has: without a use ptxas drops the load
+  if (membar::load_weak(word) == 0xffffffffU) {  // No round has this value: without a use, ptxas would drop the load.
     __nanosleep(1);
   }
 }
@@ -203,15 +203,15 @@ template <class Done>
   return true;
 }
 
-/// Runs `Test` in clusters of two blocks: each block reads what the other one writes. Number n of the rounds stores n as data,
-/// and sets the flag. A quarter of a block's threads each
+/// Runs `Test` in clusters of two blocks: each block reads what the other one writes. Round n stores n as data, and sets the
+/// flag. Each quarter of a block's threads has one role:
 /// * polls the flag, reads the data and puts the flag down: its first thread, the reader;
 /// * writes: its first thread. The others store to scratch memory;
 /// * loads the data, so that the L1 cache holds them;
 /// * changes the flag's lower part. How many do depends on the round; now and then all rest, so that no one waits for ever.
 ///
-/// How long a round takes depends on the parameters, by orders of magnitude. A writer begins none after a quarter of the slice's budget, tells
-/// its reader so, and the reader counts the rounds that there were.
+/// The duration of a round depends on the parameters, by orders of magnitude. A writer starts no round after a quarter of the
+/// slice's budget and tells its reader so, and the reader counts the rounds that took place.
 ///
 /// Launch: as for `membar::litmus::run_launch`, in clusters of two blocks.
 template <class Kernel, class Test>
@@ -222,8 +222,8 @@ __device__ void run_rounds(const membar::litmus::launch_view& view) {
   using flag_type = typename poll_by::value_type;
   using value = flag_value<flag_type>;
   constexpr auto device = thread_scope::device;
-  constexpr bool down = set_by::inverted;  // the value of a flag that is not set
-  __shared__ flag_type flags[2];           // used while it is at the reader, or at the writer
+  constexpr bool down = set_by::inverted;  // The value of a flag that is not set.
+  __shared__ flag_type flags[2];           // Used when the flag is in the reader's block, or in the writer's.
   __shared__ unsigned shared_data, noise[litmus::warp_lanes];
   __shared__ volatile unsigned round_here, ended;
 
@@ -240,7 +240,8 @@ __device__ void run_rounds(const membar::litmus::launch_view& view) {
   const auto there = [](auto* object, unsigned block) {
     return static_cast<decltype(object)>(__cluster_map_shared_rank(object, block % 2));
   };
-  // a line for each block's data, and one for the rounds that its reader has ended and the first round that its writer leaves out
+  // One line for each block's data, and one for the rounds that its reader has finished and the first round that its writer
+  // leaves out.
   const auto data_of = [&](unsigned block) { return reinterpret_cast<unsigned*>(view.cells + 256ULL * block); };
   const auto done_of = [&](unsigned block) { return data_of(block) + 32; };
   const auto left_out_of = [&](unsigned block) { return data_of(block) + 33; };
@@ -261,7 +262,7 @@ __device__ void run_rounds(const membar::litmus::launch_view& view) {
 
   unsigned* const data = Test::shared_data ? &shared_data : data_of(blockIdx.x);
   const unsigned quarter = blockDim.x / 4, part = threadIdx.x / quarter, lane = threadIdx.x % quarter;
-  const bool helped = blockDim.x >= 4 * litmus::warp_lanes;  // in fewer warps the helpers would be in the way
+  const bool helped = blockDim.x >= 4 * litmus::warp_lanes;  // With fewer warps, the helpers would be in the way.
   constexpr unsigned mains = 2;
   const auto end = [&] { atomicAdd(const_cast<unsigned*>(&ended), 1U); };
   const auto flag_of_reader = [&](unsigned round) -> flag_type& {
@@ -293,7 +294,7 @@ __device__ void run_rounds(const membar::litmus::launch_view& view) {
       membar::atomic_ref<flag_type, device>(flag).store(value::of(down), membar::relaxed);
       membar::store<device>(done_of(blockIdx.x), round, membar::release);
     }
-    // the outcomes: every observation is 1, but the data may be old
+    // The outcomes: every observation is 1, but the data may be old.
     unsigned all_seen = 0, weight = 1;
     for (int o = 0; o != Kernel::observations; ++o) {
       all_seen += weight;
@@ -338,7 +339,7 @@ __device__ void run_rounds(const membar::litmus::launch_view& view) {
       const bool rests = (litmus::detail::clock_cycles() & 0x6000U) == 0;
       if (!rests && lane < quarter >> random % 9) {
         flag_type& flag = flags[home_in<Test>(view.layout.seed, round) == flag_home::writer ? 1 : 0];
-        if constexpr (set_by::compared) {  // a release waits for the other stores, and meanwhile the flag would be another
+        if constexpr (set_by::compared) {  // A release waits for the other stores, and meanwhile the flag would change.
           membar::atomic_ref<flag_type, device>(flag).fetch_add(0, membar::relaxed);
         } else {
           value::disturb(flag, lane, odd);
@@ -350,9 +351,9 @@ __device__ void run_rounds(const membar::litmus::launch_view& view) {
   }
   __syncthreads();
   if (threadIdx.x == 0) {
-    atomicAdd(&view.block_barrier->arrived, 1 + view.steps);  // ends the blocks that make stress
+    atomicAdd(&view.block_barrier->arrived, 1 + view.steps);  // Ends the blocks that cause stress.
   }
-  meet();  // the other block uses this one's shared memory until then
+  meet();  // Until then, the other block uses this block's shared memory.
 }
 
 template <class Kernel>

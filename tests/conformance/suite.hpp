@@ -17,24 +17,24 @@ namespace conformance {
 /// A test at one place.
 struct placed_test {
   std::string name;  ///< "MP+...@one_device"
-  std::string type;  ///< the mangled type that is the template argument of its kernel
+  std::string type;  ///< The mangled type that is the template argument of its kernel.
   membar::litmus::runnable_test test;
 };
 
 /// The place in a test's name.
 [[nodiscard]] inline std::string place_of(const std::string& test) { return test.substr(test.rfind('@') + 1); }
 
-/// A documented guarantee: the test that states it, and its controls.
+/// A documented guarantee: the test that checks it, and its controls.
 struct guarantee {
   std::string family;
   std::string test;
   std::vector<std::string> controls;
 };
 
-/// Tests and guarantees. Each name is there once.
+/// Tests and guarantees. Each name occurs once.
 class suite {
  public:
-  /// The test of this name; a null pointer without one.
+  /// Returns the test with this name, or a null pointer if there is none.
   [[nodiscard]] const placed_test* find(const std::string& name) const noexcept {
     const auto found = std::ranges::find(tests_, name, &placed_test::name);
     return found == tests_.end() ? nullptr : &*found;
@@ -42,7 +42,7 @@ class suite {
 
   void add(placed_test test) { tests_.push_back(std::move(test)); }
 
-  /// Adds a guarantee. One that is there already gets the controls that it did not have.
+  /// Adds a guarantee. If it exists already, it gets the controls that it lacks.
   void add(guarantee row) {
     const auto known = std::ranges::find(guarantees_, row.test, &guarantee::test);
     if (known == guarantees_.end()) {
@@ -64,7 +64,7 @@ class suite {
   std::vector<guarantee> guarantees_;
 };
 
-/// A part of the suite. Each translation unit registers one, so a program has those that are linked into it.
+/// A part of the suite. Each translation unit registers one, so a program has the parts that are linked into it.
 struct family {
   const char* name;
   void (*add)(suite& all);

@@ -35,7 +35,7 @@ def path_of(file):
 
 
 def flat(text):
-    """Text on one line, without comment signs."""
+    """Returns the text on one line, without comment signs."""
     return " ".join(re.sub(r"^\s*//+", "", text, flags=re.MULTILINE).split())
 
 
@@ -46,18 +46,18 @@ def listed():
 
 @functools.lru_cache
 def held():
-    """The names of the guarantees."""
+    """Returns the names of the guarantees."""
     return [g["test"] for g in listed()["guarantees"]]
 
 
 def sentences(header):
-    """The sentences of a header's comments."""
+    """Yields the sentences of a header's comments."""
     for comment in re.findall(r"(?:^[ \t]*//.*\n)+", header.read_text(), re.MULTILINE):
         yield from re.split(r"(?<=[.;:])\s+", flat(comment))
 
 
 class Words(unittest.TestCase):
-    """The words of the table are those of the documentation."""
+    """The table quotes the documentation exactly."""
 
     def test_the_words_of_each_row_stand_in_its_file(self):
         for row in guarantees.ROWS:
@@ -116,9 +116,9 @@ class Rows(unittest.TestCase):
                                   "cluster_shared", "cluster_barrier", "two_kernels"})
 
 
-# How the tests spell the calls. These calls have a test with each order at each scope.
-# The calls of ONE_SCOPE share their function, which has the operation as a parameter, with one of these. They have a test with a
-# release and one with an acquire, at device scope.
+# How the tests spell the calls. The calls here have a test for each order at each scope. Calls in ONE_SCOPE share their function, which
+# takes the operation as a parameter, with one of these calls. They need only one test with a release and one with an acquire, at device
+# scope.
 EACH_SCOPE = {
     "atomic.hpp": {"load": "atomic_ref.load", "store": "atomic_ref.store", "exchange": "exchange", "fetch_add": "fetch_add",
                    "compare_exchange": "compare_exchange", "add": "reduce_add", "fetch_update": "fetch_update",
@@ -133,25 +133,25 @@ ONE_SCOPE = {
                    **{name: f"reduce_{name}" for name in ("sub", "min", "max", "inc", "dec")},
                    **{f"bit_{name}": f"reduce_{name}" for name in ("and", "or", "xor")}},
 }
-# These call a tested function.
+# These functions call a tested function.
 SAME = {
     "aggregated.cuh": {"fetch_combine", "combine", "flush",
                        "fetch_inc", "fetch_dec", *(form + name for name in ("sub", "min", "max") for form in ("fetch_", "")),
                        *(form + name for name in ("and", "or", "xor") for form in ("fetch_", "bit_"))},
     "atomic.hpp": {"fetch_fminimum_num", "fetch_fmaximum_num"},  # fetch_update
-    "fence.cuh": {"shared_fence", "shared_proxy_fence"},  # for shared memory; the engine's cells are in global memory
+    "fence.cuh": {"shared_fence", "shared_proxy_fence"},  # For shared memory only; the engine's cells are in global memory.
 }
 
 
 def allowed_orders():
-    """The orders of each concept of memory_order.hpp."""
+    """Returns the orders of each concept of memory_order.hpp."""
     text = (HEADERS / "memory_order.hpp").read_text()
     concepts = re.findall(r"concept (\w+)\s*=\s*\n?\s*order_among<Order,(.*?)>;", text, re.DOTALL)
     return {name: set(re.findall(r"memory_order::(\w+)", body)) for name, body in concepts}
 
 
 def calls_of(header):
-    """The functions of a header that take an order: (name, its orders)."""
+    """Yields the functions of a header that take an order, as (name, its orders)."""
     orders = allowed_orders()
     text = (HEADERS / header).read_text()
     text = text[text.index("\nnamespace membar {"):]
@@ -182,7 +182,7 @@ class Orders(unittest.TestCase):
             self.assertEqual(set(), known - found, f"{header} has no such calls")
 
     def assert_tested(self, header, name, order, scope, pattern):
-        """Relaxed calls order nothing that a test could forbid: they are in the controls."""
+        """Relaxed calls order nothing, so no guarantee can test them: the controls contain them."""
         tests = (t["test"] for t in listed()["tests"]) if order == "relaxed" else held()
         self.assertTrue(any(re.search(pattern, t) for t in tests), f"no test of {header}: {name}({order}) at {scope} scope")
 
@@ -215,7 +215,7 @@ class Mutants(unittest.TestCase):
     def test_text_that_is_not_there_once_is_refused(self):
         first = mutants.MUTANTS[0]
         for old in ("no such text", "memory_order"):
-            with self.assertRaisesRegex(SystemExit, "and not once"):
+            with self.assertRaisesRegex(SystemExit, "but contains it 0 times"):
                 mutants.patched(mutants.Mutant("fake", "", first.header, old, "", ()))
 
     def test_kernels_are_found_by_the_type_of_their_test(self):
@@ -226,7 +226,7 @@ class Mutants(unittest.TestCase):
 
     @staticmethod
     def campaign(*lines, skipped=()):
-        """A campaign of guarantees g1, g2, ... from (control, guarantees, rate, parameters)."""
+        """Makes a campaign of guarantees g1, g2, ... from (control, guarantees, rate, parameters)."""
         tests = [{"test": name, "verdict": "observed", "weak": rate, "rate": rate, "parameters": text} for name, _, rate, text in lines]
         tests += [{"test": name, "verdict": "skipped", "weak": 0, "rate": 0, "parameters": ""} for name in skipped]
         names = sorted({g for _, held, _, _ in lines for g in held})
@@ -258,7 +258,7 @@ class Mutants(unittest.TestCase):
     def test_a_run_reports_what_was_revealed_what_was_not_and_what_could_not_run(self):
         tests = {"revealed": {"instances": 10, "forbidden": 2, "reason": "2 of x=1;"}, "never": {"instances": 10, "forbidden": 0},
                  "lacking": {"instances": 0, "forbidden": 0, "reason": "no such place"}}
-        # a fake program: it prints the file of --tests, and copies its results to the file of --json
+        # A fake program that prints the file of --tests, and copies its results to the file of --json.
         program = ("#!/bin/sh\nfor word; do case $word in --json=*) cp \"${0%/*}/results\" \"${word#--json=}\";; "
                    "--tests=*) cat \"${word#--tests=}\";; esac; done\n")
         folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
@@ -286,7 +286,7 @@ class Mutants(unittest.TestCase):
 
 
 def fake_results(folder):
-    """A fake campaign and a fake hunt: one guarantee is broken, one control was not observed."""
+    """Makes a fake campaign and a fake hunt: one guarantee is broken, and one control was not observed."""
     rows = listed()["guarantees"]
     tests = [{"test": rows[0]["test"], "role": "guarantee", "instances": 2_000_000, "weak": 7, "forbidden": 7}]
     here = next(control for control in rows[0]["controls"] if table.place_of(control) == table.place_of(rows[0]["test"]))
@@ -303,7 +303,7 @@ def fake_results(folder):
 
 
 class Table(unittest.TestCase):
-    """The tables of the page have the values of the JSON."""
+    """The tables of the page show the values of the JSON."""
 
     def setUp(self):
         self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
@@ -319,7 +319,7 @@ class Table(unittest.TestCase):
             return table.main()
 
     def test_without_results_everything_is_not_measured_yet(self):
-        # a file without tests, instead of those of the repository
+        # A file without tests, which replaces the repository's.
         nothing = self.folder / "nothing.json"
         nothing.write_text(json.dumps({"mutants": []}))
         self.assertEqual(0, self.call("--results", str(nothing)))
@@ -372,7 +372,7 @@ class Page(unittest.TestCase):
 
 
 class Program(unittest.TestCase):
-    """The program refuses wrong options with a reason."""
+    """The program rejects invalid options and says why."""
 
     def call(self, *options):
         return subprocess.run([PROGRAM, *options], capture_output=True, text=True)

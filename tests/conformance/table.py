@@ -37,13 +37,13 @@ def place_of(test):
 
 
 def rows_of(listed):
-    """Each row of guarantees.py, with the guarantees of the suite that it covers."""
+    """Yields each row of guarantees.py with the suite's guarantees that it covers."""
     for row in guarantees.ROWS:
         yield row, [g for g in listed["guarantees"] if re.search(row.tests, f"{g['family']}/{g['test']}")]
 
 
 class Results:
-    """The counts of several campaigns, test by test."""
+    """Adds up the counts of several campaigns, test by test."""
 
     def __init__(self, files):
         told = [parsed(pathlib.Path(file).read_text(encoding="utf-8")) for file in files]
@@ -57,11 +57,11 @@ class Results:
         return sum(self.tests[name][key] for name in names)
 
     def seen(self, guarantee):
-        """Whether a control was observed at the guarantee's own place."""
+        """Returns whether a control was observed at the guarantee's own place."""
         return self.sum([c for c in guarantee["controls"] if place_of(c) == place_of(guarantee["test"])], "weak") != 0
 
     def seen_elsewhere(self, guarantee):
-        """Whether controls were observed at other places alone: they say nothing of this one."""
+        """Returns whether controls were observed only at other places, where they say nothing about this one."""
         return not self.seen(guarantee) and self.sum(guarantee["controls"], "weak") != 0
 
     def ran(self, guarantee):
@@ -76,7 +76,7 @@ def guarantee_table(listed, results):
     lines = []
     for row, found in rows_of(listed):
         tests = [g["test"] for g in found]
-        # the example: preferably on one device, with a control at the same place
+        # The example is preferably on one device, with a control at the same place.
         shown = min(found, key=lambda g: not g["test"].endswith("@one_device"))
         control = min(shown["controls"], key=lambda name: place_of(name) != place_of(shown["test"]))
         ran = [g for g in found if results.ran(g)]
@@ -91,7 +91,7 @@ def guarantee_table(listed, results):
 
 
 def place_table(listed, results):
-    """The guarantees by place: how many ran, and how many of those beside a control that was observed."""
+    """Returns the guarantees by place: how many ran, and for how many of them a control was observed."""
     lines = []
     for place in sorted({place_of(g["test"]) for g in listed["guarantees"]}):
         ran = [g for g in listed["guarantees"] if place_of(g["test"]) == place and results.ran(g)]
@@ -100,7 +100,7 @@ def place_table(listed, results):
 
 
 def best_known_controls(results):
-    """The controls by shape and place: how many were observed, and the highest rate."""
+    """Returns the controls by shape and place: how many were observed, and the highest rate."""
     controls = collections.defaultdict(lambda: [0, 0])
     for test in (test for campaign in results.campaigns for test in campaign["tests"]):
         if test["role"] == "control" and test["instances"]:
@@ -130,7 +130,7 @@ def mutant_table(results):
 
 
 def command_of(campaign):
-    """The command of a campaign; of old results what their plan says, which leaves out what selected the tests."""
+    """Returns the command of a campaign. Old results have only their plan, which does not include the options that selected the tests."""
     plan = campaign["plan"]
     return campaign["context"].get("command") or (
         f"conformance ... --seconds={plan['seconds']:g} --draws={plan['draws']}" + (f" --minutes={plan['minutes']:g}" if plan["minutes"] < 1e6 else ""))
@@ -156,7 +156,7 @@ def not_run():
 
 
 def filled(page, listed, results):
-    """The page with every table between its marks."""
+    """Returns the page with every table between its marks."""
     tables = {"machines": machines(results), "guarantees": guarantee_table(listed, results),
               "places": place_table(listed, results), "controls": best_known_controls(results),
               "mutants": mutant_table(results), "not run": not_run()}
@@ -164,7 +164,7 @@ def filled(page, listed, results):
         begin, end = f"<!-- table.py: {name} -->", "<!-- end -->"
         parts = page.split(begin)
         if len(parts) != 2 or end not in parts[1]:
-            sys.exit(f"table.py: {begin}, with {end} after it, is not there once")
+            sys.exit(f"table.py: the page needs {begin}, followed by {end}, exactly once")
         page = f"{parts[0]}{begin}\n{text}\n{end}{parts[1].split(end, 1)[1]}"
     return page
 
@@ -182,7 +182,7 @@ def main():
     if not arguments.check:
         arguments.page.write_text(new, encoding="utf-8")
     elif new != page:
-        print(f"{arguments.page} is not what tests/conformance/table.py makes of the suite and its results: run it", file=sys.stderr)
+        print(f"{arguments.page} is out of date with the suite and its results: run tests/conformance/table.py", file=sys.stderr)
         return 1
     else:
         print(f"{arguments.page} is up to date")

@@ -8,7 +8,7 @@
 
 namespace conformance {
 
-/// 0, 1 and 2 by their bits: not every host compiler can compare halves.
+/// 0, 1 and 2 by their bits, because not every host compiler can compare halves.
 template <>
 struct number<__half> {
   static constexpr int parts = 1;
@@ -51,7 +51,7 @@ void add_type(const adding& to) {
                message_passing<fetch_update<device, relaxed, 1, T>, atomic_load<device, relaxed, T>>>(to);
 }
 
-/// The writer applies an operation that makes the value 1 after `Before`. The reader applies it so that it changes nothing.
+/// The writer applies an operation that makes the value 1 after `Before`. The reader applies it in a way that changes nothing.
 template <update_kind Kind, int One, int Nothing, class T = unsigned, class Before = void>
 void add_update(const adding& to) {
   using set = after<ignored<update<Kind, device, release, One, T>>, Before>;

@@ -14,7 +14,8 @@ namespace conformance {
 /// The digit of a value that no test writes.
 inline constexpr unsigned no_number = 15;
 
-/// The numbers 0, 1, 2, ... as values of the unsigned or floating type `T`, and the digit of a value: four bits for each of its parts.
+/// The numbers 0, 1, 2, ... as values of the unsigned or floating type `T`, and the digit of a value: four bits for each of its
+/// parts.
 template <class T>
 struct number {
   static_assert(std::is_unsigned_v<T> || std::is_floating_point_v<T>);

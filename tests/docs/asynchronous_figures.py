@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The tables of docs/asynchronous_copies.md, of results of bench/asynchronous and of the conformance suite; see figures.py."""
+"""Makes the tables of docs/asynchronous_copies.md from results of bench/asynchronous and of the conformance suite; see figures.py."""
 
 WAYS = ("ptx", "cuda", "cuda_barrier", "cooperative_groups", "ptx_bulk", "cuda_memcpy_async", "atomicAdd", "atomicCAS", "volatile")
 
@@ -22,7 +22,7 @@ def barriers(results):
                  ("membar", "membar_cluster_scope", "cuda_barrier", "syncthreads", None, None)) for threads in (32, 128, 512, 1024)]
     cluster = [row(f"{blocks} blocks of 128 threads", f"cluster/{blocks}_blocks", (None, None, None, None, "membar", "membar_grid_barrier"))
                for blocks in (2, 4, 8)]
-    return table(["all meet: ns", "mbarrier, block scope", "mbarrier, cluster scope", "`cuda::barrier`", "`__syncthreads`", "`cluster_sync`",
+    return table(["all arrive and wait: ns", "mbarrier, block scope", "mbarrier, cluster scope", "`cuda::barrier`", "`__syncthreads`", "`cluster_sync`",
                   "`grid_barrier`"], block + cluster)
 
 

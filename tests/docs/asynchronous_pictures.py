@@ -4,7 +4,7 @@
 
 usage: asynchronous_pictures.py [--check]
 
-With --check it draws nothing, and fails if a picture is not what it would draw.
+With --check, it writes nothing, and fails if a picture is out of date.
 """
 
 import sys
@@ -13,7 +13,7 @@ from picture import Picture, draw
 
 
 def stage():
-    """One stage of shared memory, from a bulk load to the next."""
+    """Draws one stage of shared memory, from one bulk load to the next."""
     p = Picture(860, 300, "One stage of shared memory over time",
                 "A bulk load fills the stage through the async proxy. It ends on the mbarrier, and the consumers that wait need no fence. They "
                 "read and write through the generic proxy, then have a proxy fence and a barrier before a bulk store reads the stage. After the "
@@ -34,20 +34,21 @@ def stage():
     p.arrow("done", (670, 99), (714, 99))
     p.text(692, 44, "bulk_wait_read", "done-text", "middle")
     p.arrow("done", (692, 48), (692, 92))
-    p.text(28, 288, "From async to generic the completion is the fence. From generic to async the program has one.", "note")
+    p.text(28, 288, "From async to generic, the completion acts as the fence. From generic to async, the program needs its own "
+                    "fence.", "note")
     return p.svg()
 
 
 def paths():
-    """What must be between two accesses of the same bytes."""
+    """Draws what is needed between two accesses of the same bytes."""
     rows = [
-        ("generic", "ordinary access", "async", "bulk copy", "fence", "proxy fence, after the access and in the copy's block"),
+        ("generic", "ordinary access", "async", "bulk copy", "fence", "proxy fence after the access, in the copy's block"),
         ("async", "bulk copy", "generic", "ordinary access", "done", "its completion: mbarrier or group"),
         ("async", "bulk copy", "async", "bulk copy, same block", "done", "its completion"),
         ("async", "bulk copy", "async", "bulk copy, other block", "fence", "completion, flag, then a proxy fence there"),
         ("generic", "a kernel", "async", "bulk copy, next kernel", "order", "its end, or wait_for_prerequisites()"),
     ]
-    p = Picture(860, 52 + 62 * len(rows), "What must be between two accesses of the same bytes",
+    p = Picture(860, 52 + 62 * len(rows), "What two accesses of the same bytes need between them",
                 "; ".join(f"from {first} to {then}: {words}" for _, first, _, then, _, words in rows))
     p.text(16, 30, "first", "head")
     p.text(636, 30, "then", "head")

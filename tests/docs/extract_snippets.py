@@ -4,9 +4,9 @@
 
     extract_snippets.py --root folder --output unit.cu page.md... [-- compiler flag...]
 
-A block fenced as ```cpp is complete if its first line is an #include: it is put into its own namespace, or at global scope if
-it specialises a template. Any other block is a run of statements: it is put into a function that sees the page's previous block. A
-block fenced otherwise (```cmake, ```sh, ```text; ```c++ for an excerpt that cannot compile alone) is left alone. Errors name the page
+A ```cpp block whose first line is an #include is a complete file: it gets its own namespace, or is placed at global scope if it specialises
+a template. Any other ```cpp block is a sequence of statements: it becomes the body of a function that sees the page's previous block.
+Blocks of other languages (```cmake, ```sh, ```text; ```c++ for an excerpt that cannot compile by itself) are ignored. Errors name the page
 and its line.
 """
 import argparse
@@ -33,7 +33,7 @@ def blocks(page):
 
 
 def translation_unit(pages, root):
-    """Returns the source of the unit and how many blocks it holds."""
+    """Returns the source of the unit and the number of its blocks."""
     includes, body, count = [], [], 0
     for page in pages:
         previous = None
@@ -53,7 +53,7 @@ def translation_unit(pages, root):
                 if complete and re.match(r"#include\b", line):
                     if line not in includes:
                         includes.append(line)
-                    line = ""  # keeps the numbers of the lines that follow
+                    line = ""  # This keeps the numbers of the following lines.
                 body.append(line)
             body.append(closing)
     return "\n".join(includes + body) + "\n", count
@@ -63,7 +63,7 @@ def main():
     arguments = sys.argv[1:]
     split = arguments.index("--") if "--" in arguments else len(arguments)
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--root", type=pathlib.Path, required=True, help="the folder that pages are named relative to")
+    parser.add_argument("--root", type=pathlib.Path, required=True, help="the folder that page names are relative to")
     parser.add_argument("--output", type=pathlib.Path, required=True, help="the file to write")
     parser.add_argument("pages", type=pathlib.Path, nargs="+", metavar="page.md")
     options = parser.parse_args(arguments[:split])

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Writes the measured figures of the pages from the results in docs/measurements, and says which headers they were measured with.
+"""Writes the measured figures of the pages from the results in docs/measurements, and names the headers that they were measured with.
 
 usage: figures.py [--check] [--root FOLDER]
 
-A table of figures stands in a page between `<!-- figures.py: NAME -->` and `<!-- end -->`; TABLES says which page has which. Figures
-in prose stand in a sentence of SAYS, whose `{}` are the figures. Those of the guide are in guide_figures.py. Every
-result names the headers it was made with, by the hash of their folder (bench/common/include_hash.py). Results that are older than
-that rule are in OLDER, a list that only gets shorter. A measured figure that is in neither is an error (unbound_figures.py). docs/measurements/README.md lists them, and a page that links to one links to that
-list. The README has a sentence so. --check writes nothing, and fails if a page is out of date or a result names no headers. The tables of docs/conformance.md are those of tests/conformance/table.py.
+A table of figures is between `<!-- figures.py: NAME -->` and `<!-- end -->`; TABLES lists the tables of each page. Figures in prose are
+written into the sentences of SAYS, each `{}` of which is a figure. The guide's sentences are in guide_figures.py. Every result names the
+headers it was made with, by the hash of their folder (bench/common/include_hash.py). Results older than that rule are in OLDER, a list that
+only gets shorter. docs/measurements/README.md lists them, and a page that links to one of them also links to that list, with a sentence
+that says so. A measured figure that is neither in a table nor in such a sentence is an error (unbound_figures.py). --check writes nothing,
+and fails if a page is out of date or a result names no headers. tests/conformance/table.py writes the tables of docs/conformance.md.
 """
 import argparse
 import pathlib
@@ -41,7 +42,7 @@ OLDER = {
 
 
 class Results:
-    """What docs/measurements has, and which of its files a table was made of."""
+    """The contents of docs/measurements, and the files that a table was made from."""
 
     def __init__(self, folder):
         self.folder, self._used, self._cases = folder, [], {}
@@ -52,13 +53,13 @@ class Results:
         return parsed((self.folder / f"{name}.json").read_text(encoding="utf-8"))
 
     def cases(self, name):
-        """The counters of each case of a bench."""
+        """Returns the counters of each case of a bench."""
         if name not in self._cases or name not in self._used:
             self._cases[name] = {re.sub(r"/iterations:.*", "", case["name"]): case for case in self.read(name)["benchmarks"]}
         return self._cases[name]
 
     def sources(self, page):
-        """A line for `page` that names the files of the last table, and the headers they were made with."""
+        """Returns a line for `page` that names the files of the last table, and the headers they were made with."""
         to = "../" * (len(pathlib.PurePath(page).parts) - 2) + "measurements"
 
         def headers(name):
@@ -141,7 +142,7 @@ def questions(results):
          f"{seen(block)} in the generic proxy, in {len(block)} forms of {len(set(map(shape, block)))} shapes and {sum_of(block, 'instances'):.1e} "
          f"instances; a bulk copy without its proxy fence shows old data, {part(sum_of(proxy, 'weak') / sum_of(proxy, 'instances'))}"],
         ["Blocks of one cluster, relaxed at cluster scope: the highest rates?", highest(cluster, ("MP", "SB", "LB", "2+2W", "IRIW"))],
-        ["Two domains, at *device* scope, which the model allows to fail?",
+        ["Two domains, at *device* scope, where the model allows weak outcomes?",
          f"{seen(device)} in {len(device)} forms of MP and {sum_of(device, 'instances'):.1e} instances, all in local memory; a fence leaves out only "
          "another domain's stores to remote memory"],
         ["Two domains, relaxed at system scope: the highest rates?", highest(domains, ("MP", "SB", "LB", "ISA2", "WRC", "IRIW"))],
@@ -169,7 +170,7 @@ def domain_costs(results):
     traffic = {"nvlink.saturating": "NVLink stores", "nvlink.paced": "NVLink stores", "nccl.saturating": "NCCL's all-reduce",
                "nccl.paced": "NCCL's all-reduce on two blocks"}
 
-    return table(["what waits", "beside", "alone", "same domain", "separate domain"],
+    return table(["what waits", "what runs meanwhile", "alone", "same domain", "separate domain"],
                  [[words, f"{traffic[noise]} at {cases[f'{victim}/{noise}/same']['noise_gbps']:.0f} GB/s",
                    *(time_of(cases[f"{victim}/{arm}"]["p50_ns"]) for arm in ("none/alone", f"{noise}/same", f"{noise}/separate"))]
                   for words, victim, noise in rows])
@@ -184,7 +185,7 @@ def bugs(results):
 
 
 def witnessed(folder, file):
-    """How often the entries of a folder went wrong on a GPU when their threads were delayed."""
+    """Returns how often the entries of a folder failed on a GPU when their threads were delayed."""
     def made(results):
         lines = []
         for name, told in results.read(file)["entries"].items():
@@ -250,7 +251,7 @@ TABLES = {README: {"one number": one_number},
           "docs/found.md": {"witnessed faults": witnessed("examples/found", "h100/witness_found")},
           **start_tables.TABLES}
 SAYS = {}
-for made in (guide_figures, header_figures):  # a page may have figures of both
+for made in (guide_figures, header_figures):  # A page may have figures of both kinds.
     for into, pages in ((TABLES, made.TABLES), (SAYS, made.SAYS)):
         for page, of in pages.items():
             into[page] = {**into.get(page, {}), **of}
@@ -258,12 +259,12 @@ FIGURE = r"(\d+(?:,\d{3})*(?:\.\d+)?(?:e\d+)?)"
 
 
 def filled(page, text, results, tables):
-    """The page with its tables. Their sources stand below each, or where the page has a table of that name, there."""
+    """Returns the page with its tables. The sources of a table are listed below it, or in the page's table of sources, if it has one."""
     for name, made in [*tables.items(), *([("sources", None)] if "<!-- figures.py: sources -->" in text else [])]:
         begin, end = f"<!-- figures.py: {name} -->", "<!-- end -->"
         parts = text.split(begin)
         if len(parts) != 2 or end not in parts[1]:
-            raise SystemExit(f"figures.py: {page} needs {begin}, with {end} after it, once")
+            raise SystemExit(f"figures.py: {page} needs {begin}, followed by {end}, exactly once")
         together = name != "sources" and "<!-- figures.py: sources -->" in text
         body = results.sources(page) if name == "sources" else made(results)
         sources = "" if page in (MEASUREMENTS, README) or together or name == "sources" else f"\n{results.sources(page)}\n"
@@ -276,21 +277,23 @@ def pattern_of(sentence):
 
 
 def said(page, text, results, sentences):
-    """The page with the figures of its results in these sentences, which may be broken into lines anywhere."""
+    """Returns the page with the figures of its results in these sentences, which may be broken into lines anywhere."""
     for sentence, made in sentences.items():
         found = list(re.finditer(pattern_of(sentence), text))
         if len(found) != 1:
-            raise SystemExit(f"figures.py: {page} has the sentence \"{sentence}\" {len(found)} times: it needs it once, with a figure for each {{}}")
+            raise SystemExit(f"figures.py: {page} has the sentence \"{sentence}\" {len(found)} times: it must occur once, with a figure "
+                             f"for each {{}}")
         figures = made(results)
         if len(figures) != sentence.count("{}"):
-            raise SystemExit(f"figures.py: {page}: {len(figures)} figures for \"{sentence}\", which has {sentence.count('{}')} places")
+            raise SystemExit(f"figures.py: {page}: {len(figures)} figures for the sentence \"{sentence}\", which takes "
+                             f"{sentence.count('{}')}")
         for place, figure in reversed(list(enumerate(figures, 1))):
             text = text[:found[0].start(place)] + figure + text[found[0].end(place):]
     return text
 
 
 def unnamed(folder):
-    """What is wrong with the headers that results name."""
+    """Yields what is wrong with the headers that the results name."""
     older = {f"{machine}/{name}" for machine, names in OLDER.items() for name in names}
     for file in sorted(folder.glob("*/*.json")):
         name = file.relative_to(folder).with_suffix("").as_posix()
@@ -306,14 +309,14 @@ def unnamed(folder):
 
 
 def unsaid(root):
-    """Pages that link to a result that names no headers, and do not say so."""
+    """Yields the pages that link to a result without headers but do not say so."""
     older = [f"{machine}/{name}.json" for machine, names in OLDER.items() for name in names]
     for page in sorted(root.glob("docs/**/*.md")):
         text = page.read_text(encoding="utf-8")
         links = re.findall(r"\]\(([^)#]+\.json)\)", text)
         to = sorted({name for name in older for link in links if f"measurements/{name}" in (page.parent / link).resolve().as_posix()})
         if to and page != root / MEASUREMENTS and f"README.md#{LIST}" not in text:
-            yield f"{page.relative_to(root)} links to {', '.join(to)}, and not to {MEASUREMENTS}#{LIST}: say that it names no headers"
+            yield f"{page.relative_to(root)} links to {', '.join(to)}, which names no headers: say so, and link to {MEASUREMENTS}#{LIST}"
 
 
 def main():
@@ -329,16 +332,16 @@ def main():
         results = Results(folder)
         new = said(page, text, results, SAYS.get(page, {}))
         if "<!-- figures.py: sources -->" not in text:
-            results = Results(folder)  # a table names the files of its own figures
+            results = Results(folder)  # A table names the files of its own figures.
         new = filled(page, new, results, TABLES.get(page, {}))
         if new != text and options.check:
-            wrong.append(f"{page} is not what its results say: run tests/docs/figures.py")
+            wrong.append(f"{page} does not match its results: run tests/docs/figures.py")
         elif new != text:
             path.write_text(new, encoding="utf-8")
     pages = [options.root / README, *sorted((options.root / "docs").rglob("*.md"))]
     named = [(page.relative_to(options.root).as_posix(), page.read_text(encoding="utf-8")) for page in pages]
     wrong += unbound_figures.unbound([(name, text, [*map(pattern_of, SAYS.get(name, {}))]) for name, text in named])
-    print(*wrong or ["every figure in a table or sentence of figures.py is that of its results"], sep="\n")
+    print(*wrong or ["every figure in a table or sentence of figures.py matches its results"], sep="\n")
     return 1 if wrong else 0
 
 

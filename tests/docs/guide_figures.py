@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The figures of the guide: what figures.py writes into the pages on memory, on fences and scopes, and on older notes."""
+"""The figures of the guide, which figures.py writes into the pages on memory, on fences and scopes, and on older notes."""
 import pathlib
 import re
 import sys
@@ -14,7 +14,7 @@ FENCES = "h200/fence_cost"
 
 
 def short(value, digits=3):
-    """Three digits, or all before the point: 0.23, 4.05, 31.4, 266, 10,669."""
+    """Formats a figure with three digits, or with all digits before the point: 0.23, 4.05, 31.4, 266, 10,669."""
     if value == 0:
         return "0"
     if abs(value) >= 10 ** (digits - 1):
@@ -27,19 +27,19 @@ def nanoseconds(value):
 
 
 def fence(results, scope, order, stores, arm="membar"):
-    """Nanoseconds of one fence of a ladder."""
+    """Returns the nanoseconds of one fence of a ladder."""
     pattern = re.compile(re.escape(f"fence/{scope}/{order}/{stores}/") + r"(\d+)/" + re.escape(arm))
     found = [(int(match.group(1)), case["ns"]) for name, case in results.cases(FENCES).items() if (match := pattern.fullmatch(name))]
     return slope(found)
 
 
 def beside(results, victim, noise="none", arm=None, file=X2):
-    """Nanoseconds of a fence or another victim, alone or beside traffic of other kernels."""
+    """Returns the nanoseconds of a fence or another victim, alone or during the traffic of other kernels."""
     return results.cases(file)[f"{victim}/{noise}/{arm or ('alone' if noise == 'none' else 'same')}"]["p50_ns"]
 
 
 def measured(case):
-    """A median, marked where its interval of 95 % is wider than a twentieth of it."""
+    """Returns a median, marked if its 95 % interval is wider than a twentieth of it."""
     return nanoseconds(case["p50_ns"]) + (" ?" if case["interval"] > 0.05 else "")
 
 
@@ -52,7 +52,7 @@ def fences_idle(results):
 
 
 def fences_of_header(results):
-    """The table of docs/headers/fence.md."""
+    """Returns the table of docs/headers/fence.md."""
     orders = ("acquire", "release", "acq_rel", "seq_cst")
     return table(["scope", "", *(f"`{order}`" for order in orders)], [
         [scope, words, *(short(fence(results, scope, order, stores)) for order in orders)]
@@ -103,7 +103,7 @@ def cycles(results, kind, kib):
 
 
 def rate(results, kind, kib):
-    """Terabytes per second, or gigabytes where they are few."""
+    """Formats a rate in terabytes per second, or in gigabytes if it is low."""
     found = results.cases(LADDER)[f"memory_ladder/bandwidth/{kind}/{kib}"]["GB_per_s"]
     return f"{short(found / 1000)} TB/s" if found >= 1000 else f"{short(found)} GB/s"
 
@@ -181,7 +181,7 @@ def constants(results):
 
 
 def header_costs(results):
-    """The table of docs/headers/constant.md."""
+    """Returns the table of docs/headers/constant.md."""
     return table(["different addresses", "constant, one after the other", "shared", "global, in L1", "constant, each of 16 at once", "shared",
                   "global, in L1"], [
         [str(k), *(short(constant(results, k, 1, 2, arm + suffix)) for suffix in ("", "_16_at_once") for arm in ("constant", "shared", "global"))]
@@ -226,7 +226,7 @@ def set_aside(results):
 
 
 def beside_stream(results, kind, region, share, window):
-    """Microseconds of a kernel that reads a hot region beside a stream."""
+    """Returns the microseconds of a kernel that reads a hot region while it also reads a stream."""
     return results.cases(ASIDE)[f"set_aside/{kind}_a_stream/region_{region:.2f}/aside_{share:.3f}/{window}"]["real_time"]
 
 
@@ -253,7 +253,7 @@ def windows(results):
 
 
 def of_the_best(results):
-    """How near tune_window comes to the best window of the sweep: the least and the greatest ratio of the times."""
+    """Compares tune_window with the best window of the sweep: returns the smallest and the largest ratio of the times."""
     cases = results.cases(WINDOW)
     ratios = []
     for name in cases:
@@ -333,7 +333,7 @@ def passes(results, arm):
 
 
 def gain(results, region, arm):
-    """The time without a window, the set-aside being held, over that of an arm."""
+    """Returns the time without a window, with the set-aside held, divided by the time of a variant."""
     cases = results.cases(WINDOW)
     return short(cases[f"l2_window/region_{region}/none"]["real_time"] / cases[f"l2_window/region_{region}/{arm}"]["real_time"])
 

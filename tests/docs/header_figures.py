@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The figures of the reference and of the pages on tools, of results in docs/measurements, for figures.py.
-
-A row of a table that has a figure for each {} is a sentence like any other. `at` makes the figures of some cases of a file.
+"""The figures of the reference and of the tools' pages, taken from results in docs/measurements, for figures.py. A table row with a figure
+for each {} is treated as a sentence. `at` makes figures from some cases of a file.
 """
 import fnmatch
 import pathlib
@@ -21,7 +20,7 @@ DOMAINS, CHECK, WINDOW = "h200-x2/domains/domains", "model/check_throughput", "h
 
 
 def fixed(value, digits=3):
-    """So many digits, also zeros: 0.950, 1.70, 15.6, 2,225."""
+    """Formats a figure with this many digits, including trailing zeros: 0.950, 1.70, 15.6, 2,225."""
     return f"{value:,.0f}" if abs(value) >= 10 ** (digits - 1) else f"{value:#.{digits}g}"
 
 
@@ -30,7 +29,7 @@ def at(file, *names, by=1.0, digits=3, key="real_time", head=""):
 
 
 def over(file, *pairs, digits=3, key="real_time"):
-    """The figure of one case over that of another."""
+    """Divides the figure of one case by that of another."""
     return lambda r: [fixed(r.cases(file)[one][key] / r.cases(file)[other][key], digits) for one, other in pairs]
 
 
@@ -39,7 +38,7 @@ def both(*made):
 
 
 def span(file, pattern, by=1.0, digits=3, key="real_time"):
-    """The least and the greatest figure of the cases that a pattern finds."""
+    """Returns the smallest and the largest figure of the cases that match a pattern."""
     def made(r):
         found = [case[key] / by for name, case in r.cases(file).items() if re.fullmatch(pattern, name)]
         return [fixed(min(found), digits), fixed(max(found), digits)]
@@ -47,7 +46,7 @@ def span(file, pattern, by=1.0, digits=3, key="real_time"):
 
 
 def rows(words, file, cases, columns, unit="", **how):
-    """Sentences of rows: {words}, and a figure for each column, which stands for {} in the case."""
+    """Makes sentences for rows: {words}, and a figure for each column, which replaces {} in the case."""
     return {f"| {name} |" + f" {{}}{unit} |" * len(columns): at(file, *(case.replace("{}", column) for column in columns), **how)
             for name, case in zip(words, cases)}
 
@@ -124,11 +123,11 @@ def round_trips(results):
     return table(["message, µs", "two H100", "four H200, version 0.1.0"], [
         [words, *(us(case, file=file)(results)[0] for file in (ROUND, "h200-x4/put_signal_latency"))] for words, case in (
             ("`put_signal`, 16 bytes", "membar_peer/thread:1/bytes:16"), ("packed, 16 bytes", "membar_peer_packed/thread:1/bytes:16"),
-            ("packed, 1 KiB in pieces, each thread its own", "membar_peer_packed_pieces/lanes:8/bytes:1024"),
+            ("packed, 1 KiB in pieces, one per thread", "membar_peer_packed_pieces/lanes:8/bytes:1024"),
             ("packed, 1 KiB for all of a block", "membar_peer_packed/block:96/bytes:1024"),
             ("packed, 1 KiB for all of a warp", "membar_peer_packed/warp:32/bytes:1024"),
-            ("by hand, 1 KiB: a word for each of 86 threads, nothing copied", "by_hand_packed_words/block:96/bytes:1024"),
-            ("by hand, 1 KiB, with a barrier of the block after each message", "by_hand_packed_words_and_barrier/block:96/bytes:1024"))])
+            ("by hand, 1 KiB: one word for each of 86 threads, without copies", "by_hand_packed_words/block:96/bytes:1024"),
+            ("by hand, 1 KiB, with a block barrier after each message", "by_hand_packed_words_and_barrier/block:96/bytes:1024"))])
 
 
 def fences_of_fixes(results):
@@ -155,12 +154,12 @@ def kept_by_run(r):
 
 
 def beside_by_hand(r):
-    """By how much programs whose move is kept differ at most from the same moved by hand, in percent."""
+    """Returns the largest difference, in percent, between programs whose move is kept and the same programs with kernels moved by hand."""
     return [f'{max(100 * abs(1 - program["gains"][0] / program["gain_by_hand"]) for program in kept_by_run(r) if program.get("gain_by_hand")):.1f}']
 
 
 def beside_whole_runs(r):
-    """By how much the gain that a process measured in turns differs at most from that of whole runs, in percent."""
+    """Returns the largest difference, in percent, between the gain measured within a process, alternating, and the gain of whole runs."""
     return [f'{max(100 * abs(1 - program["processes"][0]["measured"]["gain"]["value"] / gain) for program in kept_by_run(r) for gain in program["gains"]):.1f}']
 
 
@@ -193,7 +192,7 @@ def stores_to_the_host(r):
 
 
 def over_copy(way):
-    """The best of a way's cases, as a part of the copy engine's rate, at 64 and 256 MiB."""
+    """Returns the best case of a method, as a fraction of the copy engine's rate, at 64 and 256 MiB."""
     def made(r):
         cases = r.cases(WIDE)
         return [fixed(max(case["GB/s"] for name, case in cases.items() if re.fullmatch(rf"put_bandwidth/{way}/.*MiB:{size}|put_bandwidth/{way}/MiB:{size}", name))
@@ -215,7 +214,7 @@ def ps(*names, file=COST):
 
 
 def quickest(cases, pattern):
-    """The time of the quickest case of put_signal_latency whose name fits."""
+    """Returns the time of the fastest case of put_signal_latency whose name matches."""
     return min(case["real_time"] for name, case in cases.items() if fnmatch.fnmatchcase(name, f"put_signal_latency/{pattern}"))
 
 
@@ -244,11 +243,11 @@ def grown(name):
 
 
 def guarantees(*files):
-    """How many guarantees ran in these campaigns, and in how many instances. The sentence says that none was broken."""
+    """Returns how many guarantees ran in these campaigns, and in how many instances. The sentence says that none was broken."""
     def made(r):
         ran = [test for file in files for test in r.read(file)["tests"] if test["role"] == "guarantee" and test["instances"]]
         if any(test["forbidden"] for test in ran):
-            raise SystemExit(f"{', '.join(files)}: a guarantee was broken, and docs/measurements/README.md says that none was")
+            raise SystemExit(f"{', '.join(files)}: a guarantee was broken, but docs/measurements/README.md says that none was")
         return [str(len({test["test"] for test in ran})), f"{sum(test['instances'] for test in ran):.1e}".replace("e+", "e")]
     return made
 
@@ -281,20 +280,20 @@ def proxy_fences(results):
 
 
 def largest_at_first(results, kind):
-    """The largest footprint, in KiB, that is as quick as the smallest."""
+    """Returns the largest footprint, in KiB, that is as fast as the smallest."""
     found = sorted((float(name.rsplit("/", 1)[1]), case["cycles"]) for name, case in results.cases("h200/memory_ladder").items()
                    if name.startswith(f"memory_ladder/latency/{kind}/"))
     return f"{next(size for (size, _), (_, cycles) in zip(found, found[1:]) if cycles > 1.05 * found[0][1]):g}"
 
 
 def by_turns(results):
-    """How much longer the attempts of all lanes at once take, of blocks of eight warps with an object each."""
+    """Returns how much longer the attempts of all lanes at once take, for blocks of eight warps with one object each."""
     cases = {name: case["real_time"] for name, case in results.cases("h200/loops_by_turns").items()}
     return [fixed(max(cases[name] / cases[name.replace("/all_at_once", "/by_turns")] for name in cases if name.endswith("/per_block/all_at_once")), 2)]
 
 
 def from_plain(file, pattern):
-    """The farthest from the plain access that an arm's rate is, in percent."""
+    """Returns the largest difference, in percent, between a variant's rate and the rate of the plain access."""
     def made(r):
         cases = r.cases(file)
         return [fixed(max(abs(100 * (1 - case["GB_per_s"] / cases[name.rsplit("/", 1)[0] + "/plain"]["GB_per_s"])) for name, case in cases.items()
@@ -307,7 +306,7 @@ MESSAGES = {"| 16 bytes, `put_signal` | {} (out of shared memory {}) | {} | {} |
                 "nvshmem_and_acquire/*/bytes:16"),
             "| 16 bytes, packed | {} |": us("membar_peer_packed/thread:1/bytes:16"),
             "| 1 KiB, `put_signal` | {} | {} | {} |": us(*(f"{arm}/*/bytes:1024" for arm in ("membar_peer", "nvshmem", "nvshmem_and_acquire"))),
-            "| 1 KiB, packed: in pieces, each thread its own; all of it for all of a block | {}; {} |": us(
+            "| 1 KiB, packed: in pieces, one per thread; the whole message to all threads of a block | {}; {} |": us(
                 "membar_peer_packed_pieces/lanes:8/bytes:1024", "membar_peer_packed/block:96/bytes:1024"),
             "| barrier, by 256 threads | {} | {} | {} |": barrier(*(f"{arm}_by_block{more}/threads:256" for arm, more in (
                 ("membar_peer", ""), ("nvshmem", ""), ("nvshmem", "_and_acquire")))),
@@ -363,9 +362,9 @@ SAYS = {
         "and one of 64 bits with acq_rel {} of the latter's": at(COST, "throughput/fetch_add_builtin/u64/acq_rel/device/builtin", key="membar_ratio"),
     },
     "docs/measurements/README.md": {
-        "take {} cycles an iteration, and {} with a release in each.": pace(
+        "take {} cycles per iteration, and {} with a release in each iteration.": pace(
             *(f"{arm}/nvlink.saturating" for arm in ("publisher/warps:4/lag:16", "release/warps:4"))),
-        "16 bytes take {} µs. A bare relaxed signal takes {}.": us("by_hand/block:32/bytes:16", "membar_peer_notify_relaxed/thread:1/bytes:0"),
+        "16 bytes by a block takes {} µs. A relaxed signal alone takes {}.": us("by_hand/block:32/bytes:16", "membar_peer_notify_relaxed/thread:1/bytes:0"),
         "NVSHMEM's 16 bytes take {} times as long as `put_signal`'s, and {} times where NVSHMEM's is made to acquire. They take {} times as long as packed "
         "ones, and {} times with the acquire.": lambda r: [
             fixed(quickest(r.cases(ROUND), f"{theirs}/*/bytes:16") / quickest(r.cases(ROUND), f"{ours}/thread:1/bytes:16"))
@@ -454,7 +453,7 @@ SAYS = {
         "| `put_signal` | {}; {}; {} |": us("membar_peer/thread:1/bytes:16", "membar_peer/block:64/bytes:1024", "membar_peer/block:1024/bytes:16384"),
         "whose wait does not acquire | {}; {}; {} |": us("nvshmem/*/bytes:16", "nvshmem/*/bytes:1024", "nvshmem/block:1024/bytes:16384"),
         "| only a relaxed signal | {} |": us("membar_peer_notify_relaxed/thread:1/bytes:0"),
-        "1 KiB takes {} without a barrier of the block and {} with one.": us(
+        "without copies, takes {} without a block barrier and {} with one.": us(
             "by_hand_packed_words/block:96/bytes:1024", "by_hand_packed_words_and_barrier/block:96/bytes:1024")},
     "docs/headers/symmetric_wait.md": {
         "| `notify` and `wait`, both relaxed | {} |": us("membar_peer_notify_relaxed/thread:1/bytes:0"),
@@ -474,7 +473,7 @@ SAYS = {
             "h200/bulk_pipeline", *(f"bulk_pipeline/copy/{arm}" for arm in (
                 "pipeline_4x4_KiB_of_3_blocks", "pipeline_11x4_KiB_of_1_blocks", "pipeline_4x4_KiB", "pipeline_8x4_KiB", "pipeline_4x8_KiB", "pipeline_4x2_KiB", "words_of_16_bytes", "cudaMemcpyAsync")),
             key="GB_per_s", by=1e3),
-        "the best pipeline has {} of the copy engine's rate.": over(
+        "The best pipeline therefore has {} of the copy engine's rate.": over(
             "h200/bulk_pipeline", ("bulk_pipeline/copy/pipeline_4x4_KiB_of_3_blocks", "bulk_pipeline/copy/cudaMemcpyAsync"), key="GB_per_s", digits=3)},
     "docs/headers/sync_cluster_broadcast.md": rows(
         ("relayed", "multicast", "each block copies separately, by [`bulk_pipeline`](sync_bulk_pipeline.md)"), "h200/cluster_broadcast",
@@ -514,7 +513,7 @@ SAYS = {
         "| the same with a release store at system scope in each warp | {} cycles |": pace("release/warps:4/nvlink.saturating")},
     "docs/symmetric_memory.md": {
         "1 KiB of floats takes {} µs in a graph.": at(ALL, "all_reduce_latency/captured_one_shot/gpus:2/bytes:1024", by=1e3),
-        "There a kernel that does nothing takes {} µs, and one that sends a word and takes one {}.": at(
+        "There an empty kernel takes {} µs, and a kernel that sends one word and receives one takes {}.": at(
             ALL, "all_reduce_latency/captured_empty/gpus:2/bytes:0", "all_reduce_latency/captured_exchange/gpus:2/bytes:12", by=1e3),
         "Launched one by one, 1 KiB takes {} µs, NCCL's {} and NVSHMEM's {}, whose": at(
             ALL, *(f"all_reduce_latency/{arm}/gpus:2/bytes:1024" for arm in ("one_shot", "nccl", "nvshmem")), by=1e3),

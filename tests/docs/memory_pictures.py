@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Draws how kinds of memory lie, for docs/memory_guide.md.
+"""Draws the layout of the kinds of memory, for docs/memory_guide.md.
 
 usage: memory_pictures.py [--check]
 
-With --check it draws nothing, and fails if a picture is not what it would draw.
+With --check, it writes nothing, and fails if a picture is out of date.
 """
 
 import sys

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Drawn pictures of the documentation: boxes, arrows and words as SVG, on its own panel, so that the page's background does not matter."""
+"""Draws pictures for the documentation: boxes, arrows and words as SVG, on a panel of their own, so that the page's background does not
+matter."""
 
 import argparse
 import pathlib
@@ -60,9 +61,10 @@ class Picture:
 
 
 def draw(program, about, pictures):
-    """Writes `pictures`, texts by name, or with --check says which are not as drawn. Returns the exit status of `program`."""
+    """Writes `pictures`, SVG texts by name. With --check it reports the pictures that are out of date instead. Returns the exit status of
+    `program`."""
     parser = argparse.ArgumentParser(description=about.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="draw nothing, and fail where a picture is not as drawn here")
+    parser.add_argument("--check", action="store_true", help="write nothing, and fail if a picture is out of date")
     check = parser.parse_args().check
     different = 0
     for name, text in pictures.items():
@@ -70,6 +72,6 @@ def draw(program, about, pictures):
         if not check:
             path.write_text(text, encoding="utf-8")
         elif not path.exists() or path.read_text(encoding="utf-8") != text:
-            print(f"{path} is not what tests/docs/{program} draws: run it without --check")
+            print(f"{path} is out of date: run tests/docs/{program} without --check")
             different += 1
     return 1 if different else 0

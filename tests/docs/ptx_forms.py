@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Writes the table of docs/ptx_forms.md: each PTX form that orders, copies, waits or touches caches, and its function or the reason why there is none.
+"""Writes the table of docs/ptx_forms.md: each PTX form that orders, copies, waits or affects caches, and its function or the reason why
+there is none.
 
 usage: ptx_forms.py --write|--check [<folder cuda/__ptx of a CCCL>]
        ptx_forms.py --made-faults
 
-FORMS is the table. --check compares the page with it, looks up each function in its header, and reads the forms that `cuda::ptx` wraps out of the
-comments of the given CCCL: each belongs to a row of FORMS, or to an instruction of REGISTERS_ONLY. --made-faults checks that these checks can fail.
-Exit status: 0 if nothing is wrong, 1 if something is.
+FORMS is the table. --check compares the page with it, looks up each function in its header, and reads the forms that `cuda::ptx` wraps from
+the comments of the given CCCL. Each must belong to a row of FORMS or to an instruction of REGISTERS_ONLY. --made-faults checks that these
+checks can fail. Exit status: 0 if nothing is wrong, 1 if something is.
 """
 
 import argparse
@@ -19,7 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "ptx_forms.md"
 BEGIN, END = "<!-- ptx_forms.py -->\n", "<!-- end -->\n"
 
-# Instructions that compute in registers, read special registers or end a thread: they neither order nor copy nor wait.
+# Instructions that compute in registers, read special registers or end a thread. They do not order, copy or wait.
 REGISTERS_ONLY = {"bfind", "bmsk", "exit", "mov", "prmt", "setmaxnreg", "shfl", "shl", "shr", "trap"}
 
 TENSOR = "`cuda::ptx`: typed boxes, gather and scatter; [membar's barriers and fences serve them](asynchronous_copies.md#tensor-copies). It has no `.L2::cache_hint`: handwritten PTX takes the `bits()` of a policy"
@@ -27,8 +28,8 @@ MATRIX = "matrix operations and their memory; `cuda::ptx` and CUTLASS have them"
 FABRIC = "PTX ISA 9.3, compute capability 10.0: no device to run it, and the memory model of it is [not decided](readings.md#ptx-9x)"
 RUBIN = "PTX ISA 9.4, sm_107: no device to run it"
 
-# Section, then rows: the form as the page shows it, a pattern of the opcodes that are of this form, as `cuda::ptx` writes them or as PTX does, and
-# (header, functions) or the reason why there is no function. The first pattern that matches counts.
+# Section, then rows: the form as the page shows it, a pattern of the opcodes that belong to this form, as `cuda::ptx` or PTX writes them,
+# and (header, functions) or the reason why there is no function. The first matching pattern counts.
 FORMS = {
     "Loads and stores": [
         ("`ld{.weak,.relaxed,.acquire,.mmio}…`", r"ld\.(space|weak|relaxed|acquire|mmio)(?!.*\.nc)[\w.:]*", ("load_store.cuh", ["load", "load_weak"])),
@@ -140,7 +141,7 @@ def table():
 
 
 def opcodes(folder):
-    """Yields (file, opcode) of each form that the headers of `cuda::ptx` wrap, from the grammar in their comments."""
+    """Yields (file, opcode) for each form that the headers of `cuda::ptx` wrap, from the grammar in their comments."""
     for file in sorted(folder.rglob("*.h")):
         for comment in re.findall(r"/\*\s*\n(.*?)\*/", file.read_text(), re.S):
             text = " ".join(line.strip().lstrip("/").strip() for line in comment.splitlines())
@@ -159,14 +160,14 @@ def row_of(opcode):
 def faults(page, root, wrapped):
     head, _, rest = page.partition(BEGIN)
     if rest.partition(END)[0] != "".join(table()):
-        yield f"{PAGE.name} is not as the table: run tests/docs/ptx_forms.py --write"
+        yield f"{PAGE.name} is out of date: run tests/docs/ptx_forms.py --write"
     for rows in FORMS.values():
         for form, _, answer in rows:
             if not isinstance(answer, str):
                 text = (root / "include" / "membar" / answer[0]).read_text()
                 for function in answer[1]:
                     if not re.search(rf"\b{function}\b\(?", text):
-                        yield f"{answer[0]} has no {function}, which {form} names"
+                        yield f"{answer[0]} does not declare {function}, which the row of {form} names"
     for file, opcode in sorted(set(wrapped)):
         if opcode.partition(".")[0] not in REGISTERS_ONLY and row_of(opcode) is None:
             yield f"{opcode} of cuda::ptx ({file}) is in no row of the table: give it a function or a reason"
@@ -191,7 +192,7 @@ def main():
         return 0 if found == [0, 1, 1, 1] else 1
     wrapped = list(opcodes(arguments.ptx)) if arguments.ptx else []
     if arguments.ptx and len(wrapped) < 100:
-        print(f"{arguments.ptx} has {len(wrapped)} forms: it is no folder cuda/__ptx of a CCCL")
+        print(f"{arguments.ptx} has {len(wrapped)} forms, so it is not the folder cuda/__ptx of a CCCL")
         return 1
     found = list(faults(page, ROOT, wrapped))
     print("\n".join(found) if found else f"{sum(map(len, FORMS.values()))} rows, {len(set(wrapped))} forms of cuda::ptx, 0 faults")

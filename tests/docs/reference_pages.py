@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Says which public headers have no page, no compiled example, no errors or no cost in the reference.
+"""Reports public headers without a page in the reference, and pages without a compiled example, errors or costs.
 
 usage: reference_pages.py [--root FOLDER]
 
-Every header of include/membar outside of base/ and detail/ is named by its path, as `sync/ticket_lock.cuh`, in a heading or a row of a table of a
-page of docs/headers. A ```cpp block of that page includes it: extract_snippets.py compiles those. Where the header needs a package that
-may be missing, a ```c++ block does. Each page says what calls cost and which errors they have.
+Every header of include/membar outside of base/ and detail/ must be named by its path, such as `sync/ticket_lock.cuh`, in a heading or a
+table row of a page in docs/headers. A ```cpp block of that page must include it; extract_snippets.py compiles these blocks. If the header
+needs a package that may be missing, a ```c++ block is enough. Each page must list the costs and the errors of the calls.
 """
 import argparse
 import pathlib
@@ -14,12 +14,12 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PACKAGES = re.compile(r"symmetric/(nvshmem|nccl)_")  # headers of a package that may be missing
+PACKAGES = re.compile(r"symmetric/(nvshmem|nccl)_")  # Headers of a package that may be missing.
 BLOCK = re.compile(r"^```(\S*)\n(.*?)^```", re.M | re.S)
 SECTIONS = {"what it costs": r"^\*\*Costs?\b|^#+ .*\b[Cc]ost", "which errors it has": r"^\*\*(Errors|Ends)\b|^#+ .*\b[Ee]rrors\b"}
 
 
-OLD_NAMES = "symmetric/deadlock/"  # headers that only pass on to others
+OLD_NAMES = "symmetric/deadlock/"  # Headers that only include others.
 
 
 def headers(root):
@@ -48,9 +48,9 @@ def faults(root):
     for header in known:
         on = [page for page in pages if page.names(header)]
         if not on:
-            yield f"{header} is in no heading and no row of a page of docs/headers"
+            yield f"{header} is not in any heading or table row of a page in docs/headers"
         elif not any(header in (page.shown if PACKAGES.match(header) else page.compiled) for page in on):
-            yield f"{header} is included by no compiled block of {' or '.join(page.name for page in on)}"
+            yield f"{header} is not included by any compiled block of {' or '.join(page.name for page in on)}"
     for page in pages:
         for what, pattern in SECTIONS.items():
             if not re.search(pattern, page.text, re.M):
@@ -64,7 +64,7 @@ def main():
     parser.add_argument("--root", type=pathlib.Path, default=ROOT)
     root = parser.parse_args().root
     found = list(faults(root))
-    print(*found, f"{len(headers(root))} public headers, {len(found)} faults of their pages", sep="\n")
+    print(*found, f"{len(headers(root))} public headers, {len(found)} faults in their pages", sep="\n")
     return 1 if found else 0
 
 

@@ -4,11 +4,11 @@
 
 usage: shown_commands.py [TOOL]
 
-A block fenced as ```console has commands, each after "$ " on its own line, with what it prints below, and nothing else. A line of
-dots stands for lines that are left out, and dots at the end of a line for the rest of it. With the path of a tool, the commands that
-call it are run in the root folder. Without one, `cat FILE` is run; what any other command prints depends on the machine, so its lines
-must stand in a recorded file. That is the file of docs/measurements to which the text before the block links. Without a link it is
-RECORDED, in which the command stands before its lines, and no other lines follow. Lines that no command precedes are recorded, too.
+A ```console block has commands, each after "$ " on its own line, followed by its output, and nothing else. A line of dots replaces any
+number of lines, and dots at the end of a line replace the rest of it. With the path of a tool, the script runs the commands that call it,
+in the root folder. Without one, it runs `cat FILE`. The output of any other command depends on the machine, so its lines must be in a
+recorded file: the file in docs/measurements that the text before the block links to or, without a link, the file RECORDED. In RECORDED, the
+command precedes its lines, and no other lines may follow. Lines without a command must be recorded as well.
 """
 import pathlib
 import re
@@ -24,7 +24,7 @@ LINK = re.compile(r"\]\(([^)#\s]*measurements/[^)#\s]+)\)")
 
 
 def shown(page):
-    """Yields (line number, command, lines that it prints, recorded file) of every ```console block."""
+    """Yields (line number, command, its output lines, recorded file) for every ```console block."""
     text, end = page.read_text(encoding="utf-8"), 0
     for block in BLOCK.finditer(text):
         links, end = LINK.findall(text[end:block.start()]), block.end()
@@ -38,20 +38,20 @@ def shown(page):
 
 
 def pattern(lines):
-    """Of what a command prints: any number of seconds will do."""
+    """Normalizes the output of a command: the numbers of seconds do not matter."""
     parts = [r"(?:.*\n)*?" if line == "..." else re.escape(line.removesuffix(" ...")) + (r".*\n" if line.endswith(" ...") else r"\n")
              for line in lines.splitlines()]
     return re.sub(r"\b\d+\\\.\d\d\\ s\b", r"\\d+\\.\\d\\d s", "".join(parts))
 
 
 def wrong(command, lines, recorded, tool):
-    """What is wrong with a command and its lines, or nothing."""
+    """Returns what is wrong with a command and its lines, or an empty string."""
     words = shlex.split(command)
     if tool or words[:1] == ["cat"]:
         result = subprocess.run([tool or "cat", *words[1:]], cwd=ROOT, capture_output=True, text=True, check=False)
-        said = re.sub(r"^membar-check: .* s so far\n", "", result.stderr, flags=re.MULTILINE)  # a busy machine takes its time
-        if said or result.returncode > 1:  # 1: membar-check found what is wrong
-            return f"it ends with {result.returncode} and says: {said}"
+        said = re.sub(r"^membar-check: .* s so far\n", "", result.stderr, flags=re.MULTILINE)  # A busy machine may be slow.
+        if said or result.returncode > 1:  # Exit status 1 means that membar-check reports a finding.
+            return f"it exits with status {result.returncode} and prints: {said}"
         return None if re.fullmatch(pattern(lines), result.stdout) else f"it prints:\n{result.stdout}"
     text = recorded.read_text(encoding="utf-8").replace("**", "").rstrip("\n") + "\n"  # the stars are of a page
     whole = rf"{re.escape('$ ' + command)}\n{pattern(lines)}(?=\n|\$ |\Z)" if recorded == RECORDED else pattern(lines)
@@ -69,7 +69,7 @@ def main():
                 if told := wrong(command, lines, recorded, tool):
                     failed += 1
                     print(f"{page.relative_to(ROOT)}:{number}: $ {command}\n  {told}")
-    print(f"{checked} commands, {failed} do not print what a page shows")
+    print(f"{checked} commands, {failed} with output that differs from the page")
     return 1 if failed or checked == 0 else 0
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The site of the documentation is built strictly, and each thing that it checks is an error where it is broken.
+"""Checks that the documentation site builds in strict mode, and that each of its checks fails on broken input.
 
 Needs a Python with mkdocs-material (docs/site/requirements.txt).
 """
@@ -20,7 +20,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def build(root, site):
-    """MkDocs' exit status and its warnings. With --quiet it counts none."""
+    """Runs MkDocs and returns its exit status and its warnings. With --quiet, MkDocs does not count warnings."""
     done = subprocess.run([sys.executable, "-m", "mkdocs", "build", "--strict", "--config-file", root / "mkdocs.yml", "--site-dir", site],
                           capture_output=True, text=True, check=False, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"})
     return done.returncode, "".join(line for line in (done.stdout + done.stderr).splitlines(keepends=True) if not line.startswith("INFO"))
@@ -31,7 +31,7 @@ class Site(unittest.TestCase):
         self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
 
     def small(self, page):
-        """A repository with the site's own files and a page, and what building it says."""
+        """Makes a repository with the site's own files and one page, and returns MkDocs' output for it."""
         root = self.folder / "small"
         shutil.rmtree(root, ignore_errors=True)
         for name in ("mkdocs.yml", "docs/site", "LICENSE"):
@@ -53,7 +53,7 @@ class Site(unittest.TestCase):
             nowhere.update(f"{page.name}: {loaded}" for loaded in LOADED.findall(text))
             links = {urllib.parse.unquote(link) for link in LINK.findall(text)}
             nowhere.update(f"{page.name}: {link}" for link in links if ":" not in link and not (page.parent / link).exists())
-        self.assertEqual(set(), {each for each in nowhere if not each.startswith("404.html")})  # whose links are of a server's root
+        self.assertEqual(set(), {each for each in nowhere if not each.startswith("404.html")})  # Its links start at the root.
 
     def test_a_link_to_a_source_leads_to_its_page(self):
         status, said, page = self.small("# Page\n\nSee [the license](../LICENSE) and `[code](../LICENSE)`.\n")

@@ -4,18 +4,18 @@
 
 usage: start_pictures.py [--check]
 
-With --check it draws nothing, and fails if a picture is not what it would draw.
+With --check, it writes nothing, and fails if a picture is out of date.
 """
 
 import sys
 
 from picture import Picture, draw
 
-ROW, TOP = 52, 62  # the height of a step, and where the first one is
+ROW, TOP = 52, 62  # The height of a step, and the position of the first one.
 
 
 class Lanes(Picture):
-    """Threads side by side, each a lane, with their steps from top to bottom in time."""
+    """Draws threads side by side, each in its own lane, with time running from top to bottom."""
 
     def __init__(self, title, description, lanes, rows, notes, width=760):
         self._height = TOP + ROW * rows
@@ -36,7 +36,7 @@ class Lanes(Picture):
         self.labelled(x + 16, TOP + ROW * row - 8, each - 32, 42 if note else 34, kind, words, note)
 
     def between(self, start, end, kind, *words):
-        """An arrow from (lane, row) to (lane, row), with words above it."""
+        """Draws an arrow from (lane, row) to (lane, row), with words above it."""
         (lane, row), (to, to_row) = start, end
         x, each = self._lanes[lane]
         to_x, to_each = self._lanes[to]
@@ -66,7 +66,7 @@ def counter():
 def flag_and_data():
     p = Lanes("A flag and its data",
               "The first warp writes data and stores the flag with release. The second loads the flag with acquire until it is 1, and then "
-              "reads the data. What the first did before the release, the second sees after the acquire.",
+              "reads the data. After the acquire, the second warp sees everything that the first did before the release.",
               [("warp 0", "writes"), ("warp 1", "reads")], 4,
               ["Everything above the release is seen by everything below the acquire that found the flag raised."])
     p.step(0, 0, "data = 42")
@@ -79,11 +79,11 @@ def flag_and_data():
 
 
 def two_blocks():
-    p = Lanes("One thread of a block speaks for all",
-              "All threads of block 0 write, meet at __syncthreads, and one of them releases the flag at device scope. One thread of block 1 "
-              "acquires it, all meet at __syncthreads, and all read.",
+    p = Lanes("One thread releases on behalf of its block",
+              "All threads of block 0 write and call __syncthreads, and one of them releases the flag at device scope. One thread of "
+              "block 1 acquires it, all threads call __syncthreads, and all read.",
               [("block 0", "on one multiprocessor"), ("block 1", "on another")], 5,
-              ["Block scope would end at the block. The flag crosses it, so it has device scope."])
+              ["Block scope covers only one block. The flag goes to another block, so it has device scope."])
     p.step(0, 0, "all threads write data")
     p.step(0, 1, "__syncthreads()", "lane")
     p.step(0, 2, "one: store(1, release)", "async")
@@ -117,7 +117,7 @@ def two_gpus():
               "GPU 0 stores the message into the memory of GPU 1, and then the signal, with release at system scope. GPU 1 waits for the signal "
               "with acquire, and reads the message from its own memory.",
               [("GPU 0", "put_signal"), ("GPU 1", "wait")], 4,
-              ["The message is stored where it is read: a load over the link would take a trip there and back."])
+              ["The message is stored in the memory of its reader, because a load over the link would take a round trip."])
     p.step(0, 0, "message is written")
     p.step(0, 1, "stores to GPU 1", "async")
     p.step(0, 2, "signal: release", "async")

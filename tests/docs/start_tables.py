@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The tables of what each step of docs/start costs, and of fences beside stores, made of the results in docs/measurements.
-
-TABLES has them by page and name, for figures.py.
+"""Makes the tables of what each step of docs/start costs, and of fences during stores, from the results in docs/measurements. TABLES has
+them by page and name, for figures.py.
 """
 
 
@@ -10,7 +9,7 @@ def table(header, lines):
 
 
 def time_of(nanoseconds):
-    """A time with three digits, in the unit that suits it."""
+    """Formats a time with three digits, in the unit that suits it."""
     if nanoseconds < 1:
         return f"{nanoseconds * 1000:.3g} ps"
     if nanoseconds < 1000:
@@ -68,8 +67,8 @@ def beside(results):
     times_of = {case: cases[f"kernel_boundary.stream/{case}"]["real_time"] for case in ("none/alone", "nvlink.saturating/same", "nvlink.saturating/separate")}
     return table(["a small kernel", "time for each", "times as long"], [
         [words, time_of(times_of[case]), f"{times_of[case] / times_of['none/alone']:.1f}"]
-        for words, case in (("alone", "none/alone"), ("beside stores to a second GPU, in one domain", "nvlink.saturating/same"),
-                            ("beside stores in the remote domain", "nvlink.saturating/separate"))])
+        for words, case in (("alone", "none/alone"), ("during stores to a second GPU, in one domain", "nvlink.saturating/same"),
+                            ("during stores in the remote domain", "nvlink.saturating/separate"))])
 
 
 def fences_beside_stores(results):

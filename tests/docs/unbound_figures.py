@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Finds the measured figures of the pages that no result is behind; see figures.py.
+"""Finds measured figures in the pages that do not come from a result; see figures.py.
 
-A measured figure is a number with a unit of a measurement, a decimal fraction that is no version, and a number in a cell of a table that
-tells of such units in its head or in the line before it. Code is none, nor are the tables that scripts write, nor are WHOLE pages, which
-a test compares with their results. What is no measurement here, or one of others, is in NO_RESULT, below the reason; what a page no
-longer has must go from there.
+A measured figure is a number with a unit of measurement, a decimal fraction that is not a version, or a number in a table cell if the
+table's header or the line before it names such a unit. Code does not count, nor do the tables that scripts write, nor the pages in WHOLE,
+which a test compares with their results. Figures that are not measurements, or that others measured, are in NO_RESULT, grouped by reason.
+An entry must be removed when its page no longer contains it.
 """
 import re
 
@@ -16,7 +16,7 @@ CELL = re.compile(r"[*~ ]*\d[\d,.]*(?:e-?\d+)?[* ]*(?:(?:[;,]|to) *\d[\d,.]*)*")
 BLOCKS = (re.compile(r"^( *)```.*?^\1```[^\n]*$", re.DOTALL | re.MULTILINE),
           re.compile(r"<!-- (?:figures|table|compilers)\.py.*?<!-- (?:end|compilers\.py ends)[^>]*-->", re.DOTALL),
           re.compile(r"<!-- what bench/(?:domains/page\.py writes of [^>]+|check/(?:decided_kernels\.py|sanitized_kernels\.py|large/library_calls\.py|indigo\.py(?: --explore)?) writes) -->.*?<!-- its end -->", re.DOTALL), re.compile(r"<!--.*?-->", re.DOTALL))
-# Of the toolkit, PTX, compute capabilities, drivers, this library and others, and sections of the PTX ISA.
+# Versions of the toolkit, PTX, compute capabilities, drivers, this library and others, and sections of the PTX ISA.
 VERSIONS = set("0.1 0.2 2.11 2.16 2.28 3.0 3.25 3.3 3.5 3.9 5.0 7.0 7.5 7.8 8.0 8.3 8.4 8.5 8.6 8.7 8.8 8.9 9.0 9.1 9.2 9.3 9.4 9.5 10.0 12.0 12.1 12.3 12.4 12.6 12.8 12.9 13.0 13.5 14.2 26.10 580.159".split())
 WHOLE = re.compile(r"docs/(measurements/.*/.*|changelog|from_0.1_to_0.2|from_0.2_to_0.3)\.md")
 
@@ -24,7 +24,7 @@ NO_RESULT = {
     "a level of statistics": {
         "docs/conformance.md": ["With 95 % confidence"], "docs/headers/litmus.md": ["with 95 % confidence"], "docs/litmus_on_gpu.md": ["with 95 % confidence"],
         "docs/fences_and_scopes.md": ["(95 %) is wider than 5 %"], "docs/membar_domains.md": ["interval of 95 %"],
-        "docs/reading_the_report.md": ["the 95 % interval", "at most 5 % together", "within 10 % of 1"]},
+        "docs/reading_the_report.md": ["the 95 % interval", "at most 5 %", "within 10 % of 1"]},
     "a limit of a report, which its controls keep": {"docs/reading_the_report.md": ["spin interference ≤ 1.1", "relief below 0.9"]},
     "what others report, with the place": {
         "docs/bugs.md": ["6 to 7 µs per two-stage all-reduce on H100", "in about 40 % of runs", "at 100 % utilisation", "cost 2.7 % of a kernel"],
@@ -54,7 +54,7 @@ NO_RESULT = {
 
 
 def masked(text, sentences):
-    """The text without what results are behind, line by line as it was."""
+    """Returns the text without the parts that come from results, with the same lines."""
     def blank(found):
         return re.sub(r"[^\n]", " ", found.group())
 
@@ -64,7 +64,7 @@ def masked(text, sentences):
 
 
 def figures_of(text):
-    """Yields the number of a line and a figure in it."""
+    """Yields each figure with the number of its line."""
     for pattern in FIGURES:
         yield from ((text.count("\n", 0, found.start()) + 1, " ".join(found.group().split())) for found in pattern.finditer(text) if found.group() not in VERSIONS)
     before, head = "", ""
@@ -78,16 +78,16 @@ def figures_of(text):
 
 
 def unbound(pages):
-    """What is wrong with pages, each a (name, text, patterns of the sentences whose figures are read from results)."""
+    """Yields what is wrong with the pages, each a (name, text, patterns of the sentences whose figures come from results)."""
     for page, text, sentences in pages:
         kept = [phrase for of in NO_RESULT.values() for phrase in of.get(page, ())]
         patterns = []
         for phrase in kept:
             pattern = re.compile(r"\s+".join(map(re.escape, phrase.split())))
             if not pattern.search(text):
-                yield f"{page} has not \"{phrase}\": take it out of NO_RESULT in unbound_figures.py"
+                yield f"{page} does not contain \"{phrase}\": take it out of NO_RESULT in unbound_figures.py"
             patterns.append(pattern)
         if not WHOLE.fullmatch(page):
             for line, figure in figures_of(masked(text, [*patterns, *sentences])):
-                yield (f"{page}:{line}: no result is behind \"{figure}\": write it by a table or a sentence of figures.py; "
-                       "if nothing was measured here, name the reason in unbound_figures.py")
+                yield (f"{page}:{line}: \"{figure}\" does not come from a result: write it with a table or a sentence of figures.py; if "
+                       "it is not a measurement of this project, add it to unbound_figures.py with the reason")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What unbound_figures.py takes for a measured figure, and what not."""
+"""Tests which numbers unbound_figures.py treats as measured figures."""
 import re
 import unittest
 

@@ -97,7 +97,7 @@ TEST(one_domain, is_needed_where_one_side_is_narrower_than_the_system) {
 
 constexpr pointer_uses first_launch{false, 0, 0};
 
-/// "put" in stream 2 beside "small" in stream 1, both on device 0.
+/// "put" in stream 2 concurrently with "small" in stream 1, both on device 0.
 records pair(std::uint64_t pointer_of_small, std::uint64_t start_of_small = 1500) {
   records r;
   r.names = {{0, "small"}, {1, "put"}};
@@ -127,7 +127,8 @@ TEST(check_of_pairs, warns_of_kernels_that_share_a_pointer_and_says_if_they_sync
             "put and small ran at the same time and received the same pointer: move both or neither.");
 }
 
-/// Like `pair`, but "small" ran twice: before "put" and beside it, or in a graph. It had the pointer in some of these.
+/// Like `pair`, but "small" ran twice: before "put" and concurrently with it, or in a graph. It had the pointer in some of
+/// these launches.
 records two_launches(pointer_uses with_pointer, std::uint64_t launched = 2, unsigned graph = 0) {
   records r = pair(4096);
   r.kernels = {{0, 2, 0, 1000, 2000, 1, 7}, {0, 1, graph, 1500, 1800, 0, 9}, {0, 1, 0, 100, 200, 0, 3}};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Runs the command membar-domains on programs that use a driver without a device.
+/// Runs the command membar-domains on programs that use a fake driver without a device.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 struct result {
   int status = 0;
-  std::string said;  ///< by the command and the program
+  std::string said;  ///< Output of the command and of the program.
   std::string log;   ///< by the driver
 };
 
@@ -30,7 +30,7 @@ inline std::string text_of(const fs::path& path) {
   return text.str();
 }
 
-/// The first line that is JSON, among what was said.
+/// Returns the first line of the output that is JSON.
 inline std::string json_line(const std::string& said) {
   const auto begin = said.starts_with('{') ? 0 : said.find("\n{") + 1;
   return said.substr(begin, said.find('\n', begin) - begin);
@@ -51,7 +51,7 @@ class domains_command : public testing::Test {
     return folder_ / name;
   }
 
-  /// `variables` are of the shell: NAME=value ...
+  /// `variables` are shell assignments: NAME=value ...
   result command(const std::string& words, const std::string& variables = "") {
     const fs::path log = folder_ / "log";
     const fs::path said = folder_ / "said";

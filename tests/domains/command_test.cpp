@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The command membar-domains and the library that it preloads, on programs that use a driver without a device.
+/// The command membar-domains and the library that it preloads, on programs that use a fake driver without a device.
 #include "tests/domains/command_fixture.hpp"
 
 #include <dlfcn.h>
@@ -526,7 +526,7 @@ TEST_F(domains_command, try_measures_the_gain_and_a_control_of_one) {
   EXPECT_NE(r.said.find("2.500× (95 %: 2.500 to 2.500) as fast"), std::string::npos) << r.said;
   EXPECT_NE(r.said.find("the control, which changes nothing, gave 1.000×"), std::string::npos) << r.said;
   const json report = json::parse(text_of(folder_ / "out" / "try.json"));
-  EXPECT_NEAR(report["gain"]["value"].get<double>(), 2.5, 0.001);  // CUDA's times are floats of milliseconds
+  EXPECT_NEAR(report["gain"]["value"].get<double>(), 2.5, 0.001);  // CUDA's times are floats in milliseconds.
 }
 
 TEST_F(domains_command, try_distinguishes_streams_of_two_contexts) {
@@ -618,7 +618,7 @@ TEST_F(domains_command, counts_and_records_of_another_version_are_named) {
 }
 
 TEST_F(domains_command, dlsym_still_finds_the_next_symbol_for_other_libraries) {
-  // It is behind membar-domains' library, and would find itself if that asked for it.
+  // It comes after membar-domains' library, and would find itself if that library looked it up.
   const result r = command("apply --force --remote=^put$ -- /bin/true", "LD_PRELOAD='" DOMAINS_NEXT "'");
   EXPECT_EQ(r.status, 0) << r.said;
 }

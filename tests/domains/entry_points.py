@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The functions of the CUDA driver that launch kernels, read or write the attributes of launches, or hand out kernels, as cuda.h declares them.
+"""Finds the CUDA driver functions in cuda.h that launch kernels, read or write launch attributes, or return kernels.
 
     entry_points.py cuda.h                            prints their symbols, one on a line
     entry_points.py cuda.h hooks.def not_hooked.txt   fails if a symbol is neither hooked nor listed with the reason
 
-A function counts if a parameter has one of the types below. A line of not_hooked.txt is a regular expression of symbols, a colon, and the reason.
+A function counts if a parameter has one of the types below. A line of not_hooked.txt has a regular expression that matches symbols, a
+colon, and the reason.
 """
 import re
 import sys
@@ -22,7 +23,7 @@ BY_NAME = re.compile(r"^cuLaunch(?!HostFunc)|CopyAttributes")
 
 
 def declarations(text):
-    """(name, parameters, whether it is of an earlier version of CUDA) of each function."""
+    """Yields (name, parameters, whether it belongs to an earlier version of CUDA) for each function."""
     text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
     earlier = text.find("#if defined(__CUDA_API_VERSION_INTERNAL)\n", text.find("CUresult CUDAAPI cuInit"))
     if earlier < 0:
@@ -56,17 +57,17 @@ def main(cuda_h, hooks=None, not_hooked=None):
             if line.strip() and not line.startswith("#"):
                 pattern, colon, reason = line.partition(": ")
                 if not colon or len(reason.split()) < 3:
-                    sys.exit(f"{not_hooked}:{number}: write a regular expression of symbols, a colon and the reason")
+                    sys.exit(f"{not_hooked}:{number}: write a regular expression that matches symbols, a colon and the reason")
                 reasons.append((pattern, number))
     if len(found) < 50 or "cuLaunchKernel" not in found:
-        sys.exit(f"{cuda_h}: only {len(found)} functions were found, so its declarations are not those that this script reads")
+        sys.exit(f"{cuda_h}: only {len(found)} functions were found, so this script does not recognize its declarations")
     wrong = []
     for symbol in found:
         listed = [number for pattern, number in reasons if re.fullmatch(pattern, symbol)]
         if symbol in hooked and listed:
-            wrong.append(f"{not_hooked}:{listed[0]}: {symbol} is hooked, and listed as not hooked")
+            wrong.append(f"{not_hooked}:{listed[0]}: {symbol} is hooked, but is listed as not hooked")
         elif symbol not in hooked and not listed:
-            wrong.append(f"{symbol} launches kernels, or concerns their attributes: hook it in {hooks}, or say in {not_hooked} why not")
+            wrong.append(f"{symbol} launches kernels or concerns their attributes: hook it in {hooks}, or give the reason in {not_hooked}")
     print("\n".join(wrong) if wrong else f"{len(found)} functions, of which {len(hooked & set(found))} are hooked")
     return 1 if wrong else 0
 

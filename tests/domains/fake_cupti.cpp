@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// CUPTI without a device: when it is flushed it gives the records of 20 short kernels alone and 20 beside "ncclDevKernel_fake", in
-/// which they are 3 µs apart instead of 2; with FAKE_CUPTI_MANY of 100 each. FAKE_CUPTI_PUTS gives instead of it a launch of "put" beside which they are 2 µs apart, and a
-/// later one beside which they are 3; FAKE_CUPTI_FILLS makes the last of these take all room of the fake driver's device.
-/// FAKE_CUPTI_BUSY makes it refuse, as where another profiler has it.
+/// CUPTI without a device. When it is flushed, it returns the records of 20 short kernels that run alone and of 20 that
+/// run concurrently with "ncclDevKernel_fake"; the former are 2 µs apart, the latter 3 µs. With FAKE_CUPTI_MANY there are 100
+/// of each. With FAKE_CUPTI_PUTS it instead returns a launch of "put" during which the kernels are 2 µs apart, and a later
+/// launch during which they are 3 µs apart; FAKE_CUPTI_FILLS makes the latter occupy the fake driver's whole device.
+/// FAKE_CUPTI_BUSY makes it fail, as if another profiler were using CUPTI.
 #include <cupti.h>
 
 #include <cstdint>
@@ -58,7 +59,7 @@ FAKE CUptiResult cuptiSubscribe(CUpti_SubscriberHandle*, CUpti_CallbackFunc call
   return CUPTI_SUCCESS;
 }
 FAKE CUptiResult cuptiEnableDomain(std::uint32_t, CUpti_SubscriberHandle, CUpti_CallbackDomain domain) {
-  if (domain == CUPTI_CB_DOMAIN_DRIVER_API) {  // a call of the driver begins and ends
+  if (domain == CUPTI_CB_DOMAIN_DRIVER_API) {  // A call of the driver begins and ends.
     CUpti_CallbackData call{};
     for (const CUpti_ApiCallbackSite site : {CUPTI_API_ENTER, CUPTI_API_EXIT, CUPTI_API_EXIT}) {
       call.callbackSite = site;
@@ -93,7 +94,7 @@ FAKE CUptiResult cuptiActivityFlushAll(std::uint32_t) {
   };
   std::uint64_t now = 1'000'000;
   if (std::getenv("FAKE_CUPTI_PUTS") != nullptr) {
-    // The later launch's record comes first, as that of the kernel that ended first may.
+    // The later launch's record comes first, because a kernel's record may arrive before that of a kernel that ended earlier.
     for (unsigned launch = 2; launch >= 1; --launch) {
       auto k = kernel("put", 9, launch * 10'000'000 - 100, launch * 10'000'000 + 100'000);
       k.correlationId = launch;

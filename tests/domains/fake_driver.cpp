@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A driver without a device: libcuda.so.1 for tests of membar-domains and of membar-check record. With FAKE_DRIVER_BARE a launch does nothing at all. It writes each launch with its domains into the file
-/// FAKE_DRIVER_LOG, with FAKE_DRIVER_LOGS_POINTERS also each question about a pointer, and has a clock for each stream: "put" takes 1 ms, and any other kernel 10 µs while a put of domain 0 runs in
-/// another stream, else 4 µs; "large" takes 16 µs more. Addresses from 0x20000000 are of device 1, from 0x30000000 of the host, and from 0x50000000 of device 1
-/// after a cuMemMap. From 0x60000000 on are the allocations of cuMemAlloc, with their own sizes, and from 0x70000000 on reserved addresses; memory of cuMemCreate
-/// that several processes share has contents of its own in each. The stream 0x3000 is being captured. The kernel "put" has an int and
-/// three pointers in an array.
+/// A driver without a device: libcuda.so.1 for tests of membar-domains and of membar-check record. With FAKE_DRIVER_BARE a
+/// launch does nothing at all. It writes each launch with its domains to the file FAKE_DRIVER_LOG and, with
+/// FAKE_DRIVER_LOGS_POINTERS, also each query about a pointer. It has a clock for each stream: "put" takes 1 ms, and any other
+/// kernel 10 µs while a put of domain 0 runs in another stream, else 4 µs; "large" takes 16 µs more. Addresses from 0x20000000
+/// belong to device 1, from 0x30000000 to the host, and from 0x50000000 to device 1 after a cuMemMap. Allocations of cuMemAlloc
+/// start at 0x60000000, with their own sizes, and reserved addresses at 0x70000000. If several processes share memory of
+/// cuMemCreate, each has its own contents. The stream 0x3000 is being captured. The kernel "put" has an int and three pointers
+/// in an array.
 #include <cuda.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -64,7 +66,7 @@ std::map<CUstream, double> clocks;
 std::vector<put> puts;
 CUgraph_st captured;
 
-/// Handles of functions and nodes that are destroyed are given again.
+/// Handles of destroyed functions and nodes are reused.
 std::deque<CUfunction> functions, free_functions;
 std::vector<CUgraphNode> free_nodes;
 CUgraphNode new_node(const CUgraphNode_st& of) {
@@ -107,7 +109,7 @@ int number(const char* variable, int otherwise) {
   return value == nullptr ? otherwise : std::atoi(value);
 }
 
-/// With FAKE_DRIVER_MEETS a launch returns only after another was made at the same time.
+/// With FAKE_DRIVER_MEETS, a launch returns only after another one was made concurrently.
 void meet() {
   static std::barrier<> both(2);
   if (number("FAKE_DRIVER_MEETS", 0) != 0) {
@@ -115,7 +117,7 @@ void meet() {
   }
 }
 
-/// Puts the kernel after what is in the stream.
+/// Appends the kernel to the stream.
 void ran(CUfunction f, CUstream stream, int domain) {
   double& now = clocks[stream];
   if (f->name == "put") {
@@ -233,7 +235,7 @@ FAKE CUresult cuModuleGetFunction(CUfunction* f, CUmodule, const char* name) {
   }
   return CUDA_SUCCESS;
 }
-/// Modules and libraries are the images that they were loaded from. All have the functions "put" and "small".
+/// Modules and libraries are the images they were loaded from. All of them have the functions "put" and "small".
 FAKE CUresult cuModuleEnumerateFunctions(CUfunction* all, unsigned count, CUmodule module) {
   const char* const names[] = {"put", "small"};
   for (unsigned i = 0; i < count; ++i) {
@@ -270,7 +272,7 @@ FAKE CUresult cuLibraryLoadFromFile(CUlibrary* library, const char* path, CUjit_
                                     void**, unsigned) {
   return cuModuleLoadData(reinterpret_cast<CUmodule*>(library), path);
 }
-/// The bytes of each parameter, as the file FAKE_DRIVER_PARAMETERS has them in lines: the kernel, and its numbers.
+/// Returns the size of each parameter in bytes, from the lines of the file FAKE_DRIVER_PARAMETERS: the kernel, and its numbers.
 namespace {
 std::vector<std::size_t> parameters_in_file(const std::string& kernel) {
   const char* const path = std::getenv("FAKE_DRIVER_PARAMETERS");
@@ -303,7 +305,7 @@ FAKE CUresult cuFuncGetParamInfo(CUfunction f, std::size_t index, std::size_t* o
 namespace {
 bool mapped = false;
 std::map<CUdeviceptr, std::size_t> allocations;
-/// The allocation of an address, or none.
+/// Returns the allocation of an address, or none.
 std::pair<CUdeviceptr, std::size_t> allocation_at(CUdeviceptr pointer) {
   const auto behind = allocations.upper_bound(pointer);
   if (behind == allocations.begin()) {
@@ -320,7 +322,7 @@ FAKE CUresult cuMemAlloc(CUdeviceptr* pointer, std::size_t bytes) {
   next += (bytes + 511) / 512 * 512;
   return CUDA_SUCCESS;
 }
-/// A handle names the process, and where it has how much memory; it is mapped to memory of the other process's own.
+/// A handle names the process and the place and size of its memory; the importing process maps memory of its own.
 FAKE CUresult cuIpcGetMemHandle(CUipcMemHandle* handle, CUdeviceptr at) {
   const auto [begin, bytes] = allocation_at(at);
   std::memset(handle, 0, sizeof *handle);
@@ -338,7 +340,7 @@ FAKE CUresult cuIpcOpenMemHandle(CUdeviceptr* at, CUipcMemHandle handle, unsigne
 }
 FAKE CUresult cuIpcCloseMemHandle(CUdeviceptr) { return CUDA_SUCCESS; }
 FAKE CUresult cuIpcOpenEventHandle(CUevent*, CUipcEventHandle) { return CUDA_SUCCESS; }
-/// Memory of cuMemCreate, by handle, and where it is mapped. A file that shares it has its device and its size.
+/// Memory of cuMemCreate, by handle, and its mappings. A file that shares it contains its device and its size.
 namespace {
 struct physical {
   int device = 0;
@@ -350,13 +352,13 @@ struct placement {
 };
 std::vector<physical> physicals(1);
 std::map<CUdeviceptr, placement> placements;
-/// The mapping that has the address, or the end.
+/// Returns the mapping that contains the address, or the end.
 std::map<CUdeviceptr, placement>::iterator placement_at(CUdeviceptr at) {
   const auto behind = placements.upper_bound(at);
   return behind != placements.begin() && at - std::prev(behind)->first < std::prev(behind)->second.bytes ? std::prev(behind)
                                                                                                          : placements.end();
 }
-/// Where the contents of an address are: of memory that is mapped more than once, in one place.
+/// Returns where the contents of an address are: memory that is mapped more than once has them in one place.
 CUdeviceptr contents_at(CUdeviceptr at) {
   const auto where = placement_at(at);
   return where == placements.end() ? at : (where->second.of << 40U) + where->second.offset + (at - where->first);
@@ -465,7 +467,7 @@ FAKE CUresult cuPointerGetAttribute(void* value, CUpointer_attribute what, CUdev
   *static_cast<unsigned*>(value) = type ? kind : owner;
   return CUDA_SUCCESS;
 }
-/// Memory of the device, as far as a program has stored into it; each allocation ends where the next 4096 bytes begin.
+/// The device's memory, as far as a program has stored into it. Each allocation extends to the next multiple of 4096 bytes.
 namespace {
 std::map<CUdeviceptr, CUdeviceptr> memory;
 }
@@ -511,7 +513,7 @@ FAKE CUresult cuMemcpyDtoHAsync(void* to, CUdeviceptr from, std::size_t bytes, C
   }
   return CUDA_SUCCESS;
 }
-/// Host memory is memory, so a copy into it may be of any kind.
+/// Host memory is ordinary memory, so a copy to it may be of any kind.
 FAKE CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
   log("copy " + std::to_string(bytes) + (stream == nullptr ? " null" : ""));
   return cuMemcpyDtoHAsync(reinterpret_cast<void*>(to), from, bytes, stream);
@@ -524,7 +526,7 @@ FAKE CUresult cuMemcpyHtoD(CUdeviceptr to, const void* from, std::size_t bytes) 
   return CUDA_SUCCESS;
 }
 FAKE CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, std::size_t, CUstream) {
-  if (number("FAKE_DRIVER_STALLS", 0) == 0) {  // else the stream does not come here
+  if (number("FAKE_DRIVER_STALLS", 0) == 0) {  // Otherwise the stream does not get here.
     __atomic_store_n(reinterpret_cast<unsigned*>(to), value, __ATOMIC_RELEASE);
   }
   return CUDA_SUCCESS;
@@ -542,7 +544,7 @@ FAKE CUresult cuFuncGetModule(CUmodule* module, CUfunction) {
   *module = nullptr;
   return CUDA_SUCCESS;
 }
-/// Every module has one variable of eight bytes, "total".
+/// Every module has one eight-byte variable, "total".
 FAKE CUresult cuModuleGetGlobal(CUdeviceptr* at, std::size_t* bytes, CUmodule, const char* name) {
   *at = 0x6ff00000;
   *bytes = 8;
@@ -552,7 +554,7 @@ FAKE CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode* mode) {
   std::swap(*mode, capture_mode);
   return CUDA_SUCCESS;
 }
-/// May load the kernel, and invalidates a capture then.
+/// This may load the kernel, which invalidates a capture.
 FAKE CUresult cuFuncGetAttribute(int* value, CUfunction_attribute what, CUfunction) {
   capture_is_invalid = capture_is_invalid || capture_mode != CU_STREAM_CAPTURE_MODE_RELAXED;
   *value = what == CU_FUNC_ATTRIBUTE_NUM_REGS ? 32 : 0;
@@ -604,11 +606,11 @@ FAKE CUresult cuEventCreate(CUevent* event, unsigned) {
   *event = new CUevent_st;
   return CUDA_SUCCESS;
 }
-/// Whether an event waits for room in the queue of stream 0x7000, which a launch into another stream makes.
+/// Returns whether an event waits for space in the queue of stream 0x7000, which a launch into another stream frees.
 namespace {
 std::atomic<int> waits_for_room{0};
 }
-/// Whether 400 puts in a row were moved, or were not, after some were.
+/// Returns whether, after some puts, 400 puts in a row were all moved or all not moved.
 FAKE bool fakeHasSettled() { return any_put_moved && puts_in_a_row >= 400; }
 FAKE int fakeWaitsForRoom() { return waits_for_room; }
 FAKE CUresult cuEventRecord(CUevent event, CUstream stream) {
@@ -846,7 +848,7 @@ FAKE CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream) {
   run_nodes(graph, stream);
   return CUDA_SUCCESS;
 }
-/// The encoding of a tensor map is the driver's own: what it was made from, in another order, and mixed.
+/// The driver chooses the encoding of a tensor map: here it is the input, reordered and scrambled.
 namespace {
 CUresult encode(CUtensorMap* map, unsigned kind, void* address, std::uint64_t first_extent) {
   auto* const words = reinterpret_cast<std::uint64_t*>(map);

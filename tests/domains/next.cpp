@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A library with its own getpid, to be preloaded. It ends the program with 9 if the next getpid is not another's.
+/// A library with its own getpid, to be preloaded. It ends the program with status 9 if the next getpid is its own.
 #include <dlfcn.h>
 #include <unistd.h>
 

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A CUDA program as the tests of membar-domains need it: it gets the driver as its first word says (linked: by the linker; dlsym;
-/// table: as the CUDA runtime does, by cuGetProcAddress; own_stream: the same with the per-thread default stream), then does one
-/// thing for each word: put/own, put/peer, put/host, put/later (with pointers to such memory, the last to what `map` maps), put/buffer
-/// (a peer's pointer in cuLaunchKernel's `extra`), put/both (put/own and put/peer in two threads), put/captured (put/peer in a stream that is captured), map, graph/peer (a graph with put/peer and put/own), exchange/peer (the one for the
-/// other in an executable graph), again/peer (put/peer and then put/own in a node, and the graph instantiated with each), graph/map (a node with its own map), thread (one with the least stack), fork (a child that ends), room (a thread whose event waits for what another launches), long (a kernel with a long name), check/... (pointers), put/null, small/null (in the null stream), child, update, exchange, parameters, conditional (graphs), put, small (launches), put/ex, put/remote, put/map (with attributes), put/cooperative, graph, race (much of
-/// both), race/two (the same in two contexts), exit=<status>, abort.
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // old programs call such functions
+/// A CUDA program for the tests of membar-domains. Its first argument says how it gets the driver's functions (linked:
+/// from the linker; dlsym; table: through cuGetProcAddress, as the CUDA runtime does; own_stream: the same with the per-thread
+/// default stream). Each further argument is an action: put/own, put/peer, put/host, put/later (with pointers to such memory,
+/// the last to what `map` maps), put/buffer (a peer's pointer in cuLaunchKernel's `extra`), put/both (put/own and put/peer in
+/// two threads), put/captured (put/peer in a stream that is captured), map, graph/peer (a graph with put/peer and put/own),
+/// exchange/peer (replaces one by the other in an executable graph), again/peer (put/peer and then put/own in a node, with the
+/// graph instantiated for each), graph/map (a node with its own map), thread (a thread with the smallest stack), fork (a child
+/// process that ends), room (a thread whose event waits for another thread's launch), long (a kernel with a long name),
+/// check/... (pointers), put/null, small/null (in the null stream), child, update, exchange, parameters, conditional (graphs),
+/// put, small (launches), put/ex, put/remote, put/map (with attributes), put/cooperative, graph, race (much of both), race/two
+/// (the same in two contexts), exit=<status>, abort.
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // Old programs call such functions.
 #include <cuda.h>
 #include <dlfcn.h>
 #include <limits.h>
@@ -36,7 +41,7 @@ extern "C" CUresult cuGraphInstantiate_v2(CUgraphExec*, CUgraph, CUgraphNode*, c
 extern "C" CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec*, CUgraph, CUDA_GRAPH_INSTANTIATE_PARAMS*);
 extern "C" CUresult cuGraphExecUpdate(CUgraphExec, CUgraph, CUgraphNode*, CUgraphExecUpdateResult*);
 
-/// Of the fake driver: the real one takes many more words to make such a node.
+/// A function of the fake driver: with the real one, making such a node takes many more calls.
 extern "C" CUresult cuGraphAddConditional(CUgraph graph);
 extern "C" int fakeWaitsForRoom();
 extern "C" bool fakeHasSettled();
@@ -141,7 +146,7 @@ int main(int count, char** words) {
     CUresult result = CUDA_SUCCESS;
     CUlaunchAttribute attribute{};
     CUlaunchConfig config{1, 1, 1, 32, 1, 1, 0, stream(1), &attribute, 1};
-    // What PyTorch's elementwise kernels get: a number, and an array of pointers by value.
+    // The arguments of PyTorch's elementwise kernels: a number, and an array of pointers by value.
     int number = 1 << 20;
     CUdeviceptr memory_of_own[3] = {0x10000000, 0x10008000, 42};
     CUdeviceptr memory_of_other[3] = {0x10000000, 0x10008000, 0x20000000};
@@ -152,7 +157,7 @@ int main(int count, char** words) {
       result = driver.launch(put, 1, 1, 1, 32, 1, 1, 0, stream(1), word == "put/own" ? own : other, nullptr);
     } else if (word == "put/captured") {
       result = driver.launch(put, 1, 1, 1, 32, 1, 1, 0, stream(3), other, nullptr);
-    } else if (word == "end/capture") {  // and the graph is instantiated
+    } else if (word == "end/capture") {  // Then the graph is instantiated.
       CUgraph graph = nullptr;
       CUgraphExec exec = nullptr;
       cuStreamEndCapture(stream(3), &graph);
@@ -209,7 +214,7 @@ int main(int count, char** words) {
       }
       plain(small, stream(8));
       full.join();
-    } else if (word == "cost") {  // of a launch, in nanoseconds of this thread's processor
+    } else if (word == "cost") {  // The time of a launch, in nanoseconds of this thread's processor time.
       constexpr int launches = 20'000'000;
       const auto now = [] {
         timespec t{};
@@ -221,7 +226,7 @@ int main(int count, char** words) {
         plain(small, stream(1));
       }
       std::printf("%.1f ns a launch\n", (now() - begin) / launches);
-    } else if (word == "small/threads") {  // two, which live at the same time
+    } else if (word == "small/threads") {  // Two of them, which exist at the same time.
       std::barrier both(2);
       const auto launches = [&] {
         for (int k = 0; k < 1000; ++k) {
@@ -233,9 +238,9 @@ int main(int count, char** words) {
       std::thread second(launches);
       first.join();
       second.join();
-    } else if (
-        word ==
-        "steady") {  // put and small kernels beside it, until puts have been launched in one way for long, or for 30 seconds
+    } else if (word ==
+               // put and small kernels concurrently, until puts have been launched the same way for long, or for 30 seconds.
+               "steady") {
       CUfunction local = nullptr;
       driver.get_function(&local, nullptr, "_Z5smallPf");
       CUdeviceptr pointer = 0x11000000;
@@ -248,7 +253,7 @@ int main(int count, char** words) {
         }
       }
       std::printf("settled: %d\n", fakeHasSettled() ? 1 : 0);
-    } else if (word == "local") {  // small kernels alone, for a second and a half
+    } else if (word == "local") {  // Small kernels alone, for a second and a half.
       CUfunction local = nullptr;
       driver.get_function(&local, nullptr, "_Z5smallPf");
       CUdeviceptr pointer = 0x11000000;
@@ -256,11 +261,11 @@ int main(int count, char** words) {
       const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(1500);
       while (std::chrono::steady_clock::now() < end) {
         std::this_thread::sleep_for(
-            std::chrono::milliseconds(1));  // a launch takes the fake driver's clock a microsecond further
+            std::chrono::milliseconds(1));  // A launch advances the fake driver's clock by a microsecond.
         driver.launch(local, 1, 1, 1, 32, 1, 1, 0, stream(2), parameters, nullptr);
       }
       std::fprintf(stderr, "local: over\n");
-    } else if (word == "fork/busy") {  // children of a process whose other thread is in the library most of the time
+    } else if (word == "fork/busy") {  // Children of a process whose other thread is in the library most of the time.
       std::atomic<bool> stop = false;
       std::thread busy([&] {
         while (!stop) {
@@ -293,7 +298,7 @@ int main(int count, char** words) {
       result = plain(f, stream(1));
     } else if (word == "put" || word == "small") {
       result = plain(word == "put" ? put : small, stream(1));
-    } else if (word == "put/mapped") {  // in a stream with its own map
+    } else if (word == "put/mapped") {  // In a stream with its own map.
       result = plain(put, stream(5));
     } else if (word == "put/ex") {
       config.attrs = nullptr;
@@ -310,8 +315,9 @@ int main(int count, char** words) {
     } else if (word == "put/cooperative") {
       result = driver.launch_cooperative(put, 1, 1, 1, 32, 1, 1, 0, stream(1), nullptr);
     } else if (word.starts_with("check/")) {
-      // Kernels of the fake CUPTI's names. One sets a flag at device scope, the other waits for it at the system's. They get their own pointer
-      // (apart), the same one (shared, or only at the tenth launch: late), or one of them in a table (table, and local/table: of the other kernel).
+      // Kernels with the names in the fake CUPTI. One sets a flag at device scope, and the other waits for it at system scope.
+      // Each gets its own pointer (apart), or both get the same one (shared, or only at the tenth launch: late), or one gets it
+      // in a table (table; local/table: a table of the other kernel).
       const std::string which = word.substr(6);
       CUmodule module = nullptr;
       driver.load(&module,
@@ -356,7 +362,7 @@ int main(int count, char** words) {
       } else if (word == "exchange" || word == "parameters") {
         result = driver.set_node(exec, node, &p);
       }
-    } else if (word.starts_with("graph=")) {  // put in a graph that the function of this name takes
+    } else if (word.starts_with("graph=")) {  // put in a graph that is passed to the function with this name.
       const std::string name = word.substr(6);
       CUgraph graph = nullptr;
       CUgraphNode node = nullptr;
@@ -376,7 +382,7 @@ int main(int count, char** words) {
                    ? by_way(cuGraphInstantiateWithParams_ptsz, name.c_str())(&exec, graph, nullptr)
                : name == "cuGraphExecUpdate" ? by_way(cuGraphExecUpdate, name.c_str())(exec, graph, nullptr, nullptr)
                                              : by_way(cuGraphExecChildGraphNodeSetParams, name.c_str())(exec, node, graph);
-    } else if (word.starts_with("set=")) {  // put in place of small in an executable graph, by the function of this name
+    } else if (word.starts_with("set=")) {  // Replaces small by put in an executable graph, with the function of this name.
       const std::string name = word.substr(4);
       CUgraph graph = nullptr;
       CUgraphNode node = nullptr;
@@ -393,7 +399,7 @@ int main(int count, char** words) {
       result = name == "cuGraphExecNodeSetParams" ? by_way(cuGraphExecNodeSetParams, name.c_str())(exec, node, &any)
                                                   : by_way(cuGraphExecKernelNodeSetParams, name.c_str())(exec, node, &v1);
       by_way(cuGraphExecDestroy, "cuGraphExecDestroy")(exec);
-    } else if (word.starts_with("unmovable/")) {  // put by functions that take no attribute
+    } else if (word.starts_with("unmovable/")) {  // put launched by functions that take no attribute.
       CUDA_LAUNCH_PARAMS one{};
       one.function = put;
       one.hStream = stream(1);
@@ -402,7 +408,7 @@ int main(int count, char** words) {
                : word == "unmovable/cuLaunchGridAsync"
                    ? by_way(cuLaunchGridAsync, "cuLaunchGridAsync")(put, 1, 1, stream(1))
                    : by_way(cuLaunchCooperativeKernelMultiDevice, "cuLaunchCooperativeKernelMultiDevice")(&one, 1, 0);
-    } else if (word.starts_with("leak/")) {  // a graph with put was moved, and then small comes to be in its node, or in a copy
+    } else if (word.starts_with("leak/")) {  // A graph with put was moved, and then small takes its node's place, or a copy's.
       CUgraph graph = nullptr;
       CUgraph copy = nullptr;
       CUgraphNode node = nullptr;
@@ -438,7 +444,7 @@ int main(int count, char** words) {
       cuGraphGetNodes(changed, &node, &one);
       word == "leak/node_params" ? cuGraphNodeSetParams(node, &any) : cuGraphKernelNodeSetParams(node, &p);
       result = driver.instantiate(&exec, copy == nullptr ? graph : copy, 5);
-    } else if (word == "body") {  // put in the body of a condition
+    } else if (word == "body") {  // put in the body of a conditional node.
       CUgraph graph = nullptr;
       CUgraphNode node = nullptr;
       CUgraphExec exec = nullptr;
@@ -451,7 +457,7 @@ int main(int count, char** words) {
       p.func = put;
       cuGraphAddKernelNode(&node, condition.conditional.phGraph_out[0], nullptr, 0, &p);
       result = driver.instantiate(&exec, graph, 5);
-    } else if (word.starts_with("gone/node") || word == "gone/graph") {  // its handle comes to be of a node with its own domain
+    } else if (word.starts_with("gone/node") || word == "gone/graph") {  // Its handle is reused for a node with its own domain.
       CUgraph graph = nullptr;
       CUgraph inner = nullptr;
       CUgraphNode node = nullptr;
@@ -474,7 +480,7 @@ int main(int count, char** words) {
       remote.memSyncDomain = CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE;
       cuGraphKernelNodeSetAttribute(node, CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN, &remote);
       result = driver.instantiate(&exec, graph, 5);
-    } else if (word.starts_with("gone/")) {  // the handle of put comes to be of small
+    } else if (word.starts_with("gone/")) {  // The handle of put is reused for small.
       word == "gone/context" ? by_way(cuCtxDestroy, "cuCtxDestroy_v2")(nullptr)
       : word == "gone/reset" ? by_way(cuDevicePrimaryCtxReset, "cuDevicePrimaryCtxReset_v2")(0)
                              : by_way(cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2")(0);
@@ -494,7 +500,9 @@ int main(int count, char** words) {
       cuGraphLaunch(exec, stream(1));
     } else if (
         word.starts_with(
-            "graphs/")) {  // 40 launches of a graph with put, and small kernels beside each; graphs/streams: in two streams in turn
+            // 40 launches of a graph with put, and small kernels concurrent with each; graphs/streams: alternating between two
+            // streams.
+            "graphs/")) {
       CUgraph graph = nullptr;
       CUgraphNode node = nullptr;
       CUgraphExec exec = nullptr;
@@ -519,7 +527,7 @@ int main(int count, char** words) {
         cuEventRecord(event, stream(1));
         cuStreamWaitEvent(stream(4), event, 0);
       }
-    } else if (word.starts_with("few/")) {  // few/small, few/large: a race of its own stream, with fewer launches, or graphs
+    } else if (word.starts_with("few/")) {  // few/small, few/large: a race in its own stream, with fewer launches or graphs.
       CUDA_KERNEL_NODE_PARAMS p{};
       CUgraph graph = nullptr;
       CUgraphNode node = nullptr;

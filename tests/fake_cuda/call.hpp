@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What all calls of the fake have in common.
+/// The common part of all calls of the fake.
 #pragma once
 
 #include "fake_cuda.hpp"
@@ -17,10 +17,11 @@ inline constexpr std::string_view wrapped = "__wrap_";
   return name.substr(name.starts_with(wrapped) ? wrapped.size() : 0);
 }
 
-/// The failure that the test has planned for this call, else success.
+/// The failure that the test has planned for this call, or success.
 [[nodiscard]] cudaError_t planned(std::string_view call);
 
-/// Answers one call at a time: the planned failure, else what `body` returns, or success. CUDA remembers a failure.
+/// Answers one call at a time: with the planned failure, or with what `body` returns, or with success. As in CUDA, a failure is
+/// remembered.
 [[nodiscard]] cudaError_t answer(auto body, const char* name = __builtin_FUNCTION()) {
   const std::lock_guard lock(now().mutex);
   if (now().on_call) {
@@ -44,7 +45,7 @@ inline constexpr std::string_view wrapped = "__wrap_";
 [[nodiscard]] inline device& at(int index) { return now().devices.at(static_cast<std::size_t>(index)); }
 [[nodiscard]] inline device& here() { return at(current_device()); }
 
-/// The driver's function of this name, null where the fake has none.
+/// The driver's function with this name, or null if the fake has none.
 [[nodiscard]] void* driver_function(std::string_view name);
 
 }  // namespace fake_cuda

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The driver's functions, which membar asks the runtime for by name.
+// The driver functions that membar looks up by name through the runtime.
 #include "call.hpp"
 
 #include <cuda.h>
@@ -18,7 +18,7 @@ namespace fake_cuda {
 
 namespace driver {
 
-/// `answer` for the driver, whose codes are the runtime's.
+/// `answer` for the driver, whose codes are the same as the runtime's.
 CUresult answer(auto body, const char* name = __builtin_FUNCTION()) {
   return static_cast<CUresult>(fake_cuda::answer(body, name));
 }
@@ -37,7 +37,7 @@ CUresult cuMemGetAllocationGranularity(std::size_t* bytes, const CUmemAllocation
 CUresult cuMemAddressReserve(CUdeviceptr* range, std::size_t bytes, std::size_t alignment, CUdeviceptr, unsigned long long) {
   return answer([&] {
     void* const memory = std::aligned_alloc(alignment, bytes);
-    std::memset(memory, 0xa5, bytes);  // nothing is zero unless a call zeroes it
+    std::memset(memory, 0xa5, bytes);  // Memory is not zero unless a call zeroes it.
     *range = reinterpret_cast<CUdeviceptr>(memory);
     now().reserved[*range] = bytes;
   });
@@ -94,7 +94,7 @@ CUresult cuMemMap(CUdeviceptr start, std::size_t bytes, std::size_t, CUmemGeneri
 }
 CUresult cuMemUnmap(CUdeviceptr start, std::size_t bytes) {
   return answer([&] {
-    // Memory of the process again, which it frees as such.
+    // The process's memory again, to be freed as such.
     mmap(reinterpret_cast<void*>(start), bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
     return now().mapped.erase(start) == 1 ? cudaSuccess : cudaErrorInvalidValue;
   });
@@ -137,7 +137,7 @@ CUresult cuMemSetAccess(CUdeviceptr, std::size_t, const CUmemAccessDesc* access,
 bool has_flag(CUpointer_attribute attribute, CUdeviceptr pointer) {
   return attribute == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS && !now().mapped.contains(pointer);
 }
-/// What the driver knows of an address in an allocation.
+/// The driver's data on an address in an allocation.
 CUresult attribute_of_allocation(void* value, CUpointer_attribute attribute, CUdeviceptr pointer) {
   const std::lock_guard lock(now().mutex);
   const auto after = now().sizes.upper_bound(reinterpret_cast<const void*>(pointer));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The runtime's functions, under the names that the linker gives their replacements. CMakeLists.txt reads the names here.
+// The runtime functions, under the names that the linker gives to their replacements. CMakeLists.txt reads the names from this
+// file.
 #include "call.hpp"
 
 #include <membar/error.hpp>
@@ -21,12 +22,12 @@ namespace {
 
 std::optional<machine> the_machine;
 thread_local int this_threads_device = 0;
-thread_local int this_threads_context = 0;  // 0: none; device + 1: the primary one; more: the program's own
+thread_local int this_threads_context = 0;  // 0: no context; device + 1: the primary context; larger: the program's own.
 
 stream& of(cudaStream_t handle) { return handle == nullptr ? now().null_stream : *reinterpret_cast<stream*>(handle); }
 node& of(cudaGraphNode_t handle) { return *reinterpret_cast<node*>(handle); }
 
-/// Calls `use` with an attribute of a stream or a node that is valid and takes it.
+/// Calls `use` with an attribute that is valid and that the stream or node accepts.
 cudaError_t with_attribute(attributed& where, cudaLaunchAttributeID id, bool valid, auto use) {
   if (!valid || where.not_taken.contains(id)) {
     return valid ? cudaErrorInvalidValue : cudaErrorInvalidResourceHandle;
@@ -41,7 +42,7 @@ cudaError_t set(attributed& to, cudaLaunchAttributeID id, const cudaLaunchAttrib
   return with_attribute(to, id, to.valid && !to.read_only, [&](auto& held) { held = *value; });
 }
 
-/// Counts calls that are not allowed while a kernel runs that waits for another launch.
+/// Counts calls that are not allowed while a running kernel waits for another launch.
 void note_late_call() { now().late_calls += now().running != 0 ? 1 : 0; }
 
 void* memory_of_file(int file, std::size_t bytes) { return mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0); }
@@ -63,7 +64,7 @@ cudaError_t allocate(void** memory, std::size_t bytes, const char* name = __buil
       return cudaErrorMemoryAllocation;
     }
     now().sizes[*memory] = bytes;
-    std::memset(*memory, 0xa5, bytes);  // nothing is zero unless a call zeroes it
+    std::memset(*memory, 0xa5, bytes);  // Memory is not zero unless a call zeroes it.
     now().allocations[*memory] = current_device();
     now().allocated_on.push_back(current_device());
     return cudaSuccess;
@@ -143,7 +144,7 @@ void run(stream& in, std::function<void()> work) {
 stream::stream() {
   static std::atomic<unsigned long long> made = 0;
   id = ++made;
-  // What CUDA gives a new stream.
+  // The initial attributes of a new stream.
   attributes[cudaLaunchAttributeMemSyncDomain].memSyncDomain = cudaLaunchMemSyncDomainDefault;
   attributes[cudaLaunchAttributeMemSyncDomainMap].memSyncDomainMap = {0, 1};
   attributes[cudaLaunchAttributePriority].priority = 0;
@@ -423,7 +424,7 @@ cudaError_t __wrap_cudaEventElapsedTime(float* milliseconds, cudaEvent_t, cudaEv
   return answer([&] { *milliseconds = 1; });
 }
 
-// Memory, which is the host's.
+// Memory functions; device memory is host memory.
 
 cudaError_t __wrap_cudaMalloc(void** memory, std::size_t bytes) { return allocate(memory, bytes); }
 cudaError_t __wrap_cudaHostAlloc(void** memory, std::size_t bytes, unsigned flags) {
@@ -431,7 +432,7 @@ cudaError_t __wrap_cudaHostAlloc(void** memory, std::size_t bytes, unsigned flag
   return allocate(memory, bytes);
 }
 cudaError_t __wrap_cudaMallocManaged(void** memory, std::size_t bytes, unsigned) { return allocate(memory, bytes); }
-#if CUDART_VERSION >= 13000  // before it they have other parameters
+#if CUDART_VERSION >= 13000  // Earlier versions of the toolkit have other parameters.
 cudaError_t __wrap_cudaMemAdvise(const void* start, std::size_t bytes, cudaMemoryAdvise what, cudaMemLocation where) {
   return answer([&] { now().advised.push_back({start, bytes, what, where, nullptr}); });
 }
@@ -464,12 +465,12 @@ cudaError_t __wrap_cudaPointerGetAttributes(cudaPointerAttributes* attributes, c
   return answer([&] { *attributes = now().pointer; });
 }
 
-// Memory of other processes. A handle names the file behind the memory.
+// Memory of other processes. A handle names the file with the memory.
 
 cudaError_t __wrap_cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* base) {
   return answer([&] {
     const auto file = now().files.find(base);
-    if (file == now().files.end()) {  // also inside of an allocation
+    if (file == now().files.end()) {  // Addresses inside of an allocation are also accepted.
       return cudaErrorInvalidValue;
     }
     *handle = {};
@@ -487,7 +488,7 @@ cudaError_t __wrap_cudaIpcOpenMemHandle(void** base, cudaIpcMemHandle_t handle, 
       return cudaErrorDeviceUninitialized;
     }
     for (const auto& [address, each] : now().opened) {
-      if (each.handle == handle.reserved && each.device == current_device()) {  // drivers of today count instead
+      if (each.handle == handle.reserved && each.device == current_device()) {  // Current drivers count instead.
         return cudaErrorAlreadyMapped;
       }
     }

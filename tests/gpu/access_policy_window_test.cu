@@ -21,15 +21,15 @@ constexpr std::size_t MiB = std::size_t{1} << 20;
 
 __global__ void nothing() {}
 
-/// A test on a device that can set lines of L2 aside; it leaves the limit as it finds it, or fails.
+/// A test on a device that can set L2 lines aside. It must leave the limit as it found it, or it fails.
 class l2_on_a_gpu : public gpu_test {
  protected:
   void prepare() override {
     const membar::l2_facts facts = membar::l2_facts_of(0);
     if (facts.max_set_aside == 0 || facts.mps) {
-      GTEST_SKIP() << "device 0 sets no lines of L2 aside (MIG, MPS, or a compute capability below 8.0)";
+      GTEST_SKIP() << "device 0 cannot set L2 lines aside (MIG, MPS, or a compute capability below 8.0)";
     }
-    check(cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, MiB));  // not what anything here asks for
+    check(cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, MiB));  // A value that nothing here requests.
     found_ = limit();
     check(cudaStreamCreate(&stream));
     check(cudaMalloc(&region, bytes));
@@ -54,7 +54,7 @@ class l2_on_a_gpu : public gpu_test {
     return {region, bytes, 0.75F, access_property::persisting, access_property::streaming};
   }
 
-  /// The window on the node of a launch.
+  /// Returns the window on the node of a launch.
   template <class Config>
   [[nodiscard]] access_policy_window captured(const Config& config) const {
     const captured_graph graph(stream, [&] { membar::launch(config, nothing); });

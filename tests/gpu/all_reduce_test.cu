@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// All-reduces of every type, at sizes and places that do not divide, in graphs; a PE that does not come. Several PEs share a GPU.
+// All-reduces of every type, with sizes and addresses that do not divide evenly, in graphs; and a PE that does not arrive.
+// Several PEs share a GPU.
 #include <membar/symmetric/all_reduce.cuh>
 
 #include <tests/common/gpu_test.hpp>
@@ -23,7 +24,7 @@ void set(float& to, float value) { to = value; }
 void set(__half& to, float value) { to = __float2half(value); }
 void set(__nv_bfloat16& to, float value) { to = __float2bfloat16(value); }
 
-/// Small whole numbers, whose sums every type holds.
+/// Small whole numbers, whose sums every type can hold.
 float value_of(std::size_t i, int which, int round) {
   return static_cast<float>((i + 3 * static_cast<std::size_t>(round)) % 7) - static_cast<float>(which);
 }
@@ -40,7 +41,7 @@ struct on_stream_of_pe {
   cudaStream_t stream = nullptr;
 };
 
-/// Two, three and four PEs on the GPUs that there are, of which several may share one.
+/// Two, three and four PEs on the available GPUs, several of which may share one.
 class all_reduce_of_pes : public gpu_test {
  protected:
   [[nodiscard]] static std::vector<std::vector<int>> worlds() {

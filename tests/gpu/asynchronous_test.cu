@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Bulk and small copies, remote stores, the barrier of a cluster and dependent launches: what they move arrives whole. And six faults that users of other
-// libraries reported (tests/litmus/catalogue, Report): the repaired kernels show no stale value. How often the others do is
-// recorded, and not expected, because a machine need not show what the model allows.
+// Bulk and small copies, remote stores, cluster barriers and dependent launches: their data arrives whole. Also six faults that
+// users of other libraries reported (tests/litmus/catalogue, Report): the repaired kernels show no stale value. The test
+// records how often the faulty kernels show one, but does not expect it, because a machine need not show what the model allows.
 #include <membar/async_copy.cuh>
 #include <membar/bulk_copy.cuh>
 #include <membar/cluster_barrier.cuh>
@@ -42,7 +42,8 @@ __device__ void count(outcome* seen, unsigned long long runs, unsigned long long
 
 // ---- copies arrive
 
-/// Two blocks of a cluster: the first sends its shared memory to the second, which checks it and adds it up in global memory.
+/// Two blocks of a cluster: the first sends its shared memory to the second, which checks it and adds it to a sum in global
+/// memory.
 __global__ void send_and_reduce(outcome* seen, unsigned* sum, unsigned rounds) {
   __shared__ alignas(16) unsigned here[64];
   __shared__ alignas(16) unsigned there[64];
@@ -63,7 +64,7 @@ __global__ void send_and_reduce(outcome* seen, unsigned* sum, unsigned rounds) {
       membar::proxy_fence<proxy::async_shared_block>();
       __syncthreads();
       if (threadIdx.x == 0) {
-        static_cast<void>(membar::bulk_send(there, 1, here, sizeof(here), full));  // the other block expects the bytes
+        static_cast<void>(membar::bulk_send(there, 1, here, sizeof(here), full));  // The other block expects the bytes.
       }
     } else {
       if (threadIdx.x == 0) {
@@ -71,7 +72,8 @@ __global__ void send_and_reduce(outcome* seen, unsigned* sum, unsigned rounds) {
       }
       late = late || full.wait_parity(round % 2, acquire, generous) != wait_result::done;
       stale += checked(there[threadIdx.x] != round + threadIdx.x);
-      membar::proxy_fence<proxy::async_shared_block>();  // these loads, then copies that read or overwrite the memory
+      // These loads come first, then copies that read or overwrite the memory.
+      membar::proxy_fence<proxy::async_shared_block>();
       __syncthreads();
       if (threadIdx.x == 0) {
         membar::bulk_commit(membar::bulk_reduce<membar::async_operation::add>(sum, there, sizeof(there)));
@@ -87,7 +89,7 @@ __global__ void send_and_reduce(outcome* seen, unsigned* sum, unsigned rounds) {
   count(seen, 1, stale, late);
 }
 
-/// Each block of a cluster reads the shared memory of the next.
+/// Each block of a cluster reads the next block's shared memory.
 __global__ void read_neighbour(outcome* seen, unsigned rounds) {
   __shared__ unsigned value;
   const unsigned rank = membar::cluster_block_rank();
@@ -110,8 +112,8 @@ __global__ void read_neighbour(outcome* seen, unsigned rounds) {
   count(seen, rounds, stale, false);
 }
 
-/// Copies tiles of 16-byte words through two stages of `cp.async`, which end in groups or on an mbarrier of each stage. The last tile is
-/// not full. Each thread takes what its neighbour copied.
+/// Copies tiles of 16-byte words through two stages of `cp.async`, which complete in groups or on an mbarrier of each stage.
+/// The last tile is not full. Each thread reads the data that its neighbour copied.
 template <bool OnMbarrier, membar::async_caching Caching>
 __global__ void copy_by_word(outcome* seen, const uint4* from, uint4* to, unsigned words) {
   __shared__ uint4 stage[2][64];
@@ -153,7 +155,7 @@ __global__ void copy_by_word(outcome* seen, const uint4* from, uint4* to, unsign
     }
     late = __syncthreads_or(late);  // all have taken theirs
   }
-  if constexpr (OnMbarrier) {  // the copy ahead of the last tile
+  if constexpr (OnMbarrier) {  // The copy ahead of the last tile.
     late = late || full[tiles % 2].wait_parity(tiles / 2 % 2, acquire, generous) != wait_result::done;
   } else {
     membar::async_wait();
@@ -161,7 +163,7 @@ __global__ void copy_by_word(outcome* seen, const uint4* from, uint4* to, unsign
   count(seen, tiles, stale, late);
 }
 
-/// Copies that arrive beside the arrivals that the phase expects.
+/// Copies whose arrivals come in addition to the arrivals that the phase expects.
 __global__ void arrive_beside(outcome* seen, const unsigned* from, unsigned rounds) {
   __shared__ unsigned stage[64];
   __shared__ block_mbarrier full;
@@ -182,7 +184,7 @@ __global__ void arrive_beside(outcome* seen, const unsigned* from, unsigned roun
   count(seen, rounds, stale, late);
 }
 
-/// Each block of a cluster stores 16 bytes into the next one and adds to a sum there; both complete on the mbarrier of the other.
+/// Each block of a cluster stores 16 bytes to the next one and adds to a sum there; both complete on the next block's mbarrier.
 __global__ void store_in_next(outcome* seen, unsigned rounds) {
   __shared__ uint4 from_left;
   __shared__ unsigned long long sum;
@@ -199,7 +201,7 @@ __global__ void store_in_next(outcome* seen, unsigned rounds) {
   bool late = false;
   for (unsigned round = 0; round < rounds && !late; ++round) {
     arrived.arrive_expect(sizeof(from_left) + sizeof(sum), release);
-    membar::cluster_sync();  // the sums and the stores of the round before have been read
+    membar::cluster_sync();  // The previous round's sums and stores have been read.
     const auto bytes = membar::async_store(&from_left, right, {round, rank, ~round, ~rank}, arrived) +
                        membar::async_reduce<membar::async_operation::add>(&sum, right, 3ULL * round + rank, arrived);
     late = bytes != sizeof(from_left) + sizeof(sum) || arrived.wait_parity(round % 2, acquire, generous) != wait_result::done;
@@ -214,7 +216,7 @@ __global__ void store_in_next(outcome* seen, unsigned rounds) {
 constexpr int box_width = 32;
 constexpr int box_height = 8;
 
-// Tensor copies are of libcu++. They complete on membar's mbarriers, and membar's fences, groups and waits order them.
+// The tensor copies are libcu++'s. They complete on membar's mbarriers, and membar's fences, groups and waits order them.
 namespace ptx = cuda::ptx;
 
 template <class Barrier>
@@ -222,7 +224,7 @@ __device__ std::uint64_t* native(Barrier& barrier) {
   return reinterpret_cast<std::uint64_t*>(barrier.native_handle());
 }
 
-/// Copies boxes of one tensor to the same places of another, and adds them there once more. The last boxes are partly outside.
+/// Copies boxes of one tensor to the same places in another, and then adds them there once. The last boxes are partly outside.
 __global__ void copy_boxes(outcome* seen, const __grid_constant__ CUtensorMap from, const __grid_constant__ CUtensorMap to) {
   __shared__ alignas(128) unsigned box[box_height][box_width];
   __shared__ block_mbarrier full;
@@ -234,14 +236,14 @@ __global__ void copy_boxes(outcome* seen, const __grid_constant__ CUtensorMap fr
   const bool late = full.wait_parity(0, acquire, generous) != wait_result::done;
   ptx::cp_async_bulk_tensor(ptx::space_global, ptx::space_shared, &to, place, box);
   ptx::cp_async_bulk_commit_group();
-  membar::bulk_wait();  // the sum comes after the copy
+  membar::bulk_wait();  // The sum comes after the copy.
   ptx::cp_reduce_async_bulk_tensor(ptx::space_global, ptx::space_shared, ptx::op_add, &to, place, box);
   ptx::cp_async_bulk_commit_group();
   membar::bulk_wait();
   count(seen, 1, 0, late);
 }
 
-/// A box that the first block of a cluster brings to all of them: each writes it to its own place.
+/// A box that the first block of a cluster brings to all of them; each block writes it to its own place.
 __global__ void share_boxes(outcome* seen, const __grid_constant__ CUtensorMap from, unsigned* to) {
   __shared__ alignas(128) unsigned box[box_height * box_width];
   __shared__ cluster_mbarrier full;
@@ -275,7 +277,7 @@ __global__ void take_columns(outcome* seen, const __grid_constant__ CUtensorMap 
   bool late = false;
   for (unsigned offset = 0; offset < 9; ++offset) {
     full.arrive_expect(sizeof(column), release);
-    // libcu++ 3.0 has no copy in im2col mode
+    // libcu++ 3.0 has no copy in im2col mode.
     asm volatile(
         "cp.async.bulk.tensor.4d.shared::cta.global.im2col.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %3, %4}], [%5], "
         "{%6, %7};" ::"r"(static_cast<unsigned>(__cvta_generic_to_shared(column))),
@@ -286,7 +288,7 @@ __global__ void take_columns(outcome* seen, const __grid_constant__ CUtensorMap 
     for (unsigned i = 0; i < column_pixels * column_channels; ++i) {
       to[offset * column_pixels * column_channels + i] = column[i];
     }
-    membar::proxy_fence<proxy::async_shared_block>();  // these loads, then a copy that overwrites what they read
+    membar::proxy_fence<proxy::async_shared_block>();  // These loads come first, then a copy that overwrites what they read.
   }
   count(seen, 1, 0, late);
 }
@@ -388,7 +390,7 @@ __global__ void store_after_barrier(outcome* seen, unsigned* to, unsigned rounds
     }
     __syncthreads();
     stale += checked(membar::load_weak(target + threadIdx.x) != round);
-    membar::proxy_fence<proxy::async>();  // these loads, then the next copy
+    membar::proxy_fence<proxy::async>();  // These loads come first, then the next copy.
     __syncthreads();
   }
   count(seen, rounds, stale, false);
@@ -396,7 +398,7 @@ __global__ void store_after_barrier(outcome* seen, unsigned* to, unsigned rounds
 
 // ---- CCCL #3131, CUTLASS #2962, llama.cpp #23690: dependent launches
 
-constexpr wait_budget long_enough = wait_budget::microseconds(20);  ///< for the next kernel to begin
+constexpr wait_budget long_enough = wait_budget::microseconds(20);  ///< For the start of the next kernel.
 
 __global__ void write_late(unsigned* value, unsigned round) {
   membar::launch_dependents();
@@ -452,7 +454,7 @@ class asynchronous : public gpu_test {
     return got;
   }
 
-  /// Runs the repaired kernels, which show nothing stale, and then the others, of which it is recorded.
+  /// Runs the repaired kernels, which must not show stale values, and then the faulty ones, whose results are recorded.
   template <class Run>
   void expect_repair(Run run) {
     const outcome repaired = run(std::true_type{});
@@ -529,7 +531,7 @@ TEST_F(asynchronous, stores_and_reductions_in_another_block_arrive_whole) {
   EXPECT_EQ(of(seen).stale, 0U);
 }
 
-/// A function of the driver that encodes tensor maps.
+/// A driver function that encodes tensor maps.
 template <class Function>
 Function encoder(const char* name) {
   void* function = nullptr;
@@ -588,7 +590,7 @@ TEST_F(asynchronous, columns_of_a_tensor_arrive_whole_with_zeros_outside_of_it) 
   const cuuint64_t sizes[] = {column_channels, width, height, images};
   constexpr cuuint64_t pixel = column_channels * sizeof(unsigned);
   const cuuint64_t strides[] = {pixel, pixel * width, pixel * width * height};
-  const int corner[] = {-1, -1};  // a filter of 3 by 3 with a border of one pixel: as many bases as pixels
+  const int corner[] = {-1, -1};  // A 3 by 3 filter with a border of one pixel: there are as many bases as pixels.
   const cuuint32_t steps[] = {1, 1, 1, 1};
   ASSERT_EQ(encoder<decltype(&cuTensorMapEncodeIm2col)>("cuTensorMapEncodeIm2col")(
                 &map, CU_TENSOR_MAP_DATA_TYPE_UINT32, 4, const_cast<unsigned*>(from.get()), sizes, strides, corner, corner,
@@ -611,7 +613,7 @@ TEST_F(asynchronous, columns_of_a_tensor_arrive_whole_with_zeros_outside_of_it) 
 }
 
 TEST_F(asynchronous, boxes_of_a_tensor_arrive_whole_and_add_up) {
-  constexpr unsigned width = 100;  // of which the last box has 4 columns
+  constexpr unsigned width = 100;  // The last box has 4 columns.
   constexpr unsigned height = 50;  // and 2 rows
   const std::vector<unsigned> values = different_values(width * height);
   const device_copy<unsigned> from(values);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Threads that contend for atomic objects, and what must hold of the values afterwards whatever the order in which they came.
+/// Threads that contend for atomic objects, and properties of the final values that hold whatever the order of the operations.
 #pragma once
 
 #include <membar/atomic.cuh>
@@ -17,7 +17,7 @@ namespace membar_test::contention {
 
 using membar::thread_scope;
 
-/// Which threads contend for one set of objects.
+/// The threads that contend for one set of objects.
 enum class group { block, cluster, grid };
 
 /// A set has an object for each order, or pair of orders, of an operation.
@@ -34,7 +34,7 @@ __host__ __device__ constexpr std::uint64_t scattered(std::uint64_t id) {
   return x ^ (x >> 31);
 }
 
-/// An id in every 32-bit half of a value: halves that differ show a torn access.
+/// An id in every 32-bit half of a value, so that halves that differ show a torn access.
 template <class T>
 __host__ __device__ constexpr T encoded(unsigned id) {
   return static_cast<T>(sizeof(T) == 8 ? std::uint64_t{id} << 32 | id : id);
@@ -51,12 +51,12 @@ __host__ __device__ constexpr unsigned decoded(T value) {
   return low;
 }
 
-/// A thread's view of a contest: the objects, and for each object how often each thing was seen.
+/// A thread's view of a contest: the objects, and how often it saw each index of each object.
 template <class T>
 struct contestant {
   T* objects;
   unsigned* counts;
-  unsigned counts_per_object;  ///< the last entry counts what no index stands for
+  unsigned counts_per_object;  ///< The last entry counts values that correspond to no index.
   unsigned rank;               ///< of this thread in its group
   unsigned turns;
 
@@ -79,11 +79,12 @@ __host__ __device__ constexpr T advanced(T from, std::uint64_t by) {
   return static_cast<T>(static_cast<U>(static_cast<U>(from) + static_cast<U>(by)));
 }
 
-// The operations. Each has: the number of objects, their initial value, one thread's part, and what must hold for n parts in
-// all: how many indices are each seen exactly once, and the final value. Initial values let additions wrap. A thread's part is
-// `run`, or a `turn` of those at the object of each order.
+// The operations. Each has: the number of objects, their initial value, one thread's part, and the properties that must hold
+// for n parts in total: how many indices are each seen exactly once, and the final value. Initial values make additions wrap. A
+// thread's part is `run`, or a `turn` at the object of each order.
 
-/// Has a thread take its turns at the object of each order: `part(atomic_ref, order, object, id)`. No two parts have one id.
+/// Makes a thread take its turns at the object of each order: `part(atomic_ref, order, object, id)`. No two parts have the same
+/// id.
 template <thread_scope Scope, class T, class Part>
 __device__ void take_turns(const contestant<T>& c, Part part) {
   for_each_order([&](auto order) {
@@ -95,7 +96,7 @@ __device__ void take_turns(const contestant<T>& c, Part part) {
   });
 }
 
-/// An operation that sees no index, of one order.
+/// An operation that sees no index, with one order.
 struct operation {
   static constexpr int objects = 5;
   template <class T>
@@ -104,7 +105,7 @@ struct operation {
   }
 };
 
-/// Adds 1: of the counts before, each is seen once.
+/// Adds 1: each earlier count is seen once.
 struct increment : operation {
   template <class T>
   static constexpr T initial = std::numeric_limits<T>::max() - 5;
@@ -140,7 +141,7 @@ struct fetch_sub : increment {
   }
 };
 
-/// What is taken out, and what remains, is what was put in.
+/// The values taken out plus the remaining value are exactly the values put in.
 struct exchange : operation {
   template <class T>
   static constexpr T initial = encoded<T>(0);
@@ -155,7 +156,7 @@ struct exchange : operation {
   }
 };
 
-/// An increment by compare_exchange, for every pair of a success and a failure order. The loop ends: somebody's always
+/// An increment by compare_exchange, for every pair of a success and a failure order. The loop ends, because some thread always
 /// succeeds.
 struct compare_exchange : increment {
   static constexpr int objects = 15;
@@ -180,7 +181,7 @@ struct compare_exchange : increment {
   }
 };
 
-/// Threads set bits, or clear them: of each bit, exactly one thread finds it as it was.
+/// Threads set or clear bits: for each bit, exactly one thread finds it in its initial state.
 template <bool Set>
 struct change_bits : operation {
   template <class T>
@@ -210,7 +211,7 @@ struct change_bits : operation {
 using fetch_and = change_bits<false>;
 using fetch_or = change_bits<true>;
 
-/// The value after `combine` with what each of n parts puts in.
+/// The value after `combine` with the values of n parts.
 template <class T, class Combine>
 T combined(T value, unsigned n, Combine combine) {
   for (unsigned id = 0; id != n; ++id) {
@@ -232,12 +233,12 @@ struct fetch_xor : operation {
   }
 };
 
-/// The values have every sign; a thread never sees the minimum grow, or the maximum shrink.
+/// The values have both signs; a thread never sees the minimum grow or the maximum shrink.
 template <bool Maximum>
 struct fetch_extreme : operation {
   template <class T>
   static constexpr T initial = Maximum ? std::numeric_limits<T>::min() : std::numeric_limits<T>::max();
-  /// Whether `a` is the more extreme.
+  /// Returns whether `a` is the more extreme value.
   template <class T>
   __host__ __device__ static bool beyond(T a, T b) {
     return Maximum ? a > b : a < b;

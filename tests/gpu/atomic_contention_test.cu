@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The values of every atomic operation under contention: all scopes, orders and types, in global, shared and distributed shared
-// memory. One kernel at a time, so no test here carries the label `concurrent`.
+// memory. One kernel runs at a time, so no test here has the label `concurrent`.
 #include <tests/common/gpu_test.hpp>
 #include "atomic_contention.cuh"
 
@@ -121,7 +121,7 @@ TEST_P(atomic_contention, fetch_min_finds_the_smallest) { expect_values_of_every
 TEST_P(atomic_contention, fetch_max_finds_the_largest) { expect_values_of_every_type<contention::fetch_max>(); }
 TEST_P(atomic_contention, loads_find_what_was_stored_untorn) { expect_values_of_every_type<contention::load_store>(); }
 
-/// What a compare_exchange did that found another value: result, `expected` afterwards, the object afterwards.
+/// The effect of a compare_exchange that found another value: its result, `expected` afterwards, and the object afterwards.
 template <class T, thread_scope Scope>
 __global__ void fail_to_exchange(T* result) {
   if constexpr (Scope != thread_scope::cluster || has_hopper) {

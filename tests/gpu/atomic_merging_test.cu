@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The loops of compare-and-swap, whose lanes merge what they do to one word: however lanes are spread over words, and whichever
-// of them take part, each operation gets the value before it. One kernel at a time, so no test here carries the label
+// The compare-and-swap loops, whose lanes merge their updates of one word: however lanes are spread over words, and whichever
+// of them take part, each operation gets the value before it. One kernel runs at a time, so no test here has the label
 // `concurrent`.
 #include <membar/atomic.cuh>
 
@@ -52,7 +52,7 @@ __host__ __device__ constexpr unsigned index_of(spread how, unsigned thread, uns
   return 0;
 }
 
-/// Whether a thread takes part: all, every second lane, the lanes of a scattered choice, or lane 7 alone.
+/// Returns whether a thread takes part: all, every second lane, the lanes of a scattered selection, or only lane 7.
 constexpr unsigned choices = 4;
 __host__ __device__ constexpr bool takes_part(unsigned choice, unsigned thread, unsigned turn) {
   return choice == 0   ? true
@@ -81,7 +81,7 @@ float as_float(T value) {
   }
 }
 
-/// An operation: what it does on the device, and what must follow `old` on the host.
+/// An operation: its effect on the device, and the value that must follow `old` on the host.
 struct addition {
   template <class T>
   __device__ static T run(const membar::atomic_ref<T, thread_scope::device>& object, T operand, auto order) {
@@ -91,7 +91,7 @@ struct addition {
   static T after(T old, T operand) {
     if constexpr (std::is_integral_v<T>) {
       return static_cast<T>(old + operand);
-    } else if constexpr (std::is_same_v<T, __half>) {  // the sum of two halves as float is rounded once
+    } else if constexpr (std::is_same_v<T, __half>) {  // The sum of two halves as float is rounded once.
       return __float2half(as_float(old) + as_float(operand));
     } else {
       return __float2bfloat16(as_float(old) + as_float(operand));
@@ -122,7 +122,7 @@ struct replacement {
     return operand;
   }
 };
-/// A function that gives another value in another order of the lanes.
+/// A function whose result depends on the order of the lanes.
 struct function {
   template <class T>
   __host__ __device__ static T of(T old, T operand) {
@@ -157,7 +157,8 @@ std::uint64_t bits_of(T value) {
   return bits;
 }
 
-/// Each value of an object was found by one operation, but for the last, which remains; and each but the first was left by one.
+/// Exactly one operation found each value of an object, except for the last value, which remains; and exactly one left each
+/// value, except for the first.
 template <class Operation, class T>
 void expect_one_chain_an_object(spread how, unsigned choice, auto order) {
   SCOPED_TRACE(std::string(spread_names[static_cast<int>(how)]) + ", choice of lanes " + std::to_string(choice));
@@ -168,7 +169,7 @@ void expect_one_chain_an_object(spread how, unsigned choice, auto order) {
                  choice, order);
   const auto found = copied(before);
   const auto last = copied(memory);
-  std::vector<std::map<std::uint64_t, int>> balance(objects);  // how much oftener a value was left than found
+  std::vector<std::map<std::uint64_t, int>> balance(objects);  // How much more often a value was left than found.
   for (unsigned thread = 0; thread != objects; ++thread) {
     for (unsigned turn = 0; turn != turns; ++turn) {
       if (takes_part(choice, thread, turn)) {

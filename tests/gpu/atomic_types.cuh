@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Numbers of every type that atomics hold, and contests of 512 threads for an object per order.
+/// Numbers of every type that atomics can hold, and contests of 512 threads for one object per order.
 #pragma once
 
 #include <membar/aggregated.cuh>
@@ -18,7 +18,7 @@ namespace membar_test::types {
 
 using membar::thread_scope;
 
-/// Threads of a contest, however they are spread over blocks.
+/// The threads of a contest, however they are spread over blocks.
 inline constexpr unsigned contestants = 512;
 inline constexpr int orders = 5;
 
@@ -72,11 +72,11 @@ __host__ __device__ unsigned count_of(T value) {
   }
 }
 
-/// The number of counts that a type can distinguish, among those that a contest reaches.
+/// The number of counts in a contest that a type can distinguish.
 template <class T>
 inline constexpr unsigned distinct = sizeof(T) == 1 ? 256 : contestants;
 
-/// An object between two that no thread touches, for 8 and 16 bits in the same word.
+/// An object between two that no thread accesses, for 8 and 16 bits in the same word.
 template <class T>
 struct guarded {
   T before;
@@ -84,17 +84,18 @@ struct guarded {
   T after;
 };
 
-/// The cells of a contest. An operation on 8 or 16 bits reads the whole aligned word around its object: they fill whole words.
+/// The cells of a contest. An operation on 8 or 16 bits reads the whole aligned word around its object, so the cells fill whole
+/// words.
 template <class T>
 struct alignas(16) board {
   guarded<T> cells[orders];
 };
 
-/// What a contest leaves: the objects, and how often each count was seen before an operation.
+/// The result of a contest: the objects, and how often each count was seen before an operation.
 template <class T>
 struct contest : board<T> {
   unsigned seen[orders][contestants];
-  unsigned strange;  ///< values that no thread stored
+  unsigned strange;  ///< Values that no thread stored.
 };
 
 /// Whether code for this device has the operations at that scope.
@@ -107,7 +108,7 @@ __device__ void saw(contest<T>& all, int order, T old) {
   atomicAdd(count < contestants ? &all.seen[order][count] : &all.strange, 1U);
 }
 
-/// Has each thread of the group call `step(cell, order)` once for each order: on the cells in global memory, or on copies.
+/// Makes each thread of the group call `step(cell, order)` once for each order: on the cells in global memory, or on copies.
 template <class T, class Step>
 __device__ void on_cells(contest<T>& all, placement where, Step step) {
   on_objects<1>(static_cast<board<T>*>(&all), where, where == placement::distributed_shared,
@@ -129,7 +130,7 @@ enum class way {
 template <way How>
 inline constexpr bool returns = How < way::add;
 
-/// Adds 1 and returns the value before; a reduction returns 0, and has the order's release half.
+/// Adds 1 and returns the old value; a reduction returns 0, and uses the order's release half.
 template <way How, thread_scope Scope, class T, class Order>
 __device__ T add_one(T& object, Order order) {
   using membar::aggregation;
@@ -212,7 +213,7 @@ __global__ void pass_around(contest<T>* all, placement where) {
     on_cells(*all, where, [&](T& object, auto order) {
       const T mine = is_float<T> ? number<T>(rank + 1 - 256) : static_cast<T>(start<T>() + number<T>(rank + 1));
       const T old = membar::atomic_ref<T, Scope>(object).exchange(mine, order);
-      // The last rank's value is one count too far for `seen`; it is `contestants` on the host's side.
+      // The last rank's value does not fit into `seen`; on the host's side it is `contestants`.
       if (count_of(old) != contestants) {
         saw(*all, index_of(order), old);
       }

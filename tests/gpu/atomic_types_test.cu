@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The values of atomics of every type but the integers of 32 and 64 bits, which atomic_contention_test.cu has, under
-// contention: as properties that hold whatever the order in which threads come. One kernel at a time, so no test here carries
+// The values of atomics under contention for every type except the 32- and 64-bit integers, which atomic_contention_test.cu
+// tests. The tests check properties that hold whatever the order of the threads. One kernel runs at a time, so no test here has
 // the label `concurrent`.
 #include <membar/cache_hint.cuh>
 
@@ -31,7 +31,7 @@ bool same_bits(const T& a, const T& b) {
 template <class T>
 class atomic_type : public gpu_test {
  protected:
-  /// Runs a contest for objects that begin with `initial`, in one place, and calls `expect` with what it left.
+  /// Runs a contest for objects with the value `initial`, in one place, and calls `expect` with the result.
   template <class Kernel, class Expect, class... Arguments>
   static void contend(Kernel kernel, thread_scope scope, placement where, T initial, Expect expect, Arguments... arguments) {
     SCOPED_TRACE(std::string(name(scope)) + " scope, " + name(where) + " memory");
@@ -78,7 +78,7 @@ class atomic_type : public gpu_test {
 
   template <way How>
   static void expect_counts() {
-    const T initial = types::start<T>();  // captured, for nvcc warns of a captureless template
+    const T initial = types::start<T>();  // Captured, because nvcc warns about a captureless template.
     everywhere([&]<thread_scope Scope>(placement where) {
       contend(types::count<How, T, Scope>, Scope, where, initial, [](const contest<T>& all, int order) {
         EXPECT_EQ(types::count_of(all.cells[order].object), contestants % (sizeof(T) == 1 ? 256 : contestants + 1));
@@ -124,7 +124,7 @@ using value_types = ::testing::Types<signed char, unsigned char, short, unsigned
                                      double, __half, __nv_bfloat16>;
 TYPED_TEST_SUITE(atomic_type, value_types);
 
-// One cluster's blocks are not numbered as a grid's, but every rank occurs once either way.
+// The blocks of a cluster are not numbered like those of a grid, but every rank occurs exactly once either way.
 
 TYPED_TEST(atomic_type, fetch_add_conserves_the_sum_and_returns_every_old_value_once) {
   this->template expect_counts<way::fetch_add>();
@@ -145,14 +145,14 @@ TYPED_TEST(atomic_type, exchange_gives_back_every_value_once) {
   const T initial = types::start<T>();
   this->everywhere([&]<thread_scope Scope>(placement where) {
     atomic_type<T>::contend(types::pass_around<T, Scope>, Scope, where, initial, [](const contest<T>& all, int order) {
-      // What was taken out and what remains is the initial value and one of each rank.
+      // The values taken out plus the remaining value are the initial value and one value per rank.
       std::vector<unsigned> seen(all.seen[order], all.seen[order] + contestants);
       seen.push_back(0);
       const unsigned total = std::accumulate(seen.begin(), seen.end(), 1U);
       seen[contestants] = contestants + 1 - total;  // not counted on the device
       ++seen[types::count_of(all.cells[order].object)];
       for (unsigned i = 0; i != types::distinct<T>; ++i) {
-        // Of a byte, the values of two ranks are one; and the first is the initial value too.
+        // In a byte, two ranks have the same value, and the first also equals the initial value.
         ASSERT_EQ(seen[i], sizeof(T) != 1 ? 1U : i == 0 ? 3U : 2U) << "value " << i;
       }
     });
@@ -190,7 +190,7 @@ TYPED_TEST(atomic_unsigned_type, wraps_at_the_limit_and_returns_every_value_in_t
   for (const bool up : {true, false}) {
     const auto check = [up](const contest<T>& all, int order) {
       for (unsigned value = 0; value != 10; ++value) {
-        // Upwards from 0, the values before are 0, 1, ... 9, 0, ...; downwards 0, 9, 8, ... 1, 0, ...
+        // Upwards from 0, the old values are 0, 1, ... 9, 0, ...; downwards, they are 0, 9, 8, ... 1, 0, ...
         const unsigned turn = up ? value : (10 - value) % 10;
         EXPECT_EQ(all.seen[order][value], contestants / 10 + (turn < contestants % 10 ? 1 : 0)) << "value " << value;
       }
@@ -210,7 +210,7 @@ struct two_halves {
   long long second;
 };
 
-/// Counts what is not whole: values whose halves are of two stores.
+/// Counts torn values, whose halves come from two stores.
 template <thread_scope Scope>
 __global__ void store_and_load_halves(two_halves* object, unsigned* torn, unsigned* exchanged) {
   const membar::atomic_ref<two_halves, Scope> n(*object);
@@ -243,7 +243,7 @@ TEST_F(atomic_objects, no_read_of_16_bytes_is_torn) {
   EXPECT_EQ(copied(counts)[0], 0U);
 }
 
-/// Every thread adds its rank to each element, with and without the value before.
+/// Every thread adds its rank to each element, with and without reading the old value.
 template <class T, int Size>
 __global__ void add_vectors(membar::vec<T, Size>* objects) {
   if constexpr (has_hopper) {
@@ -293,7 +293,7 @@ void expect_vector_sums() {
 
 TEST_F(atomic_objects, vectors_are_added_by_element) {
   if (!has_compute_capability(9)) {
-    GTEST_SKIP() << "this test needs vector atomics, and the GPU has a compute capability below 9.0";
+    GTEST_SKIP() << "this test needs vector atomics, but the GPU has a compute capability below 9.0";
   }
   expect_vector_sums<float, 2>();
   expect_vector_sums<float, 4>();
@@ -339,14 +339,14 @@ TEST_F(atomic_objects, pairs_are_added_by_element) {
 
 TEST_F(atomic_objects, additions_of_pairs_in_another_blocks_shared_memory_are_not_lost) {
   if (!has_compute_capability(9)) {
-    GTEST_SKIP() << "this test needs thread block clusters, and the GPU has a compute capability below 9.0";
+    GTEST_SKIP() << "this test needs thread block clusters, but the GPU has a compute capability below 9.0";
   }
   const auto config = launch_config{2, 64}.with(membar::cluster_dimensions{2, 1, 1});
   expect_pair_sums<thread_scope::cluster, __half2, __half>(config, 63, placement::distributed_shared);
   expect_pair_sums<thread_scope::cluster, __nv_bfloat162, __nv_bfloat16>(config, 63, placement::distributed_shared);
 }
 
-/// The rules for what has no order among numbers: the total order of bits.
+/// The rules for values that are not ordered as numbers: the total order of bits.
 template <class T>
 __global__ void order_totally(T* objects, T nan, T negative_nan) {
   const auto at = [&](int i) { return membar::atomic_ref<T, thread_scope::device>(objects[i]); };
@@ -363,7 +363,7 @@ __global__ void order_totally(T* objects, T nan, T negative_nan) {
 
 template <class T>
 void expect_total_order() {
-  // Signs that are stated: which one a NaN of arithmetic has, compilers and processors disagree.
+  // Explicit signs, because compilers and processors disagree about the sign of a NaN that arithmetic produces.
   const T positive = std::copysign(std::numeric_limits<T>::quiet_NaN(), T{1});
   const T negative = std::copysign(std::numeric_limits<T>::quiet_NaN(), T{-1});
   const device_copy<T> device({-number<T>(0), number<T>(0), number<T>(1), number<T>(1), number<T>(1), number<T>(1), positive,
@@ -385,7 +385,7 @@ TEST_F(atomic_objects, floating_point_extremes_follow_the_total_order) {
 template <class T>
 using extreme_pairs = membar::vec<T, 2>;
 
-/// Every object's maximum with its operand, and its minimum, by the vector instructions.
+/// Every object's maximum and minimum with its operand, with the vector instructions.
 template <class T>
 __global__ void take_extremes(extreme_pairs<T>* most, extreme_pairs<T>* least, const extreme_pairs<T>* operands) {
   const unsigned i = threadIdx.x;
@@ -423,13 +423,13 @@ void expect_the_hosts_extremes(std::initializer_list<unsigned short> bits) {
 
 TEST_F(atomic_objects, extremes_of_vectors_are_those_of_the_host_with_a_nan_too) {
   if (!has_compute_capability(9)) {
-    GTEST_SKIP() << "this test needs atomic operations on vectors, and the GPU has a compute capability below 9.0";
+    GTEST_SKIP() << "this test needs atomic operations on vectors, but the GPU has a compute capability below 9.0";
   }
   expect_the_hosts_extremes<__half>({0, 0x8000, 0x3c00, 0xbc00, 0x0001, 0x7c00, 0xfc00, 0x7e00, 0xfe00, 0x7fff, 0x7d00});
   expect_the_hosts_extremes<__nv_bfloat16>({0, 0x8000, 0x3f80, 0xbf80, 0x0001, 0x7f80, 0xff80, 0x7fc0, 0xffc0, 0x7fff, 0x7fa0});
 }
 
-/// Every object's maximum with its operand, and its minimum, where a single NaN is ignored.
+/// Every object's maximum and minimum with its operand, ignoring a single NaN.
 template <class T>
 __global__ void take_extreme_numbers(T* most, T* least, const T* operands) {
   const unsigned i = threadIdx.x;
@@ -473,7 +473,7 @@ TEST_F(atomic_objects, extremes_of_numbers_are_those_of_the_host_with_a_nan_too)
                                             0x7ff0000000000001});
 }
 
-/// All threads at two objects: each brings its rank, and every third a NaN instead.
+/// All threads access two objects: each uses its rank as the operand, and every third thread a NaN instead.
 template <class T>
 __global__ void bring_numbers(T* objects, T nan) {
   const int rank = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
@@ -505,7 +505,7 @@ __global__ void operate_with_a_policy(unsigned* words, unsigned long long* wide,
   membar::atomic<unsigned, thread_scope::device>& owned =
       *reinterpret_cast<membar::atomic<unsigned, thread_scope::device>*>(&words[5]);
   owned.bit_or(1U << rank % 32, membar::relaxed, hot);
-  // What the threads take and what remains is 0 and the square of each rank.
+  // The values that the threads take plus the remaining value are 0 and the square of each rank.
   const unsigned long long taken =
       membar::atomic_ref<unsigned long long, thread_scope::device>(wide[0]).exchange(1ULL * rank * rank, membar::acq_rel, hot);
   membar::atomic_ref<unsigned long long, thread_scope::device>(wide[1]).fetch_add(taken, membar::relaxed, hot);
@@ -542,7 +542,7 @@ TEST_F(atomic_objects, operations_with_an_l2_policy_do_what_they_do_without) {
   }
 }
 
-/// The standard's forms, each thread on its own objects: what is not stored is an error.
+/// The standard's forms, each thread on its own objects: a value that was not stored is an error.
 __global__ void compare_and_exchange_by_standard_names(unsigned* objects, unsigned* wrong) {
   const unsigned rank = blockIdx.x * blockDim.x + threadIdx.x;
   const membar::atomic_ref<unsigned, thread_scope::device> n(objects[rank]);
@@ -565,7 +565,7 @@ TEST_F(atomic_objects, no_compare_exchange_fails_spuriously) {
   EXPECT_EQ(copied(objects)[1024], 0U);
 }
 
-/// One warp waits, through references to const, for what another of the block stores.
+/// One warp waits, through references to const, for a store by another warp of the block.
 __global__ void wait_through_const(const membar::atomic<int, thread_scope::block>* flag, int* data, int* result) {
   if (threadIdx.x == 0) {
     const membar::atomic_ref<const int, thread_scope::block> reader = flag->ref();
@@ -623,7 +623,7 @@ TEST_F(atomic_objects, pointers_move_by_objects) {
   EXPECT_EQ(copied(seen), std::vector(128, 1U));
 }
 
-/// One warp waits for what another of the block stores.
+/// One warp waits for a store by another warp of the block.
 __global__ void wait_for_a_store(int* object, int* data, int* result) {
   const membar::atomic_ref<int, thread_scope::block> flag(*object);
   if (threadIdx.x == 0) {
@@ -642,7 +642,7 @@ TEST_F(atomic_objects, a_wait_ends_with_the_store_and_acquires) {
   EXPECT_EQ(copied(memory)[2], 42);
 }
 
-/// Lanes of each warp refer to several counters: which, changes with the turn.
+/// The lanes of each warp refer to several counters, which change with the turn.
 __global__ void count_at_several_addresses(unsigned* counters, unsigned* seen, unsigned each) {
   for (unsigned turn = 0; turn != 8; ++turn) {
     const unsigned slot = ((threadIdx.x * 2654435761U) >> (8 + turn)) % 16;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Barriers of a grid and the last block: what was written before is seen after, and a grid that cannot meet is told.
+// Grid barriers and the last block: writes before the barrier are visible after it, and a grid that cannot pass the barrier
+// gets an error.
 #include <membar/sync/grid_barrier.cuh>
 #include <membar/sync/last_block.cuh>
 
@@ -24,7 +25,7 @@ struct outcome {
   unsigned late;
 };
 
-/// In every phase each thread writes its cell, and after the barrier reads that of the same thread in another block.
+/// In every phase each thread writes its cell, and after the barrier reads the cell of the same thread in another block.
 template <thread_scope Scope, bool Split>
 __global__ void meet(membar::grid_barrier<Scope>* barrier, outcome* seen, unsigned* cells, unsigned* between, unsigned phases) {
   const unsigned mine = blockIdx.x * blockDim.x + threadIdx.x;
@@ -97,8 +98,8 @@ TEST_F(grid_barrier, tells_every_thread_of_a_block_that_the_budget_is_used_up) {
   EXPECT_EQ(results_of({2, threads}, threads, sync_with_a_block_that_left), std::vector(threads, wait_result::timed_out));
 }
 
-/// Block 0 waits without success at its own barrier, and at once both blocks meet: a thread that is slow to read the one's result
-/// must not find the other's.
+/// Block 0 waits at its own barrier until it times out, and immediately afterwards both blocks pass another: a thread that is
+/// slow to read one result must not read the other's.
 __global__ void sync_after_a_barrier_that_nobody_came_to(device_barrier* together, unsigned* mistakes, device_barrier* alone,
                                                          unsigned count) {
   unsigned wrong = 0;
@@ -132,7 +133,7 @@ TEST_F(grid_barrier, of_a_grid_that_cannot_be_on_the_device_at_once_is_rejected_
 template <thread_scope Scope>
 using block_partials = membar::block_partial<unsigned long long, Scope>*;
 
-/// Each of two sums has partial values of its own.
+/// Each of the two sums has its own partial values.
 template <thread_scope Scope>
 __global__ void sum_of_blocks(block_partials<Scope> first, block_partials<Scope> second, unsigned long long* results,
                               unsigned* lasts) {
@@ -166,7 +167,7 @@ TEST_F(grid_barrier, is_not_needed_where_the_last_block_finishes) {
   EXPECT_EQ(copied(lasts), std::vector(2, launches));
 }
 
-/// Blocks and grid have any shape. Each thread passes another value, and that of the thread at 0, 0, 0 counts.
+/// Blocks and grids have any shape. Each thread passes another value, and the value of the thread at 0, 0, 0 counts.
 __global__ void sum_of_shaped_blocks(block_partials<thread_scope::device> partial, unsigned long long* result,
                                      unsigned* lasts) {
   unsigned long long total = 0;
@@ -200,7 +201,7 @@ TEST_F(grid_barrier, is_not_needed_where_the_last_block_of_any_shape_finishes) {
   EXPECT_EQ(copied(lasts)[0], launches);
 }
 
-/// One of two blocks uses the partial values twice. The other never comes, so the first use does not end.
+/// One of two blocks uses the partial values twice. The other never arrives, so the first use does not end.
 __global__ void reduce_twice(block_partials<thread_scope::device> partial, unsigned long long* result) {
   const auto plus = [](unsigned long long a, unsigned long long b) { return a + b; };
   if (blockIdx.x == 0) {
@@ -212,7 +213,7 @@ __global__ void reduce_twice(block_partials<thread_scope::device> partial, unsig
   }
 }
 
-/// Ends the process: after a trap its context cannot be used.
+/// Ends the process, because its context cannot be used after a trap.
 [[noreturn]] void reduce_twice_until_trapped() {
   std::fflush(stdout);
   dup2(STDERR_FILENO, STDOUT_FILENO);  // where kernels print
@@ -225,7 +226,7 @@ __global__ void reduce_twice(block_partials<thread_scope::device> partial, unsig
 }
 
 TEST_F(grid_barrier, partial_values_of_a_use_that_has_not_ended_stop_the_kernel) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");  // a new process, because a fork has no CUDA
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // A new process, because CUDA does not work after a fork.
   EXPECT_EXIT(reduce_twice_until_trapped(), ::testing::ExitedWithCode(3),
               "membar: last_block_reduce in block 0 received partial values that an earlier use is still reading");
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The kernels of the bug corpus (docs/bugs.md) on a GPU, under stress. A fixed one is never wrong. How often a wrong one is
-// wrong is recorded, and not expected: the model allows it, and a machine need not show it. What two GPUs do is done by two kernels.
+// The kernels of the bug corpus (docs/bugs.md) on a GPU, under stress. A fixed kernel must never fail. The test records how
+// often a wrong kernel fails, but does not expect it: the model allows the failure, and a machine need not show it. Two kernels
+// act as two GPUs.
 #include <examples/bugs/barrier_in_a_branch.cu>
 #include <examples/bugs/channel_bounds.cu>
 #include <examples/bugs/cleared_at_once.cu>
@@ -39,17 +40,17 @@ namespace {
 /// The results of a kernel.
 struct seen {
   unsigned long long runs = 0;
-  unsigned long long wrong = 0;  ///< values that should be others
+  unsigned long long wrong = 0;  ///< Values that should be different.
   unsigned late = 0;             ///< waits that nothing ended
 };
 
-/// Words that begin as zero, and can be zero again.
+/// Words that start as zero, and can be reset to zero.
 class words : public support::device_memory<unsigned> {
  public:
   using support::device_memory<unsigned>::device_memory;
   void clear() const {
     check(cudaMemset(get(), 0, size() * sizeof(unsigned)));
-    check(cudaStreamSynchronize(nullptr));  // the streams of the tests do not wait for it
+    check(cudaStreamSynchronize(nullptr));  // The streams of the tests do not wait for it.
   }
   [[nodiscard]] unsigned long long sum() const {
     const auto all = copied(*this);
@@ -67,7 +68,7 @@ class bugs : public gpu_test {
     return static_cast<unsigned>(count);
   }
 
-  /// Runs `once` again and again for a second at most, and until waits were late three times.
+  /// Runs `once` repeatedly for at most a second, and stops after three timed-out waits.
   template <class Once>
   static seen repeatedly(Once once) {
     seen all;
@@ -81,7 +82,7 @@ class bugs : public gpu_test {
     return all;
   }
 
-  /// Runs the fixed kernel, which must be right, and then the wrong one, of which it is recorded.
+  /// Runs the fixed kernel, which must be right, and then the wrong one, whose failures are recorded.
   template <class Run>
   void witness(Run run) {
     const seen fixed = run(std::true_type{});
@@ -299,7 +300,7 @@ TEST_F(bugs, shared_signal_pad) {
       sums.clear();
       late.clear();
       const cudaStream_t streams[] = {a.get(), b.get(), c.get(), d.get()};
-      for (const unsigned k : {0U, 3U, 1U, 2U}) {  // one GPU begins with one of them, the other with the other
+      for (const unsigned k : {0U, 3U, 1U, 2U}) {  // One GPU begins with one of them, and the other GPU with the other.
         membar::launch({1, 1, streams[k]}, add_with_signals, vectors.get() + 32 * (k % 2), pads.get(), static_cast<int>(k / 2),
                        fixed ? static_cast<int>(k % 2) : 0, sums.get() + k, late.get());
       }
@@ -339,7 +340,7 @@ TEST_F(bugs, counted_chunks) {
 
 TEST_F(bugs, channel_bounds) {
   witness([&](auto fixed) {
-    const words memory(16);  // a pad of 8, and a tensor of 8 behind it
+    const words memory(16);  // A pad of 8, followed by a tensor of 8.
     membar::launch({1, 1}, send_on_channel<decltype(fixed)::value>, memory.get(), 8U, 2U, 0U, 5U);
     return seen{1, memory.sum(), 0};
   });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The pipeline of bulk copies: no tile is lost, torn or overwritten while it is read, and its waits end.
+// The bulk-copy pipeline: no tile is lost, torn or overwritten while it is read, and its waits end.
 #include <membar/sync/bulk_pipeline.cuh>
 
 #include <tests/common/gpu_test.hpp>
@@ -15,7 +15,7 @@ namespace {
 
 using pipeline = membar::bulk_pipeline<4, tile_bytes>;
 
-/// One thread fills, a warp consumes: each lane checks its words of every tile, and writes over them.
+/// One thread fills and a warp consumes: each lane checks its words of every tile, and overwrites them.
 __global__ void check_tiles(tile_outcome* seen, const unsigned* from, unsigned tiles, unsigned rounds) {
   __shared__ pipeline ring;
   if (threadIdx.x == 0) {
@@ -31,7 +31,7 @@ __global__ void check_tiles(tile_outcome* seen, const unsigned* from, unsigned t
   }
 }
 
-/// A copy: one thread fills, another one copies each stage out in bulk and gives the one before back.
+/// A copy: one thread fills the stages; another copies each stage out in bulk and returns the previous one.
 __global__ void copy_tiles(tile_outcome* seen, const unsigned* from, unsigned* to, unsigned tiles) {
   __shared__ pipeline ring;
   if (threadIdx.x == 0) {
@@ -66,7 +66,7 @@ __global__ void copy_tiles(tile_outcome* seen, const unsigned* from, unsigned* t
   }
 }
 
-/// A producer that nobody consumes of, and a consumer that nobody fills for.
+/// A producer without a consumer, and a consumer without a producer.
 __global__ void wait_in_vain(wait_result* results, const unsigned* from) {
   __shared__ pipeline ring;
   ring.init(1);
@@ -80,7 +80,7 @@ __global__ void wait_in_vain(wait_result* results, const unsigned* from) {
   results[6] = takes.take(generous).result;
   takes.give_back();
   results[7] = fills.fill(from, tile_bytes, generous);
-  for (int i = 0; i < pipeline::stages; ++i) {  // a block does not end while a copy writes its memory
+  for (int i = 0; i < pipeline::stages; ++i) {  // A block must not end while a copy writes to its memory.
     static_cast<void>(takes.take(generous));
   }
 }

@@ -16,7 +16,7 @@ using membar::cluster_copies;
 template <cluster_copies Copies>
 using broadcast = membar::cluster_broadcast<4, tile_bytes, Copies>;
 
-/// Passes `all` tiles on; returns whether it was late.
+/// Passes `all` tiles on; returns whether it timed out.
 template <cluster_copies Copies>
 __device__ bool relay_all(broadcast<Copies>& ring, unsigned long long all) {
   bool late = false;
@@ -29,8 +29,8 @@ __device__ bool relay_all(broadcast<Copies>& ring, unsigned long long all) {
   return late;
 }
 
-/// In the first block one thread fills and one passes on; a warp of each block consumes: each lane checks its words of every tile,
-/// and writes over them, but where they are relayed from.
+/// In the first block, one thread fills and one passes on. A warp of each block consumes: each lane checks its words of every
+/// tile, and overwrites them except in the stages from which tiles are relayed.
 template <cluster_copies Copies>
 __global__ void check_broadcast(tile_outcome* seen, const unsigned* from, unsigned tiles, unsigned rounds) {
   __shared__ broadcast<Copies> ring;
@@ -50,10 +50,10 @@ __global__ void check_broadcast(tile_outcome* seen, const unsigned* from, unsign
   if (late) {
     atomicExch(&seen->late, 1U);
   }
-  membar::cluster_sync();  // the barriers of the first block are used until all blocks are done
+  membar::cluster_sync();  // The barriers of the first block are used until all blocks are done.
 }
 
-/// A producer that one of two blocks does not consume of, and consumers that nobody fills for. One thread of each block.
+/// A producer whose tiles one of two blocks does not consume, and consumers without a producer. Each uses one thread per block.
 template <cluster_copies Copies>
 __global__ void wait_in_vain(wait_result* results, const unsigned* from) {
   __shared__ broadcast<Copies> ring;
@@ -84,7 +84,7 @@ __global__ void wait_in_vain(wait_result* results, const unsigned* from) {
     mine[7] = fills.fill(from, tile_bytes, generous);
   }
   membar::cluster_sync();
-  // no block ends while a copy writes to it; the last tile is not relayed, and so in the first block alone
+  // No block may end while a copy writes to it; the last tile is not relayed, and is therefore only in the first block.
   for (int i = 0; i < (leads || Copies == cluster_copies::multicast ? 4 : 3); ++i) {
     static_cast<void>(takes.take(generous));
   }
@@ -124,7 +124,7 @@ class cluster_broadcast : public gpu_test {
       EXPECT_EQ(got[i], wait_result::done) << "stage " << i;
     }
     EXPECT_EQ(got[5], wait_result::done);
-    EXPECT_EQ(got[6], wait_result::timed_out) << "the other block has not given the stage back";
+    EXPECT_EQ(got[6], wait_result::timed_out) << "the other block has not returned the stage";
     EXPECT_EQ(got[13], wait_result::done) << "the tile has reached the other block";
     EXPECT_EQ(got[7], wait_result::done) << "both blocks have given the stage back";
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Cumulativity across three threads, the example for which memory synchronization domains exist. Thread 1 (kernel A) writes x
 // and sets a; thread 2 (kernel B) waits for a and sets b; thread 3 (the CPU) waits for b and reads x. All values only grow,
-// round after round, so "must see x" is "sees an x no older than the a (or b) it read". Every test here carries the label
-// `concurrent`: two kernels and the host run at once, which tools that run one kernel after another would turn into a timeout.
+// round after round, so "must see x" is "sees an x no older than the a (or b) it read". Every test here has the label
+// `concurrent`: two kernels and the host run concurrently, so tools that serialize kernels would cause a timeout.
 #include <membar/atomic.cuh>
 
 #include <tests/common/checked.cuh>
@@ -16,17 +16,17 @@ namespace membar_test {
 namespace {
 
 constexpr int rounds = 100'000;
-/// Stands for "a last round has been": thread 1 also ends when its time is up.
+/// Signals that the last round has passed: thread 1 also ends when its time is up.
 constexpr int last_round = 0x40000000;
 
-/// The observations of a thread in a chain: rounds of the flag, and those rounds in which x was older.
+/// The observations of a thread in a chain: the rounds of the flag, and the rounds in which x was older.
 struct seen_rounds {
   unsigned long long seen = 0;
   unsigned long long stale = 0;
   bool timed_out = false;
 };
 
-/// What host and device share, in pinned host memory, each in its own line.
+/// The data shared by host and device, in pinned host memory, each in its own line.
 struct shared_state {
   alignas(256) int x;
   alignas(256) int b;
@@ -42,8 +42,8 @@ MEMBAR_HOST_DEVICE membar::atomic_ref<T, thread_scope::system> everywhere(T& obj
   return membar::atomic_ref<T, thread_scope::system>(object);
 }
 
-/// Thread 1 is the first thread. The other blocks write to host memory as fast as they can, so that x is one of many writes on
-/// their way there.
+/// Thread 1 is the first thread. The other blocks write to host memory as fast as they can, so that x is one of many writes in
+/// flight.
 template <thread_scope ScopeOfA>
 __global__ void kernel_a(shared_state* state, int* a, int* elsewhere, int count) {
   if (blockIdx.x != 0) {
@@ -74,7 +74,7 @@ __global__ void kernel_a(shared_state* state, int* a, int* elsewhere, int count)
   everywhere(state->end).store(1, membar::relaxed);
 }
 
-/// Follows `flag` to the last round, looks at x in each, and passes the round on by `pass_on(round)`.
+/// Follows `flag` to the last round, reads x in each, and passes the round on with `pass_on(round)`.
 MEMBAR_CALLS_EITHER
 template <thread_scope Scope, class PassOn>
 MEMBAR_HOST_DEVICE seen_rounds follow(int& flag, int& x, PassOn pass_on) {
@@ -104,11 +104,11 @@ __global__ void kernel_b(shared_state* state, int* a) {
 
 class cumulativity : public gpu_test {
  protected:
-  /// Runs the three threads; where x is `carried`, expects that it was.
+  /// Runs the three threads; if x is `carried`, expects that it was never stale.
   template <thread_scope ScopeOfA>
   static void run(int domain_of_a, int domain_of_b, bool carried) {
     if ((domain_of_a != 0 || domain_of_b != 0) && membar::sync_domain_count() < 2) {
-      GTEST_SKIP() << "this test needs two synchronization domains, and the GPU has one (compute capability below 9.0)";
+      GTEST_SKIP() << "this test needs two synchronization domains, but the GPU has one (compute capability below 9.0)";
     }
     constexpr unsigned noisy_blocks = 4;
     constexpr unsigned threads = 64;
@@ -152,7 +152,7 @@ TEST_F(cumulativity, within_one_domain_device_scope_carries_x_to_both) { run<thr
 TEST_F(cumulativity, within_another_domain_device_scope_carries_x_to_both) { run<thread_scope::device>(1, 1, true); }
 TEST_F(cumulativity, across_domains_system_scope_carries_x_to_both) { run<thread_scope::system>(0, 1, true); }
 
-// Nothing is promised here, so nothing but the end of the run is asserted: the counts are printed and recorded.
+// Nothing is guaranteed here, so the test asserts only that the run ends: the counts are printed and recorded.
 TEST_F(cumulativity, across_domains_device_scope_promises_nothing) { run<thread_scope::device>(0, 1, false); }
 
 }  // namespace

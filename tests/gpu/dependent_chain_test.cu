@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A chain of dependent kernels: each reads what the one before wrote, and overwrites what that one read, at no time too early.
+// A chain of dependent kernels: each reads its predecessor's results, and overwrites what the predecessor read, but never too
+// early.
 #include <membar/sync/dependent_chain.cuh>
 
 #include <tests/common/checked.cuh>
@@ -17,10 +18,10 @@ using membar::chain_link, membar::chained;
 constexpr unsigned blocks = 132;
 constexpr unsigned threads = 256;
 constexpr unsigned cells = blocks * threads;
-constexpr wait_budget long_enough = wait_budget::microseconds(5);  ///< for the next kernel to begin
+constexpr wait_budget long_enough = wait_budget::microseconds(5);  ///< For the start of the next kernel.
 
-/// Each thread takes what another block's thread of the kernel before wrote, expects its number there, and writes one more over what
-/// the kernel before read. One block in eight is late.
+/// Each thread reads what a thread of another block wrote in the previous kernel, expects that kernel's number there, and
+/// writes the next number over what the previous kernel read. One block in eight is late.
 __global__ void step(chained<const unsigned> from, chained<unsigned> to, unsigned long long* stale, unsigned number) {
   chain_link link;
   const unsigned here = blockIdx.x * threads + threadIdx.x;
@@ -36,14 +37,14 @@ __global__ void step(chained<const unsigned> from, chained<unsigned> to, unsigne
   to.after(ended)[here] = number + 1;
 }
 
-/// A kernel that has nothing to do with the memory, and ends at once.
+/// A kernel that does not access the memory, and ends at once.
 __global__ void pass() { const chain_link link; }
 
 class dependent_chain : public gpu_test {
  protected:
   void prepare() override { need_compute_capability(9, "dependent launches"); }
 
-  /// Runs a chain of `steps` steps, with this many idle kernels after each; returns how many values were stale.
+  /// Runs a chain of `steps` steps, with this many idle kernels after each; returns the number of stale values.
   static unsigned long long stale_in(unsigned steps, unsigned idle) {
     const support::device_memory<unsigned> memory(2 * cells);
     const support::device_memory<unsigned long long> stale(1);

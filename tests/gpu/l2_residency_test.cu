@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Whether lines stay in L2, seen by their latency. Each test counts the lines that answer faster than a threshold, which the
 // same run calibrates on lines that were just read and on lines that a flush has evicted. All tests hold the same set-aside, so
-// that what they compare differs in the window alone.
+// that the compared cases differ only in the window.
 #include <membar/access_policy_window.hpp>
 #include <membar/cache_control.cuh>
 #include <membar/load_store.cuh>
@@ -21,8 +21,8 @@ using membar::access_policy_window;
 constexpr std::size_t line_bytes = 128;
 constexpr std::size_t word_stride = line_bytes / sizeof(unsigned);
 
-/// The cycles that each line takes to be read past L1, one after the other, by one thread. The lines hold zeros, and their
-/// count is a power of 2.
+/// The cycles that one thread needs to read each line past L1, one after the other. The lines hold zeros, and their number is a
+/// power of 2.
 __global__ void time_lines(const unsigned* lines, std::size_t count, unsigned* cycles) {
   std::size_t at = 0;
   for (std::size_t i = 0; i != count; ++i) {
@@ -30,15 +30,15 @@ __global__ void time_lines(const unsigned* lines, std::size_t count, unsigned* c
     const long long begin = clock64();
     const unsigned word = membar::load_weak(line, membar::cache_op::cg);
     if (word != 0) {
-      return;  // a branch on the value: the clock is not read again before the line is here
+      return;  // A branch on the value makes sure that the clock is not read again before the line has arrived.
     }
     const long long end = clock64();
     cycles[at] = static_cast<unsigned>(end - begin);
-    at = (at + 509) & (count - 1);  // each once, and not in order, so that nothing is brought in ahead
+    at = (at + 509) & (count - 1);  // Each line is read once, in a scattered order, so that nothing is prefetched.
   }
 }
 
-/// Receives what is read, which is always zero: the compiler drops a load whose value is not used.
+/// Receives the values read, which are always zero: the compiler drops a load whose value is not used.
 __device__ unsigned not_zero;
 
 __device__ void use(unsigned words) {
@@ -47,8 +47,8 @@ __device__ void use(unsigned words) {
   }
 }
 
-// What acts on hot lines does so from every block, and the blocks lie all over the device: L2 has parts, and a line may have a
-// copy in the part of each reader.
+// Kernels that act on hot lines do so from every block, and the blocks are spread over the whole device: L2 has several parts,
+// and a line may have a copy in each reader's part.
 
 template <class... Hints>
 __device__ void read_all(const unsigned* lines, std::size_t count, Hints... hints) {
@@ -84,19 +84,19 @@ __global__ void stream_through(const uint4* data, std::size_t count) {
 
 class residency : public gpu_test {
  protected:
-  /// What of the hot region is still there counts as kept above the one, as lost below the other.
+  /// A remaining share of the hot region above the first limit counts as kept, and below the second as lost.
   static constexpr double kept = 0.7;
   static constexpr double lost = 0.2;
 
   void prepare() override {
     const membar::l2_facts facts = membar::l2_facts_of(0);
     if (facts.max_set_aside == 0 || facts.mps) {
-      GTEST_SKIP() << "device 0 sets no lines of L2 aside (MIG, MPS, or a compute capability below 8.0)";
+      GTEST_SKIP() << "device 0 cannot set L2 lines aside (MIG, MPS, or a compute capability below 8.0)";
     }
     multiprocessors = attribute_of(cudaDevAttrMultiProcessorCount);
     count = std::bit_floor(std::min(facts.max_set_aside / 8, std::size_t{2} << 20) / line_bytes);
-    // Several times the L2, to evict all that is normal; and not much more, as L2 takes persisting lines back by itself when
-    // much else was read (about half of them after 1 GiB on an H200).
+    // Several times the size of L2, to evict all normal lines; but not much more, because L2 itself resets persisting lines
+    // when much other data was read (about half of them after 1 GiB on an H200).
     flush_bytes = 3 * facts.l2_bytes;
     hot_lines.emplace(count * word_stride);
     cold.emplace(flush_bytes / sizeof(uint4));
@@ -120,13 +120,13 @@ class residency : public gpu_test {
     }
   }
 
-  /// Enqueues `kernel` on the hot lines. Nothing waits here: between a touch and a flush no time shall pass.
+  /// Enqueues `kernel` on the hot lines. It does not wait, because no time may pass between a touch and a flush.
   template <class Kernel>
   void run(Kernel kernel, const access_policy_window& window = {}) const {
     membar::launch(launch_config{16, 256}.with(window), kernel, hot, count);
   }
 
-  /// Reads several times the L2, without a window.
+  /// Reads several times the size of L2, without a window.
   void flush() const {
     membar::launch(launch_config{8 * static_cast<unsigned>(multiprocessors), 256}, stream_through, cold->get(), cold->size());
   }
@@ -136,15 +136,15 @@ class residency : public gpu_test {
     membar::launch(launch_config{1, 1}, time_lines, hot, count, cycles->get());
     std::vector<unsigned> result = copied(*cycles);
     if (std::count(result.begin(), result.end(), 0U) != 0) {
-      throw std::runtime_error("the walk over the hot lines ended early: they do not hold zeros");
+      throw std::runtime_error("the traversal of the hot lines ended early, because they do not hold zeros");
     }
     return result;
   }
 
-  /// The share of the hot lines that are in L2 now. Asking brings the others in.
+  /// The share of the hot lines that are in L2 now. Measuring this brings in the others.
   [[nodiscard]] double resident() const { return share_below(threshold, latencies()); }
 
-  /// What a flush leaves of the hot lines.
+  /// The share of the hot lines that a flush leaves.
   void expect_kept() const {
     flush();
     EXPECT_GT(resident(), kept);
@@ -162,9 +162,9 @@ class residency : public gpu_test {
     return static_cast<double>(fast) / static_cast<double>(all.size());
   }
 
-  /// The threshold is what nearly all misses take at least: a hit in the far part of L2 takes longer than those that were
-  /// calibrated on, which have a copy in the near one, and is a hit all the same. Few lines survive the flush; those that
-  /// answer as hits do are not counted as misses.
+  /// The threshold is a latency that nearly all misses reach. A hit in the far part of L2 takes longer than the hits used for
+  /// calibration, which have a copy in the near part, but is still a hit. Few lines survive the flush; those that respond like
+  /// hits are not counted as misses.
   void calibrate() {
     const auto at = [](std::vector<unsigned> all, double quantile) {
       std::sort(all.begin(), all.end());
@@ -214,7 +214,7 @@ TEST_F(residency, with_a_policy_of_the_kernel_the_hot_region_survives_a_flush) {
 
 TEST_F(residency, ends_with_a_reset_of_all_persisting_lines) {
   run(touch, window());
-  finish();  // the reset is a call of the host
+  finish();  // The reset is a host call.
   membar::reset_persisting_lines();
   expect_lost();
 }

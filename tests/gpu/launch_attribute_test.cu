@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Attributes on launches (read back by capturing them), streams and graph kernel nodes, as the CUDA driver sees them. What the
-// headers decide by themselves is tested on fake devices in tests/unit. No test here carries the label `concurrent`. Some
-// make CUDA refuse a call on purpose: compute-sanitizer takes `--report-api-errors no`.
+// Attributes on launches (read back by capturing them), streams and graph kernel nodes, as the CUDA driver sees them. Decisions
+// of the headers themselves are tested on fake devices in tests/unit. No test here has the label `concurrent`. Some make CUDA
+// reject a call on purpose: compute-sanitizer takes `--report-api-errors no`.
 #include <membar/launch.hpp>
 #include <membar/stream_partition.hpp>
 
@@ -45,7 +45,7 @@ class launch_attribute : public gpu_test {
   static const auto& with(const auto& config) { return config; }
   static auto with(const auto& config, const auto& first, const auto&... rest) { return with(config.with(first), rest...); }
 
-  /// Expects of a stream or a node each of these attributes.
+  /// Expects that a stream or a node has each of these attributes.
   template <class... Attributes>
   static void expect_on(auto carrier, const Attributes&... values) {
     const auto expect_one = [&]<class Attribute>(const Attribute& value) {
@@ -59,7 +59,7 @@ class launch_attribute : public gpu_test {
   /// Expects that a captured launch with all of `values` has them.
   void expect_read_back(const auto&... values) { expect_on(captured(values...).kernel_node(), values...); }
 
-  /// Expects of each of `values` that the stream has it once it is set.
+  /// Expects for each of `values` that the stream has it once it is set.
   void expect_set_on_stream(const auto&... values) { (expect_set(stream->get(), values), ...); }
 
   /// Expects that the node of a launch with `attributes` has `value` once it is set.
@@ -72,8 +72,8 @@ class launch_attribute : public gpu_test {
     expect_on(carrier, value);
   }
 
-  /// Expects `call` to answer as CUDA itself did: nothing where that was a success, else an error with that code, which says
-  /// what to do and leaves no error.
+  /// Expects that `call` answers like CUDA itself: nothing on success, otherwise an error with that code, which says what to do
+  /// and leaves no pending error.
   template <class Call>
   static void expect_answer_of_cuda(cudaError_t raw, const char* remedy, Call call) {
     static_cast<void>(cudaGetLastError());  // the raw call's
@@ -98,7 +98,7 @@ class launch_attribute : public gpu_test {
     return highest;
   }
 
-  /// The id of the last domain: another one than the first, where there are several.
+  /// The id of the last domain, which differs from the first if there are several.
   [[nodiscard]] static int last_domain() { return membar::sync_domain_count() - 1; }
 
   std::optional<support::stream> stream;
@@ -107,7 +107,7 @@ class launch_attribute : public gpu_test {
 
 class several_domains : public four_domains<launch_attribute> {};
 
-/// Tests of what needs compute capability `Major`.0, for another reason.
+/// Tests of features that need compute capability `Major`.0 for another reason.
 template <int Major>
 class from_capability : public launch_attribute {
  protected:
@@ -134,7 +134,7 @@ TEST_F(launch_attribute, there_are_4_domains_on_hopper_and_1_before) {
   } else if (!has_compute_capability(9, 1)) {
     EXPECT_EQ(membar::sync_domain_count(), 4);
   } else {
-    GTEST_SKIP() << "the count of domains is stated for compute capabilities up to 9.0, and the GPU has a later one";
+    GTEST_SKIP() << "the number of domains is known only for compute capabilities up to 9.0, but the GPU has a later one";
   }
 }
 
@@ -193,7 +193,7 @@ TEST_F(blackwell, the_preferred_cluster_dimensions_of_a_launch_are_read_back) {
 
 TEST_F(launch_attribute, preferred_cluster_dimensions_are_rejected_before_compute_capability_10_and_nothing_is_launched) {
   if (has_compute_capability(10)) {
-    GTEST_SKIP() << "this test is about devices before compute capability 10.0, and the GPU has a later one";
+    GTEST_SKIP() << "this test is about devices before compute capability 10.0, but the GPU has a later one";
   }
   const auto expect_refused = [](auto call) { EXPECT_TRUE(says(refusal(call), "require 10.0: leave them out")); };
   expect_refused([&] {
@@ -341,7 +341,7 @@ TEST_F(launch_attribute, the_nvlink_centric_scheduling_of_a_node_is_set_where_th
   native.nvlinkUtilCentricScheduling = 1;
   expect_answer_of_cuda(cudaGraphKernelNodeSetAttribute(graph.kernel_node(), nvlink_id, &native), nvlink_remedy,
                         [&] { set_attribute(graph.kernel_node(), membar::nvlink_centric_scheduling{true}); });
-  // Drivers are known that take it and do not tell it.
+  // Some drivers accept it but do not report it.
   cudaLaunchAttributeValue read{};
   expect_answer_of_cuda(cudaGraphKernelNodeGetAttribute(graph.kernel_node(), nvlink_id, &read), nvlink_remedy,
                         [&] { static_cast<void>(get_attribute<membar::nvlink_centric_scheduling>(graph.kernel_node())); });
@@ -387,10 +387,11 @@ TEST_F(several_domains, changing_a_stream_does_not_change_what_was_captured_from
   expect_on(graph.kernel_node(), sync_domain_map{.default_ = 1, .remote = 2});
 }
 
-// On a device with a single domain the same code runs: domains change nothing, and an id that does not exist is still an error.
+// On a device with a single domain, the same code runs: domains change nothing, and an id that does not exist is still an
+// error.
 TEST_F(launch_attribute, with_a_single_domain_remote_launches_run_and_a_second_id_is_an_error) {
   if (membar::sync_domain_count() != 1) {
-    GTEST_SKIP() << "this test is about devices with a single synchronization domain, and the GPU has "
+    GTEST_SKIP() << "this test is about devices with a single synchronization domain, but the GPU has "
                  << membar::sync_domain_count();
   }
   membar::launch(launch_config{1, 1, stream->get()}.with(sync_domain::remote), set_to_one, out->get());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Launches: streams, attributes, shared memory, refusals, and handles bound to a synchronization domain. No test here carries
+// Launches: streams, attributes, shared memory, rejected calls, and handles bound to a synchronization domain. No test here has
 // the label `concurrent`.
 #include <membar/atomic.cuh>
 #include <membar/launch.hpp>
@@ -62,7 +62,7 @@ class launch : public gpu_test {
     out.emplace(1);
   }
 
-  /// The value at `out` once everything has ended.
+  /// The value at `out` once all work has ended.
   [[nodiscard]] int value() const { return copied(*out)[0]; }
 
   void clear() const {
@@ -141,7 +141,7 @@ TEST_F(launch, runs_with_all_the_dynamic_shared_memory_that_it_opts_in_for) {
 TEST_F(launch, runs_with_a_cluster_of_sixteen_blocks_if_it_allows_them) {
   const auto large = launch_config{16, 1, stream->get()}.with(membar::cluster_dimensions{16, 1, 1});
   if (!has_compute_capability(9)) {
-    GTEST_SKIP() << "this test needs clusters, and the GPU has a compute capability below 9.0";
+    GTEST_SKIP() << "this test needs clusters, but the GPU has a compute capability below 9.0";
   }
   EXPECT_THROW(membar::launch(large, count_block, out->get()), membar::error);
   membar::launch(large.with(membar::non_portable_cluster_size{}), count_block, out->get());
@@ -181,7 +181,7 @@ TEST_F(launch, runs_with_a_cooperative_grid) {
 
 TEST_F(launch, runs_with_programmatic_stream_serialization) {
   if (!has_compute_capability(9)) {
-    GTEST_SKIP() << "this test needs programmatic dependent launch, and the GPU has a compute capability below 9.0";
+    GTEST_SKIP() << "this test needs programmatic dependent launch, but the GPU has a compute capability below 9.0";
   }
   membar::launch(config(), add, out->get(), 3);
   for (int i = 0; i != 10; ++i) {
@@ -192,7 +192,7 @@ TEST_F(launch, runs_with_programmatic_stream_serialization) {
 
 TEST_F(launch, runs_with_programmatic_and_completion_events) {
   if (!has_compute_capability(9)) {
-    GTEST_SKIP() << "this test needs programmatic dependent launch, and the GPU has a compute capability below 9.0";
+    GTEST_SKIP() << "this test needs programmatic dependent launch, but the GPU has a compute capability below 9.0";
   }
   const support::event programmatic(cudaEventDisableTiming);
   membar::launch(config().with(membar::programmatic_event{programmatic.get()}), add, out->get(), 3);
@@ -255,7 +255,7 @@ TEST_F(bound_launch, the_null_streams_domain_is_known) {
 
 TEST_F(launch, with_a_single_domain_every_launch_runs_in_it) {
   if (membar::sync_domain_count() != 1) {
-    GTEST_SKIP() << "this test is about devices with a single synchronization domain, and the GPU has "
+    GTEST_SKIP() << "this test is about devices with a single synchronization domain, but the GPU has "
                  << membar::sync_domain_count();
   }
   expect_launched([&] { membar::launch(config().with(sync_domain::remote), set_bound, bound_to(0)); });

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Locks under contention: one holder at a time, who sees what all before did; granted in the order of asking; every wait ends.
+// Locks under contention: there is one holder at a time, who sees the writes of all earlier holders; locks are granted in the
+// order of the requests; every wait ends.
 #include <membar/sync/queue_lock.cuh>
 #include <membar/sync/sequence_lock.cuh>
 #include <membar/sync/ticket_lock.cuh>
@@ -18,7 +19,7 @@ constexpr unsigned blocks = 64;
 
 unsigned long long acquisition_count() { return stress_count("MEMBAR_STRESS_ACQUISITIONS", 500'000); }
 
-/// Both locks with one interface; a block has one node.
+/// Both locks with a common interface; each block has one node.
 template <thread_scope Scope>
 struct ticket : membar::ticket_lock<Scope> {};
 template <thread_scope Scope>
@@ -30,8 +31,9 @@ struct queue {
   __device__ void unlock() { static_cast<void>(of.unlock(nodes[blockIdx.x], generous)); }
 };
 
-/// Guarded by the lock. The holder is accessed by relaxed operations, which order nothing: a compiler may take a plain value that
-/// nobody else may write for what this thread has stored, and would then remove what finds a second holder.
+/// Data guarded by the lock. The holder is accessed with relaxed operations, which order nothing: a compiler may assume that a
+/// plain value that no other thread may write still has this thread's value, and would then remove the check for a second
+/// holder.
 struct guarded {
   unsigned long long count;
   unsigned holder;
@@ -97,7 +99,7 @@ struct order {
   unsigned failures;
 };
 
-/// Block 0 holds the lock while the others ask one after the other; each gives its lock the time to have taken a place.
+/// Block 0 holds the lock while the others request it one after the other; each gives its lock request time to be queued.
 template <class Lock>
 __global__ void ask_in_turn(Lock* lock, order* seen) {
   const membar::atomic_ref<unsigned, thread_scope::device> asking(seen->asking);
@@ -139,7 +141,7 @@ TYPED_TEST(fair_lock, is_granted_in_the_order_of_asking) {
 
 template <class Lock>
 __global__ void hold_for_ever(Lock* lock, wait_result* results) {
-  // Block 0 asks first and never unlocks; block 1 then waits without success and block 2 asks last.
+  // Block 0 requests the lock first and never unlocks it; block 1 then times out, and block 2 requests it last.
   if (blockIdx.x == 0) {
     results[0] = lock->lock(generous);
   } else if (blockIdx.x == 1) {
@@ -176,7 +178,7 @@ __global__ void write_and_read(membar::sequence_lock<record, Scope>* lock, readi
   if (blockIdx.x == 0) {
     for (unsigned long long i = 1; i <= writes; ++i) {
       lock->write(record{{i, 2 * i, 3 * i, 4 * i, 5 * i}});
-      __nanosleep(2000);  // readers get on when the writer pauses
+      __nanosleep(2000);  // Readers make progress when the writer pauses.
     }
     return;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// mbarriers: what was written before an arrival is seen after the wait, phases take what they expect, and waits end.
+// mbarriers: writes before an arrival are visible after the wait, phases complete after the expected arrivals, and waits end.
 #include <membar/fence.cuh>
 #include <membar/mbarrier.cuh>
 
@@ -22,8 +22,8 @@ struct outcome {
   unsigned late;
 };
 
-/// In every phase each thread writes its cell, meets the others, and reads the cell of another thread. With `Parity` it names the
-/// phase by its parity, else by the token of its arrival. `Fences`: relaxed, with fences around.
+/// In every phase each thread writes its cell, passes the barrier, and reads another thread's cell. With `Parity` it names the
+/// phase by its parity, otherwise by the token of its arrival. `Fences`: relaxed operations with fences around them.
 template <bool Parity, bool Fences>
 __global__ void meet(outcome* seen, unsigned phases) {
   __shared__ block_mbarrier barrier;
@@ -94,7 +94,7 @@ __global__ void pass_between_blocks(outcome* seen, unsigned* cell, unsigned phas
   asm volatile("barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-/// What one thread sees of its mbarrier, step by step.
+/// What one thread observes of its mbarrier, step by step.
 __global__ void step(unsigned char* results) {
   __shared__ block_mbarrier barrier;
   unsigned char* next = results;
@@ -103,7 +103,7 @@ __global__ void step(unsigned char* results) {
   *next++ = barrier.test_wait(first, membar::acquire);                                     // 0: one arrival is missing
   *next++ = barrier.wait(first, membar::acquire, short_one) == wait_result::timed_out;     // 1
   *next++ = barrier.wait_parity(0, membar::acquire, short_one) == wait_result::timed_out;  // 2
-  *next++ = barrier.test_wait_parity(1, membar::acquire);                                  // 3: the phase before the first
+  *next++ = barrier.test_wait_parity(1, membar::acquire);                                  // 3: the phase before the first.
   barrier.expect(64);
   barrier.arrive(membar::release);
   *next++ = barrier.test_wait(first, membar::acquire);  // 4: 64 bytes are missing
@@ -114,7 +114,7 @@ __global__ void step(unsigned char* results) {
   *next++ = barrier.test_wait_parity(0, membar::relaxed);  // 7: complete
   const bool early = barrier.try_wait_parity(1, membar::acquire);
   *next++ = early;  // 8: the second is not
-  if (early) {      // else the arrival that follows may answer the wait before it
+  if (early) {      // Otherwise the following arrival might satisfy the earlier wait.
     return;
   }
   const auto second = barrier.arrive(membar::relaxed, 2);
@@ -125,7 +125,7 @@ __global__ void step(unsigned char* results) {
   barrier.complete(16);
   *next++ = barrier.test_wait(third, membar::acquire);  // 11: complete
   const auto fourth = barrier.arrive(membar::release);
-  *next++ = barrier.test_wait(fourth, membar::acquire);  // 12: one arrival is enough now
+  *next++ = barrier.test_wait(fourth, membar::acquire);  // 12: one arrival is enough now.
   barrier.invalidate();
   barrier.init(3);
   const auto fifth = barrier.arrive_no_complete(2);
@@ -134,7 +134,7 @@ __global__ void step(unsigned char* results) {
   *next++ = barrier.test_wait(fifth, membar::acquire);  // 14: complete
 }
 
-/// Half of the threads use the mbarrier of a cuda::barrier through membar, the others through libcu++.
+/// Half of the threads use the mbarrier of a cuda::barrier through membar, and the others through libcu++.
 __global__ void share_with_libcu(outcome* seen, unsigned phases) {
   using cuda_barrier = cuda::barrier<cuda::thread_scope_block>;
   __shared__ alignas(cuda_barrier) unsigned char memory[sizeof(cuda_barrier)];

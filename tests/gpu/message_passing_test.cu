@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Message passing within each thread scope, by fences and by operations: data older than its flag is never seen.
-// Every test here carries the label `concurrent`: its threads, or a kernel and the host, run at once, which tools that run one
-// thing after another would turn into a timeout.
+// Message passing within each thread scope, with fences and with operations: data older than its flag is never seen. Every test
+// here has the label `concurrent`: its threads, or a kernel and the host, run concurrently, so tools that serialize them would
+// cause a timeout.
 #include <tests/common/gpu_test.hpp>
 #include <tests/common/kernels.cuh>
 #include <tests/common/message_passing.cuh>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr int rounds = 100'000;
 
-/// Within a block the first threads of two warps are writer and reader, else the first threads of two blocks.
+/// Within a block, the first threads of two warps are writer and reader; otherwise, the first threads of two blocks.
 template <thread_scope Scope, passing How>
 __global__ void pass_messages(mailbox* box, passing_outcome* outcome, int count) {
   if constexpr (Scope != thread_scope::cluster || has_hopper) {
@@ -55,7 +55,7 @@ class message_passing : public gpu_test, public ::testing::WithParamInterface<pa
     expect_in_order(copied(outcome)[0]);
   }
 
-  /// Runs `kernel` and, here, the other end.
+  /// Runs `kernel` and, on this thread, the other end.
   static void expect_order_with_the_host(void (*kernel)(mailbox*, passing_outcome*, int),
                                          void (*other_end)(mailbox&, int, passing_outcome&)) {
     const support::pinned_memory<mailbox> box(1);
@@ -82,7 +82,7 @@ TEST_P(message_passing, holds_within_a_block_in_shared_memory) {
 
 TEST_P(message_passing, holds_within_a_cluster) {
   if (!has_compute_capability(9)) {
-    GTEST_SKIP() << "this test needs thread block clusters, and the GPU has a compute capability below 9.0";
+    GTEST_SKIP() << "this test needs thread block clusters, but the GPU has a compute capability below 9.0";
   }
   const support::device_memory<mailbox> box(1);
   with(GetParam(), [&]<passing How>() {
@@ -103,7 +103,7 @@ TEST_P(message_passing, holds_within_a_device_at_system_scope_in_host_memory) {
        [&]<passing How>() { expect_order(launch_config{2, 32}, pass_messages<thread_scope::system, How>, box.get()); });
 }
 
-// Between the host and a kernel: fences, or operations, on the device; operations on the host.
+// Between the host and a kernel: fences or operations on the device, and operations on the host.
 
 TEST_P(message_passing, holds_from_a_kernel_to_the_host) {
   with(GetParam(), [&]<passing How>() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Two processes on one GPU, in memory that they share by CUDA IPC or by files. Their kernels take turns, so that a message takes as long
-// as a turn: few of them are passed.
+// Two processes on one GPU, with memory that they share through CUDA IPC or files. Their kernels take turns, so a message takes
+// as long as a time slice, and the tests pass only a few.
 #include <membar/symmetric/ipc_memory.hpp>
 #include <membar/symmetric/on_stream.cuh>
 #include <membar/symmetric/process_memory.hpp>
@@ -20,7 +20,7 @@ using backend = symmetric::adopted_backend;
 using symmetric::host_group, symmetric::ipc_memory;
 
 constexpr std::size_t shared_bytes = std::size_t{16} << 20;
-constexpr unsigned few = 1'000;  // as if a protocol had this many passes
+constexpr unsigned few = 1'000;  // As if a protocol had this many passes.
 
 /// Parts of allocations of cudaMalloc.
 struct by_cuda_ipc {
@@ -30,7 +30,7 @@ struct by_cuda_ipc {
   }
 };
 
-/// Mapped memory, whose files the group's sockets carry.
+/// Mapped memory whose files are passed over the group's sockets.
 struct by_files {
   template <class Body>
   static int run(host_group& group, Body body) {
@@ -52,7 +52,7 @@ class one_gpu_pes : public processes_on_gpus<1> {
 using sharings = ::testing::Types<by_cuda_ipc, by_files>;
 TYPED_TEST_SUITE(one_gpu_pes, sharings);
 
-/// 0 if `bytes` from `mine` on are rejected with these words.
+/// Returns 0 if `bytes` starting at `mine` are rejected with these words.
 int refused(host_group& group, const std::string& words, void* mine, std::size_t bytes = 1 << 20) {
   return unless_refused(words.c_str(), [&] { const ipc_memory memory(mine, bytes, group.rank(), group.callback()); });
 }
@@ -81,7 +81,7 @@ TEST_F(process_pes, end_their_waits_for_a_killed_process_and_name_it) { expect_w
 
 using ipc_pes = processes_on_gpus<1>;
 
-/// Whether each process finds in its part what the other copied to it.
+/// Returns whether each process finds in its part the data that the other copied to it.
 int passes_on(host_group& group, const ipc_memory& memory) {
   const auto self = static_cast<std::size_t>(group.rank()), other = 1 - self;
   const auto all = memory.memory().addresses;
@@ -108,7 +108,7 @@ TEST_F(ipc_pes, have_two_parts_of_one_allocation_open_until_the_second_is_closed
   });
 }
 
-/// Memory smaller than what the driver allocates at once is a part of that.
+/// Memory smaller than the driver's allocation granularity is part of a larger allocation.
 TEST_F(ipc_pes, share_small_allocations) {
   expect_success_in_a_group([](host_group& group) {
     const support::device_memory<unsigned char> before(768), small(1024);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Single instructions that patterns are made of: barriers of a block by number, the election of a thread, copies with a cache policy, and what
-// compute capability 10.0 adds. Each moves or orders what its page says.
+// Single instructions that patterns are made of: numbered block barriers, the election of a thread, copies with a cache policy,
+// and the additions of compute capability 10.0. Each moves or orders data as its page says.
 #include <membar/async_copy.cuh>
 #include <membar/atomic.cuh>
 #include <membar/block_barrier.cuh>
@@ -22,7 +22,8 @@ namespace {
 using membar::acquire, membar::proxy, membar::release;
 using block_mbarrier = membar::mbarrier<thread_scope::block>;
 
-/// Warp 0 fills two stages in turn and goes on, warps 1 and 2 use them. Barriers 1 and 2 say that a stage is full, 3 and 4 that it is empty.
+/// Warp 0 fills two stages in turn and continues; warps 1 and 2 use them. Barriers 1 and 2 signal that a stage is full, and 3
+/// and 4 that it is empty.
 template <membar::warp_execution Execution>
 __global__ void pass_in_stages(unsigned* stale, unsigned rounds) {
   __shared__ unsigned stages[2][32];
@@ -76,7 +77,7 @@ TEST_F(ptx_forms, one_thread_of_those_that_ask_is_elected) {
   EXPECT_EQ(copied(elected)[1], 12U);
 }
 
-/// Copies in, by cp.async and in bulk, and out, by a store and a reduction, all with a policy.
+/// Copies in with cp.async and in bulk, and out with a store and a reduction, all with a policy.
 __global__ void copy_with_policies(const unsigned* from, unsigned* to, unsigned* sums, unsigned* wrong) {
   __shared__ alignas(16) unsigned stage[64];
   __shared__ alignas(16) unsigned small[64];
@@ -149,7 +150,7 @@ class ptx_forms_of_blackwell : public gpu_test {
   }
 };
 
-// Kernels have no such instruction where the architecture lacks it; their tests are skipped there.
+// If the architecture lacks an instruction, the kernels do not contain it; their tests are skipped there.
 
 __global__ void store_masked_zeros([[maybe_unused]] unsigned* to, [[maybe_unused]] unsigned bytes) {
 #if __CUDA_ARCH__ >= 1000
@@ -178,8 +179,8 @@ TEST_F(ptx_forms_of_blackwell, zeros_and_masked_copies_leave_the_other_bytes) {
   }
 }
 
-/// Block 0 stores data and releases a flag without waiting; block 1 acquires it. Before compute capability 10.0, where the test is skipped, an
-/// ordinary release is in its place.
+/// Block 0 stores data and releases a flag without waiting; block 1 acquires it. Before compute capability 10.0, where the test
+/// is skipped, the code has an ordinary release instead.
 __global__ void release_without_waiting(unsigned* data, unsigned* flag, unsigned* back, unsigned* stale, unsigned rounds) {
   const membar::atomic_ref<unsigned, thread_scope::device> turn(*back);
   const membar::atomic_ref<unsigned, thread_scope::device> up(*flag);
@@ -210,7 +211,7 @@ TEST_F(ptx_forms_of_blackwell, a_release_that_nobody_waits_for_shows_what_was_st
   EXPECT_EQ(copied(words)[192], 0U);
 }
 
-/// Each block counts its tile and those of the blocks that it cancels.
+/// Each block counts its own tile and the tiles of the blocks that it cancels.
 __global__ void count_tiles([[maybe_unused]] unsigned* tiles) {
 #if __CUDA_ARCH__ >= 1000
   __shared__ membar::cancelled_launch next;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The publisher: who acquires a signal finds the data and the source's earlier signals; lag is bounded; every wait ends.
+// The publisher: a thread that acquires a signal finds the data and the source's earlier signals; lag is bounded; every wait
+// ends.
 #include <tests/common/checked.cuh>
 #include <tests/common/gpu_test.hpp>
 #include <tests/common/publisher.cuh>
@@ -11,10 +12,11 @@
 namespace membar_test {
 namespace {
 
-/// Of each source; MEMBAR_STRESS_PUBLICATIONS asks for more or, under a tool that makes them slow, fewer.
+/// The number of publications of each source; MEMBAR_STRESS_PUBLICATIONS requests more or, under a tool that makes them slow,
+/// fewer.
 unsigned rounds() { return static_cast<unsigned>(stress_count("MEMBAR_STRESS_PUBLICATIONS", 20'000)); }
 
-/// Block 0 publishes with its last warp, block 1 reads, a thread for each source.
+/// Block 0 publishes with its last warp, and block 1 reads, with a thread for each source.
 __global__ void publish_to_a_block(post* posts, unsigned count, publisher_end* writers, publisher_end* readers, served* result,
                                    bool alternate) {
   const unsigned warp = threadIdx.x / 32;
@@ -92,7 +94,7 @@ struct alone {
   unsigned disagreements;  ///< between lanes of a warp
 };
 
-/// One thread is source and, when its turn comes, server.
+/// One thread is the source and, when its turn comes, the server.
 __global__ void publish_alone(unsigned long long* signal, alone* seen) {
   __shared__ membar::publisher<2, 4> publisher;
   publisher.init(1);
@@ -103,7 +105,7 @@ __global__ void publish_alone(unsigned long long* signal, alone* seen) {
   seen->lag = publisher.lag(0);
   seen->full = source.publish(*signal, 5, short_one);
   seen->flushed = source.flush(short_one);
-  seen->served = publisher.serve_thread(short_one).end;  // no source closes: it stops when nothing is published
+  seen->served = publisher.serve_thread(short_one).end;  // No source closes, so it stops when nothing is published.
   seen->flushed_after_stop = source.flush(generous);
   for (unsigned i = 6; i <= 9; ++i) {
     static_cast<void>(source.try_publish(*signal, i));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Symmetric memory on one GPU that is all PEs: what needs no link.
+// Symmetric memory on one GPU that acts as all PEs: the parts that need no link.
 #include <tests/common/symmetric_teams.cuh>
 
 namespace membar_test {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Host and kernel use one object in pinned host memory at once, at system scope.
-// Every test here carries the label `concurrent`: the host acts while the kernel runs.
+// Host and kernel concurrently use one object in pinned host memory, at system scope. Every test here has the label
+// `concurrent`: the host acts while the kernel runs.
 #include <tests/common/checked.cuh>
 #include <tests/common/gpu_test.hpp>
 #include <tests/common/sync.cuh>
@@ -23,7 +23,7 @@ using contention::encoded;
 template <class T>
 using system_ref = membar::atomic_ref<T, thread_scope::system>;
 
-/// As many objects as fill whole words: an operation on 8 or 16 bits reads the word around its object.
+/// As many objects as fill whole words, because an operation on 8 or 16 bits reads the word around its object.
 template <class T>
 inline constexpr std::size_t whole_words = sizeof(T) < 4 ? 4 / sizeof(T) : 1;
 
@@ -41,7 +41,7 @@ __global__ void add(T* counter, int* host_is_there, int* timed_out, int count) {
   }
 }
 
-/// The threads of a kernel, and the host if it takes part, add as often, to pinned memory.
+/// The threads of a kernel, and the host if it takes part, each add the same number of times to pinned memory.
 template <class T>
 void expect_no_increment_lost(unsigned blocks, unsigned threads, int count, bool host_adds) {
   const support::pinned_memory<T> counter(whole_words<T>);
@@ -79,14 +79,14 @@ TEST_F(system_scope, a_kernel_loses_no_increment_of_host_memory) {
   expect_no_increment_lost<unsigned long long>(4, 64, 50, false);
 }
 
-/// What a reader of a growing number saw.
+/// The observations of a reader of a growing number.
 struct reading {
-  unsigned long long strange;  ///< values that no thread stored
+  unsigned long long strange;  ///< Values that no thread stored.
   unsigned long long backwards;
   int timed_out;
 };
 
-/// Reads a `Number` until it is the last one, or is nothing new for too long.
+/// Reads a `Number` until it has its last value, or does not change for too long.
 MEMBAR_CALLS_EITHER
 template <class Number>
 MEMBAR_HOST_DEVICE reading watch(typename Number::type* cell) {
@@ -109,10 +109,10 @@ MEMBAR_HOST_DEVICE reading watch(typename Number::type* cell) {
 void expect_in_order(const reading& seen) {
   EXPECT_EQ(seen.timed_out, 0) << "the reader timed out waiting for the writer";
   EXPECT_EQ(seen.strange, 0U) << "values that no thread stored";
-  EXPECT_EQ(seen.backwards, 0U) << "an older value after a newer one of the same object";
+  EXPECT_EQ(seen.backwards, 0U) << "the reader saw an older value after a newer one of the same object";
 }
 
-// A number that grows: its type, its last value, how it is read, and how it becomes the next one.
+// A number that grows: its type, its last value, how it is read, and how it advances.
 
 /// 64 bits whose halves are equal, by stores.
 struct stored_growing {
@@ -131,11 +131,12 @@ struct stored_growing {
   }
 };
 
-/// A count, by read-modify-writes of every order in turn: only one side modifies, so this needs no atomics of the link.
+/// A count, advanced by read-modify-writes of every order in turn. Only one side modifies it, so the link need not support
+/// atomics.
 template <class T>
 struct counted_up {
   using type = T;
-  /// Every count up to here is exact: half has integers to 2048, bfloat16 to 256, a byte to 255.
+  /// Every count up to here is exact: half holds integers to 2048, bfloat16 to 256, and a byte to 255.
   static constexpr unsigned last = std::is_same_v<T, __nv_bfloat16> || sizeof(T) == 1 ? 250 : 2000;
 
   MEMBAR_CALLS_EITHER

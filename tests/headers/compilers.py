@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tries the headers with every compiler that is here, and fills the table of docs/compilers.md with what came of it.
+"""Compiles the headers with every compiler installed here, and fills the table of docs/compilers.md with the results.
 
 usage: compilers.py <repository> <nvcc> [--write] [--zig <python that has ziglang>] [--toolkits <folder of other_toolkits.py>]
-       compilers.py <repository> <nvcc> --only <compiler>      tries one host compiler, and compares with its row of the page
+       compilers.py <repository> <nvcc> --only <compiler>      tries one host compiler, and compares the result with its row of the page
 
-A row is one compiler: the plain headers alone, all `.hpp` headers with those of the CUDA toolkit, and, of CUDA compilers, all headers. A
-compiler that is not here keeps its row, and a row that was never tried says so. Without --write the table is only printed.
-Exit status: 0 if all that was tried compiles, and with --only if it is what the page says; 1 if not. With --only the first line says SKIPPED
-if the compiler is not here.
+Each row is for one compiler: it covers the plain headers, all `.hpp` headers with the headers of the CUDA toolkit and, for CUDA compilers,
+all headers. A compiler that is not installed keeps its row, and a row that was never tried says so. Without --write the table is only
+printed. Exit status: 0 if everything that was tried compiles or, with --only, matches the page; 1 if not. With --only, the first line says
+SKIPPED if the compiler is not installed.
 """
 
 import argparse
@@ -33,7 +33,7 @@ NEVER = {
 
 
 def plain_headers(include):
-    """Those that include nothing of the toolkit, also through others."""
+    """Returns the headers that do not include the toolkit, not even through other headers."""
     texts = {path.relative_to(include).as_posix(): path.read_text() for path in include.rglob("*") if path.suffix in (".hpp", ".cuh")}
 
     def is_plain(name, seen):
@@ -59,7 +59,7 @@ def verdict(command, headers, suffix):
 
 
 def progress(row):
-    """Says what came of a row as soon as it is known: all of them take minutes."""
+    """Prints each row as soon as it is known, because all of them take minutes."""
     print(f"{row[0]}: {' | '.join(filter(None, row[1]))}", flush=True)
     return row
 
@@ -71,12 +71,12 @@ def host_row(name, compiler, include, toolkit):
 
 
 def outcome(cell):
-    """Of a cell, whose number of headers is that of the day on which it was filled. What is untried should compile."""
+    """Returns what a cell says without its number of headers, which is as of the day the cell was filled. An untried cell should compile."""
     return "does not compile" if cell.startswith("**no**") else "compiles"
 
 
 def only(compiler, include, toolkit, rows):
-    """One host compiler, as the test of its row."""
+    """Tries one host compiler, for the test of its row."""
     if not shutil.which(compiler):
         print(f"SKIPPED: there is no {compiler} here")
         return 0
@@ -86,7 +86,7 @@ def only(compiler, include, toolkit, rows):
     said = rows.get(name, ("untried", "untried", ""))
     differ = [place for place, cell, page in zip(("plain headers", "`.hpp`"), cells, said) if outcome(cell) != outcome(page)]
     for place in differ:
-        print(f"the row of {name} in docs/compilers.md says something else of {place}: {said}")
+        print(f"the row of {name} in docs/compilers.md differs for {place}: {said}")
     return 1 if differ else 0
 
 

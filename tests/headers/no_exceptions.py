@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compiles headers with -fno-exceptions: those that need no exceptions, and others, which must say in a sentence that they do.
+"""Compiles headers with -fno-exceptions. Headers that need exceptions must say so in a clear message.
 
 usage: no_exceptions.py <repository> [--each] <host compiler> [<option>...]
 
-With --each every `.hpp` header is compiled, else only the two that have the sentence. Exit status: 0 if all do what they should, 1 if not.
+With --each, it compiles every `.hpp` header, otherwise only the two that have the message. Exit status: 0 if all behave as expected, 1 if
+not.
 """
 
 import pathlib
@@ -44,9 +45,9 @@ def main():
             needless.add(name)
         elif not SENTENCE.search(next(line for line in said.splitlines() if "error" in line)):
             failed += 1
-            print(f"{name} needs exceptions and does not say so first\n{said}")
-    print(f"{len(WITHOUT)} headers need no exceptions; {len(others) - len(needless)} say that they do; {failed} failed; "
-          f"these compile without, too: {' '.join(sorted(needless))}")
+            print(f"{name} needs exceptions, but its first error does not say so\n{said}")
+    print(f"{len(WITHOUT)} headers need no exceptions; {len(others) - len(needless)} say that they do; {failed} failed; these also "
+          f"compile without exceptions: {' '.join(sorted(needless))}")
     return 1 if failed else 0
 
 

@@ -5,10 +5,10 @@
 usage: nvrtc.py <libnvrtc.so> <folder of libcu++> <repository> <architecture>... [--each]
        nvrtc.py <libnvrtc.so> <folder of libcu++> <repository> --run
 
-NVRTC gets the text of membar's headers and of libcu++'s, by name, and no folder to look for others: neither a standard library nor
-a header of the CUDA runtime. All headers are compiled in one unit, with --each also one by one. With --run kernels of
-tests/codegen/sync.cu are compiled for the GPU at hand, launched by the driver, and what they have written is compared.
-Exit status: 0 if everything compiles and runs, 1 if not. The first line says SKIPPED if there is no such library or no GPU.
+NVRTC gets the text of membar's and libcu++'s headers, by name, and no include folder, so it finds neither a standard library nor headers of
+the CUDA runtime. All headers are compiled in one unit, and with --each also one by one. With --run, kernels of tests/codegen/sync.cu are
+compiled for this machine's GPU and launched through the driver, and their results are checked. Exit status: 0 if everything compiles and
+runs, 1 if not. The first line says SKIPPED if there is no such library or no GPU.
 """
 
 import argparse
@@ -19,40 +19,40 @@ import posixpath
 import re
 import sys
 
-# Device headers, but for those that launch from the host or belong to the litmus engine, which is a program of the host.
+# Device headers, except those that launch kernels from the host or belong to the litmus engine, which is a host program.
 PATTERNS = ["*.cuh", "sync/*.cuh", "interop/*.cuh", "symmetric/*.cuh"]
 OF_THE_HOST = ["symmetric/on_stream.cuh", "symmetric/recoverable.cuh", "symmetric/all_reduce.cuh", "symmetric/nvshmem_backend.cuh",
                "symmetric/nccl_window.cuh"]
 # libcu++'s <cuda/annotated_ptr> includes cuda_runtime_api.h.
 NEEDS_THE_RUNTIME = ["interop/annotated_ptr.cuh"]
 RELATIVE = re.compile(rb'^ *# *include *"([.][.]/[^"]+)"', re.MULTILINE)
-# Kernels of other tests, from tests/codegen on, and the options they need: atomics of 16 bytes; generic lambdas in symmetric/packed.cuh.
+# Kernels of other tests, relative to tests/codegen, and the options they need: 16-byte atomics, or generic lambdas in symmetric/packed.cuh.
 KERNELS = {"vocabulary.cu": [], "device_clock.cu": [], "tags.cu": [], "sync.cu": ["--device-int128"],
            "symmetric.cu": ["--device-int128", "--device-as-default-execution-space"],
            "../package/coexistence/part.cu": ["-DWITHOUT_EXCEPTIONS", "-DPART=a"]}
 
 
 def device_headers(include):
-    """The names of the headers that NVRTC must be able to read."""
+    """Returns the names of the headers that NVRTC must be able to read."""
     found = (path.relative_to(include / "membar").as_posix() for pattern in PATTERNS for path in sorted((include / "membar").glob(pattern)))
     return [f"membar/{name}" for name in found if name not in OF_THE_HOST + NEEDS_THE_RUNTIME]
 
 
 def texts(folder, *parts):
-    """The files below the parts of a folder: names as `#include` has them, and texts."""
+    """Returns the files below these subfolders: names as `#include` spells them, and texts."""
     found = {path.relative_to(folder).as_posix(): path.read_bytes()
              for part in parts for path in sorted((folder / part).rglob("*")) if path.is_file()}
-    # NVRTC compares names letter by letter. libcu++ of CUDA 12 includes a few of its files as "../folder/file".
+    # NVRTC compares names literally. libcu++ of CUDA 12 includes a few of its files as "../folder/file".
     for name, text in list(found.items()):
         for written in RELATIVE.findall(text):
             meant = posixpath.normpath(posixpath.join(posixpath.dirname(name), written.decode()))
             if meant in found and found.setdefault(written.decode(), found[meant]) != found[meant]:
-                raise RuntimeError(f"{written.decode()} in {name} is another file than elsewhere")
+                raise RuntimeError(f"{written.decode()} in {name} refers to a different file than elsewhere")
     return found
 
 
 class Nvrtc:
-    """A library of NVRTC and the files that programs may include."""
+    """An NVRTC library, and the files that programs may include."""
 
     def __init__(self, library, files):
         self.library = ctypes.CDLL(str(library))
@@ -74,7 +74,7 @@ class Nvrtc:
         return text.raw
 
     def compile(self, source, architecture, options=()):
-        """The machine code, or None, and what NVRTC says."""
+        """Returns the machine code or None, and NVRTC's log."""
         names = (ctypes.c_char_p * len(self.files))(*(name.encode() for name in self.files))
         contents = (ctypes.c_char_p * len(self.files))(*self.files.values())
         options = ["--std=c++20", f"--gpu-architecture=sm_{architecture}", *options]
@@ -98,22 +98,22 @@ def compile_all(nvrtc, repository, architectures, each, ran):
     kernels = {name: (repository / "tests" / "codegen" / name).read_text() for name in KERNELS}
     failed = 0
     for architecture in architectures:
-        # The kernels use what needs compute capability 8.0.
+        # The kernels use features that need compute capability 8.0.
         for name, source in (units | (kernels if architecture >= 80 else {})).items():
             code, log = nvrtc.compile(source, architecture, KERNELS.get(name, []))
             if code is None or not code.startswith(b"\x7fELF") or log:
                 failed += 1
-                ran.append(f"NVRTC {nvrtc.version}, sm_{architecture}: {name} does not compile without a word\n{log}")
+                ran.append(f"NVRTC {nvrtc.version}, sm_{architecture}: {name} does not compile without messages\n{log}")
     ran.append(f"NVRTC {nvrtc.version}: {len(units) + len(kernels)} units with {len(headers)} headers for {len(architectures)} architectures; {failed} failed")
     return failed
 
 
 class NoGpu(Exception):
-    """Why no kernel can run here."""
+    """Returns why no kernel can run here, or an empty string."""
 
 
 class Driver:
-    """The first GPU, by the driver's functions."""
+    """The first GPU, used through the driver's functions."""
 
     def __init__(self):
         try:
@@ -154,7 +154,7 @@ class Driver:
 
 
 def run(nvrtc, repository, ran):
-    """Runs kernels of the tests; returns how many did something else than they should."""
+    """Runs kernels of the tests, and returns how many gave wrong results."""
     gpu = Driver()
     source = (repository / "tests" / "codegen" / "sync.cu").read_text()
     code, log = nvrtc.compile(source, gpu.architecture, KERNELS["sync.cu"])
@@ -168,11 +168,11 @@ def run(nvrtc, repository, ran):
         failed += seen != right
         ran.append(f"NVRTC {nvrtc.version}, sm_{gpu.architecture}: {what}: {seen}{'' if seen == right else f', which should be {right}'}")
 
-    # Objects of the patterns begin as zeros. A wait that ended well is 0 too, so the result begins as something else.
+    # The patterns' objects are zero-initialized. A successful wait also returns 0, so the result is initialized to another value.
     barrier, result = gpu.zeroed(256), gpu.zeroed(4)
     gpu.check("cuMemsetD8_v2", result, 0xff, ctypes.c_size_t(4))
     gpu.launch(code, "meet", 8, 64, barrier, result)
-    expect("eight blocks met at a grid_barrier, result", int.from_bytes(gpu.read(result, 1), "little"), 0)
+    expect("eight blocks passed a grid_barrier, result", int.from_bytes(gpu.read(result, 1), "little"), 0)
     last, is_last = gpu.zeroed(256), gpu.zeroed(4)
     gpu.launch(code, "arrive_last", 1, 64, last, is_last)
     expect("the only block arrived last", gpu.read(is_last, 1), b"\1")
@@ -192,7 +192,7 @@ def main():
     parser.add_argument("--run", action="store_true")
     asked = parser.parse_args()
     if not asked.library.exists():
-        print(f"SKIPPED: there is no NVRTC at {asked.library}")
+        print(f"SKIPPED: NVRTC was not found at {asked.library}")
         return 0
     files = texts(asked.repository / "include", "membar") | texts(asked.libcudacxx, "cuda", "nv")
     nvrtc = Nvrtc(asked.library, files)

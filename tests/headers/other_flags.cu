@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What the flags of other builds break where headers rely on operators or on conversions: PyTorch compiles extensions without the operators
-// of half and bfloat16. The device headers come before this file, by -include.
+// The flags of other builds can break headers that rely on operators or conversions: PyTorch compiles extensions without the
+// operators of half and bfloat16. The device headers come before this file, through -include.
 #include <membar/aggregated.cuh>
 #include <membar/async_copy.cuh>
 #include <membar/atomic.cuh>
@@ -29,7 +29,7 @@
 #include <type_traits>
 #include <vector>
 
-// The container, because membar's type has another name.
+// A container is used, because membar's type has another name.
 namespace both {
 using namespace std;
 using namespace membar;
@@ -74,7 +74,7 @@ __global__ void vectors(membar::vec<__half, 4>* object, membar::vec<__half, 4> v
   static_cast<void>(membar::last_block_reduce(*result, partial, membar::plus{}, *result));
 }
 
-// Types of the same bytes as those that the instructions name.
+// Types with the same bytes as the types that the instructions name.
 __global__ void same_bytes(std::uint64_t* to, const std::uint64_t* from, __half2* pairs, const __half2* of,
                            membar::mbarrier<thread_scope::cluster>* barrier) {
   membar::bulk_commit(membar::bulk_reduce<async_operation::add>(to, from, 16) +
@@ -83,7 +83,7 @@ __global__ void same_bytes(std::uint64_t* to, const std::uint64_t* from, __half2
   membar::async_commit(membar::async_copy(pairs, of));
 }
 
-// On the host, the arithmetic of the same types, and the arrays of patterns.
+// On the host: arithmetic of the same types, and the patterns' arrays.
 void on_the_host(__half& object, __half value, membar::spsc_channel<__half2, 8, thread_scope::system>& channel) {
   const membar::atomic_ref<__half, thread_scope::system> n(object);
   n.add(value, relaxed);
@@ -91,7 +91,7 @@ void on_the_host(__half& object, __half value, membar::spsc_channel<__half2, 8, 
   typename membar::spsc_channel<__half2, 8, thread_scope::system>::producer(channel).close();
 }
 
-/// Every operation of an atomic, which are templates of their own: a class that is instantiated does not instantiate them.
+/// Every operation of an atomic. Each is a separate template, which instantiating the class does not instantiate.
 template <class T>
 void every_operation(T& object, T value) {
   const membar::atomic_ref<T, thread_scope::system> n(object);
@@ -147,7 +147,7 @@ template void every_operation(double&, double);
 
 }  // namespace other_flags
 
-// Every member of the classes: what a class that is only used does not instantiate has no warnings.
+// Every member of the classes, because members that a used class does not instantiate cause no warnings.
 template class membar::spsc_channel<short, 4, membar::thread_scope::system>;
 template class membar::mpsc_channel<short, 4, membar::thread_scope::system>;
 template class membar::mpmc_channel<short, 4, membar::thread_scope::system>;

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compiles the headers with a toolkit of PyPI other than the one at hand: the newest nvcc that membar claims, or the oldest or newest NVRTC.
+"""Compiles the headers with a toolkit from PyPI instead of the installed one: the newest nvcc that membar supports, or the oldest or newest
+NVRTC.
 
 usage: other_toolkits.py nvcc|nvrtc_oldest|nvrtc_newest <folder> <repository> [<nvcc option>...]
 
 nvcc:    all public headers in one file, for each architecture, and the kernels of tests/codegen.
 nvrtc_*: the device headers, and kernels of tests/codegen, as nvrtc.py does.
 
-The packages are installed into a virtual environment in the folder, the first time. The first line says SKIPPED if they cannot be had.
-Exit status: 0 if everything compiles, 1 if not.
+The first run installs the packages into a virtual environment in the folder. The first line says SKIPPED if they cannot be installed. Exit
+status: 0 if everything compiles, 1 if not.
 """
 
 import pathlib
@@ -21,7 +22,7 @@ import nvrtc as run_time_compiler
 NVCC = "13.5"
 PACKAGES = {
     "nvcc": [*(f"nvidia-{name}=={NVCC}.*" for name in ("cuda-nvcc", "cuda-crt", "nvvm", "cuda-runtime")),
-             "nvidia-cuda-cccl>=13.3.5,<14"],  # which has numbers of its own
+             "nvidia-cuda-cccl>=13.3.5,<14"],  # This package has its own version numbers.
     "nvrtc_oldest": [f"nvidia-{name}-cu12==12.8.*" for name in ("cuda-nvrtc", "cuda-cccl")],
     "nvrtc_newest": [f"nvidia-cuda-nvrtc=={NVCC}.*", "nvidia-cuda-cccl>=13.3.5,<14"],
 }
@@ -30,7 +31,7 @@ KERNELS = ["vocabulary.cu", "device_clock.cu", "tags.cu", "sync.cu"]
 
 
 def installed(kind, folder):
-    """The folder `nvidia` of the packages; None, and a line that says why, if they cannot be installed."""
+    """Returns the folder `nvidia` of the packages; or None and a line that says why they cannot be installed."""
     python = folder / "bin" / "python"
     if not python.exists():
         venv.create(folder, with_pip=True)

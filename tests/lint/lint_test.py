@@ -17,7 +17,7 @@ import sarif  # noqa: E402
 command, kernels, folder = sys.argv[1:4]
 PTX = pathlib.Path(folder) / "kernels.ptx"
 
-# The rule of each kernel that breaks one, and how sure the warning is. A kernel that is not here breaks none.
+# The rule that each kernel breaks, and the confidence of the warning. Kernels that are not listed break no rule.
 WARNINGS = {
     "wrong_flag_of_thread_0": ("flag-before-barrier", "high"),
     "wrong_flags_of_first_threads": ("flag-before-barrier", "high"),
@@ -55,7 +55,7 @@ WARNINGS = {
 }
 
 
-# The rules of which a kernel has a note, which is shown if asked for.
+# The rules for which a kernel has a note, which is shown only on request.
 NOTES = {
     "noted_early_read": {"pdl-read-before-wait"},
     "noted_early_producer": {"pdl-read-before-wait"},
@@ -297,7 +297,7 @@ class Lint(unittest.TestCase):
 
 
 def built(name, *options, architecture="-arch=sm_90", lines="-lineinfo", of=None):
-    """A file of a kind that nvcc makes of the kernels, or of what it made of them, with the SASS and the PTX of sm_90."""
+    """Makes a file of some kind from the kernels with nvcc, or from nvcc's output, with the SASS and the PTX of sm_90."""
     to = pathlib.Path(folder) / "built" / name
     to.parent.mkdir(exist_ok=True)
     if to not in BUILT:

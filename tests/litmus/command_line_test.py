@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The command line of membar-litmus: what it prints, and how it exits.
+"""Tests the command line of membar-litmus: its output and its exit status.
 
 usage: command_line_test.py MEMBAR_LITMUS CATALOGUE
 """
@@ -206,7 +206,7 @@ class CommandLine(litmus_command.Case):
         self.assertIn("Cycle", self.output_of(run("explain", path)))
 
     def documents_of(self, kind, *words):
-        """The JSON documents of a command, which begin with their format."""
+        """Returns the JSON documents that a command prints, which begin with their format."""
         code, out, _ = run(*words)
         documents = [json.loads(line) for line in out.splitlines()]
         for document in documents:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Compilation at run time and its cache: a request is compiled once, and a file that does not belong to it is never used.
+// Compilation at run time and its cache: each request is compiled only once, and a file that does not belong to the request is
+// never used.
 #include "compiled_test.hpp"
 #include "litmus_files.hpp"
 
@@ -23,7 +24,7 @@ using namespace membar::litmus_files;
 using membar_test::compiled_test, membar_test::nvrtc_here, membar_test::read_text, membar_test::says;
 namespace fs = std::filesystem;
 
-/// A temporary folder, removed when the test is over.
+/// A temporary folder, removed after the test.
 class temporary_folder {
  public:
   temporary_folder() {
@@ -55,7 +56,7 @@ class temporary_folder {
   fs::path path_;
 };
 
-/// Sets a variable of the environment for a scope.
+/// Sets an environment variable for a scope.
 class with_variable {
  public:
   with_variable(const char* name, const std::string& value) : name_(name) {
@@ -184,7 +185,7 @@ TEST(litmus_compiler, the_key_holds_everything_that_a_result_depends_on) {
   EXPECT_EQ(std::set<std::string>(keys.begin(), keys.end()).size(), keys.size());
 }
 
-/// What the `std::runtime_error` of `call` says; empty where it throws none.
+/// Returns the message of the `std::runtime_error` that `call` throws, or an empty string.
 [[nodiscard]] std::string complaint(auto call) {
   try {
     call();

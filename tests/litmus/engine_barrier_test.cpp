@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The barrier of the litmus engine (`arrive_and_wait` in litmus/kernel.cuh and litmus/engine_resources.hpp) as a litmus test. For
-// each placement the model decides that no stale value can become an outcome, and that each weaker barrier allows one.
+// The barrier of the litmus engine (`arrive_and_wait` in litmus/kernel.cuh and litmus/engine_resources.hpp) as a litmus test.
+// For each placement, the model decides that no stale value can become an outcome, and that each weaker barrier allows one.
 #include <membar/model/test.hpp>
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ constexpr auto system = thread_scope::system;
 constexpr variable cell{0}, arrived{1}, reached{2}, passed{3};
 constexpr reg seen{0}, value{1};
 
-/// Counts an arrival, and reads how many came before.
+/// Counts an arrival, and returns how many came before.
 template <thread_scope Scope>
 constexpr auto arrival(auto order) {
   return fetch_add<Scope>(seen, arrived, 1, order);
@@ -48,7 +48,7 @@ TEST(litmus_barrier_of_one_launch, needs_each_of_its_orders) {
   EXPECT_TRUE(stale_within_a_launch<device>(block(0), block(1), acq_rel, acq_rel, release, relaxed));
 }
 
-/// The last block to arrive needs no other block's arrival to publish its own accesses.
+/// The last block to arrive publishes its own accesses without another block's arrival.
 TEST(litmus_barrier_of_one_launch, hides_stale_values_in_the_block_that_arrives_last) {
   const auto stale = [](auto pass) {
     return allowed(litmus(thread(block(0), store(cell, 1), sync_block()),
@@ -75,8 +75,8 @@ TEST(litmus_barrier_of_one_launch, needs_the_barriers_of_the_blocks) {
                           .when(in(2, seen) == 1 && in(3, value) == 0)));
 }
 
-/// Two blocks arrive before the last one, which reads the later arrival only; it still publishes the accesses of the earlier block.
-/// A block that waits polls with relaxed loads, and acquires with one more load.
+/// Two blocks arrive before the last one, which reads only the later arrival; it still publishes the accesses of the earlier
+/// block. A waiting block polls with relaxed loads, and then acquires with one more load.
 TEST(litmus_barrier_of_one_launch, publishes_what_every_block_did_whichever_arrives_last) {
   const auto thrice = [](auto first, auto second) {
     return allowed(
@@ -86,11 +86,11 @@ TEST(litmus_barrier_of_one_launch, publishes_what_every_block_did_whichever_arri
             .when(in(1, seen) == 1 && in(2, seen) == 2 && in(3, seen) == 1 && in(3, value) == 0));
   };
   EXPECT_FALSE(thrice(acq_rel, acq_rel));
-  EXPECT_FALSE(thrice(acq_rel, relaxed));  // an arrival that reads another one continues its release
+  EXPECT_FALSE(thrice(acq_rel, relaxed));  // An arrival that reads another one continues its release sequence.
   EXPECT_TRUE(thrice(relaxed, acq_rel));
 }
 
-/// The final value of a cell is the last one that the test stored, and not the reset before it.
+/// The final value of a cell is the last one that the test stored, not the reset before it.
 TEST(litmus_barrier_of_one_launch, orders_a_reset_before_the_stores_of_the_next_step) {
   const auto lost = [](auto order) {
     return allowed(litmus(thread(block(0), store(cell, 1), arrival<device>(order)),
@@ -102,12 +102,12 @@ TEST(litmus_barrier_of_one_launch, orders_a_reset_before_the_stores_of_the_next_
   EXPECT_TRUE(lost(relaxed));
 }
 
-/// The places of the two launches of a run: one resets, the other reads.
+/// The places of the two launches of a run: one resets, and the other reads.
 struct two_launches {
   const char* name;
-  place resets;       ///< a block of the launch that resets
+  place resets;       ///< A block of the launch that resets.
   place resets_last;  ///< its block that arrives last
-  place reads_last;   ///< the block of the other launch that arrives last
+  place reads_last;   ///< The block of the other launch that arrives last.
   place reads;        ///< another block there
 };
 
@@ -140,8 +140,8 @@ TEST_P(litmus_barrier_of_two_launches, needs_system_scope_between_the_launches) 
   EXPECT_TRUE((stale_between_launches<system, device, system>(GetParam())));
 }
 
-/// By cumulativity the model would allow device scope inside a launch. The engine uses system scope there too, because cumulativity
-/// across domains is one of the things that it tests.
+/// Because of cumulativity, the model would allow device scope inside a launch. The engine also uses system scope there,
+/// because cumulativity across domains is one of the things that it tests.
 TEST_P(litmus_barrier_of_two_launches, relies_on_no_cumulativity_between_scopes) {
   EXPECT_FALSE((stale_between_launches<device, system, device>(GetParam())));
 }

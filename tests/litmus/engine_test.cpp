@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The engine on a fake machine. A launch is a thread of the host that does what the litmus kernel does.
+// The engine on a fake machine. Each launch is a host thread that does the work of the litmus kernel.
 #include <membar/litmus/engine.hpp>
 #include <membar/litmus/report.hpp>
 #include <membar/model/named_test.hpp>
@@ -28,7 +28,7 @@ using membar_test::refusal, membar_test::says;
 struct fake_kernel {
   host_thread run;
   std::vector<unsigned> radix;
-  bool never_arrives = false;  ///< the first launch ends at once, and the others wait for it
+  bool never_arrives = false;  ///< The first launch ends at once, and the others wait for it.
 };
 
 /// Atomic access to a word of the barrier.
@@ -52,7 +52,7 @@ bool arrive_and_wait(const launch_view& v, unsigned barrier, std::chrono::steady
   return true;
 }
 
-/// Does what `run_launch` does, one GPU thread at a time.
+/// Does the work of `run_launch`, one GPU thread at a time.
 void run_fake(const fake_kernel& kernel, const launch_view& v) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::nanoseconds(v.budget_ns);
   const instance_layout& l = v.layout;
@@ -127,7 +127,7 @@ constexpr auto model_test =
         model::thread(model::block(1), model::load<scope>(r0, y, membar::acquire), model::load<scope>(r1, x, membar::relaxed)))
         .when(model::in(1, r0) == 1 && model::in(1, r1) == 0);
 
-/// Message passing between threads of the host.
+/// Message passing between host threads.
 void pass_messages(int thread, const instance_cells& at, const instance_digits& out) {
   const std::atomic_ref<int> data(*at.as<int>(0));
   const std::atomic_ref<int> flag(*at.as<int>(1));
@@ -141,7 +141,8 @@ void pass_messages(int thread, const instance_cells& at, const instance_digits& 
   }
 }
 
-/// On a machine of two devices that hold six blocks of a kernel at once. A launch runs its kernel on a thread of the host.
+/// The engine on a machine of two devices that each hold six blocks of a kernel at once. A launch runs its kernel on a host
+/// thread.
 class litmus_engine_on_a_fake_machine : public fake_cuda::test {
  protected:
   void SetUp() override {
@@ -193,7 +194,7 @@ class litmus_engine_on_a_fake_machine : public fake_cuda::test {
     return {.seconds = 60, .instances = instances, .patience_seconds = patience};
   }
 
-  /// Why the engine does not run a test.
+  /// Returns why the engine does not run a test.
   [[nodiscard]] std::string refusal_of(const runnable_test& one, const run_options& options) {
     return refusal([&] { static_cast<void>(engine_.run(one, small_, options)); });
   }
@@ -252,7 +253,7 @@ TEST_F(litmus_engine_on_a_fake_machine, counts_the_instances_that_a_kernel_has_r
   const runnable_test one = test(model::block(0), model::block(1));
   const run_result run = engine_.run(one, small_, exactly(192 * 50));
   EXPECT_EQ(std::accumulate(run.counts.begin(), run.counts.end(), std::uint64_t{0}), run.instances);
-  EXPECT_GE(run.instances, 192U * 50U);  // it continues until as many have run as were asked for
+  EXPECT_GE(run.instances, 192U * 50U);  // It continues until as many instances have run as were requested.
   EXPECT_LT(run.instances, run.steps * run.layout.instances());
   EXPECT_TRUE(make_report(one, run).sound());
 }
@@ -277,7 +278,7 @@ TEST_F(litmus_engine_on_a_fake_machine, launches_on_each_device_and_keeps_the_me
   EXPECT_EQ(now().launches[0].device, 0);
   EXPECT_EQ(now().launches[1].device, 1);
   EXPECT_EQ(run.device, "device 0 + device 1");
-  // counts, cells, digits, barrier and scratch memory on the home device; barrier and scratch memory on the other
+  // Counts, cells, digits, barrier and scratch memory on the home device; barrier and scratch memory on the other.
   EXPECT_EQ(std::count(now().allocated_on.begin(), now().allocated_on.end(), 1), 5);
   EXPECT_EQ(std::count(now().allocated_on.begin(), now().allocated_on.end(), 0), 2);
 }
@@ -346,7 +347,7 @@ TEST_F(litmus_engine_on_a_fake_machine, launches_a_dependent_kernel_after_the_fi
   runnable_test one = test(model::block(0), model::block(1));
   one.dependent_kernel = &ends_at_once;
   const run_result run = engine_.run(one, small_, exactly(96 * 5));
-  EXPECT_EQ(run.layout.blocks, 3U);  // the other three are for the dependent kernel
+  EXPECT_EQ(run.layout.blocks, 3U);  // The other three are for the dependent kernel.
   EXPECT_EQ(run.steps, 5U);
   expect_sound(one, run);
   ASSERT_EQ(now().launches.size(), 10U);
@@ -397,7 +398,7 @@ TEST_F(litmus_engine_on_a_fake_machine, rejects_what_cannot_be_counted_or_placed
 
 TEST_F(litmus_engine_on_a_fake_machine, marks_digits_that_no_thread_reported) {
   kernel_.run = [](int, const instance_cells&, const instance_digits&) {};
-  kernel_.radix = {1, 1};  // the digit as it is: 0xff twice
+  kernel_.radix = {1, 1};  // The digit is passed through unchanged: 0xff twice.
   runnable_test one = test(model::block(0), model::block(1));
   one.observed.resize(1);
   one.observed[0].values.resize(1000);

@@ -88,14 +88,14 @@ TEST_P(litmus_classic, shows_only_what_the_model_allows) {
   expect_all_counted(seen.run);
   EXPECT_EQ(seen.condition_allowed, GetParam().allowed);
   EXPECT_TRUE(seen.sound()) << text_of(seen);
-  // The threads of an instance must overlap in time: a test in which they do not would be sound, too.
+  // The threads of an instance must overlap in time: a test in which they do not would also be sound.
   EXPECT_GE(std::count_if(seen.outcomes.begin(), seen.outcomes.end(), [](const outcome& o) { return o.count != 0; }), 2)
       << text_of(seen);
   RecordProperty("observation", seen.frequency());
   RecordProperty("instances_per_second", std::to_string(seen.run.rate()));
 }
 
-/// Two threads try to take a lock: by an exchange or, with the bug, by a load and a store.
+/// Two threads try to take a lock: with an exchange or, with the bug, with a load and a store.
 template <bool Bug>
 struct lock_for_one {
   static constexpr auto model_test =
@@ -129,7 +129,8 @@ TEST_F(litmus_engine, finds_nothing_wrong_with_a_lock_that_admits_one_thread) {
   EXPECT_TRUE(seen.sound()) << text_of(seen);
 }
 
-/// Every thread reads the initial values by weak accesses, which caches may serve: a value of an earlier step would be seen.
+/// Every thread reads the initial values with weak accesses, which caches may serve: a value from an earlier step would be
+/// noticed.
 struct finds_zeros {
   static constexpr model::variable a{0}, b{1}, c{2};
   static constexpr auto model_test =
@@ -138,7 +139,7 @@ struct finds_zeros {
                     model::thread(model::block(1), model::load(model::reg{0}, b), model::store(b, 3)))
           .when(model::in(0, model::reg{0}) == 0 && model::in(0, model::reg{1}) == 0 && model::in(1, model::reg{0}) == 0 &&
                 model::in_memory(a) == 1 && model::in_memory(b) == 3 && model::in_memory(c) == 2);
-  static constexpr unsigned values = 4 - 1;  // the value 3 is the digit "other"
+  static constexpr unsigned values = 4 - 1;  // The value 3 is the digit "other".
 
   template <int Thread>
   static __device__ void run(const instance_cells& at, const auto& out) {
@@ -160,7 +161,7 @@ struct finds_zeros {
 TEST_F(litmus_engine, begins_every_instance_with_what_it_should_under_all_parameters) {
   engine e;
   const runnable_test test = make_test<finds_zeros>("zeros");
-  // digits: 0, 0, 0, then 1, other (3), 2 in memory
+  // Digits: 0, 0, 0, then 1, other (3), 2 in memory.
   constexpr std::uint64_t radix = 4;
   constexpr std::uint64_t cube = radix * radix * radix;
   const std::uint64_t only = cube * (1 + 3 * radix + 2 * radix * radix);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The litmus engine in every placement on one device: one block, a cluster, two domains, and beside a host thread.
+// The litmus engine in every placement on one device: one block, a cluster, two domains, and together with a host thread.
 #include <membar/sync_domain.hpp>
 
 #include <tests/common/gpu_test.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Host threads compared with the model: a thread alone ends as the only execution does, threads one after the other end as some
-// execution does, and threads at once never end as a forbidden execution.
+// Host threads compared with the model: a single thread ends like the only execution, threads that run one after the other end
+// like some execution, and concurrent threads never end like a forbidden execution.
 #include "plans.hpp"
 
 #include <litmus/host_interpreter.hpp>
@@ -30,7 +30,7 @@ namespace model = membar::model;
 using namespace membar_test;
 using membar::litmus_files::host_interpreter, membar::litmus_files::run_plan;
 
-/// Memory and digits of `instances` instances, as the engine lays them out.
+/// The memory and digits of `instances` instances, in the engine's layout.
 class memory {
  public:
   memory(const run_plan& plan, unsigned instances) : plan_(&plan) {
@@ -129,7 +129,7 @@ class memory {
 TEST(litmus_host_interpreter, a_thread_alone_ends_as_the_model_says) {
   std::vector<std::string> programs;
   for (const char* pattern : {
-           // each operation, with values that distinguish operands
+           // Each operation, with values that distinguish the operands.
            "st.weak x, 7 ;\n atom.relaxed.sys.(add|sub|mul|div|dec) r0, x, 5 ;\n ld.weak r1, x",
            "st.weak x, 7 ;\n atom.(acq_rel.sys.and|acquire.sys.or|release.sys.xor) r0, x, 12 ;\n ld.weak r1, x",
            "st.weak x, 7 ;\n atom.relaxed.sys.(min r0, x, -5|max r0, x, 15|inc r0, x, 7) ;\n ld.weak r1, x",
@@ -160,7 +160,8 @@ TEST(litmus_host_interpreter, a_thread_alone_ends_as_the_model_says) {
   }
 }
 
-/// Runs the test's threads whole, one after the other in every order, as instance `number`, and calls `use` with each end.
+/// Runs each of the test's threads to its end, one after the other in every order, as instance `number`, and calls `use` with
+/// each result.
 void for_each_order(const run_plan& plan, unsigned number, auto use) {
   const host_interpreter threads(plan);
   memory at(plan, 32);
@@ -227,7 +228,7 @@ TEST(litmus_host_interpreter, an_address_that_is_no_locations_is_not_accessed) {
   EXPECT_EQ(run_alone("PTX t\n{ x=5; P0:p=12345; }\n P0@host ;\n st.weak [p], 1 ;\nexists (x == 5)\n"), "x=5 end=1");
 }
 
-/// Runs a test's threads at once, over and over, and returns the outcomes.
+/// Runs a test's threads concurrently, again and again, and returns the outcomes.
 [[nodiscard]] std::set<std::string> run_at_once(const run_plan& plan, unsigned rounds) {
   constexpr unsigned instances = 64;
   const host_interpreter threads(plan);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The layout of instances: which thread runs what and where its memory is, for every instance, seat and step.
+// The layout of instances: which thread runs each test thread, and where its memory is, for every instance, seat and step.
 #include <membar/litmus/instance_layout.hpp>
 #include <membar/litmus/launch_view.hpp>
 
@@ -84,7 +84,7 @@ std::vector<arrangement> arrangements() {
     all.push_back({"exactly_seven_blocks_" + in, made(7, 64, 1, 1, within), apart(7)});
     all.push_back({"clusters_" + in, made(12, 64, 4, 1, within), mixed()});
     all.push_back({"two_clusters_" + in, made(4, 64, 2, 2, within), mixed()});
-    // one H200: 132 multiprocessors with 1024 threads
+    // One H200: 132 multiprocessors with 1024 threads each.
     all.push_back({"h200_" + in, made(528, 256, 1, 1, within), apart(4)});
     all.push_back({"h200_clusters_" + in, made(528, 256, 2, 1, within), mixed()});
   }
@@ -93,7 +93,7 @@ std::vector<arrangement> arrangements() {
 
 class litmus_layout : public ::testing::TestWithParam<arrangement> {
  protected:
-  /// More steps where there are few instances.
+  /// More steps if there are few instances.
   [[nodiscard]] static unsigned steps() { return GetParam().layout.instances() > 100'000 ? 3 : 50; }
 };
 INSTANTIATE_TEST_SUITE_P(, litmus_layout, ::testing::ValuesIn(arrangements()),
@@ -169,7 +169,7 @@ TEST_P(litmus_layout, gives_every_instance_cells_and_digits_of_its_own) {
 }
 
 TEST_P(litmus_layout, keeps_a_location_in_the_same_cells_in_every_step) {
-  // what is reset for one step is then right for the next, whose rotation is another
+  // The memory that is reset for one step is right for the next step, which has another rotation.
   instance_layout l = GetParam().layout;
   for (const bool together : {false, true}) {
     l.together = together;

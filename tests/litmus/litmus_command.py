@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the tests of the command share. They are called with the path of membar-litmus and the folder of the catalogue."""
+"""Shared code of the command's tests. They are started with the path of membar-litmus and the folder of the catalogue."""
 
 import os
 import pathlib
@@ -19,7 +19,7 @@ MP = r"""PTX MP
 
 
 def run(*words, command=COMMAND, **environment):
-    """The exit status, the output and the messages of a command."""
+    """Returns the exit status, the output and the messages of a command."""
     done = subprocess.run([str(command), *map(str, words)], capture_output=True, text=True, timeout=600, env={**os.environ, **environment})
     return done.returncode, done.stdout, done.stderr
 
@@ -41,13 +41,13 @@ class Case(unittest.TestCase):
         return path
 
     def output_of(self, answer):
-        """What a command printed that succeeded without a message."""
+        """Runs a command that must succeed without a message, and returns its output."""
         code, out, err = answer
         self.assertEqual((code, err), (0, ""))
         return out
 
     def assert_refused(self, answer, *parts):
-        """Expects that a command failed, and said nothing but one sentence with these parts."""
+        """Checks that a command failed and printed only one sentence with these parts."""
         code, out, err = answer
         self.assertEqual((code, out), (2, ""))
         self.assert_one_sentence(err, *parts)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Reads litmus files from disk, for tests that go through the catalogue.
+/// Reads litmus files from disk, for tests that iterate over the catalogue.
 #pragma once
 
 #include <filesystem>
@@ -16,7 +16,7 @@ namespace membar_test {
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-/// Every litmus file in a folder and below, sorted by name.
+/// Returns every litmus file in a folder and its subfolders, sorted by name.
 [[nodiscard]] inline std::set<std::filesystem::path> litmus_files(const std::filesystem::path& folder) {
   std::set<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the commands say of files with mistakes: one short message without control characters, soon.
+"""Checks that the commands report damaged files quickly, with one short message without control characters.
 
 usage: mutated_files_test.py MEMBAR_LITMUS MEMBAR_CHECK FOLDER [COUNT]
 
-FOLDER has litmus tests, scenarios, and pairs of a scenario and its source (*.txt, divided by a line ====). COUNT of its files are changed from a fixed seed, bytes of them at a time: removed, doubled, swapped,
-replaced by others, by NUL or by control characters, or made very long. Exit status: 0 if every message has at most 300 characters and every
-run ends within 60 seconds.
+FOLDER has litmus tests, scenarios, and pairs of a scenario and its source (*.txt, separated by a line ====). COUNT of these files are
+damaged at random, from a fixed seed: some bytes are removed, doubled, swapped, replaced by other bytes, by NUL or by control characters, or
+repeated very often. Exit status: 0 if every message has at most 300 characters and every run ends within 60 seconds.
 """
 
 import concurrent.futures
@@ -54,7 +54,7 @@ def problems_of(command, path):
     try:
         done = subprocess.run([*command, path.name], capture_output=True, cwd=path.parent, timeout=SECONDS, check=False)
     except subprocess.TimeoutExpired:
-        return [f"{path.name}: no end after {SECONDS} s"]
+        return [f"{path.name}: it did not end within {SECONDS} s"]
     found = [] if 0 <= done.returncode <= 3 else [f"{path.name}: exit status {done.returncode}"]
     text = (done.stderr + done.stdout if b"error" in done.stdout else done.stderr).decode(errors="replace")
     for line in text.split("\n"):

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Where the places of the model run on fake machines, and how large the launches are.
+// Tests where the model's places run on fake machines, and how large the launches are.
 #include <membar/litmus/placement.hpp>
 #include <membar/litmus/run_shape.hpp>
 #include <membar/model/test.hpp>
@@ -25,7 +25,7 @@ machine::device hopper(int ordinal) {
           .reaches = {}};
 }
 
-/// `count` devices that all reach each other.
+/// `count` devices that can all access each other's memory.
 machine hoppers(int count) {
   machine m;
   for (int d = 0; d < count; ++d) {
@@ -111,7 +111,7 @@ TEST(litmus_placement, picks_devices_that_reach_each_other) {
   ASSERT_EQ(p.launches.size(), 2U);
   EXPECT_EQ(p.launches[0].device, 0);
   EXPECT_EQ(p.launches[1].device, 2);
-  // equal block numbers on two devices are two blocks
+  // Equal block numbers on two devices are two different blocks.
   EXPECT_NE(p.seats[0].group, p.seats[1].group);
   EXPECT_EQ(refusal({block(0, 0), block(0, 1)}, hoppers(1)),
             "membar: the test needs 2 GPUs that can access each other's memory, but there are not 2 such devices among the 1 "
@@ -149,7 +149,7 @@ TEST(litmus_placement, says_what_a_machine_or_a_test_has_too_few_or_too_many_of)
   EXPECT_EQ(refusal({}, hoppers(1)), "membar: the test has 0 threads: write one with 1 to 16");
 }
 
-/// A test of which only what the shape depends on is filled in.
+/// A test in which only the fields that determine the shape are filled in.
 runnable_test a_test() {
   runnable_test test;
   test.model_test.name = "T";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Reads the PTX that NVRTC makes of litmus files, for the tests of their sources.
+/// Reads the PTX that NVRTC generates from litmus files, for the tests of their sources.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace membar_test {
 
-/// The parts of a text that have this shape, in order.
+/// Returns the parts of a text that have this shape, in order.
 [[nodiscard]] inline std::vector<std::string> parts_of(const std::string& text, const std::regex& shape) {
   return {std::sregex_token_iterator(text.begin(), text.end(), shape), std::sregex_token_iterator()};
 }
@@ -26,7 +26,7 @@ namespace membar_test {
   return parts_of(mnemonic, word);
 }
 
-/// The lines of each kernel's PTX, by the kernel's name.
+/// Returns the lines of each kernel's PTX, by the kernel's name.
 [[nodiscard]] inline std::map<std::string, std::vector<std::string>> kernels_of(const std::string& ptx) {
   std::map<std::string, std::vector<std::string>> kernels;
   std::istringstream lines(ptx);
@@ -44,7 +44,7 @@ namespace membar_test {
   return kernels;
 }
 
-/// The statements of inline assembly in a kernel's PTX, each as one line.
+/// Returns the inline-assembly statements in a kernel's PTX, each as one line.
 [[nodiscard]] inline std::vector<std::string> inline_statements(const std::vector<std::string>& lines) {
   std::vector<std::string> statements;
   bool inside = false;
@@ -61,13 +61,13 @@ namespace membar_test {
   return statements;
 }
 
-/// Whether a word of a mnemonic is a type, such as "b32".
+/// Returns whether a word of a mnemonic is a type, such as "b32".
 [[nodiscard]] inline bool is_type(const std::string& word) {
   static const std::regex shape("[busf](8|16|32|64|128)");
   return std::regex_match(word, shape);
 }
 
-/// The words that the mnemonic of a file becomes in PTX, with PTX's defaults and without state space.
+/// Returns the words that a file's mnemonic becomes in PTX, with PTX's defaults and without the state space.
 [[nodiscard]] inline std::multiset<std::string> expected_words(const std::string& text) {
   const std::vector<std::string> words = words_of(text.substr(0, text.find(' ')));
   std::multiset<std::string> expected;
@@ -97,7 +97,7 @@ namespace membar_test {
   return expected;
 }
 
-/// The words of a statement's memory instruction or fence, in the form of `expected_words`; empty if it has none.
+/// Returns the words of a statement's memory instruction or fence, in the form of `expected_words`; empty if it has none.
 [[nodiscard]] inline std::multiset<std::string> statement_words(const std::string& statement, bool typed) {
   static const std::regex shape(R"((?:^|[\s{;])((?:ld|st|atom|red|fence|membar)\.[\w.:]+))");
   std::smatch found;
@@ -112,8 +112,8 @@ namespace membar_test {
   return words;
 }
 
-/// The accesses to memory between the first and the last inline statement that are not part of one. They would move the test's
-/// accesses apart in time. Constant memory, which holds the zero that no compiler can foresee, does not count.
+/// Returns the memory accesses between the first and the last inline statement that are not part of one. They would move the
+/// test's accesses apart in time. Constant memory, which holds the zero that no compiler can predict, does not count.
 [[nodiscard]] inline std::vector<std::string> accesses_between(const std::vector<std::string>& lines) {
   static const std::regex access(R"(^\s*(@%p\d+ )?(ld|st|atom|red|bar|membar|fence)\.(?!const|param))");
   const auto mark = [](const char* words) {
@@ -132,7 +132,7 @@ namespace membar_test {
   return found;
 }
 
-/// The numbers among a statement's operands, in order. A register that holds a constant counts as that constant.
+/// Returns the numbers among a statement's operands, in order. A register that holds a constant counts as that constant.
 [[nodiscard]] inline std::vector<long long> numbers_of(const std::string& statement, const std::vector<std::string>& lines) {
   static const std::regex operand(R"(%[a-z]+\d+|[-\s{,]-?\d+(?=[,;}\s]))");
   std::vector<long long> numbers;
@@ -152,7 +152,7 @@ namespace membar_test {
   return numbers;
 }
 
-/// Which registers of a kernel's PTX are computed from which.
+/// Records which registers of a kernel's PTX are computed from which.
 class data_flow {
  public:
   explicit data_flow(const std::vector<std::string>& lines) {
@@ -173,13 +173,13 @@ class data_flow {
         } else if (opcode.starts_with("ld.") && opcode.find(".param") == opcode.npos && opcode.find(".const") == opcode.npos) {
           loads_.insert(registers.front());
         }
-      } else if (opcode.starts_with("st.weak")) {  // the file's: the engine's own stores are plain
+      } else if (opcode.starts_with("st.weak")) {  // This store belongs to the file: the engine's own stores are plain.
         stores_.push_back(registers);
       }
     }
   }
 
-  /// Whether `reg` is computed from one of `goals`.
+  /// Returns whether `reg` is computed from one of `goals`.
   [[nodiscard]] bool reaches(const std::string& reg, const std::set<std::string>& goals) const {
     std::set<std::string> seen;
     std::vector<std::string> open = {reg};
@@ -197,11 +197,11 @@ class data_flow {
     return false;
   }
 
-  /// The registers that were loaded from the test's memory.
+  /// Returns the registers that were loaded from the test's memory.
   [[nodiscard]] const std::set<std::string>& loads() const { return loads_; }
-  /// The registers that hold the zero that no compiler can foresee.
+  /// Returns the registers that hold the zero that no compiler can predict.
   [[nodiscard]] const std::set<std::string>& unforeseen() const { return unforeseen_; }
-  /// The registers of each store of the file.
+  /// Returns the registers of each store of the file.
   [[nodiscard]] const std::vector<std::vector<std::string>>& stores() const { return stores_; }
 
  private:

@@ -15,7 +15,7 @@ namespace model = membar::model;
 using namespace membar::litmus;
 using membar_test::says;
 
-/// A file's test as an engine runs it, each observation with the values 0 and 1.
+/// A file's test in the form that an engine runs, each observation with the values 0 and 1.
 runnable_test of_file(const std::string& text) {
   runnable_test test;
   test.model_test = membar::litmus_files::read_litmus(text);
@@ -35,7 +35,7 @@ runnable_test message_passing(const std::string& question) {
       question);
 }
 
-/// Of two observations with digits 0, 1 and "other".
+/// For two observations with digits 0, 1 and "other".
 run_result counted(const std::vector<std::vector<std::uint64_t>>& counts) {
   run_result run;
   run.counts.resize(9);
@@ -160,7 +160,7 @@ TEST(litmus_report, is_one_json_object_on_one_line) {
 TEST(litmus_statistics, bound_what_was_never_seen_and_what_may_be_missed) {
   EXPECT_DOUBLE_EQ(rate_bound(300), 0.01);
   EXPECT_DOUBLE_EQ(rate_bound(0), 1.0);
-  // the rule of three is the bound at which none of N shows it with 5 %
+  // The rule of three: the bound at which none of N instances shows it with probability 5 %.
   EXPECT_NEAR(std::pow(1 - rate_bound(1'000'000), 1'000'000), 0.05, 0.001);
   EXPECT_DOUBLE_EQ(chance_of_missing(0), 1.0);
   EXPECT_NEAR(chance_of_missing(3), 0.0498, 0.0001);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The subcommand `membar-litmus run` without a GPU: sources, compilation, the cache, messages and exit statuses.
+"""Tests `membar-litmus run` without a GPU: sources, compilation, the cache, messages and exit statuses.
 
 usage: run_command_test.py MEMBAR_LITMUS CATALOGUE
 """
@@ -17,7 +17,7 @@ run = functools.partial(litmus_command.run, "run", CUDA_VISIBLE_DEVICES="")
 
 
 def nvrtc_is_missing():
-    """Why nothing can be compiled here; empty if tests can be compiled."""
+    """Returns why nothing can be compiled here, or an empty string."""
     code, _, err = run("--compile-for=90", "--no-cache", CATALOGUE / "allowed" / "MP+relaxed.litmus")
     return err if code != 0 and "NVRTC" in err else ""
 
@@ -91,7 +91,7 @@ class Run(Case):
 @unittest.skipIf(MISSING, MISSING)
 class Compile(Case):
     def compiled(self, *words, **environment):
-        """What follows the size, per file."""
+        """Returns the text after the size, for each file."""
         code, out, err = run("--compile-for=90", *words, **environment)
         self.assertEqual(code, 0, err)
         return [line.split("\t")[1].split(", ")[1] for line in out.splitlines()], err

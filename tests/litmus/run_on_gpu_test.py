@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""`membar-litmus run` on a GPU: files of the catalogue run, the model allows every outcome, and the counts of a report add up.
+"""Tests `membar-litmus run` on a GPU: files of the catalogue run, the model allows every outcome, and the counts of a report add up.
 
 usage: run_on_gpu_test.py MEMBAR_LITMUS CATALOGUE
 
@@ -19,7 +19,7 @@ from litmus_command import file_of
 run = functools.partial(litmus_command.run, "run")
 SECONDS = os.environ.get("MEMBAR_LITMUS_SECONDS", "0.1")
 
-# one allowed and one forbidden test of each shape
+# One allowed and one forbidden test of each shape.
 CLASSIC = ["allowed/MP+relaxed", "forbidden/MP.gpu.two_blocks",
            "allowed/SB+weak", "forbidden/SB+fence.sc.gpu.two_blocks",
            "allowed/LB+ld.relaxed.gpu+st.relaxed.gpu", "forbidden/LB+ld.acquire.gpu+st.release.gpu",
@@ -29,7 +29,7 @@ CLASSIC = ["allowed/MP+relaxed", "forbidden/MP.gpu.two_blocks",
            "allowed/RWC+fence.acq_rel.gpu", "forbidden/RWC+fence.sc.gpu",
            "allowed/2+2W+relaxed", "forbidden/2+2W+fence.sc.gpu",
            "allowed/CoRR.weak", "forbidden/CoRR.relaxed"]
-# loops, addresses, vectors, updates, one block, the same data in several sizes
+# Loops, addresses, vectors, updates, one block, and the same data in several sizes.
 OTHERS = ["forbidden/Lock.spin", "forbidden/Lock.ticket", "forbidden/LB+address+data", "forbidden/LB+false-data+false-data",
           "forbidden/Vector.before-release", "forbidden/Atomicity.increments.gpu.two_blocks", "forbidden/MP.cta.one_block",
           "forbidden/Cas.fails-and-is-read"]
@@ -63,7 +63,7 @@ class OnGpu(litmus_command.Case):
             self.check(document, name)
 
     def run_where_possible(self, names):
-        """Runs the tests that the machine has the places for. For another test it expects one sentence and no report."""
+        """Runs the tests for which the machine has enough places. For every other test, it expects one sentence and no report."""
         for name in names:
             code, out, err = run("--json", f"--seconds={SECONDS}", file_of(name))
             if code == 2:

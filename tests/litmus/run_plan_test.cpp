@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Run plans: the cells of a litmus file, the digits and their values, and why a file does not run.
+// Run plans: the cells of a litmus file, the digits and their values, and the reasons why a file does not run.
 #include "plans.hpp"
 
 #include <membar/model/outcomes.hpp>
@@ -30,7 +30,7 @@ using membar::litmus_files::run_plan;
   return text;
 }
 
-/// The digits of a test, or why it does not run.
+/// The digits of a test, or the reason why it does not run.
 [[nodiscard]] std::string digits_of(const std::string& text) {
   const plan_or_reason one = plan_of(text);
   return one.plan == nullptr ? one.reason : digits_text(*one.plan);
@@ -51,7 +51,7 @@ TEST(litmus_run_plan, a_digit_has_every_value_that_an_execution_gives) {
 }
 
 TEST(litmus_run_plan, a_forbidden_value_has_a_digit_too) {
-  // the lost update is forbidden; should hardware show it, it has a name
+  // The lost update is forbidden; if hardware shows it, it has a name.
   const plan_or_reason one =
       plan_of(two_threads("x=0;", "atom.relaxed.gpu.add r0, x, 1", "atom.relaxed.gpu.add r0, x, 1", "~exists (x == 1)"));
   ASSERT_NE(one.plan, nullptr) << one.reason;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The CUDA source of litmus files: it assembles, and the PTX of each thread is the file's instructions in their order.
+// The CUDA source of litmus files: it assembles, and the PTX of each thread has the file's instructions in their order.
 #include "compiled_test.hpp"
 #include "plans.hpp"
 #include "ptx_reader.hpp"
@@ -83,13 +83,13 @@ struct unit {
   return texts;
 }
 
-/// Whether a file's instruction is one statement of memory or fence.
+/// Returns whether a file's instruction is a memory access or a fence.
 [[nodiscard]] bool reaches_memory(const model::instruction& i) {
   return i.code == model::opcode::load || i.code == model::opcode::store || i.code == model::opcode::atomic ||
          i.code == model::opcode::reduction || i.code == model::opcode::fence || i.code == model::opcode::proxy_fence;
 }
 
-/// The instructions of a thread that are statements, in order, with the body of each loop `turns` times.
+/// Returns the instructions of a thread that are statements, in order, with the body of each loop `turns` times.
 [[nodiscard]] std::vector<std::size_t> instructions_of(const model::litmus_test::thread& thread, int turns) {
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < thread.code.size(); ++i) {
@@ -119,17 +119,17 @@ void expect_the_files_instructions(const unit& made, const std::string& ptx) {
       ASSERT_NE(kernel, kernels.end()) << test.name;
       std::vector<std::string> statements;
       for (const std::string& statement : inline_statements(kernel->second)) {
-        // what a loop asks about its time is the engine's
+        // The engine's code reads the loop's time.
         const bool engines =
             statement.find("globaltimer") != std::string::npos || statement.find(".sys.u32") != std::string::npos;
         if (!engines) {
           statements.push_back(statement);
         }
       }
-      if (made.plans[n]->end_of(static_cast<int>(t)) == nullptr) {  // a loop's code is not in the order in which it runs
+      if (made.plans[n]->end_of(static_cast<int>(t)) == nullptr) {  // A loop's code is not in the order in which it runs.
         EXPECT_EQ(accesses_between(kernel->second), std::vector<std::string>{}) << test.name << " P" << t;
       }
-      // a compiler may write the first turn of a loop apart: that is the loop's body once more
+      // A compiler may peel the first iteration of a loop; then the loop's body appears once more.
       const std::vector<std::size_t> once = instructions_of(test.threads[t], 1);
       const std::vector<std::size_t> twice = instructions_of(test.threads[t], 2);
       const std::vector<std::size_t>& order = statements.size() == twice.size() ? twice : once;
@@ -150,8 +150,8 @@ void expect_the_files_instructions(const unit& made, const std::string& ptx) {
 
 class litmus_source : public compiled_test {};
 
-/// What is compiled of these texts: all of them where everything is tested, as that takes minutes. Else every eighth, and with `words`
-/// each that has a word of an instruction, as `acquire` in `ld.acquire.gpu`, which none before it had.
+/// Selects the texts that are compiled: all of them if everything is tested, which takes minutes. Otherwise every eighth and,
+/// with `words`, each text with a word of an instruction that none before it had, such as `acquire` in `ld.acquire.gpu`.
 [[nodiscard]] std::vector<std::string> sample_of(const std::vector<std::string>& texts, [[maybe_unused]] bool words) {
 #if defined(MEMBAR_TEST_FULL)
   return texts;
@@ -207,7 +207,7 @@ TEST_F(litmus_source, every_source_of_the_catalogue_assembles) {
   }
 }
 
-/// One thread of one instruction, as a file.
+/// One thread with one instruction, as a file.
 [[nodiscard]] std::string file_of(const std::string& instruction) {
   return "PTX one\n{ x=0; x[1]=0; x[2]=0; x[3]=0; y=0; P0:r0=0; P0:r5=3; P0:r6=4; P0:r7=5; P0:r8=6; P0:p=&y; }\n P0@cta 0,gpu "
          "0 ;\n " +
@@ -307,7 +307,7 @@ TEST_F(litmus_source, a_dependency_of_the_file_reaches_the_store) {
        {"LB+false-data+false-data", "LB+data+data", "LB+control-after-join", "LB+address+address", "LB+control+control"}) {
     texts.push_back(read_text(catalogue / "forbidden" / (std::string(name) + ".litmus")));
   }
-  // x ^ x and x * 0 are what compilers know best
+  // Compilers simplify x ^ x and x * 0 first.
   texts.push_back(
       "PTX LB+same\n{ x=0; y=0; }\n P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n ld.weak r0, x | ld.weak r0, y ;\n xor r1, r0, r0 | mul "
       "r1, r0, 0 ;\n"
@@ -371,7 +371,7 @@ TEST_F(litmus_source, the_kernel_of_a_test_compiles) {
   }
 }
 
-/// Why a file of one instruction has no source.
+/// Returns why a file with one instruction has no source.
 [[nodiscard]] std::string refusal_of(const std::string& instruction, int compute_capability = 90, int nvrtc = 13000) {
   const plan_or_reason one = plan_of(file_of(instruction));
   if (one.plan == nullptr) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The search for parameters: which outcomes it counts, which parameters it tries, and which it finds best.
+// The search for parameters: which outcomes it counts, which parameters it tries, and which it selects.
 #include <membar/litmus/report.hpp>
 #include <membar/litmus/tuner.hpp>
 #include <membar/model/interleave.hpp>
@@ -37,7 +37,7 @@ TEST(litmus_objective, is_the_condition_or_what_no_interleaving_gives) {
   EXPECT_EQ(weak, objective_outcomes(run, objective::condition));
 }
 
-/// A fake machine: the rate is best at width=64, order=lane, delay=512, and lower for every other value.
+/// A fake machine whose rate is highest at width=64, order=lane, delay=512, and lower for every other value.
 trial fake_trial(const parameters& p) {
   trial t;
   t.seconds = 0.1;
@@ -52,7 +52,7 @@ trial fake_trial(const parameters& p) {
   return t;
 }
 
-/// A search on the fake machine, each of whose trials takes a while.
+/// A search on the fake machine, in which each trial takes a while.
 template <class Run = decltype(&fake_trial)>
 tune_result searched(const tune_options& options, double seconds_of_a_trial = 0.1, Run run = &fake_trial) {
   double now = 0;
@@ -63,7 +63,7 @@ tune_result searched(const tune_options& options, double seconds_of_a_trial = 0.
   return tune(trial_of, [&] { return now; }, options);
 }
 
-/// The number of parameters that differ.
+/// Returns the number of parameters that differ.
 int different(const parameters& a, const parameters& b) {
   return static_cast<int>(std::count_if(std::begin(detail::parameter_table), std::end(detail::parameter_table),
                                         [&](const detail::parameter_row& row) { return row.get(a) != row.get(b); }));
@@ -76,7 +76,7 @@ TEST(litmus_tuner, finds_the_best_parameters_of_a_machine_and_logs_every_trial) 
   EXPECT_EQ(result.best.delay, 512);
   EXPECT_NEAR(static_cast<double>(result.log.size()), 400, 2);
   EXPECT_EQ(result.log[0].tried, parameters{});
-  // the second half is spent near the best of what came before
+  // The second half is spent near the best earlier parameters.
   trial best;
   for (std::size_t i = 0; i < result.log.size(); ++i) {
     if (i > 201) {
@@ -99,7 +99,7 @@ TEST(litmus_tuner, begins_with_the_given_set_and_chosen_ones_near_it) {
     EXPECT_EQ(chosen[i].order, run_order::fixed);
     EXPECT_EQ(chosen[i].width, 128);
   }
-  // a set that equals the first one is not tried twice
+  // A set that equals the first one is not tried twice.
   options.first.stride = 128;
   EXPECT_EQ(chosen_parameters(options.first).size(), 4U);
 }
@@ -137,7 +137,7 @@ TEST(litmus_tuner, changes_one_or_two_parameters_for_a_neighbour) {
   const parameters from;
   for (std::uint64_t index = 0; index < 300; ++index) {
     const parameters to = neighbour_of(from, 1, index);
-    EXPECT_LE(different(from, to), 3);  // a larger share may leave less room for stress
+    EXPECT_LE(different(from, to), 3);  // A larger share may leave less for stress.
     EXPECT_NO_THROW(validate(to));
   }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The asynchronous side in C++, decided by the compiler: if this file compiles, the verdicts hold. Each test is one program in two
-// forms, with and without the instruction in question. Written as litmus files, the programs have the same verdicts.
+// The asynchronous operations in C++, decided by the compiler: if this file compiles, the verdicts hold. Each test is one
+// program in two forms, with and without the instruction in question. The same programs written as litmus files have the same
+// verdicts.
 #include <litmus/reader.hpp>
 #include <litmus/writer.hpp>
 #include <membar/model/asynchronous.hpp>
@@ -18,7 +19,7 @@ constexpr model::variable stage = model::shared(1);
 constexpr model::variable barrier{2};
 constexpr model::reg r0{0};
 
-/// A bulk copy of what the thread stored.
+/// A bulk copy of data that the thread stored.
 template <class... Between>
 constexpr auto copied_out(Between... between) {
   return litmus(thread(block(0), store(stage, 1), between..., model::bulk_store(x, stage), model::bulk_commit(),
@@ -29,7 +30,7 @@ static_assert(model::allowed(copied_out()));
 static_assert(model::forbidden(copied_out(model::async_proxy_fence())));
 static_assert(model::allowed(copied_out(model::thread_fence<thread_scope::system>(membar::seq_cst))));
 
-/// A stage that is written again while a copy may read it.
+/// A stage that is written again while a copy may still read it.
 template <class... Between>
 constexpr auto reused(Between... between) {
   return litmus(thread(block(0), store(stage, 1), model::async_proxy_fence(), model::bulk_store(x, stage), model::bulk_commit(),
@@ -42,7 +43,7 @@ static_assert(model::forbidden(reused(model::bulk_wait_read())));
 static_assert(model::allowed(reused(model::bulk_wait_read(1))));
 static_assert(model::forbidden(reused(model::bulk_wait())));
 
-/// What a copy wrote, after the wait for its group.
+/// Data that a copy wrote, read after the wait for its group.
 template <class... Wait>
 constexpr auto written(Wait... wait) {
   return litmus(thread(block(0), store(stage, 1), model::async_proxy_fence(), model::bulk_add(x, stage), model::bulk_commit(),
@@ -53,7 +54,7 @@ static_assert(model::allowed(written()));
 static_assert(model::allowed(written(model::bulk_wait_read())));
 static_assert(model::forbidden(written(model::bulk_wait())));
 
-/// A bulk load, and a wait on the mbarrier that it completes on.
+/// A bulk load, and a wait on the mbarrier that signals its completion.
 template <class... Wait>
 constexpr auto loaded(Wait... wait) {
   return litmus(thread(block(0), store(x, 1), model::async_proxy_fence(), model::bulk_load(stage, x, barrier),
@@ -67,7 +68,7 @@ static_assert(model::forbidden(loaded(model::wait_parity(barrier, 0))));
 static_assert(model::allowed(loaded(model::wait_phase(barrier, 0, membar::relaxed))));
 static_assert(model::allowed(loaded(model::async_proxy_fence())));
 
-/// The small copies of each thread, in a group and on an mbarrier.
+/// Each thread's small copies, in a group and on an mbarrier.
 template <class... End>
 constexpr auto small(End... end) {
   return litmus(thread(block(0), store(x, 1), model::async_copy(stage, x), end..., load(r0, stage)))
@@ -119,7 +120,7 @@ static_assert(model::allowed(initialized(membar::relaxed)));
 static_assert(model::forbidden(initialized(membar::relaxed, model::mbarrier_init_fence())));
 static_assert(model::forbidden(initialized(membar::release)));
 
-/// A bulk copy of what the thread stored, with proxy fences of one direction.
+/// A bulk copy of data that the thread stored, with one-directional proxy fences.
 static_assert(model::allowed(copied_out(model::shared_proxy_fence(membar::release))));
 static_assert(model::allowed(copied_out(model::shared_proxy_fence(membar::acquire))));
 static_assert(model::forbidden(copied_out(model::shared_proxy_fence(membar::release),
@@ -148,7 +149,8 @@ static_assert(model::allowed(mapped(map_released)));
 static_assert(model::allowed(mapped(map_acquired)));
 static_assert(model::forbidden(mapped(map_released, map_acquired)));
 
-/// Shared memory of another block: loads and stores, `st.async`, `red.async`, and a bulk copy from shared memory to shared memory.
+/// Another block's shared memory: loads and stores, `st.async`, `red.async`, and a bulk copy from shared memory to shared
+/// memory.
 template <class Send, class... Wait>
 constexpr auto sent(Send send, Wait... wait) {
   return litmus(thread(in_cluster(block(0), 0), send), thread(in_cluster(block(1), 0), wait..., load(r0, stage)))
@@ -161,11 +163,11 @@ static_assert(model::allowed(sent(model::async_store(there, 1, barrier), model::
 static_assert(model::forbidden(wait_4(model::async_store(there, 1, barrier))));
 static_assert(model::allowed(sent(model::async_add(there, 1, barrier), model::arrive_expect(barrier, 4))));
 static_assert(model::forbidden(wait_4(model::async_add(there, 1, barrier))));
-// the bytes are more than the copy brings: the phase is never complete, and no execution ends
+// More bytes are expected than the copy brings, so the phase never completes and no execution ends.
 static_assert(model::forbidden(sent(model::async_store(there, 1, barrier), model::arrive_expect(barrier, 8),
                                     model::wait_phase(barrier, 0))));
 
-/// A bulk copy from shared memory of one block into that of another.
+/// A bulk copy from one block's shared memory to another's.
 template <class... Wait>
 constexpr auto sent_in_bulk(Wait... wait) {
   constexpr model::variable own = model::shared(5);
@@ -188,10 +190,10 @@ constexpr auto passed_there(model::variable flag_of_writer, model::variable flag
 static_assert(model::forbidden(passed_there<thread_scope::cluster>(model::remote(stage, 1), stage)));
 static_assert(model::allowed(passed_there<thread_scope::block>(model::remote(stage, 1), stage)));
 static_assert(model::forbidden(passed_there<thread_scope::cluster>(stage, model::remote(stage, 0))));
-// each has its own: the flag is never seen
+// Each block has its own, so the flag is never seen.
 static_assert(model::forbidden(passed_there<thread_scope::system>(stage, stage)));
 
-/// Memory of another device is reached as any other global memory: the scope of the flag includes both.
+/// Another device's memory is accessed like any other global memory: the flag's scope includes both.
 template <thread_scope Scope>
 constexpr auto passed_to_peer() {
   return litmus(thread(block(0, 0), store(x, 1), store<Scope>(y, 1, membar::release)),
@@ -201,7 +203,7 @@ constexpr auto passed_to_peer() {
 static_assert(model::forbidden(passed_to_peer<thread_scope::system>()));
 static_assert(model::allowed(passed_to_peer<thread_scope::device>()));
 
-/// Several arrivals at once, and transactions by hand.
+/// Several arrivals at once, and explicit transactions.
 template <class... Arrivals>
 constexpr auto arrived(int expected, Arrivals... arrivals) {
   return litmus(thread(block(0), store(x, 1), arrivals...), thread(block(0), model::wait_phase(barrier, 0), load(r0, x)))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The asynchronous side, rule by rule: each test is one program in two forms (two_forms.hpp).
+// The rules of the asynchronous operations, one by one: each test is one program in two forms (two_forms.hpp).
 #include "two_forms.hpp"
 
 #include <litmus/explain.hpp>
@@ -46,7 +46,7 @@ const std::string small_t = "cp.async.ca.shared.global [t], [y], 4; ";
 const std::string commit = "cp.async.commit_group; ";
 const std::string small_wait = "cp.async.wait_group 0; ";
 const std::string small_arrive = "cp.async.mbarrier.arrive.noinc b; ";
-// P1 is in another block of the cluster: r9 is the address of its s
+// P1 is in another block of the cluster: r9 is the address of its s.
 const std::string there = "P0:r9=&P1:s; ";
 const std::string remote_store = "st.async.shared::cluster.mbarrier::complete_tx::bytes [r9], 1, [b]; ";
 const std::string remote_add = "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.add.u32 [r9], 1, [b]; ";
@@ -70,13 +70,13 @@ const std::string tensor_load =
     "cp.async.bulk.tensor.1d.shared::cta.global.tile.mbarrier::complete_tx::bytes [s], [m, {0}], [b]; ";
 const std::string tensors = "x=1; y=2; m=&x; s @ shared; b @ mbarrier 1; ";
 const std::string to_y = "st.weak.b64 m, r9; ";  // r9 is the address of y
-// one thread waits on the mbarrier and reads x, another stores x and arrives
+// One thread waits on the mbarrier and reads x, and another stores x and arrives.
 const std::string wait_and_read = "mbarrier.try_wait.acquire.cluster b, 0; ld.weak r0, x";
 const std::string store_and_arrive = "st.weak x, 1; mbarrier.arrive.release.cluster b";
 
 const std::vector<verdict>& verdicts() {
   static const std::vector<verdict> all = {
-      // ---- what follows the instruction is not ordered with the operation
+      // ---- later accesses of the thread are not ordered with the operation
       {"a_load_after_a_bulk_load_may_come_before_it",
        "Asynchronous Operations",
        rule::asynchronous_operations_leave_program_order,
@@ -176,7 +176,7 @@ const std::vector<verdict>& verdicts() {
        {"[[" + small + "ld.weak.shared r0, s; =>ld.weak.shared r0, s; " + small + "]]"},
        "P0:r0 == 1"},
 
-      // ---- a completion is ordered with its own operation, and with nothing before it
+      // ---- a completion is ordered with its own operation, but with nothing before it
       {"the_completion_of_a_bulk_load_releases_no_ordinary_store",
        "Asynchronous Operations",
        rule::completion_orders_its_own_operation_only,
@@ -224,7 +224,7 @@ const std::vector<verdict>& verdicts() {
        {expect + load + small_t + "cp.async.mbarrier.arrive.noinc c; mbarrier.try_wait c, 0; [[=>" + wait + "]]" + read_s},
        "P0:r0 == 0"},
 
-      // ---- a wait acquires, or a fence after it
+      // ---- a wait acquires, or a fence after it does
       {"a_relaxed_wait_does_not_acquire_a_bulk_load",
        "mbarrier.test_wait/mbarrier.try_wait",
        rule::completion_on_an_mbarrier_synchronizes,
@@ -1405,7 +1405,7 @@ const std::vector<verdict>& verdicts() {
        {init + "[[=>bar.cta.sync 0; ]]" + wait + read_s, "[[=>bar.cta.sync 0; ]]" + expect + load},
        "P0:r0 == 0"},
 
-      // ---- proxy fences of one direction
+      // ---- one-directional proxy fences
       {"a_bulk_store_after_proxy_fences_of_one_direction_reads_what_was_stored",
        "membar/fence",
        rule::one_way_proxy_fences_order,
@@ -1619,7 +1619,7 @@ TEST(asynchronous_rules, every_rule_of_asynchronous_operations_is_needed_by_a_te
   for (int i = static_cast<int>(rule::asynchronous_operations_leave_program_order);
        i <= static_cast<int>(rule::kernel_boundary_joins_the_async_proxy); ++i) {
     if (static_cast<rule>(i) == rule::one_way_proxy_fences_have_one_direction) {
-      continue;  // every order from an asynchronous access is its completion: the next test has the rule
+      continue;  // Every order from an asynchronous access is its completion; the next test has the rule.
     }
     EXPECT_TRUE(tested.contains(static_cast<rule>(i))) << name(static_cast<rule>(i));
   }
@@ -1641,7 +1641,7 @@ TEST(asynchronous_rules, a_kernel_has_read_its_map_before_a_copy_of_the_next_one
   EXPECT_THROW((void)decide(replaced("launches")), error);
 }
 
-// Where a completion is no proxy fence, an order from an access of a bulk copy needs one, which has this direction.
+// If a completion does not act as a proxy fence, ordering an access of a bulk copy before others needs one in this direction.
 TEST(asynchronous_rules, a_proxy_fence_of_one_direction_orders_nothing_the_other_way) {
   const auto loaded = [](const every_rule_but& with, const std::string& fence) {
     const litmus_test test = program(
@@ -1657,8 +1657,8 @@ TEST(asynchronous_rules, a_proxy_fence_of_one_direction_orders_nothing_the_other
   EXPECT_FALSE(loaded(rules, one_way_release + one_way_acquire));
 }
 
-// The other reading of a completion on an mbarrier: it is performed through the async proxy, so that a proxy fence comes between the
-// initialization and the copy.
+// The other reading of a completion on an mbarrier: it is performed through the async proxy, so a proxy fence must come between
+// the initialization and the copy.
 TEST(asynchronous_rules, a_completion_may_need_a_proxy_fence_after_the_initialization) {
   const auto initialized = [](const every_rule_but& with, const std::string& before, const std::string& after,
                               const std::string& last = "", const std::string& initializer = "") {
@@ -1686,7 +1686,7 @@ TEST(asynchronous_rules, a_completion_may_need_a_proxy_fence_after_the_initializ
   EXPECT_TRUE(initialized(rules, "", "", "", proxy_fence)) << "in another thread";
 }
 
-// Fences order: one more, anywhere, never allows what was forbidden.
+// Fences only add order: one more, anywhere, never allows an outcome that was forbidden.
 TEST(asynchronous_rules, one_fence_more_allows_nothing_more) {
   const std::vector<instruction> fences = {
       mbarrier_init_fence(), shared_proxy_fence(membar::release), shared_proxy_fence(membar::acquire),
@@ -1703,7 +1703,7 @@ TEST(asynchronous_rules, one_fence_more_allows_nothing_more) {
     for (std::size_t t = 0; t < forbidden.threads.size() && !jumps(forbidden); ++t) {
       for (std::size_t n = 0; n <= forbidden.threads[t].code.size(); ++n) {
         if (n < forbidden.threads[t].code.size() && forbidden.threads[t].code[n].element != 0) {
-          continue;  // within a copy of several elements
+          continue;  // Within a copy of several elements.
         }
         for (const instruction& fence : fences) {
           litmus_test more = forbidden;
@@ -1725,7 +1725,7 @@ TEST(asynchronous_rules, an_mbarrier_is_initialized_once_in_the_block_that_waits
             std::string::npos);
 }
 
-/// What `explain` says of the form of a test that is allowed.
+/// Returns the text of `explain` for the allowed form of a test.
 std::string explained(const std::string& name) {
   for (const verdict& v : verdicts()) {
     if (v.name == name) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The search for coherence orders against every order there is, on random relations. They are wilder than those of programs, so
-// that the search meets pairs whose first way fails late.
+// The search for coherence orders, compared with all possible orders on random relations. These relations are less regular than
+// those of programs, so that the search gets pairs whose first choice fails late.
 #include <membar/model/axioms.hpp>
 #include <membar/model/coherence.hpp>
 
@@ -15,7 +15,7 @@ namespace coherence_test {
 
 using namespace membar::model;
 
-/// Accesses of one location, the two writes of another one, and what the axioms ask about them.
+/// The accesses to one location, the two writes to another, and the relations that the axioms use.
 struct random_accesses {
   std::vector<event> events;
   event_structure facts;
@@ -52,7 +52,7 @@ struct random_accesses {
     facts.memory = facts.reads | facts.writes;
   }
 
-  /// Whether the order satisfies the axioms that coherence has a part in.
+  /// Returns whether the order satisfies the axioms that involve coherence.
   [[nodiscard]] bool allowed(const candidate& c) const {
     return reads_not_from_the_past(c, rules, reads) && updates_are_atomic(c, rules, facts, events, reads) &&
            atomics_are_serial(c, facts, events, reads) && sequential_per_location(c, rules, facts, memory, reads);
@@ -60,7 +60,7 @@ struct random_accesses {
 
   [[nodiscard]] event_set writes() const { return facts.writes & memory; }
 
-  /// The writes that are last in some order of the location that is allowed.
+  /// Returns the writes that are last in some allowed order of the location.
   [[nodiscard]] event_set last_of_every_order() const {
     event_set result = 0;
     collect(choice, 0, result);
@@ -112,7 +112,7 @@ struct random_accesses {
         }
       }
     }
-    for (std::size_t n = pairs.size(); n > 1; --n) {  // the same on every machine, which std::shuffle is not
+    for (std::size_t n = pairs.size(); n > 1; --n) {  // This gives the same order on every machine, unlike std::shuffle.
       std::swap(pairs[n - 1], pairs[static_cast<std::size_t>(below(static_cast<int>(n)))]);
     }
   }
@@ -143,7 +143,7 @@ struct random_accesses {
   std::mt19937_64 engine_;
 };
 
-/// The tests of one seed after the other whose least order is allowed.
+/// The tests of consecutive seeds whose least order is allowed.
 template <class Use>
 void for_each_allowed(int count, const Use& use) {
   int used = 0;
@@ -163,7 +163,7 @@ coherence_orders<every_rule> orders_of(const random_accesses& one, candidate& c,
   return {c, one.rules, one.facts, one.events, one.pairs, one.memory, one.reads, checked};
 }
 
-/// Whether `c` orders every pair of the location and no other, contains the least order, and is allowed.
+/// Returns whether `c` orders every pair of the location and no other, contains the least order, and is allowed.
 void expect_an_order(const random_accesses& one, const candidate& c) {
   EXPECT_TRUE(one.allowed(c));
   for (int i = 0; i < one.facts.count; ++i) {
@@ -191,7 +191,7 @@ TEST(coherence_orders, finds_an_order_where_there_is_one) {
   EXPECT_LT(impossible, tried);
 }
 
-// Relations on which an order fails only after several pairs: found by counting how often the search went back.
+// Relations on which an order fails only after several pairs, found by counting the search's backtracking steps.
 TEST(coherence_orders, goes_back_where_a_way_fails_late) {
   for (const std::uint64_t seed : {187557U, 241138U, 254531U, 260821U, 280625U, 425028U}) {
     const random_accesses one(seed, true);

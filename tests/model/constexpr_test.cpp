@@ -34,7 +34,7 @@ constexpr auto load_buffering = litmus(thread(block(0), load<device>(r0, x, rela
                                     .when(in(0, r0) == 1 && in(1, r0) == 1);
 static_assert(model::allowed(load_buffering));
 
-// The guide's example of cumulativity, three threads: device scope first, then system scope to the host.
+// The guide's example of cumulativity with three threads: first with device scope, then with system scope to the host.
 constexpr auto cumulativity = litmus(thread(block(0), store(x, 1), store<device>(y, 1, release)),
                                      thread(block(1), load<device>(r0, y, acquire), store<system_wide>(z, 1, release)),
                                      thread(host(), load<system_wide>(r0, z, acquire), load(r1, x)))
@@ -75,7 +75,7 @@ constexpr auto cluster_barrier =
         .when(in(1, r0) == 0);
 static_assert(model::allowed(cluster_barrier));
 
-// A store with a predicate depends on the predicate; the store after it does not.
+// A store with a predicate depends on the predicate, but the store after it does not.
 template <class... After>
 constexpr auto predicated(const After&... after) {
   return litmus(thread(block(0), load<device>(r0, x, relaxed), model::set_if(r1, r0, model::comparison::equal, 1), after...),
@@ -86,14 +86,14 @@ constexpr auto predicated(const After&... after) {
 static_assert(model::forbidden(predicated(model::only_if(r1, store<device>(y, 1, relaxed)))));
 static_assert(model::allowed(predicated(model::only_if(r1, store<device>(z, 1, relaxed)), store<device>(y, 1, relaxed))));
 
-// A shuffle hands a value on, and orders no memory.
+// A shuffle passes a value on, but does not order memory.
 constexpr auto shuffled =
     litmus(thread(block(0), store(x, 1), model::shuffle(r0, 7, 1)), thread(block(0), model::shuffle(r0, 8, 0), load(r1, x)));
 static_assert(model::forbidden(shuffled.when(in(0, r0) != 8 || in(1, r0) != 8)) == false);
 static_assert(model::forbidden(shuffled.when(in(0, r0) != 8 || in(1, r0) != 7)));
 static_assert(model::allowed(shuffled.when(in(1, r1) == 0)));
 
-// No order reaches the read-only path, but for the boundary of a kernel.
+// No synchronization orders the read-only path, except for the boundary of a kernel.
 constexpr auto read_only = litmus(thread(block(0), store(x, 1), store<device>(y, 1, release)),
                                   thread(block(1), load<device>(r0, y, acquire), model::load_read_only(r1, x)))
                                .when(in(1, r0) == 1 && in(1, r1) == 0);
@@ -107,13 +107,13 @@ constexpr auto two_blocks =
 static_assert(model::allowed(two_blocks.when(in(1, r0) == 1 && in(0, own) == 1)));
 static_assert(model::forbidden(two_blocks.when(in(2, r0) == 1 || in(2, own) == 1)));
 
-// Atomics of different size are performed one after the other.
+// Atomics of different sizes are performed one after the other.
 constexpr auto two_sizes = litmus(thread(block(0), model::add<device>(x, 1, relaxed)),
                                   thread(block(1), model::sized(model::add<device>(x, 1, relaxed), 8)))
                                .when(in_memory(x) == 1);
 static_assert(model::forbidden(two_sizes));
 
-// An order that an instruction cannot have does not compile: a load releases nothing, a reduction acquires nothing.
+// An order that an instruction cannot have does not compile: a load cannot release, and a reduction cannot acquire.
 template <class Order>
 concept can_load = requires(Order order) { load<device>(r0, x, order); };
 template <class Order>

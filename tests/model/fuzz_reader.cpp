@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// libFuzzer target: any bytes are read as a litmus test. What is read is written and read again; small tests are decided.
+// libFuzzer target: any input is read as a litmus test. If it is valid, it is written and read again, and small tests are
+// decided.
 #include <litmus/explain.hpp>
 #include <litmus/reader.hpp>
 #include <litmus/writer.hpp>
@@ -13,7 +14,7 @@
 
 namespace {
 
-/// Stops after 200 executions, so that a large test is no hang.
+/// Stops after 200 executions, so that a large test does not look like a hang.
 struct bounded_visitor final : membar::model::execution_visitor {
   bool accept(const membar::model::partial_execution&) override { return ++seen < 200; }
   int seen = 0;
@@ -37,7 +38,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const litmus_test test = read_litmus(text);
     const std::string once = write_litmus(test);
     if (write_litmus(read_litmus(once)) != once) {
-      std::abort();  // what was written is not what is read back
+      std::abort();  // The text that was written is not the text that is read back.
     }
     if (small(test)) {
       bounded_visitor visitor;

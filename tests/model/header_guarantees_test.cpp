@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What the headers say that fences, atomics, domains and launches guarantee: each guarantee is a litmus test that the model
-// forbids, and a weakened form of it that the model allows. If this file compiles, they hold.
+// The guarantees in the headers for fences, atomics, domains and launches. Each guarantee is a litmus test that the model
+// forbids, with a weakened form that the model allows. If this file compiles, they hold.
 #include "sync_litmus.hpp"
 
 #include <litmus/reader.hpp>
@@ -70,7 +70,7 @@ static_assert(fences_end_at_the_scope<in_block>());
 static_assert(fences_end_at_the_scope<thread_scope::cluster>());
 static_assert(fences_end_at_the_scope<device>());
 
-/// memory_order.hpp, fence.cuh: sequentially consistent fences in scope have one order, which acq_rel fences have not.
+/// memory_order.hpp, fence.cuh: sequentially consistent fences in scope have a single order; acq_rel fences do not.
 template <thread_scope Scope>
 constexpr bool only_seq_cst_has_one_order() {
   constexpr reach where = reach_of<Scope>();
@@ -95,7 +95,8 @@ static_assert(atomics_synchronize_inside<thread_scope::cluster>());
 static_assert(atomics_synchronize_inside<device>());
 static_assert(atomics_synchronize_inside<system_wide>());
 
-/// atomic.cuh: ... or a value of the read-modify-writes that follow it, whose own order may be relaxed but not their scope.
+/// atomic.cuh: ... or the value of a read-modify-write that follows it. The order of that operation may be relaxed, but its
+/// scope must be wide enough.
 template <thread_scope Middle>
 constexpr auto release_sequence() {
   return litmus(thread(block(0), store(data, 1), store<device>(flag, 1, release)),
@@ -119,8 +120,8 @@ static_assert(model::forbidden(sequentially_consistent_accesses));
 static_assert(model::allowed(stale_data<device>(release, acquire, block(0), in_domain(block(1), 1))));
 static_assert(model::forbidden(stale_data<system_wide>(release, acquire, block(0), in_domain(block(1), 1))));
 
-/// sync_domain.hpp: a system-scope release covers what its thread has observed at device scope inside its domain, for the host
-/// and for other domains.
+/// sync_domain.hpp: a system-scope release also covers what its thread has observed at device scope within its domain, for the
+/// host and for other domains.
 constexpr auto carried_on(model::place last) {
   return litmus(thread(block(0), store(data, 1), store<device>(flag, 1, release)),
                 thread(block(1), load<device>(seen, flag, acquire), store<system_wide>(second, 1, release)),
@@ -154,7 +155,8 @@ TEST(header_guarantees, hold_at_run_time_too) {
   EXPECT_TRUE(model::forbidden(kernel_boundary(1).ordered(0, 1)));
 }
 
-/// atomic.hpp: lane 1 releases for lane 0 by an update that merges both. Fences of a lane: `own` before the barrier, `merged` after.
+/// atomic.hpp: lane 1 releases on behalf of lane 0 with an update that merges both. A lane's fences: `own` before the barrier,
+/// `merged` after it.
 bool merged_update_does_not_release(const std::string& own, const std::string& barrier, const std::string& merged) {
   return model::decide(membar::litmus_files::read_litmus("PTX merged_update_releases\n{ x=0; y=0; }\n"
                                                          " P0@cta 0,gpu 0,warp 0 | P1@cta 0,gpu 0,warp 0 | P2@cta 1,gpu 0 ;\n"
@@ -167,7 +169,7 @@ bool merged_update_does_not_release(const std::string& own, const std::string& b
       .reachable;
 }
 
-/// Lane 1 acquires for lane 0. Fences of a lane: `merged` before the barrier, `own` after.
+/// Lane 1 acquires on behalf of lane 0. A lane's fences: `merged` before the barrier, `own` after it.
 bool merged_update_does_not_acquire(const std::string& merged, const std::string& barrier, const std::string& own) {
   return model::decide(membar::litmus_files::read_litmus(
                            "PTX merged_update_acquires\n{ x=0; y=0; }\n"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A network that delays and reorders what PEs send, in one process: the transport that NVSHMEM documents, and no stronger one.
-/// Every order of deliveries that it allows is run.
+/// A network that delays and reorders messages between PEs, in one process. It implements the transport that NVSHMEM documents,
+/// and nothing stronger, and runs every order of deliveries that this allows.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ struct step {
   int to = 0;        ///< the PE whose memory it is
   int variable = 0;  ///< what is put, read or freed
   int value = 0;
-  int signal = 0;  ///< what is notified or waited for
+  int signal = 0;  ///< The signal that is notified or waited for.
 };
 [[nodiscard]] inline step put(int to, int variable, int value) { return {step::kind_t::put, to, variable, value, 0}; }
 [[nodiscard]] inline step put_signal(int to, int variable, int value, int signal) {
@@ -29,18 +29,19 @@ struct step {
 [[nodiscard]] inline step notify(int to, int signal) { return {step::kind_t::notify, to, 0, 1, signal}; }
 [[nodiscard]] inline step fence() { return {step::kind_t::fence, 0, 0, 0, 0}; }
 [[nodiscard]] inline step quiet() { return {step::kind_t::quiet, 0, 0, 0, 0}; }
-/// Until its own signal has been notified `times` times, by the transport's wait: what was delivered before is visible then.
+/// Waits with the transport's wait until the PE's own signal has been notified `times` times; everything delivered before is
+/// then visible.
 [[nodiscard]] inline step wait(int signal, int times = 1) { return {step::kind_t::wait, 0, 0, times, signal}; }
-/// Waits for a signal by loads of it: what was delivered before may still be on its way within the PE.
+/// Waits for a signal with plain loads: data delivered before may still be in flight within the PE.
 [[nodiscard]] inline step poll(int signal, int times = 1) { return {step::kind_t::poll, 0, 0, times, signal}; }
 [[nodiscard]] inline step read(int from, int variable) { return {step::kind_t::read, from, variable, 0, 0}; }
-/// Gives memory of its own back and takes it again: it holds 0.
+/// Frees a word of the PE's own memory and allocates it again; it then holds 0.
 [[nodiscard]] inline step free_and_allocate(int variable) { return {step::kind_t::free, 0, variable, 0, 0}; }
 
-/// What each PE read, in its order.
+/// The values that each PE read, in its order.
 using readings = std::vector<std::vector<int>>;
 
-/// Runs `programs`, one for each PE, in every interleaving and every order of deliveries. Returns what may be read.
+/// Runs `programs`, one for each PE, in every interleaving and every order of deliveries. Returns the values that may be read.
 class network {
  public:
   explicit network(std::vector<std::vector<step>> programs) : programs_(std::move(programs)) {}
@@ -56,7 +57,7 @@ class network {
 
  private:
   using kind_t = step::kind_t;
-  /// Something on its way. What a PE sends to another after a fence is delivered after what it sent before.
+  /// A message in flight. Messages that a PE sends to another after a fence are delivered after its earlier ones.
   struct message {
     int from, to, epoch, variable, value, signal;
     bool puts, notifies;
@@ -66,7 +67,7 @@ class network {
     std::vector<std::size_t> next;
     std::vector<int> epoch;  ///< fences so far, by PE
     std::multiset<message> on_its_way;
-    std::multiset<message> landed;  ///< delivered data that its PE may not see yet
+    std::multiset<message> landed;  ///< Delivered data that its PE may not see yet.
     std::map<std::pair<int, int>, int> memory;
     std::map<std::pair<int, int>, int> signals;
     readings read;
@@ -108,7 +109,7 @@ class network {
     after.on_its_way.erase(after.on_its_way.find(what));
     if (what.puts) {
       after.landed.insert(what);
-      // The signal of a put is delivered after its data.
+      // A put's signal is delivered after its data.
       if (what.notifies) {
         after.on_its_way.insert({what.from, what.to, what.epoch, 0, 0, what.signal, false, true});
       }

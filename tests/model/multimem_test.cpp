@@ -110,7 +110,7 @@ const std::vector<verdict>& verdicts() {
        two_devices,
        {"multimem.st.release.sys m, 1; multimem.st.release.sys m, 2", sum + "r0, m"},
        "P1:r0 == [[12=>20]]"},
-      // ---- each object's operation is as that of its own address
+      // ---- each object's operation behaves like an operation on its own address
       {"a_release_to_all_synchronizes_and_a_relaxed_store_does_not",
        "multimem.st",
        rule::release_write,
@@ -170,7 +170,7 @@ TEST(multimem_rules, are_of_multimem_operations_alone) {
                         "P1:r0 == 1 /\\ P1:r1 == 0"));
 }
 
-/// The only value that a load of all objects returns, which hold 6, 3 and 5.
+/// The only value that a load of all objects returns; the objects hold 6, 3 and 5.
 std::string result_of(const std::string& operation) {
   const litmus_test test = program({"result",
                                     "multimem.ld_reduce",
@@ -226,7 +226,8 @@ constexpr variable x{0}, y{1}, z{2};
 constexpr multimem_variable m(3, x, y);
 constexpr reg r0{0}, r1{1}, r2{2};
 
-/// A store to all objects, told by a flag, and a load by the own address of the second: with or without an alias fence.
+/// A store to all objects, signalled by a flag, and a load through the second object's own address, with or without an alias
+/// fence.
 template <class... Fence>
 constexpr auto stored(Fence... with) {
   return litmus(thread(block(0), multimem_store<system_wide>(m, 1, membar::relaxed), with...,
@@ -238,7 +239,7 @@ constexpr auto stored(Fence... with) {
 static_assert(membar::model::allowed(stored()));
 static_assert(membar::model::forbidden(stored(alias_proxy_fence())));
 
-/// A flag in each object, and the greatest of them.
+/// A flag in each object, and the maximum of them.
 template <class Order>
 constexpr auto signalled(Order order) {
   return litmus(thread(block(0), membar::model::store(z, 1), multimem_store<system_wide>(m, 1, order)),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The mutation score of the catalogue. For every rule, the model without it decides every catalogue test, and at least three
-// tests must change their verdict. Prints one line per rule.
+// The mutation score of the catalogue. For every rule, the model without this rule decides every catalogue test, and at least
+// three tests must change their verdict. Prints one line per rule.
 //
 // usage: model_mutants FOLDER
 #include <tests/litmus/litmus_files.hpp>
@@ -19,7 +19,7 @@ namespace {
 using namespace membar::model;
 using namespace membar::litmus_files;
 
-/// Rules whose absence changes no verdict of any test, and why.
+/// Rules whose absence changes no test's verdict, with the reason.
 const std::vector<std::pair<rule, const char*>> equivalent = {
     {rule::program_order_is_morally_strong,
      "accesses that program order relates are ordered by base causality already: a weak access is in no pattern and no update, "
@@ -28,9 +28,8 @@ const std::vector<std::pair<rule, const char*>> equivalent = {
      "the Fence-SC order is part of base causality: a pair oriented against it only adds a cycle to base causality, which "
      "forbids more, and the orientation that satisfies the axiom is always tried"},
     {rule::one_way_proxy_fences_have_one_direction,
-     "the other direction is that from an asynchronous access to an ordinary one, and every order from an asynchronous access "
-     "is its "
-     "completion or the end of its grid, which need no fence; asynchronous_test.cpp has the rule without that"},
+     "the other direction is from an asynchronous access to an ordinary one, and every order from an asynchronous access is "
+     "its completion or the end of its grid, which need no fence; asynchronous_test.cpp tests the rule without these"},
 };
 
 }  // namespace
@@ -68,7 +67,7 @@ int main(int count, char** arguments) {
           changed.push_back(t.name);
         }
       } catch (const error&) {
-        changed.push_back(t.name + " has no verdict");  // accesses of different size race without the rule
+        changed.push_back(t.name + " has no verdict");  // Without this rule, accesses of different sizes race.
       }
     }
     const auto argued = std::find_if(equivalent.begin(), equivalent.end(), [&](const auto& e) { return e.first == dropped; });
@@ -87,6 +86,6 @@ int main(int count, char** arguments) {
     std::cout << '\n';
   }
   std::cout << mutants << " mutants over " << tests.size() << " tests, " << failures
-            << " without three tests that tell them apart\n";
+            << " without three tests that distinguish them\n";
   return failures == 0 ? 0 : 1;
 }

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Breaks the model's source in one place at a time, and counts what its tests notice.
+"""Breaks the model's source in one place at a time, and counts the mutants that its tests notice.
 
 usage: mutate_model.py [--sample N] [--jobs N] [--list] [--update] FOLDER -- COMPILER OPTION...
 
-Each condition, value and statement of the axioms and of the enumeration is changed in several ways. All mutants are compiled into
-one program (source_mutants.cpp), which chooses one at run time; those that do not compile are left out. The program decides with
-each mutant what the tests of the model decide: TESTS themselves, the catalogue, tests/model/small, search_cases.hpp, and the random
-tests of properties_test.cpp. It needs GoogleTest. --jobs mutants run at once, by default as many as there are cores. A mutant that no test notices must be in source_mutants.txt, below the reason why it changes nothing. FOLDER is for what is generated.
+Each condition, value and statement of the axioms and of the enumeration is changed in several ways. All mutants are compiled into one
+program (source_mutants.cpp), which selects one at run time; mutants that do not compile are left out. With each mutant, the program runs
+the model's tests: TESTS, the catalogue, tests/model/small, search_cases.hpp, and the random tests of properties_test.cpp. It needs
+GoogleTest. --jobs mutants run at once, by default as many as there are cores. A mutant that no test notices must be listed in
+source_mutants.txt, below the reason why it changes nothing. Generated files go to FOLDER.
 
 Exit status: 0 if exactly the mutants of source_mutants.txt survive and at least 200 compile, else 1.
 """
@@ -27,16 +28,16 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 FILES = ["axioms", "barrier_groups", "causality", "coherence", "enumerate", "event_structure", "private_memory", "morally_strong",
          "partial_execution", "program", "races", "relation", "thread_paths", "waiting_loops"]
-# Tests that are run with each mutant. The random ones are in the program itself, with the answers of the model as it is.
+# Tests that run with each mutant. The random tests are in the program itself, with the answers of the unmodified model.
 TESTS = ["asynchronous_test", "catalogue_test", "coherence_test", "header_guarantees_test", "multimem_test", "named_test", "race_test", "readings_test", "search_test",
          "verdicts_test"]
-# What the program includes of the tools.
+# The tools' headers that the program includes.
 TOOLS = ["litmus/equal_threads.hpp", "litmus/explain.hpp", "litmus/reader.hpp", "litmus/readings.hpp", "litmus/search_bounds.hpp", "litmus/writer.hpp"]
 CATALOGUE = ROOT / "tests/litmus/catalogue"
-NO_REASON = "No reason yet: a test is missing, or the change changes nothing."
+NO_REASON = "No reason yet: a test is missing, or the mutation has no effect."
 EXPLAINED = HERE / "source_mutants.txt"
 
-# Chooses the mutant; an evaluation by the compiler is never mutated.
+# Selects the mutant. Constant evaluation by the compiler is never mutated.
 CHOICE = """#pragma once
 #include <type_traits>
 namespace NAMESPACE {
@@ -45,7 +46,7 @@ inline int active_mutant = 0;
 }  // namespace NAMESPACE
 """
 
-# What stands in for what, beside the operators.
+# Replacements other than those of operators.
 WORDS = {
     "po_loc": ["po"], "same_address": ["overlap"], "overlap": ["same_address"], "strong_writes": ["strong_reads"], "reads": ["writes"],
     "acquires": ["releases"], "releases": ["acquires"], "cause": ["base"], "arrives": ["waits"], "waits": ["arrives"],
@@ -54,14 +55,13 @@ WORDS = {
 BINDS = {"?": 1, ":": 1, "||": 2, "&&": 3, "|": 4, "&": 5, "==": 6, "!=": 6, "<": 7, "<=": 7, ">": 7, ">=": 7, "<<": 8, ">>": 8, "+": 9, "-": 9}
 INSTEAD = {"==": ["!="], "!=": ["=="], "<": ["<="], "<=": ["<"], ">": [">="], ">=": [">"], "+": ["-"], "-": ["+"]}
 NO_STATEMENT = r"(?:return|throw|const|constexpr|if|else|for|while|do|switch|case|default|using|struct|class|enum|template|static|public|private|protected|virtual|explicit|friend)\b"
-# Parts of a condition that stay: the switches of single rules, which are all on, and the question whether the compiler evaluates,
-# which is never mutated.
+# Parts of a condition that are not mutated: the switches of single rules, which are all on, and the test for constant evaluation.
 RULE = re.compile(r"rules_?\.|Rules::complete|is_constant_evaluated")
 TOKEN = re.compile(r"\w+|->|::|\+\+|--|[|&]{2}|[=!<>]=|<<|>>|.", re.S)
 
 
 def masked(text):
-    """The text with comments, strings and preprocessor lines blanked."""
+    """Returns the text with comments, strings and preprocessor lines blanked."""
     return re.sub(r'//[^\n]*|"(?:[^"\\\n]|\\.)*"|^#[^\n]*', lambda m: " " * len(m.group()), text, flags=re.M)
 
 
@@ -75,7 +75,7 @@ def closing(text, open_at):
 
 
 def until_semicolon(text, start):
-    """The end of the expression at `start`: its semicolon; None if a bracket closes before."""
+    """Returns the end of the expression at `start`, its semicolon, or None if a bracket closes first."""
     depth = 0
     for at in range(start, len(text)):
         depth += (text[at] in "([{") - (text[at] in ")]}")
@@ -87,7 +87,7 @@ def until_semicolon(text, start):
 
 
 def expressions(code):
-    """(start, end, is a condition) of the expressions that run."""
+    """Returns (start, end, is a condition) for the expressions that run."""
     found = set()
     for m in re.finditer(r"\bif \(", code):
         found.add((m.end(), closing(code, m.end() - 1), True))
@@ -101,7 +101,7 @@ def expressions(code):
 
 
 def never_runs(code):
-    """(start, end) of the blocks that only run where a rule is switched off."""
+    """Yields (start, end) of the blocks that run only if a rule is switched off."""
     for m in re.finditer(r"\bif (?:constexpr )?\(", code):
         end = closing(code, m.end() - 1)
         condition = code[m.end():end]
@@ -110,7 +110,7 @@ def never_runs(code):
 
 
 def statements(code):
-    """(start, end) of the statements that can be left out: assignments to what exists, and calls."""
+    """Yields (start, end) of the statements that can be left out: assignments to existing variables, and calls."""
     for m in re.finditer(r"(?<=[;{}]\n)( +)((?!%s|[\w:]+(?:<[^\n]*>)?[&*]? [\w&*]+(?: =\s|;|\())(?:[A-Za-z_]|\+\+|--)[^\n]*)" % NO_STATEMENT, code):
         end = until_semicolon(code, m.start(2))
         if end is not None and "{" not in code[m.start(2):end] and "= delete" not in code[m.start(2):end]:
@@ -118,7 +118,7 @@ def statements(code):
 
 
 def piece(text, at):
-    """The conjunction around `at`: what is between the nearest || ? : , or brackets."""
+    """Returns the conjunction around `at`: the text between the nearest || ? : , or brackets."""
     start, depth = at, 0
     while start > 0 and not (depth == 0 and (text[start - 1] in "([,?:" or text[start - 2:start] == "||")):
         start -= 1
@@ -131,7 +131,7 @@ def piece(text, at):
 
 
 def changes(text, condition):
-    """What an expression is replaced by. The switches of single rules stay as they are: all are on."""
+    """Yields the replacements of an expression. The switches of single rules stay as they are: all are on."""
     tokens = [(m.group(), m.start()) for m in TOKEN.finditer(text)]
     depth, spaced = 0, []
     dead = [piece(text, m.start()) for m in re.finditer(r"!rules_?\.", text)]
@@ -151,7 +151,7 @@ def changes(text, condition):
         for new in INSTEAD.get(word, []):
             yield text[:at] + new + text[at + len(word):]
         if word in ("&&", "||", "|", "&"):
-            # without its left or its right operand: up to what binds less, or a bracket that closes
+            # Removes the left or the right operand, up to an operator that binds less tightly or a closing bracket.
             left, right = 0, len(text)
             inner = 0
             for other, where in reversed([t for t in tokens if t[1] < at]):
@@ -175,7 +175,7 @@ def changes(text, condition):
 
 
 def mutants():
-    """(file, start, end, new, statement) of every mutant; a statement is left out where `new` is empty."""
+    """Yields (file, start, end, new, statement) for every mutant; if `new` is empty, the statement is left out."""
     for name in FILES:
         text = (ROOT / "include/membar/model" / f"{name}.hpp").read_text()
         code = masked(text)
@@ -205,7 +205,7 @@ def shown(text):
 
 
 def generate(folder, every, left_out):
-    """The headers with all mutants but those left out. Returns for each line of a generated file the mutant that it is."""
+    """Writes the headers with all mutants except those left out. Returns for each line of a generated file the mutant on it."""
     include = folder / "include"
     shutil.rmtree(include, ignore_errors=True)
     shutil.copytree(ROOT / "include", include)
@@ -221,7 +221,7 @@ def generate(folder, every, left_out):
                 places.setdefault((start, end), []).append((number, new))
 
         def between(start, end):
-            """The text with the places in it replaced."""
+            """Returns the text with these places replaced."""
             out, at = "", start
             inside = [p for p in places if start <= p[0] and p[1] <= end and p != (start, end)]
             for place in sorted(inside, key=lambda p: (p[0], -p[1])):
@@ -248,7 +248,7 @@ def generate(folder, every, left_out):
 
 
 def tool_sources():
-    """The sources of the tools that the program needs: those beside the headers of the tools that they include."""
+    """Returns the tools' sources that the program needs: the ones next to the tools' headers that they include."""
     open_headers, known, sources = list(TOOLS), set(), []
     while open_headers:
         header = open_headers.pop()
@@ -262,7 +262,7 @@ def tool_sources():
 
 
 def compile_all(folder, every, command, jobs):
-    """Compiles the program with as many mutants as compile. Returns it, and the numbers of the others."""
+    """Compiles the program with as many mutants as possible. Returns it, and the numbers of the mutants that do not compile."""
     left_out = set()
     program = folder / "source_mutants"
     definitions = [f'-DMEMBAR_LITMUS_CATALOGUE="{CATALOGUE}"', f'-DMEMBAR_SMALL_TESTS="{HERE / "small"}"']
@@ -294,13 +294,13 @@ def compile_all(folder, every, command, jobs):
                     broken.add(int(found[-1] if near == int(line) - 2 else found[0]))
                     break
         if not broken - left_out:
-            raise SystemExit("mutate_model.py: the program does not compile, whatever is left out:\n" + tried.stderr[:3000])
+            raise SystemExit("mutate_model.py: the program does not compile, even with all failing mutants left out:\n" + tried.stderr[:3000])
         left_out |= broken
-    raise SystemExit("mutate_model.py: the program does not compile in 12 tries")
+    raise SystemExit("mutate_model.py: the program did not compile in 12 attempts")
 
 
 def update(survivors, explained):
-    """Rewrites the list of what survives: gone is what is noticed, and what is new has no reason yet."""
+    """Rewrites the list of survivors: removes mutants that a test now notices, and adds new ones without a reason."""
     head = EXPLAINED.read_text().split("\n\n", 1)[0]
     below = {}
     for survivor in survivors:
@@ -314,10 +314,10 @@ def main():
     arguments = sys.argv[1:]
     command = arguments[arguments.index("--") + 1:] if "--" in arguments else []
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--sample", type=int, help="try that many only, others with every change of the model")
+    parser.add_argument("--sample", type=int, help="try only this many mutants; every change of the model selects different ones")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="how many mutants run at once")
     parser.add_argument("--list", action="store_true", help="print the mutants and do nothing")
-    parser.add_argument("--update", action="store_true", help="rewrite source_mutants.txt: what survives, below the reasons that it has")
+    parser.add_argument("--update", action="store_true", help="rewrite source_mutants.txt with the survivors, keeping the reasons")
     parser.add_argument("folder", type=pathlib.Path)
     options = parser.parse_args(arguments[:arguments.index("--")] if command else arguments)
     every = list(mutants())
@@ -325,7 +325,7 @@ def main():
 
     def described(number):
         name, start, end, new = every[number - 1]
-        if end - start < 25:  # too little to say where it is
+        if end - start < 25:  # This text is too short to identify a place.
             text = sources[name]
             first, last = text.rfind("\n", 0, start) + 1, text.find("\n", end)
             before = text.rfind("\n", 0, first - 1) + 1
@@ -349,7 +349,7 @@ def main():
     output = result.read_text()
     verdicts = dict(re.findall(r"^(\d+) (.*)$", output, re.M))
     if ran.returncode or len(verdicts) != len(numbers):
-        print(output[-2000:], "the program of all mutants ended early")
+        print(output[-2000:], "the program with all mutants ended early")
         return 1
     explained = {}
     reason = ""
@@ -364,14 +364,15 @@ def main():
         explained = {s: explained.get(s, NO_REASON) for s in survivors}
     bad = [f"SURVIVED, and no test notices: {s}" for s in survivors if s not in explained]
     if not options.sample:
-        bad += [f"killed or gone, and source_mutants.txt says it changes nothing: {s}" for s in explained if s not in survivors]
+        bad += [f"source_mutants.txt says that this mutant changes nothing, but it is noticed or no longer exists: {s}"
+                for s in explained if s not in survivors]
         if len(numbers) < 200:
             bad.append(f"only {len(numbers)} mutants compile")
     print(*bad, sep="\n")
     known = [s for s in survivors if s in explained]
     without = len([s for s in known if explained[s].startswith(NO_REASON)])
-    print(f"{len(every)} mutants, {len(numbers)} compile, {len(numbers) - len(survivors)} are noticed, {len(known) - without} change nothing, "
-          f"{without} are listed without a reason, {len(survivors) - len(known)} are not listed")
+    print(f"{len(every)} mutants: {len(numbers)} compile, {len(numbers) - len(survivors)} are noticed, {len(known) - without} are listed "
+          f"as having no effect, {without} are listed without a reason, {len(survivors) - len(known)} are not listed")
     return 1 if bad else 0
 
 

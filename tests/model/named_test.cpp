@@ -90,7 +90,7 @@ TEST(named_test, rejects_more_locations_than_the_model_has) {
   EXPECT_THROW(static_cast<void>(up_to(16)), model::error);
 }
 
-// A view of a temporary would look into a test that is destroyed.
+// A view of a temporary would refer to a destroyed test.
 template <class Test>
 concept viewed_as_temporary = requires(Test test) { std::move(test).view(); };
 static_assert(!viewed_as_temporary<model::litmus_test>);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The memory orders of headers, proved by litmus tests of the algorithms. The orders of a litmus test are read from the
-/// header's text, so a header with a weaker order gives another test and another verdict.
+/// The headers' memory orders, proved by litmus tests of the algorithms. The orders of a litmus test are read from the header's
+/// text, so a header with a weaker order gives another test and another verdict.
 #pragma once
 
 #include <litmus/reader.hpp>
@@ -24,28 +24,29 @@
 
 namespace membar_test {
 
-/// Where a header names an order. `code` has `$` in the place of the order and `#` in the place of other orders.
+/// A place where a header names an order. `code` has `$` in place of the order, and `#` in place of other orders.
 struct order_site {
-  const char* name;         ///< by which scenarios call the order
-  const char* header;       ///< in the folder that the table is about
-  const char* function;     ///< text that the header has once: `code` is the first after it. Empty: the header has `code` once
-  const char* code;         ///< blanks and comments do not count
-  const char* orders = "";  ///< the orders that compile there, if those are not all
+  const char* name;    ///< The name by which scenarios refer to the order.
+  const char* header;  ///< The header, in the table's folder.
+  /// A text that occurs once in the header: `code` is the first match after it. If empty, `code` occurs once in the header.
+  const char* function;
+  const char* code;         ///< Blanks and comments do not matter.
+  const char* orders = "";  ///< The orders that compile there, if not all of them do.
 };
 
-/// A thread of a litmus test: its place, and its instructions with `;` between them.
+/// A thread of a litmus test: its place, and its instructions separated by `;`.
 ///
-/// `{site}` is the order at that place of the header. `{one&two}` is that of `one`, or relaxed if `two` is relaxed. A relaxed
-/// fence is no fence.
+/// `{site}` is the order at that place in the header. `{one&two}` is the order of `one`, or relaxed if `two` is relaxed. A
+/// relaxed fence stands for no fence.
 struct scenario_thread {
   const char* place;
   std::string code;
 };
 
-/// An algorithm, and an end that it must not have.
+/// An algorithm, and a final state that it must not have.
 struct scenario {
   const char* name;
-  const char* start;  ///< locations and their first values
+  const char* start;  ///< Locations and their initial values.
   std::vector<scenario_thread> threads;
   const char* violation;  ///< the condition
 };
@@ -62,7 +63,7 @@ struct enough_order {
 
 namespace order_detail {
 
-/// The text without comments, strings, line ends, and blanks that no two words need.
+/// Returns the text without comments, strings, line ends and unnecessary blanks.
 inline std::string condensed(const std::string& text) {
   static const std::regex comment(R"(//[^\n]*|"(?:[^"\\\n]|\\.)*")");
   const std::string code = std::regex_replace(text, comment, " ");
@@ -83,7 +84,7 @@ inline std::string condensed(const std::string& text) {
   return result;
 }
 
-/// The first match of a site's code from `from` on: where its order is, or npos.
+/// Returns the position of the order in the first match of a site's code at or after `from`, or npos.
 inline std::size_t find_code(const std::string& text, const std::string& code, std::size_t from, std::size_t& end) {
   static const std::vector<std::string> words = {"relaxed", "acquire", "release", "acq_rel", "seq_cst"};
   for (std::size_t start = from; start < text.size(); ++start) {
@@ -144,13 +145,13 @@ class order_table {
 
   [[nodiscard]] const std::vector<scenario>& scenarios() const noexcept { return scenarios_; }
 
-  /// Whether the model allows the end that the scenario must not have, with the orders of these headers.
+  /// Returns whether the model allows the forbidden final state of the scenario with the orders of these headers.
   [[nodiscard]] bool violated(const scenario& s, const texts& headers) const {
     return membar::model::decide(membar::litmus_files::read_litmus(litmus(s, headers))).reachable;
   }
   [[nodiscard]] bool violated(const scenario& s) const { return violated(s, headers_); }
 
-  /// The litmus test of a scenario, with the orders of these headers.
+  /// Returns the litmus test of a scenario with the orders of these headers.
   [[nodiscard]] std::string litmus(const scenario& s, const texts& headers) const {
     std::vector<std::vector<std::string>> columns;
     std::size_t rows = 0;
@@ -176,9 +177,9 @@ class order_table {
     return text + "exists (" + s.violation + ")\n";
   }
 
-  /// Every order stronger than relaxed that the headers name in code is a site's, and one site's only.
+  /// Every order stronger than relaxed in the headers' code belongs to exactly one site.
   void expect_every_order_has_a_site() const {
-    // not an order: what a rule lists as allowed, a function
+    // This is not a use of an order but a list of allowed orders, or a function.
     static const std::regex order(R"(\border_among<[^>]*>|\b(?:acquire|release|acq_rel|seq_cst)(?:_t)?\b(?!\())");
     for (const auto& [name, text] : headers_) {
       std::map<std::size_t, std::string> claimed;
@@ -199,12 +200,13 @@ class order_table {
     }
   }
 
-  /// Each order of the site, made weaker, makes some scenario end as it must not, unless the table says why it is enough.
+  /// If any order of the site is weakened, some scenario reaches its forbidden final state, unless the table says why the
+  /// weaker order is enough.
   void expect_need(const order_site& site) const {
     const std::size_t at = find(site, headers_);
     const std::string now = order_detail::word_at(headers_.at(site.header), at);
     if (now == "relaxed") {
-      return;  // the scenarios decide whether that is right
+      return;  // The scenarios decide whether this is correct.
     }
     for (const std::string& weaker : order_detail::weaker_than(now)) {
       if (!order_detail::compiles(site, weaker)) {
@@ -282,7 +284,7 @@ class order_table {
   std::vector<enough_order> enough_;
 };
 
-/// What a program says of the headers in its folder, MEMBAR_HEADERS.
+/// The program's findings on the headers in its folder, MEMBAR_HEADERS.
 extern const std::vector<order_site> sites;
 extern const std::vector<scenario> scenarios;
 

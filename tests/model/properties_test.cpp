@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What must hold for every program, checked on random ones: the order of threads and the names of locations do not matter, and
-// a second, naive decision procedure finds the same final states.
+// Properties that must hold for every program, checked on random ones: the order of threads and the names of locations do not
+// matter, and a second, naive decision procedure finds the same final states.
 #include "random_mixes.hpp"
 
 #include <bench/model/naive.hpp>
@@ -30,7 +30,7 @@ std::uint64_t executions(const litmus_test& test) { return membar_test::searched
 
 const std::vector<std::string>& plain = membar_test::plain_names;
 
-/// Checks the axioms after every choice, also where few are open.
+/// Checks the axioms after every choice, even if only a few choices remain.
 search_options eager() {
   search_options options;
   options.few_choices = 0;
@@ -49,7 +49,7 @@ TEST_P(random_programs, counts_do_not_depend_on_the_order_of_threads) {
     for (std::size_t k = order.size(); k > 1; --k) {
       std::swap(order[k - 1], order[static_cast<std::size_t>(stream.below(static_cast<int>(k)))]);
     }
-    // bar.warp.sync names lanes by the order of threads in the file, so its tests keep theirs
+    // bar.warp.sync names lanes by the order of threads in the file, so its tests keep their order.
     const std::string text = p.text(order, plain, condition);
     if (text.find("bar.warp") != std::string::npos) {
       continue;

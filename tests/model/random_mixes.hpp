@@ -27,7 +27,7 @@ constexpr random_shape shaped(int threads, int instructions, int locations, bool
   return {.threads = threads, .instructions = instructions, .locations = locations, .barriers = barriers, .proxies = proxies};
 }
 
-/// Also vectors, mbarriers, edges of the API, loops that wait, second branches and registers as the expected value of a cas.
+/// Also includes vectors, mbarriers, API edges, loops that wait, second branches, and registers as the expected value of a cas.
 constexpr random_shape wide(int threads, int instructions, int locations) {
   return {.threads = threads, .instructions = instructions, .locations = locations, .wide = true};
 }
@@ -38,7 +38,7 @@ constexpr random_shape dense(random_shape shape) {
   return shape;
 }
 
-/// Strong accesses of one location, whose writes coherence orders.
+/// Strong accesses to one location, whose writes coherence orders.
 constexpr random_shape strong(int threads, int instructions) {
   return {.threads = threads,
           .instructions = instructions,
@@ -62,7 +62,7 @@ inline const mix compared_mixes[] = {{"two", shaped(2, 3, 2, false, false), 21, 
                                      {"proxies", shaped(2, 3, 2, false, true), 25, 2000},
                                      {"everything", shaped(2, 3, 2, true, true), 26, 1500}};
 
-/// Those whose outcomes are compared with interleavings.
+/// The mixes whose outcomes are compared with interleavings.
 inline const mix interleaved_mixes[] = {
     {"two_of_five", strong(2, 5), 33, 60}, {"three_of_three", strong(3, 3), 34, 60}, {"four_of_two", strong(4, 2), 35, 60}};
 
@@ -76,7 +76,7 @@ constexpr random_shape kernels(int instructions, bool barriers) {
   return {.threads = 3, .instructions = instructions, .locations = 2, .barriers = barriers, .kernels = true};
 }
 
-/// Those that the second decision procedure does not know: a mutant of the model must not change their outcomes.
+/// Mixes that the second decision procedure does not support: a mutant of the model must not change their outcomes.
 inline const mix mutated_mixes[] = {{"sizes", sized(3, 2), 5, 60}, {"kernels", kernels(3, false), 5, 60}};
 
 }  // namespace membar_test

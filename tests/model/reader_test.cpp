@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The reader: what it accepts, and where its errors point.
+// The litmus reader: the inputs that it accepts, and the positions of its errors.
 #include <litmus/nearest_name.hpp>
 #include <litmus/reader.hpp>
 #include <litmus/writer.hpp>
@@ -229,7 +229,7 @@ TEST(reader, updates_have_their_operation) {
   EXPECT_EQ(only_instruction("atom.relaxed.gpu.exch r0, x, r1").a.is_register, true);
   EXPECT_EQ(only_instruction("atom.add r0, x, 1").scope, membar::thread_scope::device);
   EXPECT_EQ(only_instruction("red.release.cta.max x, 1").code, opcode::reduction);
-  // spellings that exist in litmus files only
+  // Spellings that exist only in litmus files.
   EXPECT_EQ(only_instruction("red.acq_rel.cta.exch x, 1").what, operation::move);
   EXPECT_EQ(only_instruction("red.acquire.cta.cas x, 1, 2").what, operation::compare_exchange);
   EXPECT_EQ(only_instruction("atom.relaxed.gpu.global.add.u32 r0, [x], 1").bytes, 4);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The readings of places that the PTX ISA leaves open (docs/readings.md): each test turns another way where its reading is taken the other way.
+// The readings of passages that the PTX ISA leaves open (docs/readings.md): each test changes its verdict if its reading is
+// replaced by the alternative.
 #include "two_forms.hpp"
 
 #include <tests/litmus/litmus_files.hpp>
@@ -23,7 +24,7 @@ using namespace membar::model;
 using namespace membar::litmus_files;
 using namespace membar_test;
 
-/// A program whose end is reachable with one side of a reading, and not with the other.
+/// A program whose final state is reachable under one side of a reading but not under the other.
 struct reading_test {
   std::string reading;
   std::string name;

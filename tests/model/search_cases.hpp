@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Litmus tests of what the search does beyond verdicts on small tests: programs of many equal accesses, loops that only wait,
-/// loops that are cut, data races. The tests of the model decide them, and so does the program that tries mutants of the model.
+/// Litmus tests for the search beyond small tests: programs with many equal accesses, loops that only wait, loops that
+/// are cut, and data races. They are decided by the tests of the model, and by the program that tries mutants of the model.
 #pragma once
 
 #include <litmus/reader.hpp>
@@ -19,7 +19,7 @@ using membar::model::litmus_test, membar::litmus_files::read_litmus;
 
 using column = std::vector<std::string>;
 
-/// A test of these threads of one GPU, each in its own block. The second one is in block `second`.
+/// A test with these threads on one GPU, each in its own block. The second one is in block `second`.
 inline litmus_test made_of(const std::vector<column>& threads, const std::string& state, const std::string& question,
                            const std::string& second = "1") {
   std::string text = "PTX t\n{ " + state + " }\n";
@@ -44,9 +44,9 @@ inline column repeated(const std::string& instruction, int times) {
 
 inline std::string number(int n) { return std::to_string(n); }
 
-// ---- programs whose executions are many
+// ---- programs with many executions
 
-/// A test whose verdict is known, and how many steps of a search are enough for it.
+/// A test whose verdict is known, and the number of search steps that is enough for it.
 struct large_test {
   std::string name;
   litmus_test test;
@@ -266,7 +266,7 @@ inline std::vector<loop> working_loops() {
   };
 }
 
-/// Loops that do more, of instructions that the second decision procedure does not know.
+/// Loops with other effects, made of instructions that the second decision procedure does not support.
 inline std::vector<loop> other_working_loops() {
   const column other = {"st.relaxed.gpu x, 0"};
   return {
@@ -332,7 +332,7 @@ struct racing_program {
 };
 
 inline const racing_program racing_programs[] = {
-    // message passing: the reader waits, or not; the flag is weak
+    // Message passing: the reader waits or does not; the flag is weak.
     {"st.weak x, 1 | L: ;\n st.release.gpu y, 1 | ld.acquire.gpu r0, y ;\n | bne r0, 1, L ;\n | ld.weak r1, x", ""},
     {"st.weak x, 1 | ld.acquire.gpu r0, y ;\n st.release.gpu y, 1 | bne r0, 1, END ;\n | ld.weak r1, x ;\n | END:", ""},
     {"st.weak x, 1 | ld.acquire.gpu r0, y ;\n st.release.gpu y, 1 | ld.weak r1, x",
@@ -340,14 +340,14 @@ inline const racing_program racing_programs[] = {
     {"st.weak x, 1 | L: ;\n st.weak y, 1 | ld.weak r0, y ;\n | bne r0, 1, L", "P0 'st.weak y, 1' and P1 'ld.weak r0, y'"},
     {"st.weak x, 1 | L: ;\n st.release.cta y, 1 | ld.acquire.gpu r0, y ;\n | bne r0, 1, L",
      "P0 'st.release.cta y, 1' and P1 'ld.acquire.gpu r0, y'"},
-    // a read of the data in an iteration that still waits
+    // A read of the data in an iteration that still waits.
     {"st.weak x, 1 | L: ;\n st.release.gpu y, 1 | ld.weak r1, x ;\n | ld.acquire.gpu r0, y ;\n | bne r0, 1, L",
      "P0 'st.weak x, 1' and P1 'ld.weak r1, x'"},
-    // a read of the data in those iterations only that still wait
+    // A read of the data only in the iterations that still wait.
     {" | L: ;\n st.weak x, 1 | ld.acquire.gpu r0, y ;\n st.release.gpu y, 1 | beq r0, 1, END ;\n | ld.weak r0, x ;\n | goto L "
      ";\n | END:",
      "P0 'st.weak x, 1' and P1 'ld.weak r0, x', where P1 'ld.acquire.gpu r0, y' reads 0"},
-    // after a loop that was cut before
+    // After an earlier loop that was cut.
     {" | L: ;\n st.weak x, 1 | add r0, r0, 1 ;\n st.relaxed.gpu y, 1 | ld.relaxed.gpu r1, y ;\n | beq r1, 1, END ;\n | goto L "
      ";\n"
      " | END: ;\n | ld.weak r1, x",
@@ -363,21 +363,21 @@ inline const racing_program racing_programs[] = {
      " st.weak x, 1 | st.weak x, 2 ;\n st.release.gpu y, 0 | st.release.gpu y, 0",
      "P0 'st.weak x, 1' and P1 'st.weak x, 2', where P0 'atom.relaxed.gpu.cas r0, y, 0, 1' reads 1 and "
      "P0 'atom.relaxed.gpu.cas r0, y, 0, 1' reads 0 and P1 'atom.relaxed.gpu.cas r0, y, 0, 1' reads 0"},
-    // of the strong reads before an access four are named
+    // Of the strong reads before an access, four are named.
     {"st.weak x, 1 | ld.relaxed.gpu r0, y ;\n | ld.relaxed.gpu r0, y ;\n | ld.relaxed.gpu r0, y ;\n | ld.relaxed.gpu r0, y ;\n"
      " | ld.relaxed.gpu r0, z ;\n | ld.weak r1, x",
      "P0 'st.weak x, 1' and P1 'ld.weak r1, x', where P1 'ld.relaxed.gpu r0, y' reads 0 and P1 'ld.relaxed.gpu r0, y' reads 0 "
      "and "
      "P1 'ld.relaxed.gpu r0, y' reads 0 and P1 'ld.relaxed.gpu r0, y' reads 0",
      "x=0; y=0; z=0;"},
-    // store buffering with and without fences, and with atomics
+    // Store buffering with and without fences, and with atomics.
     {"st.weak x, 1 | st.weak y, 1 ;\n fence.sc.gpu | fence.sc.gpu ;\n ld.weak r0, y | ld.weak r0, x",
      "P0 'ld.weak r0, y' and P1 'st.weak y, 1'"},
     {"st.relaxed.gpu x, 1 | st.relaxed.gpu y, 1 ;\n ld.relaxed.gpu r0, y | ld.relaxed.gpu r0, x", ""},
-    // an update beside a weak store of the same thread and another thread's update
+    // An update next to a weak store of the same thread, and another thread's update.
     {"atom.relaxed.gpu.add r0, x, 1 | atom.relaxed.gpu.add r0, x, 1", ""},
     {"atom.relaxed.gpu.add r0, x, 1 | st.weak x, 1", "P0 'atom.relaxed.gpu.add r0, x, 1' and P1 'st.weak x, 1'"},
-    // a copy and its own thread, which waits for it or not
+    // A copy and its own thread, which may or may not wait for it.
     {"cp.async.ca.shared.global [s], [x], 4 | ;\n ld.weak.shared r0, s |",
      "P0 'cp.async.ca.shared.global [s], [x], 4' and P0 'ld.weak.shared r0, s'", "x=0; y=0; s @ shared;"},
     {"cp.async.ca.shared.global [s], [x], 4 | ;\n cp.async.commit_group | ;\n cp.async.wait_group 0 | ;\n ld.weak.shared r0, s "

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The program of mutate_model.py: decides what the tests of the model decide, with mutants of the model, whose numbers it reads
-// from standard input. Each mutant has its own process, and as many run at once as JOBS says. A mutant is noticed if a
-// verdict, an outcome, an error or a data race is another, if a test of the linked test files fails, or if it takes many times as
-// long. Prints "<number> noticed by <test>" or "<number> survived".
+// The program of mutate_model.py: runs the model's tests with mutants of the model, whose numbers it reads from standard input.
+// Each mutant has its own process, and JOBS of them run at once. A mutant is noticed if a verdict, an outcome, an error or a
+// data race changes, if a test of the linked test files fails, or if it takes many times as long. Prints "<number> noticed by
+// <test>" or "<number> survived".
 //
 // usage: source_mutants JOBS FOLDER...
 #include "random_mixes.hpp"
@@ -37,7 +37,7 @@ namespace {
 using namespace membar::model;
 using namespace membar::litmus_files;
 
-/// A question about a test, and the answer of the model as it is.
+/// A question about a test, and the answer of the unmodified model.
 struct question {
   std::string name;
   std::function<std::string()> ask;
@@ -58,7 +58,7 @@ class questions {
     all_.push_back({std::move(name), std::move(guarded), std::move(answer)});
   }
 
-  /// The first question that the active mutant answers in another way, or nothing.
+  /// Returns the first question that the active mutant answers differently, or nothing.
   [[nodiscard]] std::string noticed() const {
     for (const question& q : all_) {
       if (q.ask() != q.answer) {
@@ -84,7 +84,7 @@ std::string verdict(const litmus_test& test, std::uint64_t steps = 0) { return d
 std::string raced(const litmus_test& test) { return find_race(test.view().program) ? "a race" : "no race"; }
 
 void add_all(questions& all, int count, char** folders) {
-  search_options eager;  // checks the axioms after every choice, also where few are open
+  search_options eager;  // Checks the axioms after every choice, even if only a few choices remain.
   eager.few_choices = 0;
   const search_options bounded(0, true);
   std::vector<litmus_test> named;
@@ -144,7 +144,7 @@ void add_all(questions& all, int count, char** folders) {
   }
 }
 
-/// The first test of the linked files that fails, or nothing.
+/// Returns the first failing test of the linked files, or nothing.
 std::string failing_test() {
   class first_failure final : public testing::EmptyTestEventListener {
    public:
@@ -187,11 +187,11 @@ int main(int count, char** arguments) {
   const std::clock_t start = std::clock();
   add_all(all, count - 2, arguments + 2);
   if (all.noticed() != "") {
-    std::puts("the model as it is does not decide the same each time");
+    std::puts("the unmodified model does not give the same answer each time");
     return 1;
   }
   const auto seconds = 1 + 10 * (std::clock() - start) / CLOCKS_PER_SEC;
-  const itimerval limit = {{0, 0}, {seconds, 0}};  // of CPU time, so that an endless loop ends
+  const itimerval limit = {{0, 0}, {seconds, 0}};  // A limit on CPU time, so that an endless loop ends.
   std::map<pid_t, int> running;
   for (int number; std::cin >> number;) {
     if (running.size() == jobs) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Every memory order in the device headers of symmetric memory is needed: the protocols between PEs as litmus tests, with the
-// orders that the headers have now (order_table.hpp). Further tests show what else the guarantees between PEs need: barriers,
-// system scope, a number in each word, and links over which a put is visible everywhere.
+// orders that the headers have now (order_table.hpp). Further tests show the other requirements of the guarantees between PEs:
+// barriers, system scope, a number in each word, and links over which a put becomes visible everywhere.
 #include "late_network.hpp"
 #include "order_table.hpp"
 #include "sync_litmus.hpp"
@@ -33,7 +33,7 @@ const std::vector<order_site> sites = {
     {"try_wait", "wait.cuh", "", "class Order = $_t> [[nodiscard]] __device__ inline wait_result try_wait("},
     {"wait", "wait.cuh", "", "class Order = $_t> __device__ inline void wait("},
 
-    // a barrier takes acq_rel or relaxed
+    // A barrier takes acq_rel or relaxed.
     {"try_barrier", "barrier.cuh", "", "class Order = $_t> [[nodiscard]] __device__ inline wait_result try_barrier(",
      "acq_rel relaxed"},
     {"barrier_unless", "barrier.cuh", "", "class Order = $_t> [[nodiscard]] __device__ inline bool barrier_unless(",
@@ -66,7 +66,7 @@ const std::vector<order_site> sites = {
 
 namespace {
 
-// A block puts by one thread and notifies by another; a block waits by one thread and reads by another.
+// One thread of a block puts and another notifies; one thread of a block waits and another reads.
 scenario signalled(const char* name, const std::string& set, const std::string& find, const std::string& fence = "relaxed") {
   return {name,
           "x=0; signal=0;",
@@ -77,7 +77,7 @@ scenario signalled(const char* name, const std::string& set, const std::string& 
           "P2:r0 == 1 /\\ P3:r0 == 0"};
 }
 
-// PE 0 puts to PE 1 and to PE 2, fences, and notifies PE 1 alone, which tells PE 2.
+// PE 0 puts to PE 1 and to PE 2, fences, and notifies only PE 1, which notifies PE 2.
 scenario two_puts_and_one_signal(const char* name, const std::string& fence) {
   return {name,
           "x=0; w=0; signal=0; told=0;",
@@ -87,7 +87,7 @@ scenario two_puts_and_one_signal(const char* name, const std::string& fence) {
           "P1:r1 == 0 \\/ P2:r1 == 0"};
 }
 
-// Two fetches with a fence between them: the second is older.
+// Two fetches with a fence between them, of which the second returns an older value.
 scenario fetches(const char* name, const std::string& fence) {
   return {name,
           "x=0; y=0;",
@@ -96,7 +96,7 @@ scenario fetches(const char* name, const std::string& fence) {
           "P1:r0 == 1 /\\ P1:r1 == 0"};
 }
 
-// A barrier of three PEs: PE 1 waits for PE 0, and PE 2 for PE 1 in the next phase, without PE 0's flag.
+// A barrier of three PEs: PE 1 waits for PE 0, and PE 2 waits for PE 1 in the next phase, without PE 0's flag.
 scenario barrier(const char* name, const std::string& fence, const std::string& arrive, const std::string& wait) {
   const std::string arrives = "fence." + fence + ".sys; st." + arrive + ".sys ";
   return {name,
@@ -161,7 +161,7 @@ const std::vector<scenario> scenarios = {
     early_write("all_reduce_in_two_shots_shows_what_the_next_one_puts", "relaxed", "{peer_arrive&meet_in_reduction}",
                 "{barrier_load&meet_in_reduction}"),
     early_write("all_reduce_in_one_shot_fills_boxes_that_are_empty", "{one_shot_fence}", "relaxed", "acquire"),
-    // One thread of a block completes its puts; after a barrier of the block another signals.
+    // One thread of a block completes its puts; after a block barrier, another thread signals.
     {"barrier_over_a_network_hides_what_was_put_before_it",
      "x=0; flag=0;",
      {{pe_0, "st.weak x, 1; fence.acq_rel.sys; bar.cta.sync 0"},
@@ -195,9 +195,9 @@ using namespace membar_test::sync_litmus;
 
 // The litmus tests, as templates on the orders. PE i is GPU i. The catalogue has them as files, Put.*.
 
-/// A thread of the block that acts for a PE.
+/// The thread of the block that acts for a PE.
 constexpr model::place on(int pe) noexcept { return block(0, pe); }
-/// The card of a network, which stores for other threads: only system scope includes it.
+/// A network card, which stores on behalf of other threads: only system scope includes it.
 constexpr model::place network() noexcept { return host(); }
 
 /// A barrier of a PE's block, or nothing.
@@ -206,7 +206,7 @@ constexpr model::instruction block_barrier(bool present) {
 }
 
 /// A put with signal, or a notification, by a block: one thread stores data and another the signal; one thread waits and
-/// another reads. The signal is there and the data is not.
+/// another reads. The signal has arrived but the data has not.
 template <thread_scope Scope = system_wide>
 constexpr auto signalled_without_data(auto set, auto find, bool barrier_before = true, bool barrier_after = true) {
   return litmus(thread(on(0), store(x, 1), block_barrier(barrier_before)),
@@ -216,7 +216,7 @@ constexpr auto signalled_without_data(auto set, auto find, bool barrier_before =
       .when(in(2, r0) == 1 && in(3, r1) == 0);
 }
 
-/// A transitive notification: PE 0, or the card of its network, signals PE 1, which signals PE 2, which does not see what was put.
+/// A transitive notification: PE 0, or its network card, signals PE 1, which signals PE 2, which does not see the put data.
 constexpr auto third_pe_told_too_early(auto tell, auto hear, auto tell_on, model::place first = on(0)) {
   return litmus(thread(first, store(x, 1), store<system_wide>(y, 1, tell)),
                 thread(on(1), load<system_wide>(r0, y, hear), store<system_wide>(z, 1, tell_on)),
@@ -224,7 +224,7 @@ constexpr auto third_pe_told_too_early(auto tell, auto hear, auto tell_on, model
       .when(in(1, r0) == 1 && in(2, r0) == 1 && in(2, r1) == 0);
 }
 
-/// Over a network the card stores what PE 0 puts to PE 1, and reports completion, in an order that holds at PE 1 only. PE 0
+/// Over a network, the card stores what PE 0 puts to PE 1, and reports completion in an order that holds only at PE 1. PE 0
 /// then signals PE 2, which does not see the data.
 constexpr auto third_pe_told_by_the_sender_over_a_network() {
   return litmus(thread(network(), store<system_wide>(x, 1, relaxed), store<system_wide>(w, 1, relaxed)),
@@ -233,7 +233,7 @@ constexpr auto third_pe_told_by_the_sender_over_a_network() {
       .when(in(1, r0) == 1 && in(2, r0) == 1 && in(2, r1) == 0);
 }
 
-/// Two additions to a counter, of which one is lost.
+/// Two additions to a counter, one of which is lost.
 template <thread_scope Scope>
 constexpr auto lost_addition() {
   return litmus(thread(on(0), model::fetch_add<Scope>(r0, x, 1, relaxed)),
@@ -241,11 +241,12 @@ constexpr auto lost_addition() {
       .when(in_memory(x) == 1);
 }
 
-/// A packed message: the sender uses its box again after the receiver's answer, which may come before it has looked.
+/// A packed message: the sender reuses its box after the receiver's answer, which may come before the receiver has read the
+/// box.
 constexpr auto box_used_too_early(bool looks_first) { return packed_word_overtaken<system_wide>(looks_first, on(0), on(1)); }
 
-/// A packed message whose answer is taken by another thread of the sender's block than the one that sends the next: the box may be
-/// overwritten before its owner has read it. `tell` and `hear`: the orders of the answer.
+/// A packed message whose answer is received by a different thread of the sender's block than the thread that sends the next
+/// message: the box may be overwritten before its owner has read it. `tell` and `hear`: the orders of the answer.
 constexpr auto box_used_by_another_thread(auto tell, auto hear) {
   return litmus(thread(on(0), load<system_wide>(r0, y, hear), model::sync_block()),
                 thread(on(0), model::sync_block(), store<system_wide>(x, 2, relaxed)),
@@ -253,7 +254,7 @@ constexpr auto box_used_by_another_thread(auto tell, auto hear) {
       .when(in(0, r0) == 1 && in(2, r0) == 2);
 }
 
-/// Two fetches of one object, and two relaxed fetch-adds on one counter, of which the second returns something older.
+/// Two fetches of one object, and two relaxed fetch-adds on one counter, of which the second returns an older value.
 constexpr auto fetches_of_one_object() {
   return litmus(thread(on(0), store<system_wide>(x, 1, relaxed)),
                 thread(on(1), load<system_wide>(r0, x, relaxed), load<system_wide>(r1, x, relaxed)))
@@ -266,7 +267,7 @@ constexpr auto fetch_adds_on_one_counter() {
       .when(in(1, r0) == 2 || in(1, r1) == 0);
 }
 
-/// Two puts, a fence and one relaxed notification: the signal is there and one of the puts is not.
+/// Two puts, a fence and one relaxed notification: the signal has arrived but one of the puts has not.
 constexpr auto one_of_two_missing(auto fence) {
   return litmus(
              thread(on(0), store(x, 1), store(w, 1), fence_or_nothing<system_wide>(fence), store<system_wide>(y, 1, relaxed)),
@@ -282,7 +283,7 @@ constexpr auto fetches_out_of_order(auto fence) {
       .when(in(1, r0) == 1 && in(1, r1) == 0);
 }
 
-/// A barrier of two PEs by flags: both have passed, and one does not see what the other wrote before.
+/// A barrier of two PEs with flags: both have passed it, but one does not see what the other wrote before.
 constexpr auto stale_after_barrier(auto fence, auto arrive, auto wait) {
   return litmus(thread(on(0), store(x, 1), fence_or_nothing<system_wide>(fence), store<system_wide>(w, 1, arrive),
                        load<system_wide>(r0, y, wait), load(r1, z)),
@@ -291,7 +292,7 @@ constexpr auto stale_after_barrier(auto fence, auto arrive, auto wait) {
       .when(in(0, r0) == 1 && in(1, r0) == 1 && (in(0, r1) == 0 || in(1, r1) == 0));
 }
 
-/// A message of two words with its number in the second word only.
+/// A message of two words with its number only in the second word.
 constexpr auto message_with_one_number() {
   return litmus(thread(on(0), store<system_wide>(x, 1, relaxed), store<system_wide>(y, 1, relaxed)),
                 thread(on(1), load<system_wide>(r0, y, relaxed), load<system_wide>(r1, x, relaxed)))
@@ -335,12 +336,12 @@ TEST(symmetric_patterns, coherence_orders_fetches_of_one_object) {
   EXPECT_TRUE(model::allowed(fetches_out_of_order(none))) << "of two objects only a fence does";
 }
 
-// What orders what over a network that delays and reorders deliveries, each with what goes wrong without it, and with the
-// model's verdict about the same between PEs that loads and stores reach.
+// What orders operations over a network that delays and reorders deliveries. Each case also shows what fails without it, and
+// the model's verdict on the same program between PEs that loads and stores can reach.
 
 namespace net = membar_test::late_network;
 
-/// Whether PE `reader` may read a 0 where all was put, over a network.
+/// Returns whether PE `reader` may read a 0 where all values were put, over a network.
 bool may_miss(std::vector<std::vector<net::step>> programs, std::size_t reader) {
   const std::set<net::readings> all = net::network(std::move(programs)).run();
   EXPECT_FALSE(all.empty()) << "no schedule ends";
@@ -379,7 +380,7 @@ TEST(late_network, a_put_after_the_fence_is_not_covered_by_its_notification) {
 }
 
 TEST(late_network, a_fence_holds_for_each_destination_alone_and_a_quiet_for_all) {
-  // PE 0 puts to PE 1 and tells PE 2, which tells PE 1.
+  // PE 0 puts to PE 1 and notifies PE 2, which notifies PE 1.
   for (const bool completes : {true, false}) {
     const std::vector<net::step> first{net::put(1, 0, 1), completes ? net::quiet() : net::fence(), net::notify(2, 0)};
     EXPECT_EQ(may_miss({first, {net::wait(0), net::read(1, 0)}, {net::wait(0), net::notify(1, 0)}}, 1), !completes);
@@ -407,15 +408,15 @@ TEST(late_network, a_barrier_completes_first_and_then_signals) {
 }
 
 TEST(late_network, a_barrier_makes_the_memory_consistent_for_which_its_signal_came) {
-  // A network's card may write the signal before the data that came first, by another way. NVSHMEM's own wait takes care of that,
-  // and so must a barrier that polls the word itself.
+  // A network card may write the signal before the earlier data, over another path. NVSHMEM's own wait handles this, and a
+  // barrier that polls the word itself must handle it as well.
   for (const bool takes_care : {true, false}) {
     std::vector<std::vector<net::step>> all(2);
     for (const int pe : {0, 1}) {
       std::vector<net::step>& own = all[static_cast<std::size_t>(pe)];
       own = {net::put(1 - pe, 0, 1), net::quiet(), net::notify(1 - pe, 0), net::poll(0)};
       if (takes_care) {
-        own.push_back(net::wait(0));  // which ends at once: arrived_from of nvshmem_backend.cuh
+        own.push_back(net::wait(0));  // It ends at once: arrived_from of nvshmem_backend.cuh
       }
       own.push_back(net::read(pe, 0));
     }
@@ -426,7 +427,7 @@ TEST(late_network, a_barrier_makes_the_memory_consistent_for_which_its_signal_ca
 }
 
 TEST(late_network, a_split_barrier_completes_before_its_arrival_and_takes_care_after_its_wait) {
-  // PE 0 puts again between the halves: that belongs to the next barrier.
+  // PE 0 puts again between the halves: this put belongs to the next barrier.
   std::vector<net::step> first{net::put(1, 0, 1), net::quiet(), net::notify(1, 0),
                                net::put(1, 1, 1), net::poll(0), net::wait(0)};
   std::vector<net::step> second{net::quiet(), net::notify(0, 0), net::poll(0), net::wait(0), net::read(1, 0)};
@@ -436,7 +437,7 @@ TEST(late_network, a_split_barrier_completes_before_its_arrival_and_takes_care_a
 }
 
 TEST(late_network, a_free_completes_before_the_memory_is_used_again) {
-  // PE 0 puts; both agree to free; PE 1 allocates and zeroes again, and finds 0.
+  // PE 0 puts; both PEs agree to free; PE 1 allocates and zeroes again, and reads 0.
   for (const bool completes : {true, false}) {
     std::vector<net::step> sender{net::put(1, 0, 7)};
     if (completes) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Litmus tests as templates on scopes and orders, above all those of the synchronization patterns. With a header's orders
+/// Litmus tests as templates on scopes and orders, mainly of the synchronization patterns. With a header's orders
 /// the model must forbid a pattern's condition; with one of them weakened it must allow it. `none` leaves a fence out.
 #pragma once
 
@@ -25,7 +25,7 @@ inline constexpr model::reg r0{0}, r1{1}, r2{2};
 struct none_t {};
 inline constexpr none_t none{};
 
-/// A fence, or, for `none`, nothing: an assignment to a register that no test reads.
+/// A fence. For `none` it is nothing: an assignment to a register that no test reads.
 template <thread_scope Scope, class Order>
 [[nodiscard]] constexpr model::instruction fence_or_nothing(Order order) {
   if constexpr (std::same_as<Order, none_t>) {
@@ -48,7 +48,7 @@ template <thread_scope Scope, class Order>
   return jump;
 }
 
-/// A thread finds a word set, and does not see what another thread wrote before it set the word.
+/// A thread finds a word set, but does not see what another thread wrote before it set the word.
 template <thread_scope Scope>
 [[nodiscard]] constexpr auto stale_data(auto set, auto find, model::place writer = block(0), model::place reader = block(1)) {
   return litmus(thread(writer, store(x, 1), store<Scope>(y, 1, set)), thread(reader, load<Scope>(r0, y, find), load(r1, x)))
@@ -69,7 +69,7 @@ inline constexpr auto relaxed_store_buffering =
            thread(block(1), store<device>(y, 1, relaxed), load<device>(r0, x, relaxed)))
         .when(in(0, r0) == 0 && in(1, r0) == 0);
 
-/// A reader reads a slot and then acknowledges it; it reads what the writer stores after the acknowledgement. The writer's
+/// A reader reads a slot and then acknowledges it, but reads what the writer stores after the acknowledgement. The writer's
 /// store depends on a branch, as in the code.
 template <thread_scope Scope>
 [[nodiscard]] constexpr auto overwritten_while_read(auto say, auto hear, model::place reader = block(0),
@@ -91,7 +91,7 @@ template <thread_scope To>
       .when(in(1, r0) == 1 && in(2, r0) == 1 && in(2, r1) == 0);
 }
 
-/// A source publishes two signals one after the other: the second is seen and the first is not.
+/// A source publishes two signals one after the other: the second is visible but the first is not.
 [[nodiscard]] constexpr auto signals_out_of_order(auto between) {
   return litmus(thread(block(0), model::thread_fence<system_wide>(release), store<system_wide>(x, 1, relaxed),
                        fence_or_nothing<system_wide>(between), store<system_wide>(y, 1, relaxed)),
@@ -99,7 +99,7 @@ template <thread_scope To>
       .when(in(1, r0) == 1 && in(1, r1) == 0);
 }
 
-/// A packed channel: the consumer acknowledges a word and reads the word of the next turn. `looks_first`: it acknowledges only
+/// A packed channel: the consumer acknowledges a word, but reads the word of the next turn. `looks_first`: it acknowledges only
 /// after it has read the word.
 template <thread_scope Scope = device>
 [[nodiscard]] constexpr auto packed_word_overtaken(bool looks_first, model::place producer = block(0),
@@ -111,7 +111,7 @@ template <thread_scope Scope = device>
       .when(in(1, r0) == 2);
 }
 
-/// A grid barrier of two blocks: after it one block does not see what the other wrote before it.
+/// A grid barrier of two blocks: after it, one block does not see what the other wrote before it.
 template <thread_scope Scope>
 [[nodiscard]] constexpr auto stale_data_after_barrier(auto arrive, auto wait, model::place other = block(1)) {
   return litmus(thread(block(0), store(x, 1), model::fetch_add<Scope>(r0, y, 1, arrive)),
@@ -119,8 +119,8 @@ template <thread_scope Scope>
       .when(in(1, r1) == 3 && in(1, r2) == 0);
 }
 
-/// A block goes on to a second use of `last_block_reduce` while the last block of the first reads what it left: the block's
-/// second value overwrites the first, because no block looks whether the last has read it.
+/// A block starts a second use of `last_block_reduce` while the last block of the first use still reads the value that it left.
+/// The block's second value overwrites the first, because no block checks whether the last one has read it.
 [[nodiscard]] constexpr auto overwritten_partial() {
   return litmus(thread(block(0), model::fetch_add<device>(r0, y, 1, acq_rel), load(r1, x)),
                 thread(block(1), store(x, 1), model::fetch_add<device>(r0, y, 1, acq_rel), store(x, 2)))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Every memory order in the synchronization patterns is needed: the algorithms as litmus tests, with the orders that the
-// headers have now (order_table.hpp). Further tests show what else the patterns need: scopes, barriers, one word.
+// headers have now (order_table.hpp). Further tests show the other requirements of the patterns: scopes, barriers, one word.
 #include "order_table.hpp"
 #include "sync_litmus.hpp"
 
@@ -97,7 +97,7 @@ const std::vector<order_site> sites = {
 
 namespace {
 
-// A ticket lock: each holder adds 1 to x. r1 is the ticket served, r4 says that the thread held the lock.
+// A ticket lock: each holder adds 1 to x. r1 is the served ticket, and r4 says that the thread held the lock.
 const std::string holds =
     "ld.weak r2, x; add r3, r2, 1; st.weak x, r3; red.{ticket_unlock}.gpu.add serving, 1; mov r4, 1; END:";
 const std::string locks =
@@ -106,7 +106,7 @@ const std::string tries_to_lock =
     "mov r4, 0; ld.{ticket_look}.gpu r1, serving; add r5, r1, 1; atom.relaxed.gpu.cas r0, next, r1, r5; bne r0, r1, END; " +
     holds;
 
-// A queue lock, with nodes 1 and 2, whose words hold what an earlier use left. r9 says that the thread held the lock.
+// A queue lock with nodes 1 and 2, whose words hold values from an earlier use. r9 says that the thread held the lock.
 const std::string locks_first =
     "mov r9, 0; st.relaxed.gpu next1, 0; st.relaxed.gpu granted1, 0; atom.{queue_enter}.gpu.exch r0, tail, 1; bne r0, 0, END; "
     "st.weak x, 1; mov r9, 1; ";
@@ -123,7 +123,7 @@ const std::string tries_second =
     "END:";
 constexpr const char* queue = "x=0; tail=0; next1=2; granted1=1; next2=1; granted2=1;";
 
-// A pipeline of one stage, s, that is filled with x and then with y.
+// A pipeline with one stage, s, that is filled with x and then with y.
 constexpr const char* pipeline = "x=1; y=2; s @ shared; full @ mbarrier 1; empty @ mbarrier 1;";
 const std::string fills = "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [s], ";
 const std::string fills_first = fills + "[x], 16, [full]; mbarrier.arrive.expect_tx.relaxed full, 16";
@@ -132,7 +132,7 @@ const std::string fills_twice = fills_first + "; mbarrier.try_wait.{pipeline_roo
 const std::string takes = "mbarrier.try_wait.{pipeline_full} full, 0; ld.weak.shared r0, s";
 const std::string gives_back = "; fence.proxy.async.shared::cta; mbarrier.arrive.{pipeline_back} empty";
 
-// A broadcast of one stage, s, in the blocks 0 and 1 of a cluster: first x, then y. A thread of each block consumes.
+// A broadcast with one stage, s, in blocks 0 and 1 of a cluster: first x, then y. One thread of each block consumes.
 constexpr const char* broadcast =
     "x=1; y=2; s @ shared; full @ mbarrier 1; there @ mbarrier 1; empty @ mbarrier 2; P0:r9=&P2:s;";
 constexpr const char* relayed_broadcast =
@@ -168,13 +168,13 @@ std::string takes_from(const std::string& full) {
   return "mbarrier.try_wait.parity.{broadcast_full}.cta " + full + ", 0; ld.weak.shared r0, s";
 }
 const std::string gives_back_to_all = "; mbarrier.arrive.{broadcast_back}.cluster empty";
-/// Multicast: the producer, and a consumer of each block, that of block 1 with `work` before it gives the stage back.
+/// Multicast: the producer and a consumer in each block; block 1's consumer does `work` before it returns the stage.
 std::vector<scenario_thread> multicast(const std::string& enter, const std::string& work) {
   return {{cluster_block_0, broadcasts(enter)},
           {cluster_block_0, takes_from("full") + leaves + gives_back_to_all},
           {cluster_block_1, takes_from("there") + work + gives_back_to_all}};
 }
-/// Relayed: one thread more, which passes the tiles on.
+/// Relayed: one more thread, which passes the tiles on.
 std::vector<scenario_thread> relayed(const std::string& enter, const std::string& work) {
   return {{cluster_block_0, brings(enter)},
           {cluster_block_0, takes_from("full") + leaves + gives_back_to_all},
@@ -182,13 +182,13 @@ std::vector<scenario_thread> relayed(const std::string& enter, const std::string
           {cluster_block_0, passes_on}};
 }
 
-// Producers of a channel of one slot. r7 says that the thread has pushed.
+// Producers of a channel with one slot. r7 says that the thread has pushed.
 const std::string pushes_one_of_many(const std::string& message) {
   return "mov r7, 0; ld.relaxed.gpu r0, tail; mul r2, r0, 2; ld.{many_room}.gpu r1, stamp; bne r1, r2, END; add r3, r0, 1; "
          "atom.relaxed.gpu.cas r4, tail, r0, r3; bne r4, r0, END; st.weak slot, " +
          message + "; add r5, r2, 1; st.{many_push}.gpu stamp, r5; mov r7, 1; END:";
 }
-// A consumer among others of such a channel. r6 is the message, or what it is before.
+// One of several consumers of such a channel. r6 is the message, or the value before it.
 const std::string pops_one_of_many(const std::string& before) {
   return "mov r6, " + before +
          "; ld.relaxed.gpu r0, head; mul r2, r0, 2; add r2, r2, 1; ld.{mpmc_pop}.gpu r1, stamp; bne r1, r2, END; add r3, r0, "
@@ -196,14 +196,14 @@ const std::string pops_one_of_many(const std::string& before) {
          "atom.relaxed.gpu.cas r4, head, r0, r3; bne r4, r0, END; ld.weak r6, slot; add r5, r2, 1; "
          "st.{many_take}.gpu stamp, r5; END:";
 }
-// A packed word is sixteen times its turn, and the message.
+// A packed word is sixteen times its turn plus the message.
 const std::string pushes_packed(const std::string& message) {
   return "mov r7, 0; ld.relaxed.gpu r0, tail; ld.{packed_mpsc_room}.gpu r1, head; blt r1, r0, END; add r3, r0, 1; "
          "atom.relaxed.gpu.cas r4, tail, r0, r3; bne r4, r0, END; mul r5, r3, 16; add r5, r5, " +
          message + "; st.relaxed.gpu slot, r5; mov r7, 1; END:";
 }
 
-// A source of a publisher publishes, and publishes again when there is room; entry, tail and head are in shared memory.
+// A publisher's source publishes, and publishes again when there is space; entry, tail and head are in shared memory.
 std::string publishes(const std::string& hand_over, const std::string& room) {
   return "st.weak entry, 1; st." + hand_over + ".cta tail, 1; ld." + room +
          ".cta r0, head; bne r0, 1, END; st.weak entry, 2; st." + hand_over + ".cta tail, 2; END:";
@@ -214,7 +214,7 @@ std::string flushes(const std::string& hand_over, const std::string& look) {
 const std::string serves =
     "ld.{serve_look}.cta r0, tail; beq r0, 0, END; ld.weak r1, entry; fence.{serve_fence}.sys; st.relaxed.sys signal, r1; "
     "st.{serve_taken}.cta head, r0; END:";
-// The data reaches the publisher's source by one thread, and the consumer by another.
+// The data reaches the publisher's source through one thread, and the consumer through another.
 scenario handed_on(const char* name, const std::string& hand_over) {
   return {name,
           "x=0; ready=0; entry=0; tail=0; signal=0; told=0;",
@@ -227,7 +227,7 @@ scenario handed_on(const char* name, const std::string& hand_over) {
            {on_host, "mov r1, 0; ld.acquire.sys r0, told; beq r0, 0, END; ld.weak r1, x; END:"}},
           "P4:r0 == 1 /\\ P4:r1 == 0"};
 }
-// An end of a queue changes hands, with a barrier in between; the second owner closes it.
+// One end of a queue changes owners, with a barrier in between; the second owner closes it.
 scenario closed_by_the_second_owner(const char* name, const std::string& first, const std::string& second,
                                     const std::string& look) {
   return {name,
@@ -347,7 +347,7 @@ const std::vector<scenario> scenarios = {
        "ld.relaxed.gpu r3, sequence"}},
      "P1:r0 == P1:r3 /\\ (P1:r0 == 0 /\\ (P1:r1 == 1 \\/ P1:r2 == 1) \\/ P1:r0 == 2 /\\ (P1:r1 == 0 \\/ P1:r2 == 0))"},
 
-    // Block 0 leads: a phase of three blocks adds 16, of which the leader adds 14.
+    // Block 0 is the leader: a phase of three blocks adds 16, of which the leader adds 14.
     {"grid_barrier_hides_what_another_block_wrote_before_it",
      "x=0; arrived=0;",
      {{block_0, "st.weak x, 1; bar.cta.sync 0"},
@@ -363,7 +363,7 @@ const std::vector<scenario> scenarios = {
        "atom.{grid_arrive}.gpu.add r0, arrived, 1; ld.{grid_wait}.gpu r1, arrived; bne r1, 8, END; st.weak x, 1; END:"}},
      "P0:r0 == 1"},
 
-    // Rank 0 tells rank 1, which tells rank 2 by the barrier's next phase.
+    // Rank 0 notifies rank 1, which notifies rank 2 through the barrier's next phase.
     {"cross_barrier_hides_what_a_kernel_wrote_before_it",
      "x=0; flag=0; later=0;",
      {{block_0, "st.weak x, 1; fence.{cross_fence&cross_arrive&cross_releases}.sys; st.relaxed.sys flag, 1"},
@@ -385,7 +385,8 @@ const std::vector<scenario> scenarios = {
       {block_2,
        "mov r1, 1; mov r2, 1; atom.{last_arrive}.gpu.inc r0, arrived, 2; bne r0, 2, END; ld.weak r1, x; ld.weak r2, y; END:"}},
      "P2:r1 == 0 \\/ P2:r2 == 0"},
-    // The last block reads what block 1 left, and block 1 leaves the next where it finds the first read.
+    // The last block reads the value that block 1 left, and block 1 leaves its next value as soon as it finds that the first
+    // was read.
     {"last_block_reduce_takes_a_value_of_the_next_use",
      "x=0; full=0; arrived=0;",
      {{block_0,
@@ -439,7 +440,7 @@ TEST(sync_patterns, a_publisher_at_device_scope_covers_its_own_domain_only) {
   EXPECT_TRUE(model::allowed(published_without_data<device>(release, acquire, release, host())));
 }
 
-/// The publisher, where another lane of the source's warp wrote the data: with or without a `bar.warp.sync` before.
+/// The publisher, if another lane of the source's warp wrote the data: with or without a preceding `bar.warp.sync`.
 bool published_without_another_lanes_data(bool synchronizes) {
   const std::string barrier = synchronizes ? "bar.warp.sync 3" : "";
   return model::decide(membar::litmus_files::read_litmus(
@@ -538,8 +539,8 @@ TEST(sync_patterns, a_pipeline_is_used_after_a_barrier_that_follows_its_initiali
   EXPECT_TRUE(table().violated(used("")));
 }
 
-/// Three kernels that overlap: the first writes x, the second reads x and writes y, the third reads y and writes x again.
-/// Whether they may end as in `violation`, with these instructions of the second and of the third.
+/// Three overlapping kernels: the first writes x, the second reads x and writes y, the third reads y and writes x again.
+/// Returns whether they may end as in `violation`, with these instructions in the second and the third.
 bool mixed_up(const std::string& second, const std::string& third, const std::string& violation) {
   const scenario chain = {"chain",
                           "P0 launches P1; P1 launches P2; x=0; y=0;",
@@ -596,7 +597,7 @@ TEST(sync_patterns, a_scope_that_does_not_reach_the_other_thread_orders_nothing)
   EXPECT_TRUE(model::forbidden(stale_data_after_barrier<system_wide>(release, acquire, in_domain(block(1), 1))));
 }
 
-/// Two threads of each of two blocks: one that has data, and the first thread, which arrives and waits for all.
+/// Two threads in each of two blocks: one that has data, and the first thread, which arrives and waits for all.
 TEST(sync_patterns, a_grid_barrier_covers_every_thread_of_the_blocks) {
   const auto barrier = [](auto arrive, auto wait) {
     return model::allowed(

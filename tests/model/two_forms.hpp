@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Verdict tests of one program in two forms that differ in one place, written [[one=>other]]: the model allows the end in the one and
-/// forbids it in the other. The test names the section of the PTX ISA that says so, and a rule of the model without which the two forms
-/// do not differ so.
+/// Verdict tests of one program in two forms that differ in one place, written [[one=>other]]: the model allows the final
+/// state in the first form and forbids it in the second. The test names the section of the PTX ISA that says so, and a rule of
+/// the model without which the two verdicts would differ from these.
 #pragma once
 
 #include <litmus/reader.hpp>
@@ -17,20 +17,20 @@
 
 namespace membar_test {
 
-/// A program in two forms, and what makes them differ.
+/// A program in two forms, and the reason for their difference.
 struct verdict {
   std::string name;
   std::string section;         ///< of the PTX ISA
-  membar::model::rule needed;  ///< without it one of the two verdicts is another
+  membar::model::rule needed;  ///< Without this rule, one of the two verdicts changes.
   std::string state;
   std::string places;           ///< of the threads
-  std::vector<std::string> of;  ///< the instructions of each thread
-  std::string end;              ///< the end that is allowed in one form and forbidden in the other
+  std::vector<std::string> of;  ///< The instructions of each thread.
+  std::string end;              ///< The final state that is allowed in one form and forbidden in the other.
 };
 
 inline std::ostream& operator<<(std::ostream& to, const verdict& v) { return to << v.name << " (" << v.section << ")"; }
 
-/// Either form of a text: `[[one=>other]]` becomes `one` or `other`.
+/// One form of a text: `[[one=>other]]` becomes `one` or `other`.
 inline std::string form(std::string text, bool other) {
   for (std::size_t open = text.find("[["); open != std::string::npos; open = text.find("[[")) {
     const std::size_t arrow = text.find("=>", open);
@@ -68,7 +68,8 @@ inline membar::model::litmus_test program(const verdict& v, bool other) {
   return membar::litmus_files::read_litmus(text + "exists (" + form(v.end, other) + ")");
 }
 
-/// Expects that the model allows the end of the first form and forbids that of the second, and without the rule does not.
+/// Expects that the model allows the final state of the first form and forbids that of the second, and that this is not so
+/// without the rule.
 inline void expect_two_verdicts(const verdict& v) {
   const membar::model::litmus_test allowed = program(v, false);
   const membar::model::litmus_test forbidden = program(v, true);
@@ -81,7 +82,7 @@ inline void expect_two_verdicts(const verdict& v) {
 
 inline std::string name_of(const testing::TestParamInfo<verdict>& one_of) { return one_of.param.name; }
 
-/// The sentence of the error that a program ends with.
+/// Returns the message of the error with which a program ends.
 inline std::string error_of(const std::string& state, const std::string& places, const std::vector<std::string>& of) {
   try {
     (void)decide(program({"error", "", membar::model::rule::count, state, places, of, "true"}, false));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Verdicts that are easy to get wrong, and the readings that docs/model.md takes.
+// Verdicts that are easy to get wrong, and the readings that docs/model.md adopts.
 #include <tests/litmus/litmus_files.hpp>
 
 #include <litmus/reader.hpp>
@@ -35,7 +35,7 @@ bool reachable(const std::vector<std::string>& first_thread, const std::vector<s
 
 const std::string stale = "(P1:r0 == 1 /\\ P1:r1 == 0)";
 
-// Each of these turns another way if one rule is read more loosely or more strictly (mutate_model.py).
+// Each of these verdicts changes if one rule is read more loosely or more strictly (mutate_model.py).
 TEST(verdicts, every_small_test_holds) {
   const auto files = membar_test::litmus_files(MEMBAR_SMALL_TESTS);
   EXPECT_GE(files.size(), 8U);
@@ -158,7 +158,7 @@ TEST(verdicts, the_read_of_a_reduction_begins_no_acquire_pattern) {
                  " | ld.relaxed.gpu r2, y;\nst.release.gpu y, 1 | " + acquire +
                  " | st.relaxed.gpu y, 8;\n | ld.weak r1, x |;\nexists (P1:r1 == 0 /\\ " + end + ")");
   };
-  const std::string later = "P2:r2 == 3 /\\ P1:r0 == 8";  // the update read the release, and the acquire reads the store of P2
+  const std::string later = "P2:r2 == 3 /\\ P1:r0 == 8";  // The update read the release, and the acquire reads P2's store.
   const std::string own = "P1:r0 == 3";
   const std::string atomic = "atom.relaxed.gpu.add r3, y, 2";
   const std::string reduction = "red.relaxed.gpu.add y, 2";
@@ -185,7 +185,7 @@ TEST(verdicts, mixed_size_races_have_no_verdict) {
   EXPECT_TRUE(beside("st.weak.b64 x, 1 | ld.weak.u64 r0, x", "1"));
 }
 
-/// "1", "0" or the error of a test of two threads in two blocks, on x and y.
+/// Returns "1", "0" or the error of a test of two threads in two blocks, on x and y.
 std::string answer(const std::string& rows, const std::string& question, const std::string& state = "x=0; y=0;",
                    const std::string& places = "P0@cta 0,gpu 0 | P1@cta 1,gpu 0") {
   try {
@@ -255,7 +255,7 @@ TEST(verdicts, shared_memory_is_reached_from_its_cluster_alone) {
   EXPECT_EQ(answer(rows, "exists (P1:r0 == 1)", "x @ shared; P1:r2=&P0:x;", one_cluster), "1");
   EXPECT_EQ(answer(rows, "exists (P1:r0 == 1)", "x @ shared; P1:r2=&P0:x;", two_clusters),
             "P1 is not in the cluster of P0, whose shared memory it accesses: only threads of one cluster can");
-  // an address that was handed on
+  // An address that was passed on.
   const std::string handed = "st.relaxed.gpu p, r2 | ld.relaxed.gpu r2, p;\n | ld.weak r0, [r2]";
   const std::string state = "x @ shared; y=0; p=&y; P0:r2=&x;";
   EXPECT_EQ(answer(handed, "exists (P1:r0 == 1)", state, one_cluster), "0");
@@ -307,7 +307,7 @@ TEST(verdicts, what_nobody_sets_in_an_instruction_does_nothing) {
   EXPECT_FALSE(plain.reads_only);
 }
 
-/// Asks in each execution for everything that is known of it, and counts the different ends of the registers.
+/// Queries everything about each execution, and counts the different final register values.
 struct everything_known final : execution_visitor {
   explicit everything_known(const litmus_test& of) : test(of) {}
   bool accept(const partial_execution& execution) override {
@@ -365,10 +365,10 @@ TEST(verdicts, addresses_in_registers_reach_their_locations) {
   EXPECT_FALSE(holds(text + "exists (a == 5 /\\ b == 5)"));
 }
 
-/// A random test of one thread that accesses x in several sizes, and what it ends with.
+/// A random test of one thread that accesses x in several sizes, and its final state.
 struct sized_test {
   litmus_test test;
-  std::vector<std::int64_t> ends;  ///< the registers, then x at the widest size
+  std::vector<std::int64_t> ends;  ///< The registers, then x at the largest size.
   std::vector<int> bytes;          ///< of each
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Message passing between two GPUs at system scope, through the reader's memory and through the writer's.
-// Every test here carries the label `concurrent`: two kernels run at once.
+// Message passing between two GPUs at system scope, through the reader's memory and through the writer's. Every test here has
+// the label `concurrent`: two kernels run concurrently.
 #include <tests/common/gpu_test.hpp>
 #include <tests/common/message_passing.cuh>
 
@@ -45,7 +45,7 @@ INSTANTIATE_TEST_SUITE_P(, peer_message_passing, ::testing::ValuesIn(every_passi
 TEST_P(peer_message_passing, holds_through_the_readers_memory) { expect_order(second); }
 TEST_P(peer_message_passing, holds_through_the_writers_memory) { expect_order(first); }
 
-// Both GPUs add to one counter: peer memory over NVLink has atomics of its own.
+// Both GPUs add to one counter: peer memory over NVLink supports atomics.
 __global__ void add(int* counter, int count) {
   for (int i = 0; i != count; ++i) {
     membar::atomic_ref<int, thread_scope::system>(*counter).fetch_add(1, membar::relaxed);
@@ -58,7 +58,7 @@ TEST_F(peer_atomics, two_gpus_lose_no_increment) {
   int native = 0;
   check(cudaDeviceGetP2PAttribute(&native, cudaDevP2PAttrNativeAtomicSupported, second, first));
   if (native == 0) {
-    GTEST_SKIP() << "this test needs atomics over the link between the GPUs, and the link has none";
+    GTEST_SKIP() << "this test needs atomics over the link between the GPUs, but the link has none";
   }
   constexpr int blocks = 16;
   constexpr int threads = 64;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Symmetric memory over NVSHMEM: the protocols that the peer backend passes, in processes that are one for each GPU. The
-// process of the tests makes no CUDA call, for it forks.
+// Symmetric memory over NVSHMEM: the protocols that the peer backend passes, with one process for each GPU. The test's own
+// process makes no CUDA call, because it forks.
 #include <membar/co_residency.hpp>
 #include <membar/symmetric/collective_launch.hpp>
 #include <membar/symmetric/nvshmem_backend.cuh>
@@ -23,11 +23,11 @@ using symmetric::heap;
 
 class nvshmem : public gpu_processes {
  protected:
-  /// Runs `body(session)` at every PE and expects that it returns 0 everywhere.
+  /// Runs `body(session)` on every PE, and expects that it returns 0 everywhere.
   template <class Body>
   static void expect_success(Body body) {
     for (const int code : support::run_as_pes(pes, processes_deadline(), body)) {
-      EXPECT_EQ(code, 0) << "-1: crashed or late; what was wrong is on standard error";
+      EXPECT_EQ(code, 0) << "-1: crashed or timed out; standard error has the details";
     }
   }
 };
@@ -105,7 +105,7 @@ TEST_F(nvshmem, a_collective_launch_that_fills_a_device_returns_on_every_pe) {
     const cudaStream_t streams[] = {stream.get()};
     const symmetric::collective_grid full{.grid = membar::co_resident_blocks(wait_on_the_first, 1024), .block = 1024};
     collective_launch(of, full, streams, wait_on_the_first, [&](pe) { return std::tuple(ready.on(self)[0], report.get()); });
-    if (self == pe(1)) {  // what PE 0's grid waits for: the host comes here before that grid has ended
+    if (self == pe(1)) {  // PE 0's grid waits for this: the host gets here before that grid has ended.
       const support::stream other;
       notify_on_stream(ready.on(self)[0], 1, pe(0), other.get());
       membar::check(cudaStreamSynchronize(other.get()));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Symmetric memory of processes that have a GPU each and nothing but membar: the protocols that the peer backend passes, in memory that
-// they share.
+// Symmetric memory of processes with one GPU each that use only membar: the protocols that the peer backend passes, in shared
+// memory.
 #include <membar/symmetric/on_stream.cuh>
 #include <membar/symmetric/process_memory.hpp>
 

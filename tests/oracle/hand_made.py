@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Programs whose answers are known without the oracle, right and wrong twins side by side."""
+"""Programs whose answers are known without the oracle, in pairs of a correct and a wrong version."""
 
 from model import Ins, Loc
 from programs import Launch, places
@@ -46,7 +46,7 @@ COPY_OUT, WRITTEN, READ = Ins("copyout", Y, arg=S), Ins("gwait", arg=""), Ins("g
 
 
 def launch(*segments, devices=1, blocks=1, threads=1, cluster=0, syncs=None, host=(), shared=(), device=(), managed=(), x=0):
-    """Each segment has one list of instructions per thread."""
+    """Makes a program. Each segment has one list of instructions per thread."""
     spaces = {"f": "global", "x": "global", "y": "global", **{n: "shared" for n in shared}, **{n: "device" for n in device},
               **{n: "managed" for n in managed}}
     where = places(devices, blocks, threads, cluster)
@@ -72,7 +72,7 @@ SETS = [[st(S, 10)], [st(S, 11)]]  # each block its own word
 NEIGHBOUR = [[ld(Loc("s", 1))], [ld(Loc("s", 0))]]
 NOTHING = [[], []]
 
-# name: (launch, findings, final values if they are few: (f, x, y), registers per thread)
+# name: (launch, findings, final values (f, x, y) if there are few, registers per thread)
 PROGRAMS = {
     # ---- message passing
     "message": (two_blocks([st(X, 7), st(F, 1, "release")], [wait(F), ld(X)]), CLEAN, {((1, 7, 0), ((), (7,)))}),

@@ -2,13 +2,13 @@
 """Decides very small PTX programs by enumerating their sequentially consistent interleavings.
 
 Written from the PTX ISA ("Memory Consistency Model", and the sections of the instructions) and the CUDA programming guide ("Distributed
-shared memory", "Synchronization functions"). It shares nothing with membar-check: no graph of events, no axioms, no revisits. It executes
-the threads in every order and carries along, for each thread, which accesses causality has placed before its next instruction. Two
-conflicting accesses that are neither morally strong nor ordered so are a race, and an access to another block's shared memory that is not
-ordered between that block's begin and exit is undefined.
+shared memory", "Synchronization functions"). It shares nothing with membar-check: it has no event graph, no axioms and no revisits. It
+executes the threads in every order and tracks, for each thread, which accesses causality orders before its next instruction. Two
+conflicting accesses that are neither morally strong nor ordered by causality are a race, and an access to another block's shared memory
+that is not ordered between that block's begin and exit is undefined.
 
-An interleaving is not an execution of the weak model, but the converse holds for a program whose interleavings have no race if also no
-critical cycle through two locations exists. `Verdict.exact` says whether that was proven; only then are the final values complete.
+Every interleaving is an execution of the weak model. The converse holds only for a program whose interleavings have no race and no critical
+cycle through two locations. `Verdict.exact` says whether that was proven; only then is the list of final values complete.
 """
 
 import struct
@@ -21,14 +21,15 @@ RELEASES = ("release", "acq_rel")
 
 
 class Place(NamedTuple):
-    """Where a thread runs. A host thread has no device; blocks and clusters are numbered over all launches."""
+    """The place where a thread runs. A host thread has no device; blocks and clusters are numbered over all launches."""
     device: Optional[int]
     cluster: int
     block: int
 
 
 class Loc(NamedTuple):
-    """A word of an object, or one of its halves. `rank` names the block of the cluster whose shared memory is meant; None is the own one."""
+    """A word of an object, or one of its halves. `rank` names the block of the cluster that owns the shared memory; None means the thread's
+    own block."""
     name: str
     rank: Optional[int] = None
     half: Optional[int] = None
@@ -37,10 +38,10 @@ class Loc(NamedTuple):
 class Ins(NamedTuple):
     """ld, st, add, exch, red, packed, fence, wait, need, bar, arrive, cwait, ret, copyin, copyout, mwait, gwait, pfence.
 
-    `need` ends the thread unless the value that it loads compares so. `value` is what is written, added or awaited; `arg` is the comparison
-    of a wait or need, the place of a bar, whether a packed addition returns
-    the old value, (source, mbarrier) of a copyin, the source of a copyout, the mbarrier of an mwait, and "read" or "" of a gwait.
-    `window` marks an access through the .shared::cta window whatever block the address belongs to; `type` is of a packed addition."""
+    `need` ends the thread unless the comparison holds for the loaded value. `value` is what is written, added or awaited; `arg` is the
+    comparison of a wait or need, the place of a bar, whether a packed addition returns the old value, (source, mbarrier) of a copyin, the
+    source of a copyout, the mbarrier of an mwait, and "read" or "" of a gwait. `window` marks an access through the .shared::cta window,
+    whichever block the address belongs to; `type` is the type of a packed addition."""
     op: str
     loc: Optional[Loc] = None
     order: str = "weak"
@@ -54,11 +55,11 @@ class Ins(NamedTuple):
 class Program(NamedTuple):
     places: tuple
     code: tuple    # per thread a tuple of Ins
-    spaces: dict   # name -> "global", "shared", "device" (a variable of which each device has its own) or "managed" (one of all devices)
-    initial: dict  # name -> value, of all but shared objects; of a "device" variable perhaps device -> value
+    spaces: dict   # name -> "global", "shared", "device" (a variable with an instance on each device) or "managed" (one instance for all devices)
+    initial: dict  # name -> value, for all except shared objects; for a "device" variable possibly device -> value
 
     def objects(self):
-        """The objects whose final values are looked at: (name, None), or (name, device)."""
+        """Returns the objects whose final values are compared: (name, None), or (name, device)."""
         devices = sorted({p.device for p in self.places if p.device is not None})
         return ([(n, None) for n in sorted(n for n, s in self.spaces.items() if s == "global")] +
                 [(n, None) for n in sorted(n for n, s in self.spaces.items() if s == "managed")] +
@@ -66,19 +67,17 @@ class Program(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    findings: frozenset  # of "undefined", "race", "hang", "uninitialised"
-    finals: frozenset    # of (words of Program.objects, registers of each thread)
+    findings: frozenset  # A set of "undefined", "race", "hang", "uninitialised".
+    finals: frozenset    # A set of (words of Program.objects, registers of each thread).
     exact: bool
-    open: bool           # a race exists if the two halves of a read-modify-write are two operations; the ISA's text has one
-    why: str             # the first undefined behaviour, in words
+    open: bool           # True if a race exists only if the halves of a read-modify-write count as two operations, not one as in the ISA.
+    why: str             # A description of the first undefined behaviour.
 
 
 class Known(NamedTuple):
-    """What causality has placed before a point of a thread.
-
-    base: per actor, how many of its accesses. seen: single writes that were observed, without what precedes them. fenced: the part of
-    `base` that a fence.sc of the whole program separates from here. proxy, proxy_seen: the part that a fence.proxy.async of the block
-    separates from here, as an asynchronous copy needs it."""
+    """The accesses that causality orders before a point of a thread. base: for each actor, how many of its accesses. seen: single writes
+    that were observed, without their predecessors. fenced: the part of `base` that a fence.sc of the whole program separates from this
+    point. proxy, proxy_seen: the part that a fence.proxy.async of the block separates from this point, as an asynchronous copy requires."""
     base: tuple
     seen: frozenset
     fenced: tuple
@@ -104,17 +103,17 @@ class Known(NamedTuple):
 
 
 class Access(NamedTuple):
-    actor: int   # a thread, a copy, or -1 for the initial value
+    actor: int   # A thread, a copy, or -1 for the initial value.
     index: int
     write: bool
     read: bool
     strong: bool
     scope: str
-    covers: tuple  # the object and which half, None for the word
+    covers: tuple  # The object and its half, or None for the whole word.
 
 
 class Head(NamedTuple):
-    """The first operation of a release pattern: what synchronizes with an acquire pattern that observes the write that carries it."""
+    """The first operation of a release pattern. It synchronizes with an acquire pattern that observes the write that carries it."""
     thread: int
     scope: str
     covers: Optional[tuple]  # None for a fence
@@ -125,23 +124,23 @@ class Message(NamedTuple):
     value: int
     by: Access
     heads: frozenset
-    chain: frozenset  # the writes that a read of this one observes
+    chain: frozenset  # The writes that a read of this one observes.
 
 
-NOTHING = Message(0, Access(-1, 0, True, False, False, "sys", None), frozenset(), frozenset())  # read where nothing is written
+NOTHING = Message(0, Access(-1, 0, True, False, False, "sys", None), frozenset(), frozenset())  # What a read returns if nothing was written.
 
 
 class ThreadState(NamedTuple):
     pc: int
     known: Known
-    fences: tuple = (None,) * 4         # per scope, what was known at the last fence
-    releases: frozenset = frozenset()   # heads of release operations, for later strong writes of the same location
-    pending: frozenset = frozenset()    # (covers, head) observed by strong reads, for later acquire operations and fences
+    fences: tuple = (None,) * 4         # For each scope, what was known at the last fence.
+    releases: frozenset = frozenset()   # Heads of release operations, for later strong writes of the same location.
+    pending: frozenset = frozenset()    # (covers, head) pairs observed by strong reads, for later acquire operations and fences.
     registers: tuple = ()
     waits: bool = False                 # at a bar
     ended: bool = False
-    phase: int = 0                      # of the cluster barrier at its last arrival
-    half: Optional[tuple] = None        # (element, old value) of a packed addition that is half done
+    phase: int = 0                      # Of the cluster barrier, at the thread's last arrival.
+    half: Optional[tuple] = None        # (element, old value) of a half-completed packed addition.
 
 
 class CopyState(NamedTuple):
@@ -153,10 +152,10 @@ class CopyState(NamedTuple):
 class State(NamedTuple):
     threads: tuple
     copies: tuple
-    memory: tuple   # per cell a Message, or None while nothing is written
-    history: tuple  # per cell a frozenset of Access
+    memory: tuple   # For each cell a Message, or None before any write.
+    history: tuple  # For each cell, a frozenset of Access.
     sc: frozenset   # (thread, scope, Known) of each fence.sc so far
-    clusters: tuple  # per cluster (phase, frozenset of arrived threads, Known of arrivals, Known of the completed phase)
+    clusters: tuple  # For each cluster (phase, frozenset of arrived threads, Known of arrivals, Known of the completed phase).
     gone: frozenset  # blocks that have ended
 
 
@@ -169,7 +168,7 @@ class TooLarge(Exception):
 
 
 def add_element(kind, a, b):
-    """The sum of two elements, rounded to nearest even."""
+    """Returns the sum of two elements, rounded to nearest even."""
     if kind == "f16x2":
         x, y = (struct.unpack("<e", struct.pack("<H", v))[0] for v in (a, b))
         return struct.unpack("<H", struct.pack("<e", x + y))[0]
@@ -195,7 +194,7 @@ class Oracle:
     # ---- static facts
 
     def lay_out(self):
-        """Gives each object a cell, or two if any access is of a half; finds the cells that only one actor accesses."""
+        """Assigns each object a cell, or two if any access is to a half. Finds the cells that only one actor accesses."""
         halves, users = set(), {}
         for t, code in enumerate(self.p.code):
             for pc, i in enumerate(code):
@@ -241,7 +240,7 @@ class Oracle:
         return self.p.places[actor if actor < self.n else self.copies[actor - self.n][0]]
 
     def includes(self, scope, a, b):
-        """The scope of an operation of thread `a` includes thread `b`."""
+        """Returns whether the scope of an operation of thread `a` includes thread `b`."""
         x, y = self.place(a), self.place(b)
         if a == b or scope == "sys":
             return True
@@ -297,7 +296,7 @@ class Oracle:
         return Verdict(frozenset(self.findings), frozenset(self.finals), exact, self.open, self.why)
 
     def successors(self, s):
-        """The states after one step. Steps that commute with all steps of the others are taken alone."""
+        """Returns the states after one step. A step that commutes with all steps of the other threads is taken alone."""
         steps = []
         for t, th in enumerate(s.threads):
             if th.ended or th.waits:
@@ -340,11 +339,10 @@ class Oracle:
         self.finals.add((tuple(words), tuple(th.registers for th in s.threads)))
 
     def critical_cycle(self):
-        """Whether an execution of the weak model may be no interleaving.
-
-        In the coherence of one location neither reads-from, from-read nor causality goes back. So a cycle of such an execution leads by
-        causality from one contended location to another, and in the end back. If a fence.sc is in each of these steps, the Fence-SC
-        order would have a cycle as well. `edges` has the steps of all interleavings, with False where no fence.sc is in between."""
+        """Returns whether an execution of the weak model may not be an interleaving. In the coherence of one location, reads-from,
+        from-read and causality never go backwards. A cycle of such an execution therefore leads by causality from one contended location to
+        another, and finally back. If each of these steps contains a fence.sc, the Fence-SC order would also have a cycle. `edges` has the
+        steps of all interleavings, with False for steps without a fence.sc."""
         edges = {e for e in self.edges if e[0] in self.contended and e[1] in self.contended}
         reach = {c: {b for a, b, _ in edges if a == c} for c in self.contended}
         for middle in self.contended:
@@ -428,7 +426,8 @@ class Oracle:
         return self.place(a).device is not None and self.place(a).block == self.place(b).block
 
     def acquire(self, t, th, scope, covers):
-        """Ends acquire patterns: with a fence (covers is None) those of all earlier strong reads, else those of this location."""
+        """Completes acquire patterns: a fence (covers is None) completes those of all earlier strong reads, another operation only those of
+        its location."""
         k, left = th.known, set()
         for read, head in th.pending:
             ends = (covers is None or (read == covers and head.covers in (None, covers))) and self.both_include(t, scope, head.thread, head.scope)
@@ -439,7 +438,7 @@ class Oracle:
         return th._replace(known=k, pending=frozenset(left))
 
     def release_barriers(self, s):
-        """Lets threads pass a bar or a cluster barrier at which all threads that have not exited wait."""
+        """Lets threads pass a bar or a cluster barrier once all threads that have not exited wait at it."""
         for mates in self.mates.values():
             live = [t for t in mates if not s.threads[t].ended]
             waiting = [t for t in live if s.threads[t].waits]
@@ -466,9 +465,9 @@ class Oracle:
         return s
 
     def passes(self, s, threads):
-        """A barrier that waited for an exit is a wait without causality, which the weak model does not have. It keeps a fence.sc before the exit
-        and another one after the barrier in one order in every interleaving, but the Fence-SC order may have them the other way round: what they order
-        is then not even contended here."""
+        """Handles a barrier that waited for a thread's exit. This wait has no causality in the weak model. In every interleaving, it keeps
+        a fence.sc before the exit and another after the barrier in one order, but the Fence-SC order may have them the other way round. In
+        that case, what they order is not even contended here."""
         fences = [t for t, code in enumerate(self.p.code) if any(i.op == "fence" and i.order == "sc" for i in code)]
         for t in threads:
             if s.threads[t].ended:
@@ -516,16 +515,16 @@ class Oracle:
         return sum(m.value << 16 * n for n, m in enumerate(messages))
 
     def lives(self, s, t, i, known):
-        """Raises if the shared memory that is accessed may not exist."""
+        """Raises an exception if the accessed shared memory may not exist."""
         block = self.owner[self.cells[self.object(t, i.loc)][0]]
         if block is None or block == self.p.places[t].block:
             return
         if i.window:
             raise Undefined("the .shared::cta window is accessed with an address of another block")
         if known.base[self.begin(block)] == 0:
-            raise Undefined(f"an access to the shared memory of block {block} is not ordered after its begin")
+            raise Undefined(f"an access to the shared memory of block {block} is not ordered after the block's start")
         if block in s.gone:
-            raise Undefined(f"an access to the shared memory of block {block} after its exit")
+            raise Undefined(f"an access to the shared memory of block {block} comes after the block's exit")
 
     def look_for_races(self, s, access, cells, ordered, known=None):
         for cell in cells:
@@ -542,7 +541,7 @@ class Oracle:
                     self.findings.add("race")
 
     def probe(self, s, t, i):
-        """A wait that fails has also read."""
+        """A failed wait also counts as a read."""
         key = self.object(t, i.loc)
         if None in self.cell_messages(s, t, i.loc):
             self.findings.add("uninitialised")
@@ -551,7 +550,7 @@ class Oracle:
         self.look_for_races(s, access, self.cells[key], s.threads[t].known.has)
 
     def note_edges(self, s, t, access, cells):
-        """Notes from which other locations causality leads to this access; see critical_cycle."""
+        """Records the other locations from which causality leads to this access; see critical_cycle."""
         k = s.threads[t].known
         if access.strong:
             for cell, accesses in enumerate(s.history):
@@ -576,7 +575,7 @@ class Oracle:
         return self.end_thread(s, t) if i.op == "need" and not COMPARE[i.arg](old, i.value) else s
 
     def packed_steps(self, s, t, i):
-        """A packed addition is one read-modify-write per element; neither comes first."""
+        """A packed addition is one read-modify-write per element, in either order."""
         result = []
         th = s.threads[t]
         key = self.object(t, i.loc)
@@ -596,7 +595,7 @@ class Oracle:
         return result
 
     def perform(self, s, t, i, key, half, cells, reads, writes, index):
-        """Reads and writes the cells; returns the new state without the thread's, the thread's, and the old value."""
+        """Reads and writes the cells; returns the new state without the thread's part, the thread's part, and the old value."""
         th = s.threads[t]
         self.lives(s, t, i, th.known)
         strong = i.order != "weak"
@@ -638,7 +637,7 @@ class Oracle:
             all(a <= b for a, b in zip(head.known.proxy, th.known.proxy)) and all(a <= b for a, b in zip(head.known.fenced, th.known.fenced))
 
     def heads(self, t, th, i, covers, index):
-        """The release patterns that this write ends."""
+        """Returns the release patterns that this write completes."""
         if i.order == "weak":
             return frozenset(), th
         result = {Head(t, SCOPES[n], None, k) for n, k in enumerate(th.fences) if k is not None}
@@ -647,7 +646,8 @@ class Oracle:
         return frozenset(result | {h for h in th.releases if h.covers == covers}), th
 
     def copy_step(self, s, c):
-        """A bulk copy reads its source, then writes its destination, through the async proxy of the block that started it."""
+        """Executes a bulk copy, which reads its source and then writes its destination, through the async proxy of the block that started
+        it."""
         t, pc = self.copies[c]
         i, state, actor = self.p.code[t][pc], s.copies[c], self.n + c
         source, target = (i.arg[0], i.loc) if i.op == "copyin" else (i.arg, i.loc)

@@ -6,10 +6,10 @@ usage: oracle_test.py <membar-check> [--features=NAME,...] [--count=N] [--seed=N
        oracle_test.py --self-test
        oracle_test.py --show=SEED:FEATURE
 
-Of a program in which the oracle finds something, membar-check must report a finding of that kind, and of a clean one `verified`. Clean
-programs are also compared by their final values: that one of the oracle's holds must be verified, and the negation of each (at most
---conditions of them) must be violated. Where the weak model may have more executions than the interleavings, only the second is asked. An
-answer `gave up` is counted, and is no disagreement.
+If the oracle finds a fault in a program, membar-check must report a finding of that kind; otherwise it must answer `verified`. The final
+values of clean programs are also compared: the condition that one of the oracle's final states holds must be verified, and the negation of
+each (at most --conditions of them) must be violated. If the weak model may have more executions than the interleavings, only the negations
+are checked. The answer `gave up` is counted, but is not a disagreement.
 """
 
 import argparse
@@ -34,7 +34,7 @@ class Case:
         self.verdict = model.decide(self.launch.program())
         self.text = programs.Text(self.launch)
         self.ptx = self.text.kernel()
-        self.asked = []  # (condition or "", what is expected)
+        self.asked = []  # (condition or "", expected answer)
         if self.verdict.findings:
             self.asked = [("", None)]
         else:
@@ -58,8 +58,8 @@ class Case:
         return paths
 
     def disagreement(self, answers):
-        """What is wrong with membar-check's statuses of this program, or None; "gave up" is neither, nor is a race that depends
-        on whether the two halves of a read-modify-write are one operation."""
+        """Returns what is wrong with membar-check's statuses of this program, or None. The answer "gave up" is not wrong, and neither is a
+        race that depends on whether the two halves of a read-modify-write are one operation."""
         found = self.verdict.findings
         for (condition, expected), status in zip(self.asked, answers):
             if status == "gave up" or (status == "race" and self.verdict.open):
@@ -74,7 +74,7 @@ class Case:
 
 
 def ask(checker, paths):
-    """The status of each file. The command prints one line per file, and the finding's text below it."""
+    """Returns the status of each file. The command prints one line per file, and the text of the finding below it."""
     run = subprocess.run(checker + ["--quiet"] + [str(p) for p in paths], capture_output=True, text=True)
     answers = {}
     for line in run.stdout.splitlines() + run.stderr.splitlines():
@@ -136,7 +136,7 @@ def compare(options):
 
 
 def compare_hand_made(options):
-    """What membar-check says of the hand-made programs."""
+    """Returns membar-check's answers to the hand-made programs."""
     wrong = 0
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.keep or pathlib.Path(temporary)
@@ -153,7 +153,7 @@ def compare_hand_made(options):
 
 
 def self_test():
-    """The oracle's answers to the hand-made programs, and that a wrong answer of membar-check is noticed."""
+    """Checks the oracle's answers to the hand-made programs, and that a wrong answer of membar-check would be noticed."""
     wrong = []
     for name, (launch, findings, finals) in hand_made.PROGRAMS.items():
         case = Case(0, name, launch, 0)
@@ -166,7 +166,7 @@ def self_test():
         lies = ["verified"] if findings else ["undefined"] + right[1:]
         missed = case.verdict.exact and not findings and not case.disagreement(right[:-1] + ["verified"])
         if case.disagreement(right) or (not case.verdict.open and not case.disagreement(lies)) or missed:
-            wrong.append(f"{name}: the comparison does not tell right from wrong answers")
+            wrong.append(f"{name}: the comparison does not distinguish right from wrong answers")
     print("\n".join(wrong + [f"{len(hand_made.PROGRAMS)} hand-made programs, {len(wrong)} wrong"]))
     return 1 if wrong else 0
 
@@ -186,12 +186,12 @@ def main():
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--conditions", type=int, default=3, help="negated final states per clean program; 0 for all")
-    parser.add_argument("--examples", type=int, default=5, help="disagreements per feature that are printed")
-    parser.add_argument("--keep", type=pathlib.Path, help="a folder for the programs on which they disagree")
+    parser.add_argument("--examples", type=int, default=5, help="how many disagreements per feature to print")
+    parser.add_argument("--keep", type=pathlib.Path, help="a folder for the programs with disagreements")
     parser.add_argument("--checker-option", action="append", default=[], help="an option for membar-check")
     parser.add_argument("--show", metavar="SEED:FEATURE", help="print a program and the oracle's verdict")
     parser.add_argument("--hand-made", action="store_true", help="compare the hand-made programs as well")
-    parser.add_argument("--self-test", action="store_true", help="check the oracle by the hand-made programs")
+    parser.add_argument("--self-test", action="store_true", help="check the oracle with the hand-made programs")
     options = parser.parse_args()
     if options.show:
         return show(options.show)

@@ -2,8 +2,8 @@
 """Makes random programs of chosen features, and writes a program as PTX with a scenario for membar-check.
 
 A program is a launch of one kernel (one launch per device), in which each thread executes its own text between the barriers that all
-threads execute, and host threads. Most are idioms - message passing, chains, counters, a neighbour's shared memory, bulk copies - with
-random changes, so that about half of them are right.
+threads execute, and host threads. Most are idioms (message passing, chains, counters, a neighbour's shared memory, bulk copies) with random
+changes, so that about half of them are correct.
 """
 
 import random
@@ -28,13 +28,13 @@ FEATURES = {
 
 
 class Launch(NamedTuple):
-    """Segments of text per thread, with what all threads execute between them: "bar", "csync" (a cluster barrier) or "" (nothing)."""
+    """Segments of text per thread, separated by what all threads execute: "bar", "csync" (a cluster barrier) or "" (nothing)."""
     places: tuple      # of kernel threads
     block: int         # threads of a block
     cluster: int       # blocks of a cluster, or 0
-    segments: tuple    # per segment, per thread a tuple of Ins
+    segments: tuple    # For each segment, a tuple of Ins per thread.
     syncs: tuple       # after each segment
-    host: tuple        # of host threads a tuple of Ins
+    host: tuple        # For each host thread, a tuple of Ins.
     spaces: dict
     initial: dict
 
@@ -59,7 +59,7 @@ def places(devices, blocks, threads, cluster=0):
 # ---- PTX
 
 class Text:
-    """The PTX of a launch, and its scenario without the lines of `final`."""
+    """Returns the PTX of a launch, and its scenario without the `final` lines."""
 
     def __init__(self, launch):
         self.launch, self.lines, self.labels, self.slots = launch, [], 0, 0
@@ -68,7 +68,7 @@ class Text:
         self.copies = any(i.op == "copyout" for segment in launch.segments for body in segment for i in body)  # of 16 bytes
 
     def first(self, variable):
-        """How a variable begins in the module; the scenario has the values of single devices."""
+        """Returns the initial value of a variable in the module; the scenario has the values of single devices."""
         value = self.launch.initial[variable]
         return 0 if isinstance(value, dict) else value
 
@@ -76,7 +76,7 @@ class Text:
         self.lines.append("  " + line)
 
     def address(self, loc, window=False):
-        """The state space and the address of a location."""
+        """Returns the state space and the address of a location."""
         offset = 2 * (loc.half or 0)
         space = self.launch.spaces[loc.name]
         if space == "global":
@@ -240,7 +240,7 @@ class Text:
         return "\n".join(lines) + "\n"
 
     def padded(self, t, registers):
-        """What a thread did not load before it returned is 0."""
+        """Sets a register to 0 if the thread returned before it was loaded."""
         return registers[t] + (0,) * (len(self.loads[t]) - len(registers[t])) if t < len(self.loads) else ()
 
     def condition(self, final):
@@ -313,7 +313,7 @@ class Maker:
     # ---- idioms
 
     def release(self, flag, value, s):
-        """Instructions that announce what precedes them."""
+        """Returns instructions that signal that the preceding accesses are done."""
         op = self.rng.choice(["st", "st", "exch", "red"])
         if self.chance(0.35):
             return [Ins("fence", order=self.rng.choice(["acq_rel", "sc"]), scope=s), Ins(op, flag, "relaxed", s, value)]
@@ -341,7 +341,7 @@ class Maker:
         return Ins(op, loc, order, self.scope(), self.next_value())
 
     def idiom(self, threads, data, flag):
-        """One pattern of communication, as instructions per thread."""
+        """Makes one communication pattern, as instructions per thread."""
         rng, s = self.rng, self.scope()
         kind = rng.choice(["pass", "pass", "pass", "chain", "count", "buffer", "free"])
         a, b, rest = threads[0], threads[1 % len(threads)], threads[2:]
@@ -397,7 +397,7 @@ class Maker:
             bodies[self.rng.randrange(len(bodies))][self.rng.randrange(self.n)].append(Ins("ret"))
 
     def add_red(self, bodies, syncs, host):
-        """The red reads the release, if its sum is seen; the acquire after it may read another, unrelated write."""
+        """The red reads the release if its sum is observed; the acquire after it may read another, unrelated write."""
         s, f, x, body = self.scope(), Loc("f"), Loc("x"), bodies[0]
         order = list(range(self.n))
         self.rng.shuffle(order)
@@ -409,7 +409,7 @@ class Maker:
         body[other] += [Ins("need", f, "relaxed", s, 3, "=="), Ins("st", f, self.rng.choice(["relaxed", "relaxed", "release"]), s, 16)]
 
     def add_cluster(self, bodies, syncs, host, loose=False, window=False):
-        """Each block's first thread sets its word; then words of both blocks are accessed."""
+        """The first thread of each block sets its word; then threads access words of both blocks."""
         rng, s = self.rng, self.shared()
         for b in range(2):
             bodies[0][b * self.block_size].append(Ins("st", s, value=self.next_value()))
@@ -435,7 +435,7 @@ class Maker:
             if self.chance(0.2):
                 t = rng.randrange(self.n)
                 bodies[-1][t].append(Ins("ret"))
-            if self.chance(0.2):  # a split barrier: the arrival before some work, the wait after it
+            if self.chance(0.2):  # A split barrier: the thread arrives before some work, and waits after it.
                 where = rng.randrange(len(bodies))
                 for t in range(self.n):
                     at = rng.randrange(len(bodies[where][t]) + 1)
@@ -450,7 +450,7 @@ class Maker:
         self.add_cluster(bodies, syncs, host, window=True)
 
     def add_packed(self, bodies, syncs, host):
-        """Packed additions to x, and accesses of its halves and of the whole word."""
+        """Makes packed additions to x, and accesses to its halves and to the whole word."""
         rng, s = self.rng, self.scope()
         self.initial["x"] = HALF_ONE | HALF_ONE << 16
         order = list(range(self.n))
@@ -477,7 +477,7 @@ class Maker:
             bodies[-1][b] += self.acquire(Loc("f"), 1, s) + [Ins("ld", Loc("x"))]
 
     def add_barriers(self, bodies, syncs, host):
-        """Barriers in branches, of one or both kinds; every thread that does not return meets the last one."""
+        """Makes barriers in branches, of one or both kinds; every thread that does not return reaches the last one."""
         rng = self.rng
         self.pour(bodies, segment=0 if self.chance(0.5) else 1)
         aligned = rng.choice(["aligned", "unaligned", "unaligned", "unaligned"])
@@ -564,7 +564,7 @@ class Maker:
     # ---- changes
 
     def perturb(self, body, host=False):
-        """Each instruction is left out, weakened or given another scope now and then."""
+        """Randomly leaves out, weakens or rescopes some of the instructions."""
         rng, out = self.rng, []
         for i in body:
             rare = self.feature == "bulk_end" and i.op in ("mwait", "gwait")
@@ -585,7 +585,7 @@ class Maker:
         return out
 
     def finish(self, bodies, syncs):
-        """Keeps what the features promise: copies are waited for, and a red is not followed by an acquire of its location."""
+        """Enforces what the features promise: copies are waited for, and no acquire of a location follows a red of it."""
         for t in range(self.n):
             gone, reds, waits = False, set(), []
             for segment in bodies:

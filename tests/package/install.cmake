@@ -8,7 +8,7 @@ file(GLOB_RECURSE installed RELATIVE ${PREFIX} ${PREFIX}/*)
 set(strangers ${installed})
 list(FILTER strangers EXCLUDE REGEX "^include/membar/.*\\.(hpp|cuh)$|^share/cmake/membar/membar[-a-z]*\\.cmake$|^share/licenses/membar/LICENSE$")
 if(strangers)
-  message(FATAL_ERROR "installed, and not of the package: ${strangers}")
+  message(FATAL_ERROR "files were installed that do not belong to the package: ${strangers}")
 endif()
 foreach(file IN ITEMS include/membar/version.hpp include/membar/base/config.hpp share/cmake/membar/membar-config.cmake
                       share/licenses/membar/LICENSE)

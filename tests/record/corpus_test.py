@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The bug corpus, launched by a program and recorded: the scenarios that record makes find what the handwritten ones find.
+"""Launches the bug corpus from a program and records it. The recorded scenarios must lead to the same findings as the handwritten ones.
 
-usage: corpus_test.py <membar-check> <nvcc> [<folder of the fake driver>]     without a folder on the GPU, where kernels that hang are ended
+usage: corpus_test.py <membar-check> <nvcc> [<folder of the fake driver>] without a folder, it runs on the GPU, and kernels that hang are
+killed
 """
 
 import concurrent.futures
@@ -16,7 +17,7 @@ CHECK, NVCC = sys.argv[1:3]
 DRIVER = sys.argv[3] if len(sys.argv) > 3 else None
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUGS = ROOT / "examples" / "bugs"
-# What is found by a final condition alone, which a program does not say.
+# Bugs that only a final condition reveals, which a program does not state.
 BY_CONDITION = {"shared_semaphore", "warp_in_step"}
 
 
@@ -31,7 +32,7 @@ def compiled(scenario, to):
 
 
 def compare(scenario, folder):
-    """The statuses by hand and recorded."""
+    """Returns the statuses of the handwritten and the recorded scenarios."""
     name = scenario.name.removesuffix(".wrong.scenario")
     ptx, recording = folder / f"{name}.ptx", folder / name
     compiled(scenario, ptx)
@@ -59,8 +60,8 @@ def main():
             same += is_same
             if not is_same and bug not in BY_CONDITION:
                 wrong.append(bug)
-            print(f"{bug}: {by_hand} by hand, {', '.join(recorded)} as recorded")
-    print(f"{same} of {len(scenarios)} are found as recorded; wrong: {', '.join(wrong) or 'none'}")
+            print(f"{bug}: {by_hand} with the handwritten scenario, {', '.join(recorded)} with the recorded one")
+    print(f"{same} of {len(scenarios)} bugs are found with the recorded scenarios; wrong: {', '.join(wrong) or 'none'}")
     return 1 if wrong else 0
 
 

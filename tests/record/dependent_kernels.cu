@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What gpu_test.py launches from PyTorch: a kernel that doubles numbers, and two that follow it as programmatic dependents. The first of these reads the
-// doubled numbers before it waits.
+// The kernels that gpu_test.py launches from PyTorch: one doubles numbers, and two follow it as programmatic dependents. The
+// first of these reads the doubled numbers before it waits.
 #include <cuda_runtime.h>
 
 __global__ void doubled(const float* from, float* to, int n) {
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-  __nanosleep(500000);  // the next kernel is there before the stores
+  __nanosleep(500000);  // The next kernel starts before the stores.
   if (i < n) {
     to[i] = 2 * from[i];
   }
@@ -31,7 +31,7 @@ __global__ void scaled(const float* from, const float* weights, float* to, int n
   }
 }
 
-/// Launches both kernels. 0, or the error of CUDA.
+/// Launches both kernels. Returns 0 or CUDA's error.
 extern "C" int launch_both(int early, const float* from, float* between, const float* weights, float* to, int n,
                            cudaStream_t stream) {
   constexpr int threads = 128;

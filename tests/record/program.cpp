@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A CUDA program as the tests of membar-check record need it, of the driver that the tests of membar-domains have. It loads the module of its first word,
-/// a file, allocates memory and does one thing for each word that follows:
+/// A CUDA program for the tests of membar-check record, which uses the fake driver of membar-domains' tests. It loads the
+/// module in the file of its first argument, allocates memory, and performs an action for each further argument:
 /// * kernels: put (with a struct of pointers, of which the second is of a table), put/fewer (another shape), small, late, count, await, meet (of two parts), tally (which uses the variable total), floats (with memory of
 ///   numbers of many kinds), many (one launch 1000 times), shapes (40 of them), race (in two streams), ordered (with an event between), waited (the host waits
 ///   between), dependent, domain, graph, captured, child (a graph in a graph), child/update (whose inner graph is replaced), tile (with a tensor map), tile/moved (whose
@@ -42,7 +42,7 @@ std::vector<char> bytes_of_file(const char* path) {
 
 CUstream stream(int i) { return reinterpret_cast<CUstream>(static_cast<std::size_t>(0x1000 * i)); }
 
-/// Parts of memory of 4096 bytes, mapped side by side.
+/// Parts of memory of 4096 bytes, mapped next to each other.
 struct parts {
   CUdeviceptr range = 0;
   std::vector<CUmemGenericAllocationHandle> handles{};
@@ -68,7 +68,7 @@ struct parts {
   }
 };
 
-/// What a word names: a part, or what another process shares. False if it is another word.
+/// Handles actions on a part of memory, or on objects that another process shares. Returns false for other actions.
 bool is_of_parts(const std::string& word, parts& of, CUdeviceptr& data) {
   const std::string value = word.substr(std::min(word.size(), word.find('=') + 1));
   const auto number = [&] { return std::strtoul(value.c_str(), nullptr, 10); };
@@ -202,7 +202,7 @@ int main(int count, char** words) {
         last = line;
       }
       std::ofstream(word.substr(7)) << last << "\n";
-    } else if (word.starts_with("export=")) {  // a pointer into data: its second word
+    } else if (word.starts_with("export=")) {  // A pointer into data: its second word.
       CUipcMemHandle handle{};
       cuIpcGetMemHandle(&handle, data + 8);
       std::ofstream(word.substr(7), std::ios::binary).write(handle.reserved, sizeof handle.reserved);
@@ -218,7 +218,7 @@ int main(int count, char** words) {
       cuIpcOpenEventHandle(&event, {});
     } else if (word.starts_with("run=")) {
       others.push_back(popen(word.c_str() + 4, "w"));
-    } else if (word.starts_with("tell=")) {  // another process, through a pipe
+    } else if (word.starts_with("tell=")) {  // Communicates with another process through a pipe.
       std::ofstream(word.substr(5)) << "go";
     } else if (word.starts_with("hear=")) {
       std::ifstream file(word.substr(5));
@@ -232,7 +232,7 @@ int main(int count, char** words) {
       launch(small, of_data, 1);
     } else if (
         word ==
-        "floats") {  // a counter, and from the 32nd byte on floats beside a pointer, a double, two halves and a large number
+        "floats") {  // A counter and, from byte 32 on, floats next to a pointer, a double, two halves and a large number.
       const auto f32 = [](float low, float high) {
         return std::uint64_t{std::bit_cast<unsigned>(high)} << 32U | std::bit_cast<unsigned>(low);
       };
@@ -307,7 +307,7 @@ int main(int count, char** words) {
       cuLaunchKernelEx(&config, late, of_data, nullptr);
     } else if (word == "captured") {
       launch(late, of_data, 3);
-    } else if (word == "graph") {  // put, and late in two nodes after it
+    } else if (word == "graph") {  // put, followed by late in two nodes.
       CUgraph graph = nullptr;
       CUgraphExec exec = nullptr;
       std::array<CUgraphNode, 3> nodes{};
@@ -347,7 +347,7 @@ int main(int count, char** words) {
         cuGraphExecChildGraphNodeSetParams(exec, nodes[3], inner);
       }
       cuGraphLaunch(exec, stream(1));
-    } else if (word.starts_with("tile")) {  // of a matrix of 8 rows of 16 numbers, behind 64 bytes
+    } else if (word.starts_with("tile")) {  // For a matrix of 8 rows of 16 numbers, after 64 bytes.
       std::vector<std::uint64_t> numbers(8);
       for (std::uint64_t k = 0; k < 32; ++k) {
         numbers.push_back((4 * k + 1) << 48U | (4 * k + 2) << 32U | (4 * k + 3) << 16U | (4 * k + 4));
@@ -378,7 +378,7 @@ int main(int count, char** words) {
       std::vector<std::uint64_t> bytes(16);
       std::memcpy(bytes.data(), &map, sizeof map);
       bytes.insert(bytes.begin(), 8, 0);
-      CUdeviceptr maps = allocated(bytes, 256) + 64;  // behind 64 bytes, as a map may be in a struct
+      CUdeviceptr maps = allocated(bytes, 256) + 64;  // After 64 bytes, because a map may be inside a struct.
       void* of_tile[] = {&map, &data};
       void* of_pointer[] = {&maps, &data};
       launch(tile, word.starts_with("tile/pointer") ? of_pointer : of_tile, 1, 1);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""membar.record, membar.check and pytest --membar, in processes that use a driver without a device.
+"""Tests membar.record, membar.check and pytest --membar, in processes that use a fake driver without a device.
 
 usage: python_test.py <membar-check> <folder of the fake driver>
 """
@@ -18,7 +18,7 @@ CHECK, DRIVER = (pathlib.Path(word) for word in sys.argv[1:3])
 FOLDER = pathlib.Path(__file__).resolve().parent
 PACKAGE = FOLDER.parent.parent / "tools" / "python"
 
-# A program of the driver's functions, which loads the module of these tests.
+# A program that calls the driver's functions and loads the module of these tests.
 LAUNCHES = f"""
 import ctypes
 driver = ctypes.CDLL("libcuda.so.1")
@@ -221,7 +221,7 @@ class Python(unittest.TestCase):
         self.assertIn("Finding", lines[2])
         self.assertIn("data race on arg0", lines[2])
         self.assertIn("TypeError membar: argument 0 is of type str: expected an array", lines[3])
-        self.assertIn("an access by thread 0 is outside of every object", lines[4])  # what the table's first word leads to
+        self.assertIn("an access by thread 0 is outside of every object", lines[4])  # The expected message for the table's first word.
 
     @unittest.skipUnless(importlib.util.find_spec("pytest"), "no pytest")
     def test_marked_tests_are_checked(self):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What membar-check record makes of programs that use a driver without a device.
+"""Tests membar-check record with programs that use a fake driver without a device.
 
 usage: record_test.py <membar-check> <record_program> <folder of the fake driver> <nvcc> [TEST...]
 """
@@ -24,7 +24,7 @@ MODULE = pathlib.Path(__file__).resolve().with_name("module.ptx")
 
 
 class Recording:
-    """What one run of the program left."""
+    """The files and the output of one run of the program."""
 
     def __init__(self, done, folder, log):
         self.status, self.said, self.printed, self.folder = done.returncode, done.stderr, done.stdout, folder
@@ -79,7 +79,7 @@ class Record(Recorder):
         self.assertRegex(text, r"\nmemory arg1_8_at_16 u32\[8\] at 0x\w+ = 7\n")
         self.assertIn("\nlaunch put grid 1 block 2 args 5 {arg1 arg1_8+16 42}\n", text)
         self.assertIn("32 registers", text)
-        # The kernel follows a pointer of the table, and traps unless it finds the 7 there.
+        # The kernel follows a pointer in the table, and traps unless it finds the value 7 there.
         self.assertEqual(recorded.check("put_1"), "verified")
 
     def test_the_architecture_of_the_ptx_is_in_the_verdict(self):
@@ -142,7 +142,7 @@ class Record(Recorder):
     def test_the_kernels_of_a_graph_in_a_graph_are_recorded(self):
         recorded = self.record("child")
         self.assertEqual(recorded.scenarios()["put_1"].splitlines()[-1], "launch put grid 1 block 1 args 5 {arg1 arg1_8+16 42}")
-        # One after the other: each launch of late is a scenario of its own.
+        # Here, each launch of `late` is a scenario of its own.
         self.assertEqual(recorded.launches(), ["launch late grid 1 block 1 args arg0"] * 3 + ["launch put grid 1 block 1 args 5 {arg1 arg1_8+16 42}"])
         updated = self.record("child/update").launches()
         self.assertEqual(updated, ["launch late grid 1 block 1 args arg0"] * 3 + ["launch put grid 1 block 1 args 5 {arg1+4 arg1_8+16 42}"])
@@ -157,7 +157,7 @@ class Record(Recorder):
         self.assertIn("\nmemory arg0 u32[1024] at 0x1000000000 from tile_1.arg0.bin\n", text)
         self.assertIn("\ntensor_map arg0_map of arg0+64 type u16 dims 16 8 strides 32 box 16 4\n", text)
         self.assertIn("\nlaunch tile grid 1 block 1 args arg0_map arg1\n", text)
-        # The kernel copies the box and traps unless the row has the matrix's numbers.
+        # The kernel copies the box, and traps unless the row has the matrix's numbers.
         self.assertEqual(recorded.check("tile_1"), "verified")
 
     def test_a_tensor_map_gets_another_address(self):
@@ -215,7 +215,7 @@ class Record(Recorder):
         self.assertNotIn("more threads than can be explored", shrunk.said)
         done = subprocess.run([CHECK, shrunk.folder / "count_1.scenario"], capture_output=True, text=True, timeout=60)
         self.assertRegex(done.stdout, r"\tverified\t.*; 2 of the 3000 blocks of count, by --shrink\b")
-        # the fault is found there as well
+        # The fault is also found in the smaller launch.
         self.assertEqual(self.record("blocks=3000", "race", options=["--shrink"]).check("late_1"), "race")
 
     def test_a_launch_that_needs_its_blocks_is_not_shrunk(self):
@@ -237,7 +237,7 @@ class Record(Recorder):
         self.assertIn("from late_1.arg0.bin", text)
         hidden = self.record("floats", options=["--unknown-floats"])
         line = next(line for line in hidden.scenarios()["late_1"].splitlines() if line.startswith("memory arg0 "))
-        # In every 32 bytes with a float all but the pointer is unknown; the counter and small numbers elsewhere stay.
+        # In every 32 bytes with a float, all but the pointer is unknown; the counter and small numbers elsewhere keep their values.
         self.assertTrue(line.endswith(" unknown 8-9 12-31"), line)
         words = struct.unpack("<42I", hidden.files["late_1.arg0.bin"])
         self.assertEqual((words[:8], words[8:10], words[12:40], words[40:]), ((7, 0, 0xffffffff, 0, 0x1234, 0, 0, 0), (0, 0), (0,) * 28, (1, 8_388_607)))
@@ -319,12 +319,12 @@ class Record(Recorder):
 
 
 class Dependents(Recorder):
-    """record --pdl: a table of programmatic dependent launches that access too early what others write."""
+    """Tests record --pdl, which prints a table of programmatic dependent launches that too early access memory that others write."""
 
     MODULE = MODULE.with_name("dependents.ptx")
 
     def table(self, *words, options=(), status=0, **variables):
-        """The rows as kernel, predecessor, early reads, early writes and verdict, and the last line."""
+        """Returns the rows as kernel, predecessor, early reads, early writes and verdict, and the last line."""
         done = self.record(*words, options=["--pdl", *options], module=self.MODULE, **variables)
         self.assertEqual(done.status, status, done.said + done.printed)
         lines = done.printed.splitlines()
@@ -389,7 +389,7 @@ class Dependents(Recorder):
     LATE = ", and the kernel between them does not wait for it"
 
     def require_behind_wait(self, words, expected):
-        """Rows of the last launch against `writer` or `reader`, which is the first: early reads, early writes and verdict."""
+        """Checks the rows of the last launch against `writer` or `reader`, the first launch: early reads, early writes and verdict."""
         rows, last, _ = self.table(*words, status=1 if expected else 0)
         self.assertEqual([tuple(row[2:]) for row in rows], expected, words)
         self.assertEqual([row[:2] for row in rows], [[words[-1].split("=")[1], words[0].split("=")[1] + " (earlier)"]] * len(expected))
@@ -460,7 +460,7 @@ class Dependents(Recorder):
 
     def test_a_capture_goes_on_and_is_named(self):
         done = self.record("stream=3", "plain=writer", "dependent=early", options=["--pdl"], module=self.MODULE)
-        self.assertEqual(done.status, 0)  # of the program, whose launches succeeded
+        self.assertEqual(done.status, 0)  # These are launches of the program, and they succeeded.
         self.assertRegex(done.printed, "^0 (different )?programmatic dependent launches")
         self.assertIn("captured into a graph, which --pdl does not look at: run the program without graphs", done.said)
 
@@ -490,7 +490,7 @@ class Dependents(Recorder):
 
 
 class Processes(Recorder):
-    """Two processes of one job, of which the first shares its memory. They wait for each other by pipes."""
+    """Two processes of one job. The first shares its memory, and they synchronize through pipes."""
 
     def setUp(self):
         super().setUp()
@@ -501,14 +501,14 @@ class Processes(Recorder):
         output = self.folder / "out"
         words = [" ".join(f"{word}={self.folder}/{name}" if (name := {"export": "handle", "import": "handle", "tell": "go", "hear": "go"}.get(word))
                           else word for word in each.split()) for each in (first, second)]
-        # Shells that start the one and the other: the order of their numbers is that of the processes.
+        # Shells start the two processes: the order of their process ids is the order of the processes.
         script = f"{PROGRAM} {MODULE} {words[0]} & FAKE_DRIVER_MOVES={moves} {PROGRAM} {MODULE} {words[1]}; wait"
         done = subprocess.run([CHECK, "record", f"--output={output}", *options, "--", "sh", "-c", script], capture_output=True, text=True,
                               env=dict(os.environ, LD_LIBRARY_PATH=str(DRIVER), TMPDIR=str(self.folder)), timeout=60)
         return Recording(done, output, self.folder / "no log")
 
     def test_launches_of_processes_that_share_memory_are_one_scenario(self):
-        for moves in (1 << 20, 0):  # also where the second has memory of its own at the first one's address
+        for moves in (1 << 20, 0):  # This also holds if the second process has memory of its own at the first one's address.
             with self.subTest(moves=moves):
                 recorded = self.job("export late tell", "import hear late", moves)
                 self.assertEqual(recorded.launches(), ["launch late grid 1 block 2 stream s1 args arg0", "launch late grid 1 block 2 device 1 stream s2 args arg0"])
@@ -535,12 +535,12 @@ class Processes(Recorder):
 
 
 class Parts(Recorder):
-    """Memory of cuMemCreate, of which several pieces are mapped side by side."""
+    """Memory of cuMemCreate, with several pieces mapped next to each other."""
 
     MEETING = ["launch meet grid 1 block 1 stream s1 args arg0", "launch meet grid 1 block 1 device 1 stream s2 args arg0_2"]
 
     def of_processes(self, first, second, **variables):
-        """`second`: the words of a process that the first runs with RUN, which moves what it allocates."""
+        """`second` has the arguments of a process that the first process starts with RUN, which moves what it allocates."""
         for name in ("there", "back", "go"):
             if not (self.folder / name).exists():
                 os.mkfifo(self.folder / name)
@@ -607,7 +607,7 @@ class Parts(Recorder):
         self.assertEqual(len(recorded.scenarios()), 1)
 
     def test_a_graph_is_copied_once(self):
-        recorded = self.record("graph")  # what put reaches, which is also what late reaches, and the variable
+        recorded = self.record("graph")  # The memory that `put` reaches, which `late` also reaches, and the variable.
         self.assertEqual(recorded.log.count("copy "), 4)
 
 
@@ -620,7 +620,7 @@ extern "C" __global__ void small(unsigned* p) { p[0] = 1; }
 
 @unittest.skipUnless(NVCC.exists(), "no nvcc")
 class Images(Recorder):
-    """Images as nvcc makes them."""
+    """Images as nvcc produces them."""
 
     def image(self, *options):
         (self.folder / "kernels.cu").write_text(SOURCE)
@@ -675,7 +675,7 @@ class Images(Recorder):
 
 
 class Tests(Recorder):
-    """Recordings as tests of CMake, and in the action."""
+    """Recordings as CMake tests, and in the GitHub action."""
 
     def run_command(self, *words, **variables):
         environment = dict(os.environ, **{"LD_LIBRARY_PATH": str(DRIVER), "TMPDIR": str(self.folder), **variables})
@@ -757,7 +757,7 @@ class Tests(Recorder):
 
 
 class Recordings(unittest.TestCase):
-    """Recordings of programs on a GPU, which are in the repository."""
+    """Recordings of programs on a GPU, which are stored in the repository."""
 
     FOLDER = pathlib.Path(__file__).resolve().with_name("recordings")
     VERIFIED = ("DeviceReduceSingleTileKernel_1", "DeviceScanInitKernel_1", "DeviceScanKernel_1", "ring_sum_1", "through_table_1", "ticket_1")
@@ -781,7 +781,7 @@ class Recordings(unittest.TestCase):
         self.assertEqual(status, "gave up")
         self.assertIn("3 executions", what)
 
-    # next_round_1, of two GPUs, is too large to explore: tests/sanitize/recordings_test.py executes it.
+    # next_round_1 uses two GPUs and is too large to explore; tests/sanitize/recordings_test.py executes it.
     def test_all_of_them_are_checked(self):
         names = {path.stem for path in self.FOLDER.glob("*.scenario")}
         self.assertEqual(names, {*self.VERIFIED, "flag_without_fence_1", "last_block_1", "locked_add_1", "next_round_1"})

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Launches what a scenario says, by the driver that the loader finds: a GPU's, or with FAKE_DRIVER_PARAMETERS the one without a device.
+"""Runs the launches of a scenario with the driver that the loader finds: a real one or, with FAKE_DRIVER_PARAMETERS, the fake driver
+without a device.
 
 usage: replay.py <scenario> <its PTX>
 """
@@ -26,7 +27,7 @@ class Config(ctypes.Structure):
 
 
 def kernels_of(ptx):
-    """The kernels, with the bytes of each parameter."""
+    """Returns the kernels, with the size of each parameter in bytes."""
     return {name: [BYTES[bits] * int(count or 1) for _, bits, count in PARAMETER.findall(parameters)]
             for name, parameters in re.findall(r"\.entry\s+([\w$]+)\s*\(([^)]*)\)", ptx)}
 

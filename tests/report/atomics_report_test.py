@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tests of bench/atomics/report/report.py on fake results. Run it with the name of a test, or without for all."""
+"""Tests bench/atomics/report/report.py with fake results. Pass the name of a test to run only that one."""
 import functools
 import unittest
 
@@ -11,7 +11,7 @@ report = functools.partial(written_report, SCRIPT)
 
 
 def result(bench, cases):
-    """A file of Google Benchmark: {case: {arm: nanoseconds}}, the first arm membar's."""
+    """Makes a Google Benchmark file from {case: {variant: nanoseconds}}; membar's variant is the first."""
     runs = []
     for case, arms in cases.items():
         first = next(iter(arms.values()))
@@ -73,7 +73,7 @@ class AtomicsReport(unittest.TestCase):
         cases = {"add/u32/relaxed/global/unused/one": {"membar": 10.0, "aggregated": 5.0, "intrinsic": 4.9},
                  "add/u32/relaxed/global/unused/per_lane": {"membar": 10.0, "aggregated": 20.0, "intrinsic": 9.6},
                  "fetch_add/u8/relaxed/global/unused/one": {"membar": 10.0, "other": 1.0}}
-        what = "the form recommended, as quick as the best arm by a factor of|≥ 0.95|"
+        what = "the recommended form: speed relative to the fastest variant|≥ 0.95|"
         page = report(result("atomic_contention", cases))[1]
         self.assertIn(f"{what}0.96|held|", page)
         self.assertIn("|`add/u32/relaxed/global/unused`|2|0.5|", page)
@@ -86,7 +86,7 @@ class AtomicsReport(unittest.TestCase):
         cases = {"add/u32/relaxed/shared": {"membar": 10.0, "intrinsic": 9.8},
                  "fetch_add/u32/relaxed/shared": {"membar": 12.0, "intrinsic": 9.8},
                  "fetch_add/u8/acq_rel/global/unused/per_lane": {"membar": 10.0, "aggregated": 9.0}}
-        what = "the form recommended, as quick as the best arm by a factor of|≥ 0.95|"
+        what = "the recommended form: speed relative to the fastest variant|≥ 0.95|"
         self.assertIn(f"{what}0.98|held|", report(result("atomic_contention", cases))[1])
         del cases["add/u32/relaxed/shared"]
         self.assertIn(f"{what}0.817|**missed**|", report(result("atomic_contention", cases))[1])

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tests of bench/caches/report/report.py on fake results. Run it with the name of a test, or without for all."""
+"""Tests bench/caches/report/report.py with fake results. Pass the name of a test to run only that one."""
 import functools
 import unittest
 
@@ -11,9 +11,9 @@ report = functools.partial(written_report, SCRIPT)
 
 
 def result(cases, label="", aggregates=True, repetitions=True):
-    """A file of Google Benchmark: of each case three repetitions, the given time and 10 % to either side, and what it makes of
-    them, with another time where there are repetitions too, so that it shows which of both is read. As the benches do it, cases
-    stand in the order in which they ended, here the last first."""
+    """Makes a Google Benchmark file. Each case has three repetitions, at the given time and 10 % to either side, and their aggregates. The
+    aggregates show another time, to reveal which of the two is read. As in real files, cases appear in the order in which they ended, which
+    is reversed here."""
     runs = []
     for family, (name, figures) in enumerate(cases.items()):
         run_name = f"{name}/iterations:1/repeats:3/manual_time"

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tests of bench/domains/page.py and model.py on fake results."""
+"""Tests bench/domains/page.py and model.py with fake results."""
 import json
 import pathlib
 import subprocess

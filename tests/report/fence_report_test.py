@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tests of bench/fence_interference/report/report.py on fake results (synthetic.py). They need nothing but Python."""
+"""Tests bench/fence_interference/report/report.py with fake results (synthetic.py). They need only Python."""
 import ast
 import contextlib
 import csv
@@ -39,7 +39,7 @@ NVLINK, HOST, NCCL = "nvlink.saturating", "host.saturating", "nccl.saturating"
 
 
 class Scratch(unittest.TestCase):
-    """A folder per test, and report.py with what it prints."""
+    """Gives each test a folder, and runs report.py in it."""
 
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="membar-report-")
@@ -60,7 +60,7 @@ class Scratch(unittest.TestCase):
         return self.text("out", "report.md")
 
     def run_report(self, *options):
-        """What report.py does with these options: returncode, stdout, stderr."""
+        """Runs report.py with these options, and returns its returncode, stdout and stderr."""
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             try:
@@ -70,7 +70,7 @@ class Scratch(unittest.TestCase):
         return types.SimpleNamespace(returncode=code, stdout=out.getvalue(), stderr=err.getvalue())
 
     def drawn(self, made, *options):
-        """Draws a fake result, which works; what report.py printed."""
+        """Runs report.py on a fake result, which must succeed, and returns its output."""
         done = self.run_report("--input", made.write(self.path("in.json")), "--output-dir", self.output, *options)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done
@@ -91,7 +91,7 @@ class Scratch(unittest.TestCase):
 
 
 def one(victim, base, noise, same, separate=None, **more):
-    """A victim alone and beside one noise."""
+    """Makes a victim alone and during one background load."""
     return Synthetic().alone(victim, base).beside(victim, noise, same, separate, **more)
 
 
@@ -138,7 +138,7 @@ class Ranking(Scratch):
         for same, count in ((1090, 0), (1120, 1)):
             self.assertEqual(len(self.findings_of(one(GRAPH, 1000, NVLINK, same)).shown), count)
         found = self.findings_of(one(GRAPH, 1000, NVLINK, 1030))
-        self.assertEqual(found.headline(), "Nothing to change: what is known waits at most 1.03 times as long during foreign traffic.")
+        self.assertEqual(found.headline(), "Nothing needs to change: every known operation waits at most 1.03 times as long during foreign traffic.")
         self.assertEqual(found.remarks, ["Not delayed: ends of kernels."])
 
     def test_says_if_nothing_was_measured_and_why(self):
@@ -156,7 +156,7 @@ class Ranking(Scratch):
 
     def test_one_domain_is_a_negative_control_and_never_a_relief(self):
         made = Synthetic(sync_domain_count="1").alone(BOUNDARY, 1000)
-        made.beside(BOUNDARY, HOST, 4000, 4000)  # a separate arm there runs in the only domain
+        made.beside(BOUNDARY, HOST, 4000, 4000)  # A separate variant there runs in the only domain.
         found = self.findings_of(made)
         self.assertIn("the run is a negative control", found.remarks[0])
         self.assertNotRegex(found.shown[0].text() + found.change(), "separate|domain")
@@ -252,11 +252,11 @@ class Ratios(Scratch):
 
 class Spread(Scratch):
     def test_a_ratio_spread_by_more_than_five_per_cent_is_said_to_be_not_known(self):
-        for spread, known in ((0.0485, True), (0.0495, False)):  # with the 1 % of the time alone 4.95 % and 5.05 %
+        for spread, known in ((0.0485, True), (0.0495, False)):  # The time alone has a spread of 1 %, so the results are 4.95 % and 5.05 %.
             made = Synthetic().alone(BOUNDARY, 1000).case(BOUNDARY, HOST, "same", 3000.0, 50.0, spread=spread)
             found = self.findings_of(made)
             self.assertEqual(len(found.shown), int(known))
-            self.assertEqual(found.headline() == "Not known: no ratio is spread by 5 % or less.", not known)
+            self.assertEqual(found.headline() == "Nothing is known: every ratio's spread exceeds 5 %.", not known)
             self.assertEqual(any(remark.startswith("Not known: 1 of 1 ratio, ") for remark in found.remarks), not known)
             self.assertEqual(">?<" in chart.overview(found.results, None), not known)
 
@@ -303,7 +303,7 @@ class Required(Scratch):
 
     def test_says_if_a_victim_must_wait_for_the_noise(self):
         text = self.report(self.made().requires(DEVICE, "same", 1, 1, 1, 1))
-        self.assertIn("have to wait for the noise although they never looked at it", text)
+        self.assertIn("must wait for the noise although they never observed it", text)
         self.assertNotIn("is wasted. The hardware", text)
 
     def test_needs_no_measurement(self):
@@ -341,7 +341,7 @@ class Output(Scratch):
             with unittest.mock.patch.object(report.webbrowser, "open", return_value=works) as opened:
                 done = self.drawn(everything(), "--open")
             opened.assert_called_once_with(pathlib.Path(self.output, "report.html").as_uri())
-            self.assertEqual("found no browser; open " in done.stdout, not works)
+            self.assertEqual("no browser was found for --open; open " in done.stdout, not works)
         with unittest.mock.patch.object(report.webbrowser, "open") as opened:
             self.drawn(everything())
         opened.assert_not_called()
@@ -395,7 +395,7 @@ class Recorded(Scratch):
         self.waived = Synthetic().waived(BOUNDARY, "none", "alone", "no GPU")
 
     def test_the_pages_are_what_the_report_makes_of_their_results(self):
-        def lines(text):  # all but pictures, which are elsewhere here
+        def lines(text):  # Everything except the pictures, which are elsewhere here.
             return [line for line in text.splitlines() if line and "![" not in line]
 
         pages = sorted((BENCH.parent / "docs" / "measurements").glob("*/fence_interference.md"))
@@ -412,7 +412,7 @@ class Recorded(Scratch):
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn(self.LINE, done.stdout)
             self.assertEqual(self.page().splitlines()[2], "> **R%s.**" % self.LINE[1:])
-            self.assertIn("The machine of the recording, not this one.", self.page())
+            self.assertIn("This is the machine of the recording, not the current one.", self.page())
             self.assertEqual("## On this machine\n\nNothing was measured here.\n\n- **no GPU** — 1 case" in self.page(), "in.json" in own)
             self.assertEqual({row["source"] for row in csv.DictReader(self.text("flat.csv").splitlines())}, {"recorded"})
 
@@ -427,7 +427,7 @@ class Recorded(Scratch):
 
 class BadInput(Scratch):
     def refuse(self, *options, naming, code=1):
-        """One sentence on stderr that names the value, nothing on disk."""
+        """Checks for one sentence on stderr that names the value, and for no output files."""
         done = self.run_report(*options)
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         self.assertRegex(done.stderr, r"\Areport\.py: [^\n]+\n\Z")
@@ -476,7 +476,7 @@ class BadInput(Scratch):
 
     def test_output_folder_that_cannot_be(self):
         made, file = self.sound(), self.write("a file", "file")
-        for folder in (file, os.path.join(file, "below"), "/proc", "/proc/below"):  # the latter two bar the superuser, too
+        for folder in (file, os.path.join(file, "below"), "/proc", "/proc/below"):  # The latter two also keep out the superuser.
             self.refuse("--input", made, "--output-dir", folder, naming=("--output-dir " + folder, "writable"))
         self.assertEqual(self.text("file"), "a file")
 
@@ -497,7 +497,7 @@ class BadInput(Scratch):
 
 
 def published(gain=12.0):
-    """A fake result of the bench publisher: a release costs `gain` times as much beside NVLink stores."""
+    """Makes a fake result of the bench publisher, in which a release costs `gain` times as much during NVLink stores."""
     entries = []
     for warps in (1, 4):
         for noise, beside in (("none", 1.5), (NVLINK, gain)):
@@ -513,13 +513,13 @@ def published(gain=12.0):
 
 class Publisher(Scratch):
     def report_with(self, result, *more):
-        """What report.py did with a result of the bench publisher, and the page."""
+        """Runs report.py on a result of the bench publisher, and returns its output and the page."""
         done = self.run_report("--input", one(BOUNDARY, 3000, NVLINK, 13800, 4500).write(self.path("in.json")), "--output-dir", self.output,
                                "--publisher", self.write(json.dumps(result), "publisher.json"), *more)
         return done, (self.page() if done.returncode == 0 else "")
 
     def said_of(self, result):
-        """The sentence on the publisher in the advice on system scope."""
+        """Returns the sentence about the publisher in the advice on system scope."""
         return publisher.sentence(publisher.load(self.write(json.dumps(result), "publisher.json")))
 
     def test_what_to_do_about_system_scope_says_what_a_publisher_recovers(self):
@@ -545,7 +545,7 @@ class Publisher(Scratch):
         result = published()
         for entry in result["benchmarks"]:
             if entry["name"].startswith("pace/release/warps:1/nvlink"):
-                entry["p50_cycles"] *= 5  # 60 times what the publisher's take
+                entry["p50_cycles"] *= 5  # This is 60 times the publisher's time.
         self.assertIn("12× during saturating NVLink stores", self.said_of(result))
 
     def test_the_section_has_a_row_for_each_noise_and_number_of_warps(self):
@@ -566,7 +566,7 @@ class Publisher(Scratch):
         result = published()
         result["benchmarks"].append({"name": "pace/by_lane/warps:4/lag:16/none/iterations:1/repeats:9/manual_time",
                                      "run_type": "iteration", "p50_cycles": 4900})
-        self.assertIn("by one lane instead of by its warp, an iteration with 4 warps a block takes 4,900 to 4,900 cycles",
+        self.assertIn("If one lane publishes instead of its warp, an iteration with 4 warps per block takes 4,900 to 4,900 cycles",
                       self.report_with(result)[1])
 
     def test_a_gain_that_is_not_known_is_not_said(self):
@@ -594,12 +594,12 @@ class Publisher(Scratch):
     def test_a_file_of_another_bench_is_refused_in_one_sentence(self):
         done = self.report_with({"benchmarks": [{"name": "something/else", "p50_cycles": 1}]})[0]
         self.assertEqual(done.returncode, 1)
-        self.assertIn('has a case "something/else", which is none of the bench publisher', done.stderr)
+        self.assertIn('has a case "something/else", which is not a case of the bench publisher', done.stderr)
 
 
 @unittest.skipUnless(CMAKE and os.name == "posix", "needs cmake and a POSIX system")
 class Script(Scratch):
-    """fence_report.cmake with a fake bench."""
+    """Tests fence_report.cmake with a fake bench."""
 
     def setUp(self):
         super().setUp()
@@ -612,7 +612,7 @@ class Script(Scratch):
         return self.path(*names)
 
     def bench(self, code=0):
-        """A bench that notes its arguments and copies a fake result."""
+        """Makes a bench that records its arguments and copies a fake result."""
         return self.program("#!%s\nimport shutil, sys\nopen(%r, 'w').write('\\n'.join(sys.argv[1:]))\n"
                             "path = [a for a in sys.argv if a.startswith('--benchmark_out=')][0].partition('=')[2]\n"
                             "shutil.copy(%r, path) if %d == 0 else None\nsys.exit(%d)\n"
@@ -655,7 +655,7 @@ class Script(Scratch):
 
     def test_leaves_the_results_where_there_is_no_python(self):
         os.makedirs(self.path("empty"))
-        # CMAKE_FIND_USE_…: nothing outside the empty PATH may be searched either.
+        # CMAKE_FIND_USE_…: nothing outside the empty PATH may be searched.
         done = self.run_script(self.path("empty"), MEMBAR_BENCH=self.program("#!/bin/sh\nexit 0\n", "bench.sh"),
                                CMAKE_FIND_USE_CMAKE_SYSTEM_PATH="OFF")
         self.assertEqual(done.returncode, 0, done.stdout)
@@ -670,7 +670,7 @@ class Script(Scratch):
 class Pictures(Scratch):
     @staticmethod
     def some(**context):
-        """Few victims, all kinds of rows."""
+        """Makes a result with few victims and all kinds of rows."""
         made = everything(**context)
         made.entries = [e for e in made.entries if e["name"].split("/")[0] in (BOUNDARY, DEVICE, "acquire_load.system.own_sm")]
         return made
@@ -706,7 +706,7 @@ class Pictures(Scratch):
         for entry in made.entries:
             for name in [n for n in entry if n.endswith(("_ns", "_cycles")) and n != "p50_ns"] + ["spread", "samples"]:
                 entry.pop(name, None)
-        self.assertEqual(len(self.all_of(made)), 1)  # no spread: no ratio is known, and no finding is shown
+        self.assertEqual(len(self.all_of(made)), 1)  # There is no spread, so no ratio is known and no finding is shown.
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Every relative link of README.md and docs/ leads to a file, and every picture in docs/pictures is shown."""
+"""Checks that every relative link in README.md and docs/ leads to a file, and that a page shows every picture in docs/pictures."""
 import pathlib
 import re
 import unittest

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The reports in docs/measurements are what their scripts make of the results beside them."""
+"""Checks that the reports in docs/measurements are what their scripts make from the results next to them."""
 import pathlib
 import re
 import subprocess

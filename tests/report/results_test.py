@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tests of bench/common/results.py, which reads and writes all results, and of keep.py, which makes those of docs/measurements."""
+"""Tests bench/common/results.py, which reads and writes all results, and keep.py, which makes the results in docs/measurements."""
 import json
 import pathlib
 import re
@@ -112,7 +112,7 @@ class ResultFiles(unittest.TestCase):
         self.assertIn(' "small": {"p50": 1, "p99": 2},', lines)
 
     def test_a_file_of_another_version_is_refused(self):
-        with self.assertRaisesRegex(results.ResultError, "format_version is 2, and only 1 is known"):
+        with self.assertRaisesRegex(results.ResultError, "format_version is 2, but only 1 is supported"):
             results.load(self.write({"format_version": 2, "benchmarks": []}), "question")
 
     @unittest.skipUnless(shutil.which("git"), "git names the hashes")
@@ -130,7 +130,8 @@ class ResultFiles(unittest.TestCase):
         self.assertEqual(tree, include_hash.tree_hash(folder).hexdigest())
 
     def test_what_is_recorded_is_plain(self):
-        """A line for each case, with its full name, and of a bench its median, unit and, where it was repeated, spread."""
+        """Each case has a line with its full name. For a bench, the line also has the median, the unit and, if the case was repeated, the
+        spread."""
         checked = 0
         for path in sorted((ROOT / "docs" / "measurements").rglob("*.json")):
             with self.subTest(path.relative_to(ROOT).as_posix()):

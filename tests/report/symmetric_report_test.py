@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tests of bench/symmetric/report/report.py on fake results. Run it with the name of a test, or without for all."""
+"""Tests bench/symmetric/report/report.py with fake results. Pass the name of a test to run only that one."""
 import functools
 import unittest
 
@@ -11,7 +11,8 @@ report = functools.partial(written_report, SCRIPT)
 
 
 def result(cases, waived=""):
-    """A file of Google Benchmark: {case: nanoseconds}, or {case: (nanoseconds, GB/s)}; a mean beside each median, which is not read."""
+    """Makes a Google Benchmark file from {case: nanoseconds} or {case: (nanoseconds, GB/s)}; next to each median it has a mean, which must
+    not be read."""
     runs = []
     for family, (name, figures) in enumerate(cases.items()):
         ns, *rate = figures if isinstance(figures, tuple) else (figures,)

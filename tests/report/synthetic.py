@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Fake results in the form that the bench writes. No figure here was measured on anything."""
+"""Makes fake results in the bench's format. No figure here was measured."""
 
 import json
 
@@ -32,7 +32,7 @@ class Synthetic:
         return self.case(victim, "none", "alone", p50)
 
     def beside(self, victim, noise, same, separate=None, gbps=100.0, controls=()):
-        """Both main arms; control arms at the value that they must have."""
+        """Adds both main variants; control variants get the value that they must have."""
         self.case(victim, noise, "same", same, gbps)
         if separate is not None:
             self.case(victim, noise, "separate", separate, gbps)
@@ -42,7 +42,7 @@ class Synthetic:
         return self
 
     def requires(self, victim, arm, own, noise, at_device, at_system):
-        """The model's answers, on every case of the victim and arm that is there."""
+        """Adds the model's answers to every case of this victim and variant."""
         for entry in self.entries:
             parts = entry["name"].split("/")
             if parts[0] == victim and parts[2] == arm:
@@ -69,7 +69,7 @@ class Synthetic:
 
 
 def everything(**context):
-    """All victims of a default run beside all noise, with fake factors of plausible size."""
+    """Adds all victims of a default run with all background loads, and fake factors of plausible size."""
     made = Synthetic(**context)
     arms = ("swapped", "alias", "map")
 

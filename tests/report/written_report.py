@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs a script of bench/ that writes report.md, on fake results, without pictures."""
+"""Runs a script of bench/ that writes report.md, with fake results and without pictures."""
 import contextlib
 import io
 import json
@@ -18,7 +18,8 @@ import report_page  # noqa: E402
 
 
 def written_report(script, *documents):
-    """What the script, named from bench/, prints of the documents and what it writes. A document that is no string becomes JSON."""
+    """Runs the script, named relative to bench/, on the documents, and returns what it prints and what it writes. A document that is not a
+    string is converted to JSON."""
     with tempfile.TemporaryDirectory() as folder:
         paths = []
         for i, document in enumerate(documents):
@@ -29,14 +30,14 @@ def written_report(script, *documents):
             try:
                 with contextlib.redirect_stdout(io.StringIO()):
                     runpy.run_path(str(BENCH / script), run_name="__main__")
-            except SystemExit as end:  # as the interpreter has it: a text goes to standard error
+            except SystemExit as end:  # As in the interpreter, the text of an exit goes to standard error.
                 ran.returncode, ran.stderr = (1, str(end.code)) if isinstance(end.code, str) else (end.code or 0, "")
         page = pathlib.Path(folder, "report.md")
         return ran, page.read_text(encoding="utf-8") if page.exists() else ""
 
 
 def assert_refused(test, script, *documents):
-    """The script refuses each document, and what is no benchmark file at all, in one sentence."""
+    """Checks that the script rejects each document, and files that are not benchmark results, in one sentence."""
     for document in ("no json", {"benchmarks": []}, {}, *documents):
         ran, _ = written_report(script, document)
         test.assertNotEqual(ran.returncode, 0)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Of the wrong kernels of examples/bugs at least 30 of 32 are found within ten schedules, and none of the fixed ones is reported, nor some verified
-scenarios of other features.
+"""Checks that the sanitizer finds at least 30 of the 32 wrong kernels of examples/bugs within ten schedules, and that it reports none of
+the fixed ones and none of the verified scenarios in CLEAN.
 
 usage: bugs_test.py <membar-check>
 """
@@ -13,7 +13,8 @@ import sys
 BUGS = pathlib.Path(__file__).resolve().parents[2] / "examples" / "bugs"
 SCENARIOS = BUGS.parents[1] / "tests" / "check" / "scenarios"
 LEAST, SCHEDULES = 30, 10
-CLEAN = ["tensor_pipeline", "named_barriers", "bulk_pipeline"]  # of SCENARIOS: verified ones with matrix operations, barriers of some warps, copies
+# Verified scenarios in SCENARIOS with matrix operations, barriers of some warps, and copies.
+CLEAN = ["tensor_pipeline", "named_barriers", "bulk_pipeline"]
 
 
 def statuses(checker, files, folder=BUGS):
@@ -28,7 +29,7 @@ def main():
     found = [f for f, s in wrong.items() if s in ("race", "hang", "violated", "undefined", "out of bounds", "uninitialised")]
     alarms = {f: s for f, s in {**fixed, **verified}.items() if s != f"clean in {SCHEDULES} schedules"}
     print(f"{len(found)} of {len(wrong)} wrong kernels found; not: {sorted(set(wrong) - set(found))}")
-    print(f"{len(alarms)} of {len(fixed) + len(verified)} right kernels reported: {alarms}")
+    print(f"{len(alarms)} of {len(fixed) + len(verified)} correct kernels reported: {alarms}")
     return 0 if len(wrong) == len(fixed) == 32 and len(verified) == len(CLEAN) and len(found) >= LEAST and not alarms else 1
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What membar-check sanitize writes: text, JSON, SARIF, suppressions, statuses.
+"""Tests what membar-check sanitize writes: text, JSON, SARIF, suppressions, statuses.
 
 usage: command_test.py <membar-check>
 """

@@ -4,9 +4,10 @@
 
 usage: random_programs_test.py <membar-check> [--count=N] [--seed=N] [--schedules=N] [--features=NAME,...] [--keep=FOLDER]
 
-The oracle enumerates every interleaving of a program, and says which races and other faults some interleaving shows. Each kind of fault that the
-sanitizer reports must be one of them: a false alarm fails the test. The checker must confirm each finding, by a replay of its schedule. And of
-the programs in which an interleaving shows a race, at least 95 of 100 must be found to race within the schedules.
+The oracle enumerates every interleaving of a program, and reports the races and other faults that some interleaving shows. Each kind of
+fault that the sanitizer reports must be among them: a false alarm fails the test. The checker must confirm each finding by replaying its
+schedule. The sanitizer must also find a race, within the given schedules, in at least 95 % of the programs in which an interleaving shows
+one.
 """
 
 import argparse
@@ -41,7 +42,7 @@ class Case:
 
 
 def sanitized(checker, paths, schedules):
-    """Of each file the statuses of its findings, or None where it cannot be sanitized, and what is not confirmed."""
+    """Returns for each file the statuses of its findings, or None if it cannot be sanitized, and the findings that were not confirmed."""
     done = subprocess.run([checker, "sanitize", "--confirm", f"--schedules={schedules}", "--format=json", *paths], capture_output=True, text=True)
     try:
         files = json.loads(done.stdout)["files"]
@@ -87,7 +88,7 @@ def main():
             alarms = {k: m for k, m in answer.items() if k not in expected}
             if alarms and "undefined" not in expected and not (case.verdict.open and set(alarms) == {"race"}):
                 count["FALSE ALARM"] += 1
-                wrong.append(f"{case.name}: {alarms}, and the oracle finds {', '.join(sorted(expected)) or 'nothing'}")
+                wrong.append(f"{case.name}: {alarms}, but the oracle finds {', '.join(sorted(expected)) or 'nothing'}")
                 if how.keep:
                     how.keep.mkdir(parents=True, exist_ok=True)
                     case.write(how.keep)
@@ -103,7 +104,8 @@ def main():
         print(f"{feature}: " + ", ".join(f"{n} {kind}" for kind, n in sorted(count.items(), key=lambda x: -x[1])))
     print("\n".join(wrong[:20] + unconfirmed[:20]))
     share = found / racy if racy else 1
-    print(f"{compared} programs compared, {len(wrong)} false alarms, {len(unconfirmed)} findings not confirmed; {found} of {racy} racy programs are found to race in {how.schedules} schedules")
+    print(f"{compared} programs compared, {len(wrong)} false alarms, {len(unconfirmed)} findings not confirmed; a race was found in "
+          f"{found} of {racy} racy programs within {how.schedules} schedules")
     return 1 if wrong or unconfirmed or share < LEAST_FOUND or not compared else 0
 
 

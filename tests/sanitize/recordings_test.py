@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Sanitizes the recordings of tests/record/recordings: what they launch has no fault, but for the kernel that is named for it.
+"""Sanitizes the recordings in tests/record/recordings: their launches have no fault, except for the kernel that is named after its fault.
 
 usage: recordings_test.py <membar-check>
 """
@@ -12,7 +12,7 @@ import sys
 
 FOLDER = pathlib.Path(__file__).resolve().parents[1] / "record/recordings"
 FOUND = {"flag_without_fence_1": ["race"]}
-LARGE = {"next_round_1"}  # 262,144 threads and more, which one schedule executes
+LARGE = {"next_round_1"}  # Launches with 262,144 threads or more, executed in one schedule.
 
 
 def sanitized(files, *options):

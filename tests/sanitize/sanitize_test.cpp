@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Each rule in a program that breaks it and one that does not, which exploration is asked as well.
+// Tests each rule with a program that breaks it and one that does not. Exploration must agree.
 #include <check/explore.hpp>
 #include <check/launch.hpp>
 #include <ptx/reader.hpp>
@@ -23,7 +23,7 @@ namespace check = membar::check;
 namespace sanitize = membar::sanitize;
 using check::check_status;
 
-/// A kernel and how it is launched.
+/// A kernel and its launch.
 struct launched {
   std::string body;
   check::launch_request request{};
@@ -97,7 +97,7 @@ struct both {
   std::vector<check::planned_launch> plans{};
 };
 
-/// Both must say `status`, or that nothing is wrong.
+/// Both must report `status`, or no fault.
 void expect(check_status status, const std::vector<launched>& launches) {
   const both p(launches);
   EXPECT_EQ(p.explored(), status);
@@ -231,7 +231,7 @@ TEST(sanitizer, does_not_let_threads_that_poll_together_hold_up_others) {
   EXPECT_EQ(both({many(polls, 1, 2), one("st.relaxed.gpu.global.u32 [y], 1;\n")}).sanitized(20), std::set<check_status>{});
 }
 
-// Many more instructions without a write than threads that only poll may take. Nothing is wrong with them.
+// Many more instructions without a write than a thread may execute if it only polls. They have no fault.
 TEST(sanitizer, lets_threads_only_read) {
   const std::string body =
       "mov.u32 %r0, 0;\nL: ld.global.u32 %r1, [x];\nadd.u32 %r2, %r2, %r1;\nadd.u32 %r0, %r0, 1;\n"
@@ -405,7 +405,7 @@ TEST(sanitizer, shows_the_same_with_several_jobs) {
   EXPECT_EQ(told(1), told(4));
 }
 
-/// Random instructions of registers, whose results are stored.
+/// Random register instructions, whose results are stored.
 [[nodiscard]] std::string random_arithmetic(std::mt19937& random) {
   const std::array<std::string, 26> forms = {"add.u32 %d, %a, %b",       "sub.s32 %d, %a, %b",
                                              "mul.lo.u32 %d, %a, %b",    "mad.lo.s32 %d, %a, %b, %c",

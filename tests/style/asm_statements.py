@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Every assembly statement of the headers is `asm volatile` and clobbers "memory".
+"""Checks that every assembly statement of the headers is `asm volatile` and clobbers "memory".
 
 usage: asm_statements.py <include folder>|--made-violations
 
-Without `volatile` the compiler may leave a statement out or merge two, and without the clobber it may move accesses of memory across. What
-a kernel of one statement becomes shows neither. --made-violations checks that the rules can fail. Exit status: 0 if all statements follow the rules, 1 if not.
+Without `volatile` the compiler may leave a statement out or merge two, and without the clobber it may move memory accesses across it. The
+code of a kernel with a single statement shows neither fault. --made-violations checks that the rules can fail. Exit status: 0 if all
+statements follow the rules, 1 if not.
 """
 
 import pathlib
@@ -17,7 +18,7 @@ COMMENT = re.compile(r"//[^\n]*")
 
 
 def statements(text):
-    """Yields (line number, text) of each assembly statement, up to its semicolon, without comments."""
+    """Yields (line number, text) for each assembly statement, up to its semicolon, without comments."""
     text = COMMENT.sub(lambda match: " " * len(match[0]), text)
     for match in STATEMENT.finditer(text):
         depth, at, in_string = 0, match.end(), False

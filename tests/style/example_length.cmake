@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 cmake_minimum_required(VERSION 3.25)
-# An example has fewer than 80 lines, so that it is read.
+# An example must have fewer than 80 lines, so that readers read all of it.
 file(GLOB examples ${ROOT}/examples/*.cu)
 foreach(example IN LISTS examples)
   file(READ ${example} text)
   string(REGEX MATCHALL "\n" lines "${text}")
   list(LENGTH lines count)
   if(NOT count LESS 80)
-    message(SEND_ERROR "${example} has ${count} lines; an example has fewer than 80")
+    message(SEND_ERROR "${example} has ${count} lines; an example must have fewer than 80")
   endif()
 endforeach()

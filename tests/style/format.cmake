@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 cmake_minimum_required(VERSION 3.25)
-# Sources are formatted by clang-format 18: other versions format some lines differently, so they are not asked.
+# Sources are formatted by clang-format 18. Other versions format some lines differently, so the test does not use them.
 if(CLANG_FORMAT)
   execute_process(COMMAND ${CLANG_FORMAT} --version OUTPUT_VARIABLE version)
 endif()

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Checks that every function in include/ and tools/ fits on a screen. Tables are excepted.
+"""Checks that every function in include/ and tools/ fits on a screen. Tables do not count.
 
 usage: function_length.py <root of the project> [--longest=N]
-       function_length.py --made-violations    shows that a long function is found, and that a table is not
+       function_length.py --made-violations    checks that a long function is found, and that a long table is not
 
-A function is a brace that opens after a parameter list, and it ends at its own closing brace. Lines inside of a braced initializer whose
-braces hold no statement (a table) do not count. A lambda counts as a part of the function it is in. Exit status: 0 if no function is too
-long, 1 if one is.
+A function is a brace that opens after a parameter list, and it ends at its own closing brace. Lines inside a braced initializer without
+statements (a table) do not count. A lambda counts as part of the function that contains it. Exit status: 0 if no function is too long, 1 if
+one is.
 """
 
 import pathlib
@@ -16,13 +16,13 @@ import sys
 
 LONGEST = 80
 TOKEN = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'|[{}();]|\n', re.DOTALL)
-# What may stand between a parameter list and the body.
+# What may come between a parameter list and the body.
 AFTER_PARAMETERS = re.compile(r"\)\s*(?:const|noexcept(?:\s*\([^{}]*\))?|override|final|mutable|volatile|&&?|->[^{};]*|requires[^{};]*"
                               r"|:\s*[\w:<>]+\s*[({][^;]*|\s)*$", re.DOTALL)
 
 
 def blanked(text):
-    """The text without comments and the content of literals, line by line as long as before."""
+    """Returns the text without comments and literals, with the same lines."""
     def blank(match):
         word = match.group(0)
         return word if word in "{}();\n" else re.sub(r"[^\n]", " ", word)
@@ -30,7 +30,8 @@ def blanked(text):
 
 
 def opens_function(before):
-    """Whether a brace after `before`, which ends at the last `;`, `{` or `}` outside of parentheses, opens a function's body."""
+    """Returns whether a brace opens a function's body. `before` is the text that precedes it, back to the last `;`, `{` or `}` outside of
+    parentheses."""
     head = before.strip()
     if not head or re.match(r"(?:namespace|struct|class|enum|union|extern)\b|template\s*<[^{]*>\s*(?:struct|class|union)\b", head):
         return False
@@ -40,7 +41,7 @@ def opens_function(before):
 
 
 def functions(text):
-    """First line and length of every function that is in no other function; the lines of tables do not count."""
+    """Returns the first line and the length of every outermost function; the lines of tables do not count."""
     text = blanked(text)
     found, stack, start = [], [], 0
     line, function, tables = 1, None, 0
@@ -76,7 +77,7 @@ def main():
                       "namespace a {\n" + "int f() {\n  g();\n}\n" * 50 + "}\n", "struct s {\n" + "  int a = 0;\n" * 99 + "};\n"]
         wrong = [text for text in long_ones if max(n for _, n in functions(text)) <= LONGEST]
         wrong += [text for text in short_ones if any(n > LONGEST for _, n in functions(text))]
-        print(f"{len(long_ones)} long functions and {len(short_ones)} tables and short ones, wrong: {len(wrong)}")
+        print(f"{len(long_ones)} long functions and {len(short_ones)} tables and short functions checked, {len(wrong)} wrong")
         return 1 if wrong else 0
     root = pathlib.Path(sys.argv[1])
     longest = int(sys.argv[2].partition("=")[2]) if len(sys.argv) > 2 else LONGEST

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Checks that includes go one way: among the public headers, among the engines and programs, and never from headers to tools.
+"""Checks that include dependencies go one way: among the public headers, among the engines and programs, and never from headers to tools.
 
 usage: include_arrows.py <root of the project>
        include_arrows.py --made-violations    shows that each kind of violation is found
 
 A part is a folder, or the files named in VOCABULARY. MAY_INCLUDE is the whole architecture. The vocabulary, the model, the PTX front end
-and the checker include nothing of the CUDA toolkit; headers of libcu++ that are slow to compile are for interop only. A header of a tool
-that no other file includes is dead and is reported. Exit status: 0 if there is no violation, 1 if there is one.
+and the checker include nothing from the CUDA toolkit. Only interop/ may include libcu++ headers that are slow to compile. A tool's header
+that no other file includes is reported as dead. Exit status: 0 if there is no violation, 1 if there is one.
 """
 
 import pathlib
@@ -18,7 +18,7 @@ INCLUDE = re.compile(r'^ *# *include *[<"]([^>"]+)[>"]', re.MULTILINE)
 TOOLKIT = re.compile(r"(cuda|cooperative_groups|driver_types|nv|vector_types)")
 VOCABULARY = {"membar/version.hpp", "membar/thread_scope.hpp", "membar/memory_order.hpp"}
 CORE = {"base", "vocabulary", "core", "detail"}
-# The old names of deadlock/, which only pass on to the new ones.
+# The old names of deadlock/, which only include the new headers.
 RENAMED = "symmetric/deadlock"
 MAY_INCLUDE = {
     "base": {"base"},
@@ -46,12 +46,12 @@ MAY_INCLUDE = {
     "tools/membar-domains": {"tools/common", "tools/intercept", "tools/membar-domains"},
 }
 WITHOUT_TOOLKIT = {"base", "vocabulary", "model", "tools/ptx", "tools/check", "tools/lint", "tools/sanitize", "tools/witness"}
-# What takes longer to compile than what it would be included for. interop/ has the bridges that need one.
+# Headers that take longer to compile than their benefit justifies. interop/ has the bridges that need one.
 HEAVY = {"cuda/atomic", "cuda/std/atomic", "cuda/annotated_ptr", "cuda/barrier"}
 
 
 def part_of(name):
-    """The part of a file that is named as it is included: membar/atomic.hpp, check/explore.hpp."""
+    """Returns the part of a file's path that an #include names: membar/atomic.hpp, check/explore.hpp."""
     if name in VOCABULARY:
         return "vocabulary"
     folder = name.rpartition("/")[0]
@@ -75,12 +75,12 @@ def cycle_from(name, includes, path, done):
 
 
 def violations(files):
-    """`files`: the text of each source, by the name under which it is included."""
+    """Checks `files`, the text of each source by the name under which it is included."""
     found, includes = [], {}
     for name, text in sorted(files.items()):
         part, own = part_of(name), includes.setdefault(name, [])
         if part not in MAY_INCLUDE:
-            found.append(f"{name}: no part {part} is known: add it to MAY_INCLUDE")
+            found.append(f"{name}: no part {part} is known, so its includes cannot be checked: add it to MAY_INCLUDE")
             continue
         for included in INCLUDE.findall(text):
             if included.startswith("membar/") or included in files:

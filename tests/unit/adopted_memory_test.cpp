@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Memory that something else allocated, as a backend: what it takes, what it proves, what it refuses on every PE.
+// Memory that something else allocated, as a backend: what it accepts, what it checks, and what it rejects on every PE.
 #include <membar/symmetric/adopted_backend.hpp>
 #include <membar/symmetric/heap.hpp>
 
@@ -26,7 +26,7 @@ using symmetric::adopted_backend, symmetric::adopted_memory, symmetric::pe;
 
 constexpr std::size_t size = 1 << 14;
 
-/// Memory of three PEs in one allocation, in the places given, in units of `size`.
+/// Memory of three PEs in one allocation, at the given places in units of `size`.
 class adopted_memories : public fake_cuda::test {
  protected:
   [[nodiscard]] adopted_memory of(int self, const std::vector<int>& places = {0, 1, 2}) const {
@@ -36,7 +36,7 @@ class adopted_memories : public fake_cuda::test {
     }
     return memory;
   }
-  /// What three PEs throw that adopt `memory(self)` and call `use(backend)`.
+  /// Returns the errors of three PEs that adopt `memory(self)` and call `use(backend)`.
   template <class Memory, class Use>
   [[nodiscard]] std::vector<std::string> thrown(Memory memory, Use use) {
     gathering_threads group(3);
@@ -258,7 +258,7 @@ TEST_F(adopted_memories, of_hidden_devices_refuse_counters) {
   EXPECT_EQ(now().last_error, cudaSuccess);
 }
 
-/// What a rendezvous of PyTorch offers, as far as it is read.
+/// The parts of a PyTorch rendezvous that are read.
 struct torch_handle {
   std::vector<void*> get_buffer_ptrs() { return buffers; }
   std::size_t get_buffer_size() { return size; }

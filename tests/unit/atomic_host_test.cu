@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Atomics as the host uses them: every scope acts as an operation of the host's memory model. Needs nvcc, and no GPU.
+// Atomics on the host: every scope acts as an operation of the host's memory model. The test needs nvcc, but no GPU.
 #include <membar/aggregated.cuh>
 #include <membar/cache_hint.cuh>
 #include <membar/fence.cuh>
@@ -36,7 +36,8 @@ using membar_test::equal, membar_test::pair, membar_test::value_of;
 /// Every test runs once per scope.
 class atomic_on_the_host : public ::testing::TestWithParam<thread_scope> {
  protected:
-  /// Calls `function` with the scope as its template argument. It captures something, for nvcc warns of a captureless template.
+  /// Calls `function` with the scope as its template argument. The function has a capture, because nvcc warns about a
+  /// captureless template.
   static void at_scope(auto function) {
     switch (GetParam()) {
       case thread_scope::block:
@@ -55,7 +56,7 @@ INSTANTIATE_TEST_SUITE_P(, atomic_on_the_host,
                                            thread_scope::system),
                          [](const auto& each) { return std::string(name(each.param)); });
 
-/// The operations whose results are the same in every integer, on an object of 12.
+/// The operations whose results are the same for every integer type, on an object of value 12.
 template <class Atomic>
 void expect_every_operation(Atomic& n) {
   using T = decltype(n.load(membar::acquire));
@@ -116,7 +117,7 @@ TEST_P(atomic_on_the_host, threads_lose_no_increment) {
   });
 }
 
-// What converts to cuda::atomic_ref, and to which.
+// Which references convert to cuda::atomic_ref, and to which of its types.
 template <thread_scope Scope, cuda::thread_scope Cuda>
 constexpr bool converts = std::is_convertible_v<membar::atomic_ref<int, Scope>, cuda::atomic_ref<int, Cuda>> &&
                           std::is_convertible_v<membar::atomic<int, Scope>&, cuda::atomic_ref<int, Cuda>>;
@@ -136,7 +137,7 @@ TEST(atomic_ref_on_the_host, converts_to_a_cuda_atomic_ref_of_the_same_object) {
 
 static_assert(!std::is_convertible_v<membar::atomic_ref<const int, thread_scope::system>, cuda::atomic_ref<const int>>);
 
-// And back, with the values of scopes and orders.
+// And back, including the values of scopes and orders.
 static_assert(
     std::is_convertible_v<cuda::atomic_ref<int, cuda::thread_scope_device>, membar::atomic_ref<int, thread_scope::device>>);
 static_assert(std::is_convertible_v<cuda::atomic<int>&, membar::atomic_ref<int, thread_scope::system>>);
@@ -178,7 +179,7 @@ TEST(atomic_ref_on_the_host, names_the_type_and_scope_of_a_cuda_object_by_itself
   EXPECT_EQ(c.load(membar::relaxed), 4);
 }
 
-// The same calls as in a kernel, which a function for both may make.
+// The same calls as in a kernel, as a function for both may make them.
 TEST(atomic_ref_on_the_host, takes_a_policy_that_says_nothing_and_a_fence_of_any_scope) {
   int object = 1;
   const membar::atomic_ref<int, thread_scope::system> n(object);
@@ -231,7 +232,7 @@ TEST(combining_operations, have_an_identity_that_changes_no_value) {
   EXPECT_TRUE(equal(membar::maximum{}(pair, membar::maximum::identity<__half2>()), pair));
 }
 
-// A reference may be copied, not assigned; the object may have an operator & of its own.
+// A reference may be copied but not assigned; the object may have an operator & of its own.
 struct with_address_of_its_own {
   int value;
   with_address_of_its_own* operator&() = delete;  // NOLINT: that is the point
@@ -377,7 +378,7 @@ TEST(atomic_ref_on_the_host, adds_vectors_by_element) {
   }
 }
 
-/// What `fetch_max`, and then `fetch_min` of a fresh object, leave of bits.
+/// The bits that `fetch_max`, and then `fetch_min` of a fresh object, leave.
 template <class T>
 std::pair<unsigned short, unsigned short> vector_extremes(unsigned short object, unsigned short operand) {
   using membar::detail::from_bits;
@@ -403,7 +404,7 @@ TEST(atomic_ref_on_the_host, extremes_of_vectors_ignore_a_nan_beside_a_number) {
   EXPECT_EQ(vector_extremes<__half>(0x7c00, 0xfc00), both(0x7c00, 0xfc00));
 }
 
-// A read-modify-write of a byte acts on the aligned 32-bit word around it: only bins may be in there.
+// A read-modify-write of a byte acts on the aligned 32-bit word around it, which may contain only bins.
 static_assert(alignof(membar::privatized_histogram<unsigned char, 3>) == 4 &&
               sizeof(membar::privatized_histogram<unsigned char, 3>) == 8);
 static_assert(sizeof(membar::privatized_histogram<unsigned short, 3>) == 12);

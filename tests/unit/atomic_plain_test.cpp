@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Atomics, fences and wait budgets as a plain C++ compiler reads them: the host's side of a protocol.
+// Atomics, fences and wait budgets in a plain C++ compiler: the host's side of a protocol.
 #include <membar/atomic.hpp>
 #include <membar/fence.hpp>
 #include <membar/wait_budget.hpp>
@@ -9,7 +9,7 @@
 #include <tests/unit/atomic_values.hpp>
 
 #if defined(__CUDACC__) || defined(__CUDA_RUNTIME_H__) || defined(CUDART_VERSION)
-#error "this file shows that the headers need nothing of the CUDA toolkit"
+#error "this file shows that the headers do not need the CUDA toolkit"
 #endif
 
 #include <cmath>
@@ -22,13 +22,13 @@ namespace {
 using membar::thread_scope;
 using membar_test::equal, membar_test::pair, membar_test::value_of;
 
-/// What a kernel of the other side has, too: both have its address, and the host writes it first.
+/// The object that a kernel on the other side would share: both have its address, and the host writes it first.
 struct mailbox {
   int payload[4];
   unsigned flag;
 };
 
-// Of such a protocol this file is the host's part. The kernel acquires the flag with `wait`, as the thread here does.
+// This file has the host's part of such a protocol. The kernel acquires the flag with `wait`, like the thread here.
 TEST(plain_host, writes_a_payload_and_releases_a_flag_of_system_scope) {
   for (int turn = 0; turn != 200; ++turn) {
     mailbox box{};
@@ -119,7 +119,7 @@ TYPED_TEST(plain_atomic, has_the_integer_operations) {
   }
 }
 
-// The single-order form takes every order; a failure has it without its release half, which no load can have.
+// The single-order form accepts every order. On failure, the order has no release half, because a load cannot release.
 template <class Order>
 void expect_single_order_forms(Order order) {
   int object = 1;
@@ -268,7 +268,7 @@ TEST(plain_host, loses_no_increment) {
   EXPECT_EQ(tries, 4U * count);
 }
 
-/// With the names of <cuda/atomic>, which a plain C++ compiler reads too, and whose header atomic.hpp does not include.
+/// With the names of <cuda/atomic>, which a plain C++ compiler can also read, and which atomic.hpp does not include.
 enum cuda_scope { thread_scope_system, thread_scope_device, thread_scope_block };
 template <class T, cuda_scope Scope>
 struct cuda_ref {

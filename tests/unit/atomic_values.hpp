@@ -12,7 +12,7 @@ struct pair {
   float second;
 };
 
-/// Values of a type that tell each other's bits apart.
+/// Values of a type that distinguish its bits from each other.
 template <class T>
 T value_of(int i) {
   if constexpr (std::is_same_v<T, pair>) {

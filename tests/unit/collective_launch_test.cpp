@@ -26,14 +26,14 @@ void meets(int) {}
 void meets_too(int) {}
 const auto its_number = [](pe which) { return std::tuple(which.index()); };
 
-/// PE i is device i; what PEs say to each other goes through memory that all processes have.
+/// PE i is device i; the PEs exchange messages through memory that all processes share.
 struct meeting_place {
   explicit meeting_place(int processes, int count) : barrier(processes), values(static_cast<std::size_t>(count)) {}
   std::barrier<> barrier;
   std::vector<unsigned long long> values;
 };
 
-/// With `ByKernels` it gathers as NVSHMEM, by kernels, which have no room beside a grid that fills its device.
+/// With `ByKernels`, it gathers with kernels, as NVSHMEM does; they do not fit next to a grid that fills its device.
 template <bool ByKernels>
 class basic_fake_backend {
  public:
@@ -70,14 +70,14 @@ static_assert(symmetric::backend<fake_backend>);
 
 class collective_launch_of : public fake_cuda::test {
  protected:
-  /// What one process with all PEs is told.
+  /// Returns the message that one process with all PEs gets.
   static std::string in_one_process(collective_grid grid, std::vector<cudaStream_t> streams = {}) {
     meeting_place place(1, fake_cuda::device_count());
     fake_backend backend(place, pe_range(pe(0), fake_cuda::device_count()));
     return refusal([&] { symmetric::collective_launch(backend, grid, streams, meets, its_number); });
   }
 
-  /// What each of `count` processes of one PE is told, of which process i calls `call(backend, i)`.
+  /// Returns the messages of `count` processes with one PE each, of which process i calls `call(backend, i)`.
   template <class Backend = fake_backend>
   static std::vector<std::string> in_processes(std::size_t count, auto call) {
     meeting_place place(static_cast<int>(count), static_cast<int>(count));
@@ -92,13 +92,13 @@ class collective_launch_of : public fake_cuda::test {
     processes.clear();  // joins
     return told;
   }
-  /// What each of the processes is told, each with its own grid.
+  /// Returns the message of each process, each with its own grid.
   static std::vector<std::string> in_processes(const std::vector<unsigned>& grids) {
     return in_processes(grids.size(), [&](fake_backend& backend, std::size_t i) {
       symmetric::collective_launch(backend, {dim3(grids[i]), dim3(64)}, {}, meets, its_number);
     });
   }
-  /// Expects that each process was told these words.
+  /// Expects that each process got these words.
   static void expect_all_say(const std::vector<std::string>& told, const char* words) {
     for (const std::string& each : told) {
       EXPECT_TRUE(says(each, words));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What deadlock/check.hpp promises, on thousands of small random programs, each run in every schedule.
+// The guarantees of deadlock/check.hpp, tested on thousands of small random programs, each run in every schedule.
 #include <membar/deadlock/check.hpp>
 #include <membar/deadlock/text.hpp>
 
@@ -26,16 +26,16 @@ using stream_simulator::outcome;
 
 /// What a random program may contain.
 struct ingredients {
-  bool sets = false;  ///< signals 2 and 3 are set; 0 and 1 are added to
+  bool sets = false;  ///< Signals 2 and 3 are set; 0 and 1 are added to.
   bool events = true;
   bool teams = true;
   bool hosts = false;
   bool kernels = false;
   bool graphs = false;
   bool copies = false;
-  bool nonblocking = false;  ///< notifications that are delivered later
-  bool own_queues = false;   ///< some streams have their own queue
-  bool halves = false;       ///< some barriers are an arrival and a wait
+  bool nonblocking = false;  ///< Notifications that are delivered later.
+  bool own_queues = false;   ///< Some streams have their own queue.
+  bool halves = false;       ///< Some barriers are split into an arrival and a wait.
 };
 
 class random_program {
@@ -55,7 +55,7 @@ class random_program {
     for (int pe = 0; with_.own_queues && pe != program_.pes; ++pe) {
       program_.own_queues.insert({pe, 1 + below(2)});
     }
-    // The order so far is good: change it in a few places.
+    // The order so far is correct: change it in a few places.
     for (int swaps = below(4); swaps != 0 && !with_.graphs; --swaps) {
       swap(static_cast<std::size_t>(below(static_cast<int>(program_.operations.size()))));
     }
@@ -139,7 +139,7 @@ class random_program {
     }
   }
 
-  /// A barrier in two halves, with something else between. Both halves of a PE are in one stream.
+  /// A barrier in two halves with other operations in between. Both halves of a PE are in one stream.
   void add_halves(bool world) {
     std::vector<deadlock::handle> streams;
     for (int member = 0; member != (world ? program_.pes : 2); ++member) {
@@ -154,7 +154,7 @@ class random_program {
       wait(other, 0, sums_[{other, 0}]);
     }
     for (std::size_t member = 0; member != streams.size(); ++member) {
-      if (below(12) != 0) {  // else it is the last of its team
+      if (below(12) != 0) {  // Otherwise it is the last one of its team.
         stream_operation& departure = push(operation_kind::depart, static_cast<int>(member));
         departure.object = world ? 0 : 1;
         departure.stream = streams[member];
@@ -184,7 +184,7 @@ class random_program {
     }
   }
 
-  /// Puts a run of one PE's operations into a graph, which is launched where they stood.
+  /// Moves a run of one PE's operations into a graph, which is launched in their place.
   void capture() {
     const int pe = below(program_.pes);
     std::vector<stream_operation> outside;
@@ -235,7 +235,7 @@ class random_program {
     };
     if (i + 1 < all.size() && with_.halves && of_team(all[i]) && of_team(all[i + 1]) && all[i].pe == all[i + 1].pe &&
         all[i].object == all[i + 1].object) {
-      return;  // an arrival stays before its wait
+      return;  // An arrival stays before its wait.
     }
     if (i + 1 < all.size() && all[i].kernel == 0 && all[i + 1].kernel == 0) {
       std::swap(all[i], all[i + 1]);
@@ -249,7 +249,7 @@ class random_program {
   unsigned kernels_ = 0;
 };
 
-/// A program as a failed test prints it, in the words of the reports.
+/// Formats a program for a failed test, in the words of the reports.
 std::string text(const program& program) {
   const deadlock::detail::program_text words(program);
   std::string result = program.hosts == callers::one ? "one host\n" : "a host for each PE\n";
@@ -279,10 +279,10 @@ INSTANTIATE_TEST_SUITE_P(
                       std::pair("launches", ingredients{.sets = true, .events = false, .graphs = true, .nonblocking = true})),
     [](const auto& each) { return std::string(each.param.first); });
 
-/// What reports about many programs must be, beside what really happens.
+/// What reports about many programs must satisfy, compared with what really happens.
 class verdicts {
  public:
-  /// Of a `long_program` that hangs only the hang need be reported.
+  /// For a `long_program` that hangs, only the hang must be reported.
   explicit verdicts(const ingredients& with, bool long_program = false) : with_(with), long_(long_program) {}
 
   void add(const std::string& words, const std::vector<deadlock::report>& reports, const outcome& real) {
@@ -299,14 +299,15 @@ class verdicts {
     clean_ += reports.empty();
     cautious_ += (says_hang || says_lost) && !real.hangs;
 
-    // What hangs in some schedule is reported, and what is reported to hang does in some schedule: except in graphs, always.
+    // A program that hangs in some schedule is reported. Conversely, except with graphs, a reported hang happens in some
+    // schedule.
     ASSERT_TRUE(!real.hangs || says_hang || says_lost) << "not reported, " << said;
     ASSERT_TRUE(!says_hang || real.hangs || with_.graphs) << "reported and does not hang, " << said;
-    // The names are right: a false dependency is one, and nothing else is.
+    // The names are correct: a report says "false dependency" only if there is one.
     if (says_hang && !says_lost && !with_.graphs && !(long_ && with_.sets)) {
       ASSERT_EQ(real.hangs_with_own_queues, !kinds.contains(hazard::wait_before_notify)) << said;
     }
-    // What is undefined is reported, and a wait that may end too early.
+    // Undefined behaviour is reported, and so is a wait that may end too early.
     if (long_ && says_hang) {
       return;
     }
@@ -333,17 +334,17 @@ class verdicts {
   int reported_to_hang_ = 0;
   int clean_ = 0;
   int stale_ = 0;
-  int cautious_ = 0;  // reported, though no schedule hangs
+  int cautious_ = 0;  // It is reported, although no schedule hangs.
 };
 
-/// The reports about a program that is checked after each of its operations, as if it were too long for the exact analysis.
+/// The reports on a program that is checked after each of its operations, as if it were too long for the exact analysis.
 std::vector<deadlock::report> reports_in_steps(const program& whole) {
   program grown = whole;
   grown.operations.clear();
   deadlock::detail::checker checker(grown, 0);
   for (std::size_t i = 0; i != whole.operations.size(); ++i) {
     grown.operations.push_back(whole.operations[i]);
-    if (i + 1 == whole.operations.size() || whole.operations[i + 1].kernel == 0) {  // a kernel is recorded with its steps
+    if (i + 1 == whole.operations.size() || whole.operations[i + 1].kernel == 0) {  // A kernel is recorded with its steps.
       static_cast<void>(checker.reports());
     }
   }
@@ -353,7 +354,7 @@ std::vector<deadlock::report> reports_in_steps(const program& whole) {
 TEST_P(deadlock_property, holds_in_every_schedule) {
   const ingredients with = GetParam().second;
   verdicts of_check(with);
-  verdicts of_long_programs(with, true);  // as if the programs were too long for the exact analysis
+  verdicts of_long_programs(with, true);  // As if the programs were too long for the exact analysis.
   verdicts of_steps(with, true);
   for (unsigned seed = 0; seed != programs; ++seed) {
     const program program = random_program(seed, with).make();
@@ -366,13 +367,13 @@ TEST_P(deadlock_property, holds_in_every_schedule) {
     if (HasFatalFailure()) {
       return;
     }
-    // What has not run may be too much for the exact analysis, too: then part of it is shown.
+    // The operations that have not run may also be too many for the exact analysis: then only part of them is shown.
     const std::vector<deadlock::report> cut = deadlock::detail::checker(program, 0, 3).reports();
     const auto says_hang = [](const deadlock::report& each) { return deadlock::hangs(each.kind); };
     const bool says_lost = std::ranges::any_of(cut, [](const auto& each) { return each.kind == hazard::lost_signal; });
     ASSERT_TRUE(!real.hangs || says_lost || std::ranges::any_of(cut, says_hang)) << "cut, not reported, " << words;
     ASSERT_TRUE(real.hangs || with.graphs || std::ranges::none_of(cut, says_hang)) << "cut, does not hang, " << words;
-    // The linear check lets nothing pass that the exact one reports.
+    // The linear check misses nothing that the exact one reports.
     const std::vector<deadlock::report> exact = deadlock::detail::analysis(program).reports();
     ASSERT_TRUE(!reports.empty() || exact.empty()) << words << exact.front().sentence;
   }

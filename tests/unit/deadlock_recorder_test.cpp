@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The catalogue of deadlocks: each is reported by its name, and the same program put right is not.
+// The catalogue of deadlocks: each is reported by its name, and the corrected program is not reported.
 #include <membar/deadlock/recorder.hpp>
 
 #include <gtest/gtest.h>
@@ -22,7 +22,8 @@ constexpr int main_stream = 1;
 constexpr int side_stream = 2;
 constexpr int ready = 7;
 
-/// A recorder of programs in short: in the main stream and with signal `ready` unless told, each call after the one before.
+/// A recorder with shorthand calls: by default they use the main stream and the signal `ready`, and each call comes after the
+/// previous one.
 class steps : public recorder {
  public:
   using recorder::collective, recorder::notify, recorder::recorder, recorder::wait;
@@ -65,7 +66,7 @@ const std::vector<hazard> nothing;
 std::vector<hazard> only(hazard kind) { return {kind}; }
 const std::vector<hazard> collectives_of_two_pes{hazard::concurrent_collectives, hazard::concurrent_collectives};
 
-/// The sentence of the first report.
+/// Returns the sentence of the first report.
 std::string sentence(const recorder& record) {
   const auto all = record.check();
   return all.empty() ? std::string() : all.front().sentence;
@@ -128,7 +129,8 @@ TEST(deadlock_recorder, collectives_of_one_team_on_two_streams) {
   EXPECT_EQ(kinds(two_teams), nothing);
 }
 
-/// Two barriers on two streams, the second after a wait for `ready`. What `before` notifies comes between, `after` at the end.
+/// Two barriers on two streams, the second after a wait for `ready`. The notifications of `before` come in between, those of
+/// `after` at the end.
 std::vector<hazard> barriers_ordered_by_a_signal(signal_condition until, const std::vector<signal_effect>& before,
                                                  const std::vector<signal_effect>& after = {}) {
   steps record(1);
@@ -232,7 +234,7 @@ TEST(deadlock_recorder, the_host_waits_before_it_has_enqueued_all) {
     EXPECT_STREQ(error.what(), error.report().sentence.c_str());
     EXPECT_NE(error.report().sentence.find("PE 0's wait for stream 1 by the host would never return"), std::string::npos);
   }
-  // Nothing was recorded of the wait, and the program can continue.
+  // The wait was not recorded, so the program can continue.
   record.notify(1, 0, signal_add(1)).synchronize_stream(pe(0), main_stream);
   EXPECT_EQ(kinds(record), nothing);
 }
@@ -288,7 +290,7 @@ TEST(deadlock_recorder, a_collective_without_a_member) {
 }
 
 TEST(deadlock_recorder, a_barrier_in_two_halves) {
-  // Between its halves a PE may do what another one's arrival waits for: as one barrier it would hang.
+  // Between its halves, a PE may do what another PE's arrival waits for; a single barrier would hang here.
   steps halves(2), whole(2);
   halves.arrive(pe(0), main_stream);
   halves.notify(0, 1, signal_set(1)).wait(1, signal_equals(1));
@@ -392,7 +394,7 @@ TEST(deadlock_recorder, halves_that_do_not_fit_are_rejected) {
 }
 
 TEST(deadlock_recorder, what_the_host_has_waited_for_keeps_an_arrival) {
-  // Large enough that the recorder would begin again after a wait of the host.
+  // Large enough that the recorder would start over after a wait of the host.
   recorder record(2);
   record.arrive(pe(0), main_stream);
   for (int i = 0; i != 20'000; ++i) {
@@ -417,7 +419,7 @@ TEST(deadlock_recorder, a_value_that_is_replaced_before_it_is_seen) {
   steps too_fast(2);
   too_fast.notify(0, 1, signal_set(1)).notify(0, 1, signal_set(2)).wait(1, signal_equals(1));
   EXPECT_EQ(kinds(too_fast), only(hazard::lost_signal));
-  // Where it is waited for to be at least that, the next one will do.
+  // If the wait is for "at least" that value, the next one is also enough.
   EXPECT_EQ(kinds(steps(2).notify(0, 1, signal_set(1)).notify(0, 1, signal_set(2)).wait(1, signal_at_least(1))), nothing);
 }
 
@@ -439,7 +441,7 @@ TEST(deadlock_recorder, a_flag_that_its_reader_clears_can_be_set_again_after_the
     toggled.wait(pe(0), main_stream, answer, signal_at_least(round));
   }
   EXPECT_EQ(kinds(toggled), nothing);
-  toggled.notify(0, 1, signal_set(1)).notify(0, 1, signal_set(0));  // does not wait for the answer
+  toggled.notify(0, 1, signal_set(1)).notify(0, 1, signal_set(0));  // It does not wait for the answer.
   EXPECT_EQ(kinds(toggled.wait(1, signal_equals(1))), only(hazard::lost_signal));
 }
 
@@ -499,7 +501,7 @@ TEST(deadlock_recorder, an_event_that_was_not_recorded) {
   EXPECT_EQ(kinds(steps(1).wait_event(0, side_stream, 1).record_event(0, 1, main_stream)), only(hazard::unrecorded_event));
 }
 
-/// A graph with a wait in one branch and its notification in another, with an edge between them or without.
+/// A graph with a wait in one branch and its notification in another, with or without an edge between them.
 std::vector<hazard> branches(bool edge) {
   steps record(1);
   record.begin_capture(pe(0), main_stream);
@@ -560,7 +562,7 @@ TEST(deadlock_recorder, a_signal_is_set_or_added_to) {
   record.notify(0, 1, signal_add(1));
   EXPECT_THROW(record.notify(0, 1, signal_set(1)), membar::error);
   EXPECT_THROW(record.wait(1, signal_equals(1)), membar::error);
-  record.notify(1, 0, signal_set(1));  // PE 0's signal is another one
+  record.notify(1, 0, signal_set(1));  // PE 0's signal is a different one.
   steps late(2);
   late.wait(1, signal_equals(1));
   EXPECT_THROW(late.notify(0, 1, signal_add(1)), membar::error);
@@ -720,7 +722,8 @@ TEST(deadlock_recorder, a_record_that_hangs_can_be_discarded) {
   record.discard();
   EXPECT_TRUE(record.operations().empty());
   EXPECT_EQ(kinds(record), nothing);
-  record.notify(0, 1, signal_add(1)).wait(1, signal_at_least(1)).synchronize_pe(pe(1));  // another kind of signal than before
+  // A different kind of signal than before.
+  record.notify(0, 1, signal_add(1)).wait(1, signal_at_least(1)).synchronize_pe(pe(1));
   record.wait(1, signal_at_least(2));
   EXPECT_EQ(kinds(record), only(hazard::never_notified));
 }
@@ -732,7 +735,8 @@ TEST(deadlock_recorder, signals_of_allocations_and_heaps_are_different_signals) 
   record.notify(pe(0), main_stream, pe(1), first, signal_add(1));
   record.wait(pe(1), main_stream, first, signal_at_least(1));
   record.synchronize_pe(pe(1));
-  // Freed, and allocated again at the same offset: it holds 0, and nobody notifies it. Or of another heap.
+  // The signal is freed and allocated again at the same offset: it holds 0, and nobody notifies it. The same holds for a signal
+  // in another heap.
   for (const object_identity other : {object_identity{1, 2, 0}, object_identity{2, 1, 0}, object_identity{1, 1, 1}}) {
     steps again(2);
     again.append(record.operations());
@@ -785,7 +789,7 @@ TEST(deadlock_recorder, a_wait_that_ends_by_what_an_earlier_wait_has_seen) {
 TEST(deadlock_recorder, a_wait_is_stale_also_where_the_host_waits_between) {
   for (const bool forgets : {false, true}) {
     steps record(2);
-    for (int i = 0; i != 600; ++i) {  // so many that the recorder leaves them behind
+    for (int i = 0; i != 600; ++i) {  // So many that the recorder discards them.
       record.work(pe(0), main_stream);
     }
     record.notify(0, 1, signal_set(1)).wait(1, signal_equals(1)).synchronize_pe(pe(0));
@@ -819,7 +823,7 @@ TEST(deadlock_recorder, a_later_notification_takes_an_order_away) {
   record.collective(0).notify(0, 0, signal_add(1)).wait(0, signal_at_least(1), side_stream).collective(0, side_stream);
   record.collective(1).collective(1);
   EXPECT_EQ(kinds(record), nothing);
-  record.notify(1, 0, signal_add(1));  // by which the wait may end as well, but it comes after both collectives
+  record.notify(1, 0, signal_add(1));  // The wait may also end because of this one, but it comes after both collectives.
   EXPECT_EQ(kinds(record), nothing);
   record.notify(pe(1), 3, pe(0), ready, signal_add(1));
   EXPECT_EQ(kinds(record), only(hazard::concurrent_collectives));
@@ -827,7 +831,8 @@ TEST(deadlock_recorder, a_later_notification_takes_an_order_away) {
 
 // Epochs.
 
-/// A graph of each PE, captured once: PE 0 notifies by the next number of its epoch, PE 1 waits for the next of its own.
+/// Each PE has a graph that is captured once: PE 0 notifies with the next number of its epoch, and PE 1 waits for the next
+/// number of its own.
 class replayed : public steps {
  public:
   explicit replayed(signal_effect effect = signal_next(1), signal_condition until = signal_at_least_next(2)) : steps(2) {
@@ -865,7 +870,7 @@ TEST(deadlock_recorder, an_epoch_gives_each_replay_the_next_number) {
 TEST(deadlock_recorder, an_epoch_continues_where_the_host_has_waited_or_the_record_is_forgotten) {
   for (const bool forgets : {false, true}) {
     replayed record;
-    for (int i = 0; i != 600; ++i) {  // so many that the recorder leaves them behind
+    for (int i = 0; i != 600; ++i) {  // So many that the recorder discards them.
       record.work(pe(0), main_stream);
     }
     record.send().receive();
@@ -906,7 +911,7 @@ TEST(deadlock_recorder, a_long_program_of_epochs_hangs_where_a_short_one_does) {
   EXPECT_EQ(kinds(record), nothing);
 }
 
-// What a check costs, in work and not in time.
+// The cost of a check, in work and not in time.
 
 using checker = membar::deadlock::detail::checker;
 
@@ -930,7 +935,7 @@ TEST(deadlock_checker, starts_over_once_for_all_orders_that_are_invalidated) {
     add(operation_kind::wait, 0, side_stream, i);
   }
   for (int i = 0; i != signals; ++i) {
-    add(operation_kind::notify, 1, 3, i);  // by which the wait may end as well
+    add(operation_kind::notify, 1, 3, i);  // The wait may also end because of this one.
   }
   checker all(program);
   EXPECT_TRUE(all.reports().empty());
@@ -981,7 +986,7 @@ TEST(deadlock_checker, takes_a_launch_as_easily_as_the_one_before) {
 
 TEST(deadlock_checker, hides_no_hazard_behind_many_of_another_kind) {
   recorder record(2);
-  for (int signal = 10; signal != 80; ++signal) {  // each may be replaced before it is seen
+  for (int signal = 10; signal != 80; ++signal) {  // Each value may be replaced before it is seen.
     record.notify(pe(0), main_stream, pe(1), signal, signal_set(1));
     record.notify(pe(0), main_stream, pe(1), signal, signal_set(2));
     record.notify(pe(0), main_stream, pe(1), signal, signal_set(1));
@@ -1019,7 +1024,7 @@ TEST(deadlock_checker, acquits_nothing_that_it_has_not_seen) {
   checker all(program, 0);
   wait_of_the_host();
   EXPECT_TRUE(all.reports_of_last_wait().empty()) << "the lost signal may yet be none";
-  source.notify(pe(1), 4, pe(0), ready, signal_add(1));  // takes away what orders the collectives
+  source.notify(pe(1), 4, pe(0), ready, signal_add(1));  // This removes what orders the collectives.
   program.operations.push_back(source.operations().back());
   wait_of_the_host();
   const auto found = all.reports_of_last_wait();

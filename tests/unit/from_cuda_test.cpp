@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What docs/from_cuda_to_membar.md says of the host: CUDA gets the same from membar's calls as from those that they stand for.
+// The host part of docs/from_cuda_to_membar.md: membar's calls pass the same values to CUDA as the calls that they replace.
 #include <membar/access_policy_window.hpp>
 #include <membar/l2_set_aside.hpp>
 #include <membar/launch.hpp>
@@ -17,7 +17,7 @@ using membar::set_attribute, membar::sync_domain, membar::sync_domain_map;
 
 std::array<float, 1024> table;
 
-/// Of a value CUDA reads the member of its attribute, up to that member's last field.
+/// CUDA reads only the attribute's member of a value, up to that member's last field.
 bool same_bytes(cudaLaunchAttributeID id, const cudaLaunchAttributeValue& left, const cudaLaunchAttributeValue& right) {
   constexpr std::size_t window_bytes =
       offsetof(cudaAccessPolicyWindow, missProp) + sizeof(cudaAccessProperty);  // and padding after it
@@ -41,7 +41,7 @@ class from_cuda : public fake_cuda::test {
  protected:
   from_cuda() { now().devices[0].persisting_l2_limit = fake_cuda::MiB; }  // for windows
 
-  /// Sets the attribute on one stream by CUDA's call, and on another by membar's.
+  /// Sets the attribute on one stream with CUDA's call, and on another with membar's.
   void expect_same(cudaLaunchAttributeID id, cudaLaunchAttributeValue value, const auto& attribute) {
     fake_cuda::stream by_cuda, by_membar;
     ASSERT_EQ(cudaStreamSetAttribute(by_cuda.handle(), id, &value), cudaSuccess);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Processes of one host that find each other: real ones, which the tests fork.
+// Processes on one host that find each other: real processes, which the tests fork.
 #include <membar/symmetric/host_group.hpp>
 
 #include <tests/common/forked_processes.hpp>
@@ -116,7 +116,7 @@ TEST_F(host_groups, of_one_process_need_no_other) {
   EXPECT_EQ(alone.all_gather(7), std::vector<unsigned long long>{7});
 }
 
-/// A group of four of which PE 2 is killed; what the others find wrong.
+/// A group of four, of which PE 2 is killed. Returns the faults that the others find.
 std::vector<int> one_killed_of_four(const rendezvous& where) {
   return processes(4, [&](int rank) {
     host_group all = host_group::join(where, rank, 4, budget);
@@ -135,7 +135,7 @@ TEST_F(host_groups, tell_every_process_at_once_that_one_was_killed) { expect_all
 
 TEST_F(host_groups, name_the_killed_one_though_others_left_with_letters_unread) {
   expect_all(one_killed_of_four(where), {0, 0, -1, 0});
-  for (int group = 1; group != 64; ++group) {  // the race is on in one of ten
+  for (int group = 1; group != 64; ++group) {  // The race happens in one of ten runs.
     expect_all(one_killed_of_four(symmetric::make_rendezvous()), {0, 0, -1, 0});
   }
 }
@@ -159,7 +159,7 @@ TEST_F(host_groups, notice_an_end_without_a_collective_call) {
                          if (rank == 1) {
                            return 0;
                          }
-                         for (;;) {  // ends by what is tested, or by the deadline of the processes
+                         for (;;) {  // The child ends because of the tested behaviour, or at the processes' deadline.
                            const std::string sentence = refusal([&] { all.require_all(); });
                            if (!sentence.empty()) {
                              return sentence.find("PE 1 of the group has ended") != sentence.npos ? 0 : 1;
@@ -281,7 +281,7 @@ TEST_F(host_groups, tell_a_process_that_is_later_than_the_budget_that_it_was_too
              {0, 0});
 }
 
-/// What `body` returns in a process of a PID namespace of its own; 77 where there can be none.
+/// Returns the result of `body` in a process in its own PID namespace, or 77 if none can be created.
 template <class Body>
 int in_own_pid_namespace(Body body) {
   if (::unshare(CLONE_NEWPID) != 0) {
@@ -301,11 +301,11 @@ TEST_F(host_groups, notice_the_end_of_a_process_of_another_pid_namespace) {
                          [&](int rank) {
                            const auto member = [&] {
                              const auto begin = std::chrono::steady_clock::now();
-                             // Also the join is rejected where another one has noticed the end before this one has joined.
+                             // The join is also rejected if another process has noticed the end before this one has joined.
                              const std::string sentence = refusal([&] {
                                host_group all = host_group::join(where, rank, 3, budget);
                                if (rank == 1) {
-                                 std::_Exit(0);  // without the end of its objects
+                                 std::_Exit(0);  // Without destroying its objects.
                                }
                                for (;;) {
                                  calls ? static_cast<void>(all.all_gather(1)) : all.require_all();
@@ -322,7 +322,7 @@ TEST_F(host_groups, notice_the_end_of_a_process_of_another_pid_namespace) {
   }
 }
 
-/// Leaves this process `left` descriptors.
+/// Leaves this process `left` free descriptors.
 void use_up_descriptors(int left) {
   const rlimit few{128, 128};
   if (::setrlimit(RLIMIT_NOFILE, &few) != 0) {
@@ -338,7 +338,8 @@ void use_up_descriptors(int left) {
   }
 }
 
-/// What all say where PE `poor` of three has a number of descriptors left from which it joins and takes files; who was rejected.
+/// Returns the messages of all PEs if PE `poor` of three joins and takes files with that many free descriptors; and the PE that
+/// was rejected.
 std::vector<std::string> said_by_poor(const rendezvous& where, int poor, int left) {
   void* const memory = ::mmap(nullptr, 3 * 1024, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   auto* const sentences = static_cast<char*>(memory);
@@ -372,7 +373,7 @@ TEST_F(host_groups, without_descriptors_say_so_and_lose_no_file_in_silence) {
   EXPECT_EQ(::rmdir(where.directory.c_str()), 0);
   for (int poor = 0; poor != 3; ++poor) {
     int refusals = 0;
-    for (int left = poor == 0 ? 2 : 1; left != 14; ++left) {  // with fewer not all hear of it
+    for (int left = poor == 0 ? 2 : 1; left != 14; ++left) {  // With fewer descriptors, not all processes get the message.
       const rendezvous here = symmetric::make_rendezvous();
       const std::vector<std::string> said = said_by_poor(here, poor, left);
       const std::string& own = said[static_cast<std::size_t>(poor)];
@@ -383,7 +384,7 @@ TEST_F(host_groups, without_descriptors_say_so_and_lose_no_file_in_silence) {
         EXPECT_EQ(each.empty(), own.empty()) << "PE " << poor << " with " << left << ": " << own << " and " << each;
       }
       refusals += own.empty() ? 0 : 1;
-      static_cast<void>(::rmdir(here.directory.c_str()));  // where PE 0 had no socket to open it
+      static_cast<void>(::rmdir(here.directory.c_str()));  // Here PE 0 had no socket with which to open it.
     }
     EXPECT_GE(refusals, 1) << "PE " << poor;
     EXPECT_LE(refusals, 12) << "PE " << poor << " needs more than thirteen descriptors";
@@ -451,7 +452,7 @@ TEST_F(host_groups, remove_what_a_killed_first_process_left) {
                              "PE 0", [&] { static_cast<void>(host_group::join({where.directory, "other"}, 1, 3, hardly)); });
                        }),
              {-1, 0});
-  // The next rendezvous there, or whoever waits without success, removes the socket.
+  // The next rendezvous there removes the socket, or a process that waits in vain.
   EXPECT_TRUE(says(refusal([&] { static_cast<void>(host_group::join(where, 1, 2, hardly)); }), "PE 0 did not open"));
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Memory that processes allocated themselves and share by CUDA IPC: real processes, and files as the memory of fake devices.
+// Memory that processes allocate themselves and share through CUDA IPC: real processes, with files as the memory of fake
+// devices.
 #include <membar/symmetric/ipc_memory.hpp>
 
 #include <tests/common/fake_processes.hpp>
@@ -21,7 +22,7 @@ using symmetric::host_group, symmetric::ipc_memory;
 
 constexpr std::size_t size = 100'000;
 
-/// Memory of cudaMalloc of this process.
+/// Memory of cudaMalloc in this process.
 class allocated {
  public:
   explicit allocated(std::size_t bytes) { membar::check(cudaMalloc(&memory_, bytes)); }
@@ -39,7 +40,7 @@ class ipc_memories : public membar_test::fake_processes {
   ipc_memories() { now().interprocess = true; }
 };
 
-/// 0 if each process is rejected with these words when it shares `bytes`, and has nothing open then.
+/// Returns 0 if each process is rejected with these words when it shares `bytes`, and has nothing open afterwards.
 int refused(host_group& group, const std::string& words, void* mine, std::size_t bytes = size) {
   const int wrong =
       unless_refused(words.c_str(), [&] { const ipc_memory memory(mine, bytes, group.rank(), group.callback()); });
@@ -68,7 +69,7 @@ TEST_F(ipc_memories, may_be_parts_of_larger_allocations_at_any_offset) {
 }
 
 TEST_F(ipc_memories, of_processes_on_one_device_need_no_peer_access) {
-  now().no_access = {{0, 0}};  // what CUDA answers of a device and itself
+  now().no_access = {{0, 0}};  // CUDA's answer about a device and itself.
   expect_success(3, [](host_group& group, int rank) {
     membar::check(cudaSetDevice(0));
     const allocated mine(size);
@@ -105,7 +106,7 @@ TEST_F(ipc_memories, of_devices_that_are_hidden_are_opened) {
   });
 }
 
-// Instances of a GPU (MIG) have its bus number, and no CUDA IPC.
+// GPU instances (MIG) have their GPU's bus number, but no CUDA IPC.
 TEST_F(ipc_memories, of_instances_of_one_gpu_are_refused_on_every_pe) {
   expect_success(2, [](host_group& group, int rank) {
     membar::check(cudaSetDevice(0));
@@ -286,7 +287,7 @@ TEST_F(ipc_memories, are_open_nowhere_whenever_the_callback_throws) {
         wrong += now().opened.empty() ? 0 : 1;
       }
     }
-    return wrong + (made == 17 ? 0 : 2);  // a constructor makes sixteen calls
+    return wrong + (made == 17 ? 0 : 2);  // A constructor makes sixteen calls.
   });
 }
 

@@ -85,7 +85,7 @@ TEST_F(l2_set_aside, adds_up_what_is_held) {
   auto second = std::make_unique<membar::l2_set_aside>(0, 20 * MiB);
   EXPECT_EQ(limit(), 30 * MiB);
   EXPECT_EQ(first->granted_together(), 30 * MiB);
-  first.reset();  // in the order of making, not of nesting
+  first.reset();  // In the order of construction, not of nesting.
   EXPECT_EQ(limit(), 20 * MiB);
   second.reset();
   EXPECT_EQ(limit(), 0U);
@@ -237,7 +237,7 @@ TEST_F(l2_set_aside, that_cannot_be_put_back_is_reported_and_does_not_throw) {
   EXPECT_TRUE(says(now().failures[0], "the L2 set-aside was not restored"));
 }
 
-/// What the handler for failed restores reads of other holders.
+/// The number of other holders, as read by the handler for failed restores.
 const membar::l2_set_aside* read_by_the_handler = nullptr;
 std::size_t granted_to_the_handler = 0;
 

@@ -24,9 +24,10 @@ class launch_attribute : public fake_cuda::test {
   fake_cuda::node node;
 };
 
-// Where an attribute is legal, each call compiles. That the calls obey the concepts is tested in tests/compile_fail.
+// Every call with a legal attribute compiles. tests/compile_fail tests that the calls reject illegal ones.
 
-/// The rule that a value can be read back: not as the tag of a domain, which is known only at run time.
+/// The rule that a value can be read back. It cannot be read as the tag of a domain, because the domain is known only at run
+/// time.
 template <class Attribute>
 concept readable = requires(cudaLaunchAttributeValue value) {
   { attribute_traits<Attribute>::decode(value) } -> std::same_as<Attribute>;
@@ -60,7 +61,7 @@ consteval bool legal_on(bool launch, bool stream, bool node) {
          membar::legal_on_a_graph_node<Attribute> == node;
 }
 
-/// Whether an attribute is CUDA's of this id, and legal in these places.
+/// Returns whether an attribute has this CUDA id, and is legal in these places.
 template <class Attribute>
 consteval bool is(cudaLaunchAttributeID id, bool launch, bool stream, bool node) {
   return sizeof(attribute_traits<Attribute>::ids) == sizeof(id) && attribute_traits<Attribute>::ids[0] == id &&
@@ -88,7 +89,7 @@ static_assert(is<membar::shared_memory_carveout>(cudaLaunchAttributePreferredSha
 static_assert(is<membar::nvlink_centric_scheduling>(cudaLaunchAttributeNvlinkUtilCentricScheduling, true, true, true));
 #endif
 
-// The tags of a domain are one; a physical domain stands for two; what is no attribute is legal nowhere.
+// The tags of a domain are one attribute; a physical domain stands for two; other types are legal nowhere.
 struct no_attribute {};
 static_assert(legal_on<sync_domain::default_t>(true, true, true) && legal_on<sync_domain::remote_t>(true, true, true));
 static_assert(legal_on<membar::physical_domain<0>>(true, false, false) &&
@@ -96,7 +97,7 @@ static_assert(legal_on<membar::physical_domain<0>>(true, false, false) &&
 static_assert(legal_on<no_attribute>(false, false, false) && legal_on<int>(false, false, false));
 static_assert(legal_on<cudaLaunchAttribute>(false, false, false));
 
-/// CUDA's value of a launch attribute.
+/// Returns CUDA's value of a launch attribute.
 template <class Attribute>
 cudaLaunchAttributeValue encoded(const Attribute& value) {
   cudaLaunchAttribute out{};
@@ -112,7 +113,7 @@ void expect_round_trips(const Attributes&... values) {
   (check(values), ...);
 }
 
-// The null pointer is the default stream, and what has a stream names it: a cuda::stream_ref has a get().
+// The null pointer is the default stream, and an object that has a stream names it: a cuda::stream_ref has a get().
 struct has_a_stream {
   cudaStream_t stream;
   [[nodiscard]] cudaStream_t get() const { return stream; }

@@ -14,13 +14,13 @@ using membar::domain_bound, membar::launch_config, membar::physical_domain, memb
     membar::sync_domain_map;
 using membar_test::refusal, membar_test::says;
 
-/// A struct that holds a bound handle and tells its domain by a `domain_of`.
+/// A struct that contains a bound handle and declares its domain with a `domain_of`.
 struct channel {
   int length;
   domain_bound<int*> flag;
 };
 
-/// A struct that holds a handle bound to a domain known at compile time.
+/// A struct that contains a handle bound to a domain known at compile time.
 struct fixed_channel {
   domain_bound<int*, 2> flag;
 };
@@ -42,7 +42,7 @@ namespace {
 
 static_assert(membar::bound_to_domain<channel> && membar::bound_to_domain<fixed_channel>);
 
-// Stand-ins for kernels: nothing calls them.
+// Stand-ins for kernels, which are never called.
 void no_parameters() {}
 void two_parameters(int, const float*) {}
 void wide_parameter(long long) {}
@@ -53,7 +53,7 @@ void takes_fixed_channel(fixed_channel) {}
 void never_throws(int) noexcept {}
 void takes_numbers(unsigned char, std::size_t, float, bool) {}
 
-// Attributes are given once; a physical domain is a domain and a map.
+// Attributes may be given only once; a physical domain counts as a domain and a map.
 template <class Attribute>
 consteval bool is_domain() {
   return std::same_as<Attribute, sync_domain> || std::same_as<Attribute, sync_domain::default_t> ||
@@ -182,7 +182,7 @@ TEST_F(launch, a_physical_domain_holds_for_both_logical_domains) {
   EXPECT_EQ(now().launches.back().attributes.size(), 4U);
   EXPECT_EQ(launched_with(cudaLaunchAttributeMemSyncDomainMap).memSyncDomainMap.default_, 3);
   EXPECT_EQ(launched_with(cudaLaunchAttributeMemSyncDomainMap).memSyncDomainMap.remote, 3);
-  static_cast<void>(launched_with(cudaLaunchAttributeMemSyncDomain));  // else the stream's domain would be copied
+  static_cast<void>(launched_with(cudaLaunchAttributeMemSyncDomain));  // Otherwise the stream's domain would be copied.
   EXPECT_EQ(launched_with(cudaLaunchAttributeCooperative).cooperative, 1);
 }
 

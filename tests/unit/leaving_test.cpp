@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// How processes leave symmetric memory: by an exception, by close(), in any order, at their exit. Real processes on fake devices.
+// How processes leave symmetric memory: by an exception, by close(), in any order, and when they exit. Real processes on fake
+// devices.
 #include <membar/symmetric/process_memory.hpp>
 
 #include <tests/common/fake_processes.hpp>
@@ -30,10 +31,10 @@ constexpr std::size_t size = 100'000;
 constexpr std::chrono::milliseconds at_once{1000};
 static_assert(at_once < group_budget);
 
-/// Everything that a process has of symmetric memory, as a library's class keeps it.
+/// All symmetric-memory objects of a process, as members of a library's class.
 class engine {
  public:
-  /// `before(step)` is called before each part is made, and may throw.
+  /// `before(step)` is called before each part is created, and may throw.
   engine(
       const symmetric::rendezvous& where, int rank, int count, const std::function<void(int)>& before = [](int) {})
       : self(rank), group(host_group::join(where, rank, count, group_budget)) {
@@ -57,10 +58,10 @@ class engine {
   std::optional<scoped_array<int, adopted_backend>> first, second;
 };
 
-/// Whether everything was given back, and nothing reported.
+/// Returns whether everything was released, and nothing was reported.
 bool all_is_clean() { return now().clean() && now().shared.empty() && now().failures.empty(); }
 
-/// 0 if the call is rejected with these words within a second.
+/// Returns 0 if the call is rejected with these words within a second.
 template <class Call>
 int unless_refused_at_once(const char* words, Call call) {
   const auto begin = clock::now();
@@ -83,7 +84,7 @@ TEST_F(processes_that_leave, after_an_exception_that_was_caught_end_at_once_and_
                           std::optional<symmetric::heap<adopted_backend>> heap(std::in_place, *gpus, size);
                           std::optional<scoped_array<int, adopted_backend>> words(std::in_place, heap->allocate<int>(8));
                           if (rank == left) {
-                            // A Python exception has been caught before the objects of its frames end.
+                            // A Python exception has been caught before the objects of its frames are destroyed.
                             const auto begin = clock::now();
                             words.reset();
                             heap.reset();
@@ -117,7 +118,7 @@ TEST_F(processes_that_leave, are_noticed_while_a_kernel_runs) {
                             all.gpus.reset();
                             return noticed.wait_for(1) ? 0 : 1;
                           }
-                          now().null_stream.busy = true;  // a kernel that waits for PE 1
+                          now().null_stream.busy = true;  // A kernel that waits for PE 1.
                           const int wrong =
                               unless_refused_at_once(exits ? "PE 1 of the group has ended" : "PE 1 of the group has left",
                                                      [&] { all.group->synchronize(nullptr); });
@@ -319,7 +320,7 @@ TEST_F(processes_that_leave, are_named_where_they_never_come) {
                         engine all(where, rank, 3);
                         int wrong = 0;
                         if (rank != 1) {
-                          if (rank == 0) {  // and PE 2, whose budget is long, learns it from PE 0
+                          if (rank == 0) {  // PE 2, whose budget is long, also learns it from PE 0.
                             all.group->set_budget(std::chrono::milliseconds(1));
                           }
                           wrong = unless_refused_at_once("PE 1 of the group did not reach a collective call within ",

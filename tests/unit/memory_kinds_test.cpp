@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Mapped and managed memory, atomicity by kind of memory, and kernel resources: what is decided on facts.
+// Mapped and managed memory, atomicity by kind of memory, and kernel resources: decisions based on device facts.
 #include <membar/atomicity.hpp>
 #include <membar/kernel_resources.hpp>
 #include <membar/managed_memory.hpp>
@@ -27,7 +27,7 @@ template <class Memory>
 concept lends_the_host_its_objects = requires(Memory memory) { memory[0] = 1; } || requires(Memory memory) { memory.data(); } ||
                                      requires(Memory memory) { *memory.begin() = 1; };
 
-// So no atomic operation and no channel of the host is in memory where a release orders nothing.
+// Therefore no atomic operation and no host channel can be in memory where a release orders nothing.
 TEST_F(mapped_memory, that_is_write_combined_is_written_by_calls_only) {
   static_assert(lends_the_host_its_objects<membar::mapped_memory<int>>);
   static_assert(!lends_the_host_its_objects<membar::write_combined_memory<int>>);
@@ -190,7 +190,7 @@ TEST_F(atomicity, of_device_memory_with_a_peer_needs_the_peers_link) {
   EXPECT_FALSE(membar::atomicity_of(facts, add));
   facts.peer.to_owner.native = true;
   EXPECT_TRUE(membar::atomicity_of(facts, add));
-  facts.owner = 2;  // on a third device: both links count
+  facts.owner = 2;  // On a third device, both links count.
   EXPECT_FALSE(membar::atomicity_of(facts, add));
   facts.device.to_owner.native = true;
   EXPECT_TRUE(membar::atomicity_of(facts, add));
@@ -232,16 +232,16 @@ TEST_F(atomicity, over_a_partial_link_asks_for_the_instructions_that_are_emitted
     facts.device.to_host.capabilities = capabilities;
     return static_cast<bool>(membar::atomicity_of(facts, use));
   };
-  // A maximum of floats is one of signed or a minimum of unsigned integers.
+  // A maximum of floats is a maximum of signed integers or a minimum of unsigned ones.
   const atomic_use float_max{.operation = atomic_operation::float_max};
   EXPECT_TRUE(holds_with(capability_scalar_32 | capability_signed | capability_unsigned, float_max));
   EXPECT_FALSE(holds_with(capability_scalar_32 | capability_signed, float_max));
   EXPECT_FALSE(holds_with(capability_scalar_32 | capability_unsigned, float_max));
-  // Bytes and halves are changed by a compare-and-swap of the word around them.
+  // Bytes and halves are changed with a compare-and-swap of the surrounding word.
   EXPECT_TRUE(holds_with(capability_scalar_32, {.bytes = 1, .is_signed = true, .returns_value = false}));
   EXPECT_TRUE(holds_with(capability_scalar_32, {.operation = atomic_operation::compare_exchange, .bytes = 2}));
   EXPECT_FALSE(holds_with(capability_scalar_128, {.bytes = 1}));
-  // Additions of 64 bits are unsigned for both signs; wrapping increments of 64 bits are a loop.
+  // 64-bit additions are unsigned for both signs; 64-bit wrapping increments are a loop.
   EXPECT_TRUE(holds_with(capability_scalar_64 | capability_unsigned, {.bytes = 8, .is_signed = true}));
   EXPECT_TRUE(holds_with(capability_scalar_64, {.operation = atomic_operation::increment, .bytes = 8, .returns_value = false}));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Symmetric operations on a stream as the host sees them, on the fake CUDA runtime: what a captured graph may hold.
+// Symmetric operations on a stream, on the host with the fake CUDA runtime: what a captured graph may contain.
 #include <membar/symmetric/heap.hpp>
 #include <membar/symmetric/on_stream.cuh>
 #include <membar/symmetric/recoverable.cuh>
@@ -125,7 +125,7 @@ TEST_F(teams_on_streams, one_team_is_rejected_on_two_streams_at_once) {
   EXPECT_TRUE(says(refused, "membar: team PEs 0, 1 cannot be used on stream"));
   EXPECT_TRUE(says(refused, "wait for that stream first"));
   EXPECT_EQ(now().launches.size(), 1U);
-  barrier_on_stream(pair, pe(1), budget, other.handle());  // another PE of it has its own streams
+  barrier_on_stream(pair, pe(1), budget, other.handle());  // Another PE of the team has its own streams.
   stream.busy = false;
   barrier_on_stream(pair, pe(0), budget, other.handle());
   EXPECT_EQ(now().launches.size(), 3U);
@@ -205,7 +205,7 @@ TEST_F(teams_on_streams, an_arrival_in_a_capture_keeps_the_team_within_it_only) 
   EXPECT_TRUE(says(refusal([&] { barrier_on_stream(pair, pe(0), budget, other.handle()); }), "is in use on captured stream"));
   other.capture = 2;
   barrier_on_stream(pair, pe(0), budget, other.handle());
-  stream.capturing = false;  // the capture has ended without the wait
+  stream.capturing = false;  // The capture has ended without the wait.
   barrier_on_stream(pair, pe(0), budget, stream.handle());
   EXPECT_EQ(refusal([&] { return pair.guard(pe(0)).on_host(); }), "");
   arrive_on_stream(pair, pe(0), stream.handle());

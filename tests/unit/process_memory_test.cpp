@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Memory that processes share: real processes, and files as the memory of fake devices.
+// Memory that processes share: real processes, with files as the memory of fake devices.
 #include <membar/symmetric/process_memory.hpp>
 
 #include <tests/common/fake_processes.hpp>
@@ -102,7 +102,7 @@ TEST_F(process_memories, are_given_back_on_every_pe_whatever_fails) {
 
 TEST_F(process_memories, of_devices_that_are_hidden_from_the_others_carry_data_and_no_additions) {
   expect_success(3, [](host_group& group, int rank) {
-    for (int other = 0; other != 4; ++other) {  // as CUDA_VISIBLE_DEVICES leaves a process its own
+    for (int other = 0; other != 4; ++other) {  // CUDA_VISIBLE_DEVICES leaves each process only its own device.
       if (other != rank) {
         now().hidden.insert(other);
       }
@@ -117,7 +117,7 @@ TEST_F(process_memories, of_devices_that_are_hidden_from_the_others_carry_data_a
   });
 }
 
-// Instances of a GPU (MIG) have its bus number, and share no memory.
+// GPU instances (MIG) have their GPU's bus number, and cannot share memory.
 TEST_F(process_memories, of_instances_of_one_gpu_are_refused_on_every_pe) {
   expect_success(2, [](host_group& group, int) {
     membar::check(cudaSetDevice(0));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a library of the test of process-wide state does, by the names of its functions.
+/// The functions of a library in the test of process-wide state.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Libraries of one process that contain membar, hide their symbols and are loaded apart share what the process has once. This
-// program contains no membar itself. It has the CUDA runtime that the libraries call.
+// Libraries in one process that contain membar, hide their symbols and are loaded separately share membar's process-wide state.
+// This program contains no membar code itself. It has the CUDA runtime that the libraries call.
 #include "process_state_library.hpp"
 
 #include <cuda_runtime_api.h>
@@ -47,7 +47,7 @@ cudaError_t cudaDeviceSetLimit(cudaLimit, std::size_t value) {
 
 namespace {
 
-/// A loaded library. Its symbols are for nobody else.
+/// A loaded library. Its symbols are not visible to others.
 class library {
  public:
   explicit library(const char* file) : handle_(dlopen(file, RTLD_NOW | RTLD_LOCAL)) {

@@ -19,7 +19,7 @@ using membar_test::refusal, membar_test::says;
 
 class guarded_team : public fake_cuda::test {
  protected:
-  /// The sentence with which a hold is rejected; empty where it is given, and then ended.
+  /// Returns the message with which a hold is rejected; if it is granted, ends it and returns an empty string.
   std::string on(stream& in) {
     return refusal([&] { return guard.on(in.handle()); });
   }
@@ -77,14 +77,14 @@ TEST_F(guarded_team, waits_for_what_still_runs_only_where_it_is_asked_to) {
   { const auto ordered = guard.on_after_previous(second.handle()); }
   EXPECT_EQ(second.waits_for.size(), 1U);
   EXPECT_EQ(on(second), "");
-  EXPECT_EQ(second.waits_for.size(), 1U) << "a stream needs no event for its own work";
+  EXPECT_EQ(second.waits_for.size(), 1U) << "a stream does not need an event for its own work";
 }
 
 TEST_F(guarded_team, tells_streams_apart_that_have_one_handle_after_the_other) {
   std::optional<stream> old(std::in_place);
   const cudaStream_t handle = old->handle();
   { const auto held = guard.on(handle); }
-  old.emplace();  // destroyed; what it was given still runs
+  old.emplace();  // It is destroyed, but work that it was given still runs.
   old->busy = true;
   ASSERT_EQ(old->handle(), handle);
   EXPECT_TRUE(says(on(*old), "may still run"));
@@ -127,7 +127,7 @@ TEST_F(guarded_team, is_kept_by_a_capture_from_its_own_streams_only) {
   first.capturing = true;
   std::unique_ptr<stream_guard::hold> captured(new stream_guard::hold(guard.on(first.handle())));
   const auto held = guard.on(second.handle());
-  captured.reset();  // gives nothing of the other hold back
+  captured.reset();  // It releases nothing of the other hold.
   EXPECT_TRUE(says(on_host(), "is in use on stream"));
 }
 
@@ -138,7 +138,7 @@ TEST_F(guarded_team, knows_across_a_capture_whose_work_still_runs) {
   EXPECT_EQ(on(second), "") << "what is captured runs later";
   second.capturing = false;
   EXPECT_TRUE(says(on(second), "may still run"));
-  EXPECT_EQ(on(first), "") << "a stream needs no wait for its own work";
+  EXPECT_EQ(on(first), "") << "a stream does not need to wait for its own work";
 }
 
 TEST_F(guarded_team, is_one_of_several) {

@@ -15,7 +15,7 @@ long arrays_alive = 0;
 
 }  // namespace
 
-// Counts the arrays of this program, to see that none is lost.
+// Counts the arrays of this program, to check that none is leaked.
 void* operator new[](std::size_t size) {
   void* memory = std::malloc(size != 0 ? size : 1);
   if (memory == nullptr) {
@@ -52,7 +52,7 @@ class stream_partition : public fake_cuda::test {
     }
   }
 
-  /// A map of its own for each stream, to see that each gets its own back.
+  /// Gives each stream its own map, to check that each gets its own map back.
   [[nodiscard]] static sync_domain_map before(std::size_t i) {
     return {.default_ = static_cast<int>(i % 4), .remote = static_cast<int>((i + 2) % 4)};
   }
@@ -63,7 +63,7 @@ class stream_partition : public fake_cuda::test {
       expect_as_before(i);
     }
   }
-  /// Expects of a partition of the streams that they have the domains in turn.
+  /// Expects of a stream partition that its streams use the domains in turn.
   void expect_in_turn(int domains) {
     const membar::stream_partition partition(handles);
     for (std::size_t i = 0; i != handles.size(); ++i) {

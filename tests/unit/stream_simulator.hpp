@@ -2,7 +2,7 @@
 /// @file
 /// Runs a small `program` in every schedule: every assignment of streams to hardware queues that the
 /// program does not rule out, every order of the nodes
-/// of a captured graph, every interleaving. Written after the definition in deadlock/check.hpp, and slow.
+/// of a captured graph, every interleaving. It follows the definition in deadlock/check.hpp directly, and is slow.
 #pragma once
 
 #include <membar/deadlock/program.hpp>
@@ -23,14 +23,15 @@ namespace membar_test::stream_simulator {
 using membar::deadlock::callers, membar::deadlock::handle, membar::deadlock::operation_kind, membar::deadlock::program,
     membar::deadlock::stream_operation;
 
-/// What happens in some schedule.
+/// What may happen in some schedule.
 struct outcome {
   bool hangs = false;                  ///< in some schedule
-  bool hangs_with_own_queues = false;  ///< with a queue for each stream, and graphs that run as parallel as their edges allow
+  bool hangs_with_own_queues = false;  ///< With a queue for each stream, and graphs that run as parallel as their edges allow.
   bool collectives_at_once = false;    ///< of one team and PE
-  bool copy_overtaken = false;         ///< something reached the heap before a host copy that had returned
-  /// A wait may end before a notification that can end it too, by a value that an earlier wait of its stream has seen and that
-  /// nothing replaces between in every schedule. Only of programs that end in every schedule, without graphs.
+  bool copy_overtaken = false;         ///< An operation reached the heap before a host copy that had returned.
+  /// A wait may end before a notification that could also end it, because of a value that an earlier wait of its stream has
+  /// seen and that nothing replaces in between in any schedule. Computed only for programs without graphs that end in every
+  /// schedule.
   bool stale_wait = false;
   std::size_t schedules = 0;
 };
@@ -66,14 +67,14 @@ class simulator {
 
  private:
   using enum operation_kind;
-  using of_pe = std::pair<int, handle>;  ///< a stream, an event or a signal of a PE
+  using of_pe = std::pair<int, handle>;  ///< A stream, an event, or a signal of a PE.
   using values = std::map<of_pe, std::uint64_t>;
 
   struct item {
     enum class kind_t { passes, notifies, waits, arrives, departs } kind = kind_t::passes;
     std::size_t operation = 0;
     std::uint64_t after = 0;  ///< items
-    std::size_t number = 0;   ///< of a collective: which call of its PE and team
+    std::size_t number = 0;   ///< For a collective: the number of the call in its PE and team.
     std::uint64_t arrivals = 0;
     bool complete = true;
   };
@@ -103,7 +104,7 @@ class simulator {
     }
   }
 
-  /// The operations captured in a graph, steps of kernels left out.
+  /// The operations captured in a graph, without the steps of kernels.
   [[nodiscard]] std::vector<std::size_t> captured(unsigned graph) const {
     std::vector<std::size_t> found;
     for (std::size_t i = 0; i != program_.operations.size(); ++i) {
@@ -114,7 +115,7 @@ class simulator {
     return found;
   }
 
-  /// The operations of a graph that come right before one of it.
+  /// The direct predecessors of an operation in its graph.
   [[nodiscard]] std::vector<std::size_t> before_in_graph(const std::vector<std::size_t>& nodes, std::size_t at) const {
     std::vector<std::size_t> found;
     const stream_operation& operation = program_.operations[nodes[at]];
@@ -132,7 +133,7 @@ class simulator {
     return found;
   }
 
-  /// Every order of the nodes of every launch of a graph.
+  /// Every order of the nodes in every launch of a graph.
   void order_graphs(std::size_t from) {
     while (from != program_.operations.size() && program_.operations[from].kind != launch_graph) {
       ++from;
@@ -179,7 +180,7 @@ class simulator {
   }
   static std::uint64_t bit(std::size_t i) { return std::uint64_t{1} << i; }
 
-  /// The items of an operation; returns those that end it.
+  /// Adds the items of an operation, and returns those that end it.
   std::uint64_t expand(std::size_t index, std::uint64_t after) {
     const stream_operation& operation = program_.operations[index];
     const of_pe stream{operation.pe, operation.stream};
@@ -370,7 +371,7 @@ class simulator {
     return (always_before_[second] & bit(first)) != 0;
   }
 
-  /// Without graphs an item has one number in every schedule.
+  /// Without graphs, an item has the same number in every schedule.
   void look_for_stale_waits() {
     for (std::size_t n = 0; n != items_.size(); ++n) {
       const stream_operation& late = program_.operations[items_[n].operation];
@@ -402,7 +403,7 @@ class simulator {
     }
   }
 
-  /// What is undefined about this item running now.
+  /// Whether it is undefined that this item runs now.
   void look(std::size_t i, std::uint64_t done) {
     always_before_[i] &= done;
     const stream_operation& operation = program_.operations[items_[i].operation];
@@ -433,10 +434,10 @@ class simulator {
   std::vector<item> items_;
   std::map<std::pair<handle, int>, std::vector<std::pair<std::size_t, std::size_t>>> calls_;
   values deliveries_;            ///< issued without blocking
-  std::uint64_t launching_ = 0;  ///< by the stream that launches the graph
+  std::uint64_t launching_ = 0;  ///< Through the stream that launches the graph.
   std::set<std::pair<std::uint64_t, values>> seen_;
   std::vector<std::uint64_t> always_before_ =
-      std::vector<std::uint64_t>(64, ~std::uint64_t{0});  ///< of each item, in all schedules
+      std::vector<std::uint64_t>(64, ~std::uint64_t{0});  ///< For each item, in all schedules.
 };
 
 [[nodiscard]] inline outcome run(const program& program) { return simulator(program).run(); }

@@ -16,7 +16,7 @@ using membar_test::refusal, membar_test::says;
 
 class sync_domain : public fake_cuda::test {};
 
-// The two tags are types of their own and convert to the run-time value, which they compare equal to.
+// The two tags are distinct types; they convert to the run-time value and compare equal to it.
 static_assert(!std::same_as<membar::sync_domain::default_t, membar::sync_domain::remote_t>);
 static_assert(!std::convertible_to<membar::sync_domain::default_t, membar::sync_domain::remote_t>);
 static_assert(membar::sync_domain(membar::sync_domain::default_) == membar::sync_domain::default_);
@@ -29,11 +29,12 @@ static_assert(!std::convertible_to<int, membar::sync_domain> && !std::convertibl
 static_assert(!std::convertible_to<cudaLaunchMemSyncDomain, membar::sync_domain>);
 static_assert(!std::default_initializable<membar::sync_domain>);
 
-// The map: CUDA's own by default, and each logical domain finds its member.
+// The map: CUDA's default, and the member of each logical domain.
 static_assert(membar::sync_domain_map{} == membar::sync_domain_map{.default_ = 0, .remote = 1});
 static_assert(membar::sync_domain_map{.default_ = 2, .remote = 3}.physical(membar::sync_domain::default_) == 2);
 static_assert(membar::sync_domain_map{.default_ = 2, .remote = 3}.physical(membar::sync_domain::remote) == 3);
-static_assert(membar::sync_domain_map{.default_ = 260}.default_ == 260, "an id out of range is kept, so that it is refused");
+static_assert(membar::sync_domain_map{.default_ = 260}.default_ == 260,
+              "an id out of range is kept, so that it is rejected later");
 
 TEST_F(sync_domain, a_map_is_valid_exactly_if_both_ids_exist) {
   for (const int count : {1, 2, 4}) {
@@ -97,7 +98,7 @@ TEST_F(sync_domain, without_a_driver_the_error_says_so) {
   EXPECT_TRUE(says(sentence, "no device 1000"));
 }
 
-// Binding: explicit, and the id is known where it is static.
+// Binding is explicit, and a static id is known at compile time.
 static_assert(!std::convertible_to<int*, domain_bound<int*, 1>>);
 static_assert(!std::convertible_to<int*, domain_bound<int*>>);
 static_assert(!std::constructible_from<domain_bound<int*>, int*>, "a domain known at run time is named");
@@ -120,6 +121,7 @@ static_assert(!membar::bound_to_domain<int*> && !membar::bound_to_domain<int>);
 struct without_trait {
   domain_bound<int*, 1> flag;
 };
-static_assert(!membar::bound_to_domain<without_trait>, "documented: a struct's members are not seen without the trait");
+static_assert(!membar::bound_to_domain<without_trait>,
+              "documented: without the trait, the members of a struct are not checked");
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The synchronization patterns between threads of the host, and how each of their waits ends. Needs nvcc, and no GPU.
+// The synchronization patterns between host threads, and how each of their waits ends. The test needs nvcc, but no GPU.
 #include <membar/sync/cross_barrier.cuh>
 #include <membar/sync/mpmc_channel.cuh>
 #include <membar/sync/mpsc_channel.cuh>
@@ -38,7 +38,7 @@ struct message {
 message numbered(unsigned producer, unsigned number) { return {producer, number, producer * 31 + number * 7 + 1}; }
 bool whole(const message& m) { return m.check == m.producer * 31 + m.number * 7 + 1; }
 
-/// An object as memory is given to the patterns: all-zero bytes.
+/// An object in the state in which memory is given to the patterns: all-zero bytes.
 template <class T>
 struct zeroed {
   zeroed() noexcept { std::memset(static_cast<void*>(bytes), 0, sizeof bytes); }
@@ -57,7 +57,8 @@ void on_threads(int count, auto work) {
 
 static_assert(wait_budget::milliseconds(3).in_nanoseconds() == 3'000'000 &&
               wait_budget::microseconds(3).in_nanoseconds() == 3'000);
-static_assert(wait_budget::milliseconds(1ULL << 58).in_nanoseconds() == ~0ULL, "the longest budget, and not the rest of 2^64");
+static_assert(wait_budget::milliseconds(1ULL << 58).in_nanoseconds() == ~0ULL,
+              "the longest budget, not the remainder modulo 2^64");
 static_assert(wait_budget::microseconds(~0ULL).in_nanoseconds() == ~0ULL);
 static_assert(wait_budget::milliseconds(~0ULL / 1'000'000).in_nanoseconds() == ~0ULL / 1'000'000 * 1'000'000);
 
@@ -286,7 +287,7 @@ TEST(many_consumers, end_within_their_budget_when_it_is_empty_and_find_it_closed
   EXPECT_EQ(channel->pop(got, generous), wait_result::closed);
 }
 
-/// A lock with one interface: the ticket lock as it is, the queue lock with a node for each thread.
+/// Locks with a common interface: the ticket lock as it is, the queue lock with a node for each thread.
 struct ticket : membar::ticket_lock<thread_scope::system> {
   struct holder {
     explicit holder(ticket& t) : of(t) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Teams as values, and what the host refuses of a team's barrier.
+// Teams as values, and the arguments that the host rejects for a team's barrier.
 #include <membar/symmetric/heap.hpp>
 #include <membar/symmetric/peer_backend.hpp>
 #include <membar/symmetric/team_barrier.hpp>
@@ -137,7 +137,7 @@ TEST_F(barrier_of_a_team, frees_its_words) {
   EXPECT_TRUE(now().failures.empty());
 }
 
-/// Two processes of two PEs each, of which this is the second.
+/// Two processes with two PEs each, of which this is the second.
 class half_of_four : public peer_backend {
  public:
   half_of_four() : peer_backend(std::vector<int>{0, 1, 2, 3}) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The words of the library: memory orders, scopes and its version.
+// The library's vocabulary: memory orders, scopes and its version.
 #include <membar/memory_order.hpp>
 #include <membar/thread_scope.hpp>
 #include <membar/version.hpp>
@@ -60,7 +60,7 @@ TEST(memory_order, is_named_as_in_cxx) {
 }
 
 using membar::acquire_half, membar::memory_order, membar::release_half;
-/// Whether an order releases and acquires as these do.
+/// Returns whether an order releases and acquires in the same way as these.
 consteval bool has_halves(memory_order order, memory_order release, memory_order acquire) {
   return release_half(order) == release && acquire_half(order) == acquire;
 }
@@ -103,7 +103,7 @@ TEST(version, is_the_same_as_a_macro_as_values_and_in_cmake) {
 #define MEMBAR_TEST_NAMESPACE_OF(major, minor) v##major##_##minor
 #define MEMBAR_TEST_NAMESPACE(major, minor) MEMBAR_TEST_NAMESPACE_OF(major, minor)
 
-// So two versions in one program are not one definition twice.
+// Therefore two versions in one program do not define the same entity twice.
 TEST(version, is_in_the_names_that_the_linker_sees) {
   using membar::MEMBAR_TEST_NAMESPACE(MEMBAR_PROJECT_MAJOR, MEMBAR_PROJECT_MINOR)::thread_scope;
   EXPECT_TRUE((std::is_same_v<thread_scope, membar::thread_scope>));

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""On a GPU, witness shows faults of the bug corpus that need no luck of the caches, and nothing in the fixed forms; so do its reproducers.
+"""On a GPU, witness and its reproducers must show the faults of the bug corpus that do not depend on the state of the caches, and no fault
+in the fixed versions.
 
 usage: gpu_test.py <membar-check>
 
-`shared_semaphore` has two launches, `table_before_wait` a dependent launch that follows a pointer in memory, and `counted_chunks` blocks that wait for each
-other: all go wrong in an order of their threads that delays make the machine take. No other entry is expected to be seen: the model allows it, and a machine
-need not show it. `dependent_kernels` are those of the PyTorch program of record's test: the second kernel reads before it waits for the first, which takes
-long. A launch has many copies of each grid, in memory of their own, and in the fixed form the copies do not disturb each other. `late_block` is a program
-with its own test, whose kernel is delayed where it runs. Reproducers are compiled by the command that they name, in a folder with nothing else in it.
+`shared_semaphore` has two launches, `table_before_wait` a dependent launch that follows a pointer in memory, and `counted_chunks` blocks
+that wait for each other: all of them fail in a thread order that delays can force. The test does not expect the other bugs to be seen: the
+model allows their outcomes, but a machine need not show them. `dependent_kernels` are the kernels of the PyTorch program in record's test:
+the second kernel reads before it waits for the first, which takes long. A launch has many copies of each grid, each in its own memory, and
+in the fixed version the copies do not disturb each other. `late_block` is a program with its own test, whose kernel is delayed where it
+runs. Reproducers are compiled with the command that they name, in an otherwise empty folder.
 """
 
 import json
@@ -42,7 +44,7 @@ def shows(checker, entry, reproducer):
 
 
 def reproduces(folder):
-    """The reproducer compiles by the one command that its file names, and shows the fault."""
+    """Checks that the reproducer compiles with the one command that its file names, and shows the fault."""
     command = re.search(r"^// (nvcc .*) && ", (folder / "witness.cu").read_text(), re.M)[1]
     words = [os.environ.get("CUDACXX", "nvcc"), *command.split()[1:]]
     built = subprocess.run(words, cwd=folder, capture_output=True, text=True)

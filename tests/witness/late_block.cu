@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A program with its own test, for gpu_test.py: two blocks add to a sum by a load and a store. The second one comes late, so that the sum is wrong only where
-// the first is delayed between the two.
+// A program with its own test, for gpu_test.py: two blocks add to a sum with a load and a store. The second block comes late,
+// so the sum is wrong only if the first is delayed between the two.
 #include <cuda/atomic>
 
 #include <cstdio>

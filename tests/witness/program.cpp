@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A program for the tests of membar-check witness: it loads the module of its first word, launches the kernel `wrong` of it once, and fails if the result is
-// not 2. A second word is what it does else: `file` (the module is loaded as a file), `other` (it loads a module without the kernel), `fails`, `sleeps`.
+// A program for the tests of membar-check witness: it loads the module in its first argument, launches the module's kernel
+// `wrong` once, and fails if the result is not 2. A second argument changes its behaviour: `file` (the module is loaded as a
+// file), `other` (it loads a module without the kernel), `fails`, `sleeps`.
 #include <dlfcn.h>
 #include <unistd.h>
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What membar-check witness reports of a program whose kernels it delays, on a driver without a device: the program fails from delays of 5,000 cycles on.
+"""Tests what membar-check witness reports about a program whose kernels it delays, with a fake driver: the program fails with delays of
+5,000 cycles or more.
 
 usage: program_test.py <membar-check> <folder of the fake driver> <program> [<nvcc>]
 """
@@ -33,7 +34,7 @@ def cycles_of(smallest):
 
 
 def assembles(folder, nvcc, environment):
-    """What the program loads is PTX that ptxas takes: a wrapper of the program keeps it."""
+    """Checks that ptxas accepts the PTX that the program loads; a wrapper of the program keeps it."""
     ptxas = pathlib.Path(nvcc).resolve().parent / "ptxas"
     request = folder / "request.json"
     request.write_text(json.dumps({"limit": 1000, "report": str(folder / "report"), "kernels": [
@@ -49,7 +50,7 @@ def assembles(folder, nvcc, environment):
 
 
 def ends(pipe):
-    """Whether all processes that hold the pipe open end."""
+    """Waits until all processes that hold the pipe open have ended, and returns whether they did."""
     while select.select([pipe], [], [], 20)[0]:
         if os.read(pipe, 4096) == b"":
             return True
@@ -57,11 +58,11 @@ def ends(pipe):
 
 
 def processes(folder, environment, run):
-    """What happens to the processes of the program, and what they inherit."""
+    """Tests what happens to the program's processes, and what they inherit."""
     pipe = folder / "pipe"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-    writer = os.open(pipe, os.O_WRONLY)  # until then there is no writer, which reads as an end
+    writer = os.open(pipe, os.O_WRONLY)  # Until then there is no writer, which reads as an end of file.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         temporary = folder / f"temporary{number}"
         temporary.mkdir()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What witness rewrites in PTX, and that it changes no verdict while all delays are zero.
+// Tests what witness rewrites in PTX, and that the rewriting changes no verdict while all delays are zero.
 #include <check/explore.hpp>
 #include <check/scenario.hpp>
 #include <membar/model/error.hpp>
@@ -18,7 +18,8 @@ namespace {
 using namespace membar::witness;
 namespace check = membar::check;
 
-/// A kernel in which block 0 announces data, and a thread of block 1 waits for it; both threads of a block meet.
+/// A kernel in which block 0 writes data and sets a flag, and a thread of block 1 waits for it; both threads of a block pass a
+/// barrier.
 constexpr std::string_view announce = R"(.version 8.0
 .target sm_90
 .address_size 64
@@ -96,7 +97,7 @@ TEST(witness, each_loop_of_the_kernel_ends_at_the_limit) {
       has(r.text,
           "$AGAIN:\n\tmov.u64 %mw_t, %clock64;\n\tsub.u64 %mw_t, %mw_t, %mw_begin;\n\tsetp.gt.u64 %mw_p, %mw_t, %mw_limit;\n"
           "\t@%mw_p st.volatile.global.u64 [%mw_report], 1;\n\t@%mw_p exit;\n"));
-  EXPECT_EQ(count(r.text, "@%mw_p exit;"), 1U);  // and nowhere else: $WAIT is reached forward
+  EXPECT_EQ(count(r.text, "@%mw_p exit;"), 1U);  // And nowhere else: $WAIT is reached by a forward branch.
 }
 
 TEST(witness, a_kernel_without_parameters_gets_a_list) {
@@ -126,7 +127,7 @@ TEST(witness, the_copy_for_a_thread_of_the_warp_has_its_own_labels_and_barriers_
   EXPECT_EQ(count(text, ".reg .pred %q;"), 2U);  // of a scope
 }
 
-/// A kernel that reads where its block is in the grid, and pointers from a struct.
+/// A kernel that reads its block's position in the grid, and pointers from a struct.
 constexpr std::string_view placed = R"(.version 8.0
 .target sm_90
 .address_size 64
@@ -226,14 +227,15 @@ TEST(witness, without_delays_nothing_else_is_decided) {
       const witness_program rewritten = program_of(s, ptx, actors, watched_of(p.checked, before.found, actors), {});
       const check::prepared_scenario again = check::prepare(with_empty_plans(s), rewritten.launched.ptx);
       const check::check_result after = check::explore(again.checked);
-      // two threads of a block write the same value, which is a race as well
+      // Two threads of a block write the same value, which is also a race.
       EXPECT_EQ(before.status, block[0] == '2' ? check::check_status::race : status) << order << block;
       EXPECT_EQ(after.status, before.status) << order << block << after.found.message;
     }
   }
 }
 
-/// Two copies of a grid whose memories are 256 bytes apart, in which block 1 waits for block 0 of its copy and writes down what it read.
+/// Two copies of a grid whose memories are 256 bytes apart. In each, block 1 waits for block 0 of its copy and records what it
+/// read.
 check::check_result two_copies(const std::string& stride, const std::string& final) {
   std::string ptx = with_order("release");
   ptx.replace(ptx.find("st.shared.u32 [cell], %r3;"), 26, "st.global.u32 [%rd1+8], %r3;");
@@ -241,7 +243,7 @@ check::check_result two_copies(const std::string& stride, const std::string& fin
   request.parameters = {{"data", 0, 8}, {"flag", 8, 8}};
   request.pointers = {0, 8};
   const rewritten_kernel r = rewrite(ptx, request);
-  // the delays are zero; the actors are the first threads of the two blocks, and block 1 loads the data early
+  // The delays are zero; the actors are the first threads of the two blocks, and block 1 loads the data early.
   const std::string plan =
       "{memory+128 " + stride + " 3 rows 1000000 0 4294967296 0xffffffffffffffff 0xffffffffffffffff 0 0 0 0 0 1}";
   const check::scenario s = check::read_scenario(
@@ -289,7 +291,7 @@ TEST(witness, words_that_are_addresses_are_found_and_numbers_that_look_like_one_
     EXPECT_EQ(o.variable, o.name == "v");
     EXPECT_EQ(o.pointers, o.name == "x" ? std::vector<std::uint64_t>{0} : std::vector<std::uint64_t>{}) << o.name;
   }
-  // the same where memory has no place to be shifted to
+  // The same if memory has no place to be shifted to.
   const check::scenario tight = check::read_scenario(
       "source k.ptx\nmemory x u64[2] = x+8, 3\nmemory y u32 at 0x100000700\nlaunch k args x 1024 1 {y x+4}\n");
   EXPECT_EQ(program_of(tight, ptx, {}, {}, {}).launched.launches[0].pointers, (std::vector<std::uint64_t>{0, 16, 24}));

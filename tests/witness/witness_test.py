@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What membar-check witness reports, on a driver without a device whose kernels go wrong from delays of 5,000 cycles on; and that the PTX that it
-writes assembles, and its reproducers compile and run.
+"""Tests what membar-check witness reports with a fake driver, whose kernels fail with delays of 5,000 cycles or more; that the PTX it
+writes assembles; and that its reproducers compile and run.
 
 usage: witness_test.py <membar-check> <folder of the fake driver> <C++ compiler> [<nvcc> <nvcc beside ptxas>]
 """
@@ -18,7 +18,7 @@ SMALLEST = 5000
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUGS = ROOT / "examples" / "bugs"
 
-# `fine` adds atomically; the others add by a load and a store, and `racy` reads what it may read too early.
+# `fine` adds atomically; the others add with a load and a store, and `racy` may read its data too early.
 HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n"
 LOSES = """.visible .entry NAME(.param .u64 x)
 {
@@ -73,10 +73,10 @@ st.relaxed.gpu.global.u32 [%rd2], %r2;
 ret;
 }
 """
-# Its static shared memory and what its launch adds are more than a block usually has.
+# Its static shared memory plus what its launch adds exceeds the usual limit of a block.
 STAGES = LOSES.replace("NAME", "stages").replace("{\n", "{\n.shared .align 4 .b8 stage[40960];\n", 1)
 KERNELS = ["wrong", "hangs", "faults", "stuck", "calm"]
-COPIES = 8  # four multiprocessors have four blocks each, and a grid has two
+COPIES = 8  # Four multiprocessors hold four blocks each, and a grid has two blocks.
 
 wrong = []
 
@@ -87,7 +87,7 @@ def expect(what, condition, got):
 
 
 def reproducer_runs(folder, compiler, environment, checker):
-    """The reproducer is one file, which a C++ compiler compiles alone, and counts what the command counts."""
+    """Checks that the reproducer is one file that a C++ compiler compiles by itself, and that it counts the same as the command."""
     subprocess.run([checker, "witness", "wrong.scenario", "--fixed", "fine.scenario", "--runs=2000", "--reproducer", "repro"], cwd=folder,
                    env=environment, capture_output=True)
     source = folder / "repro" / "witness.cu"
@@ -103,7 +103,8 @@ def reproducer_runs(folder, compiler, environment, checker):
 
 
 def corpus_assembles(checker, nvcc, toolkit, environment, folder):
-    """The rewritten PTX of entries of the corpus, and of a PyTorch program's kernels, is what ptxas takes, and is decided as before."""
+    """Checks that ptxas accepts the rewritten PTX of entries of the corpus and of a PyTorch program's kernels, and that it is decided as
+    before."""
     ptxas = pathlib.Path(toolkit).resolve().parent / "ptxas"
     entries = [*((BUGS, name) for name in ("look_back", "leader_scalar", "table_before_wait")), (ROOT / "tests" / "record", "dependent_kernels")]
     for where, name in entries:

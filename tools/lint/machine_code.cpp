@@ -114,8 +114,8 @@ std::vector<int> address_registers(std::string_view operand) {
   return out;
 }
 
-bool is_one_of(const machine_instruction& i, std::initializer_list<std::string_view> names) {
-  return std::ranges::any_of(names, [&](std::string_view name) { return i.is(name); });
+bool is_one_of(const machine_instruction& i, std::initializer_list<std::string_view> opcodes) {
+  return std::ranges::any_of(opcodes, [&](std::string_view name) { return i.is(name); });
 }
 
 /// How an instruction accesses global memory, and which of its operands has the address.
@@ -553,16 +553,16 @@ void add_early(const machine_function& f, const std::vector<early_access>& all, 
     if (access.writes != writes || std::ranges::includes(told, access.names)) {
       continue;
     }
-    std::string names;
+    std::string text;
     for (const std::string& name : access.names) {
-      names += (names.empty() ? "" : " or ") + name;
+      text += (text.empty() ? "" : " or ") + name;
     }
     const place at = place_of(f.code[static_cast<std::size_t>(access.at)]);
     if (told.empty()) {
       one.at = at;
     }
-    one.related.emplace_back(at, "through " + names);
-    one.text += (told.empty() ? "through " : ", through ") + names;
+    one.related.emplace_back(at, "through " + text);
+    one.text += (told.empty() ? "through " : ", through ") + text;
     told.insert(access.names.begin(), access.names.end());
   }
   if (!told.empty()) {

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Says what the benches on atomics and fences found: the ratios that membar promises, where aggregation pays, what a fence costs.
+"""Writes the report of the benches on atomics and fences: the ratios that membar promises, where aggregation pays off, and what a fence
+costs.
 
     report.py --output <folder> <bench.json>...
 
-The files are those of --benchmark_out of atomic_cost, atomic_contention, atomic_levels and fence_cost, one of each at most. A ratio is membar's time
-to that of an arm beside it: below 1 membar is quicker. Without matplotlib the page has no pictures, and says so.
+The files are those of --benchmark_out of atomic_cost, atomic_contention, atomic_levels and fence_cost, at most one of each. A ratio is
+membar's time divided by the time of another variant: below 1, membar is faster. Without matplotlib the page has no pictures, and says so.
 """
 import pathlib
 import sys
@@ -15,13 +16,13 @@ from report_page import NONE, limit_row, limit_table, table, write_report  # noq
 from results import slope  # noqa: E402
 
 PATTERNS = ["known", "one", "skewed", "per_block", "per_warp", "per_lane", "stride_32", "stride_128"]
-SHARED_BY_LANES = ["known", "one", "skewed", "per_block", "per_warp"]  # where the documentation recommends aggregation
+SHARED_BY_LANES = ["known", "one", "skewed", "per_block", "per_warp"]  # The cases for which the documentation recommends aggregation.
 MOST_BESIDE_CUDA, MOST_MAXIMUM, MOST_SUB_WORD, MOST_HALF = 1.02, 0.5, 0.8, 0.7
 LEAST_OF_BEST = 0.95
 
 
 def arms_of(results):
-    """{case: {arm: {"ns": ..., "membar_ratio": ...}}}."""
+    """Returns {case: {variant: {"ns": ..., "membar_ratio": ...}}}."""
     found = {}
     for name, figures in results.cases.items():
         case, arm = name.rsplit("/", 1)
@@ -30,7 +31,8 @@ def arms_of(results):
 
 
 def has_code_of_its_own(case):
-    """Whether membar's kernel is other machine code than cuda::atomic_ref's. The tests codegen.same_code compare that with the code."""
+    """Returns whether membar's kernel has other machine code than cuda::atomic_ref's. The tests codegen.same_code check this against the
+    code."""
     parts = case.split("/")
     if "u8" in parts:
         return "load" not in parts or "latency" in parts
@@ -38,20 +40,20 @@ def has_code_of_its_own(case):
         return "load" not in parts and "store" not in parts
     if not any("add" in part or "max" in part for part in parts):
         return False
-    # A relaxed one names global memory, and at block scope shared memory; what ptxas may make loops of acquires by a fence; float
-    # maxima are those of integers.
+    # A relaxed operation names global memory and, at block scope, shared memory. An operation that ptxas may expand into loops acquires
+    # with a fence. Float maxima use integer maxima.
     named = "shared" in parts or not any("shared" in part for part in parts)
     return "relaxed" in parts and named or not {"u32", "s32"} & set(parts)
 
 
 def from_one(ratio):
-    """How far a ratio is from 1, to either side."""
+    """Returns how far a ratio is from 1, in either direction."""
     return max(ratio, 1 / ratio)
 
 
 def beside_cuda(cases):
-    """The greatest ratio to cuda::atomic_ref as a promise; as another, how far the ratio of one machine code is from 1; and the cases
-    above the limit."""
+    """Returns one promise for the largest ratio to cuda::atomic_ref; another for how far the ratio is from 1 if both have the same machine
+    code; and the cases above the limit."""
     every = [(case, arms["membar"], arms["cuda_atomic_ref"]) for case, arms in cases.items() if "cuda_atomic_ref" in arms]
     different = [each for each in every if has_code_of_its_own(each[0])]
     same = [each for each in every if not has_code_of_its_own(each[0])]
@@ -63,7 +65,7 @@ def beside_cuda(cases):
         uncertainty = each[2]["ratio_uncertainty"]
         return ratio_of(each) - (uncertainty if uncertainty == uncertainty else 0)
 
-    # One that is surely above the limit counts more than a greater one that is not.
+    # A case that is certainly above the limit counts more than a larger one that is not.
     worst = max(different, key=lambda each: (surely(each) > MOST_BESIDE_CUDA, ratio_of(each)), default=None)
     rows = [limit_row(f"membar / `cuda::atomic_ref`, the greatest of {len(different)} cases whose machine code differs",
                     ratio_of(worst) if worst else NONE, MOST_BESIDE_CUDA, uncertainty=worst[2]["ratio_uncertainty"] if worst else NONE)]
@@ -85,18 +87,18 @@ def above_table(above):
 
 
 def controls(cases):
-    """How far the same kernel is from itself, as a promise."""
+    """Returns a promise for how far the same kernel differs from itself."""
     ratios = [arms["membar_again"]["membar_ratio"] for arms in cases.values() if "membar_again" in arms]
     return limit_row("the same kernel twice, farthest from 1", max(map(from_one, ratios), default=NONE), MOST_BESIDE_CUDA)
 
 
 def recommended(case, arms, cases):
-    """The arm that the documentation recommends, if it was measured in this case."""
+    """Returns the variant that the documentation recommends, if it was measured in this case."""
     operation, _, rest = case.partition("/")
     if operation.startswith("fetch_") and f"{operation[len('fetch_'):]}/{rest}" in cases:
-        return None  # the result is not read here: a reduction is recommended, which is another case
+        return None  # The result is not used here, so the recommendation is a reduction, which is another case.
     pattern = case.rpartition("/")[2]
-    aggregated = pattern in SHARED_BY_LANES or ("/u8/" in case and pattern == "per_lane")  # bytes side by side: four share a word
+    aggregated = pattern in SHARED_BY_LANES or ("/u8/" in case and pattern == "per_lane")  # Bytes next to each other: four share a word.
     form = "aggregated" if aggregated else "membar"
     return form if form in arms else None
 
@@ -141,11 +143,11 @@ def atomic_contention(results, page):
         if "membar_again" in arms or form is None:
             continue
         quickest = min(arms, key=lambda arm: arms[arm]["ns"])
-        # Of launches that followed each other, as all ratios are.
+        # Computed from launches that followed each other, like all ratios.
         shares.append(arms[form]["membar_ratio"] / arms[quickest]["membar_ratio"])
         if shares[-1] < LEAST_OF_BEST:
             slower.append([f"`{case}`", form, quickest, arms[form]["ns"], arms[quickest]["ns"], shares[-1]])
-    rows.append(limit_row("the form recommended, as quick as the best arm by a factor of", min(shares, default=NONE), LEAST_OF_BEST,
+    rows.append(limit_row("the recommended form: speed relative to the fastest variant", min(shares, default=NONE), LEAST_OF_BEST,
                         at_most=False))
     text = limit_table(rows) + above_table(above)
     gains = {}
@@ -154,14 +156,13 @@ def atomic_contention(results, page):
         if "aggregated" in arms and pattern in PATTERNS:
             gains.setdefault(kind, {})[pattern] = arms["aggregated"]["membar_ratio"]
     patterns = [pattern for pattern in PATTERNS if any(pattern in by for by in gains.values())]
-    text += "\n\nPlain / aggregated, by which addresses the threads have: above 1 aggregation pays.\n\n"
-    text += page.bars("aggregation.png", "Where aggregation pays: one instruction each", "time plain / aggregated",
+    text += "\n\nPlain / aggregated, for each pattern of addresses: above 1, aggregation pays off.\n\n"
+    text += page.bars("aggregation.png", "Where aggregation pays off: one instruction per thread", "time plain / aggregated",
                          {kind.replace("/relaxed/global", "").replace("/", "\n"): {p: by[p] for p in patterns if p in by}
                           for kind, by in gains.items() if not any(loop in kind for loop in ("loop/", "/u8/", "/u16/"))}, from_one=True)
     text += table(["operation", *patterns], [[f"`{kind}`", *[by.get(p, "") for p in patterns]] for kind, by in gains.items()])
-    text += (f"\n\nRecommended is aggregation for {', '.join(SHARED_BY_LANES)} and for bytes side by side, else membar's plain operation, "
-             f"and where the result is not read a reduction. Slower than "
-             f"{LEAST_OF_BEST} of the best arm: ")
+    text += (f"\n\nThe documentation recommends aggregation for {', '.join(SHARED_BY_LANES)} and for neighbouring bytes, otherwise "
+             f"membar's plain operation, or a reduction if the result is not used. Slower than {LEAST_OF_BEST} of the fastest variant: ")
     return text + ("\n\n" + table(["case", "recommended", "best", "recommended, ns", "best, ns", "best / recommended"], slower)
                    if slower else "none.")
 
@@ -178,7 +179,7 @@ def atomic_levels(results, page):
             histogram.setdefault(parts[2], {})[int(parts[1].split("_")[0])] = figures["values_per_ns"]
     levels = list(dict.fromkeys(level for by in latency.values() for level in by))
     text = f"Link to the host: {results.context['host_link']}.\n\n" if "host_link" in results.context else ""
-    text += page.bars("atomic_levels.png", "One thread's chain of operations, by where the object is", "ns", {
+    text += page.bars("atomic_levels.png", "One thread's chain of operations, by the object's location", "ns", {
         level.replace("_", " "): {operation.replace("_", " "): by[level]["ns"] for operation, by in latency.items() if level in by}
         for level in levels}, log_y=True)
     text += table(["latency, cycles", *[level.replace("_", " ") for level in levels]],
@@ -186,7 +187,7 @@ def atomic_levels(results, page):
     text += "\n\n" + table(["operations per ns, all threads", "on", *[level.replace("_", " ") for level in levels]],
                            [[operation.replace("_", " "), on, *[by.get(level, "") for level in levels]]
                             for (operation, on), by in throughput.items()])
-    text += "\n\n" + page.lines("histogram.png", "Counting 16 Mi values into bins, merges included", "bins", "values per ns",
+    text += "\n\n" + page.lines("histogram.png", "Counting 16 Mi values into bins, including the merges", "bins", "values per ns",
                                 {way: list(by.items()) for way, by in histogram.items()}, doubling=True)
     bins = sorted({number for by in histogram.values() for number in by})
     return text + table(["values per ns, by bins", *map(str, bins)], [[way, *[by.get(number, NONE) for number in bins]] for way, by in histogram.items()])
@@ -199,8 +200,8 @@ def fence_cost(results, page):
         for arm, figures in arms.items():
             ladders.setdefault((fence, arm), {}).setdefault(stores, []).append((int(count), figures["ns"]))
     slopes = {key: {stores: slope(points) for stores, points in by.items()} for key, by in ladders.items()}
-    text = ("What one fence costs: the slope of the time over fences in a row, in nanoseconds. After a store each, the store's "
-            "own time is in it, which `nothing` shows.\n\n")
+    text = ("The cost of one fence, in nanoseconds: the slope of the time over the number of consecutive fences. If a store precedes each "
+            "fence, the figure includes the store's own time, which `nothing` shows.\n\n")
     text += page.bars("fences.png", "What one fence costs", "ns", {
         fence.replace("fence/", "").replace("/", "\n"): {stores.replace("_", " "): value for stores, value in by.items()}
         for (fence, arm), by in slopes.items() if arm == "membar" and fence.startswith("fence/")}, log_y=True)

@@ -17,7 +17,7 @@ AT_ONCE = "_16_at_once"
 
 
 def by_arm(rows, x, figure, scale=1.0):
-    """{arm: [(x of the name's first part, figure)...]} of rows whose names end with the arm."""
+    """Returns {variant: [(x of the name's first part, figure)...]} from rows whose names end with the variant."""
     series = {}
     for parts, figures in rows.items():
         series.setdefault(parts[-1], []).append((x(parts[0]), scale * figures[figure]))
@@ -41,14 +41,14 @@ def l2_window(results, page):
                 series.setdefault(arm, []).append((fraction, speedup[arm]))
         rows.append([f"{fraction:g}", arms["none"].get("region_MB", NONE), *[speedup.get(arm, NONE) for arm in shown], best,
                      speedup.get("tuned", NONE) / best])
-    text = "All arms but `nothing_aside` hold the largest set-aside. A speed-up is that over no window with this set-aside held.\n\n"
-    text += page.lines("l2_window.png", results.titled("A window, or no set-aside, against a set-aside without a window"),
+    text = "All variants except `nothing_aside` hold the largest set-aside. Speed-ups are relative to the same set-aside without a window.\n\n"
+    text += page.lines("l2_window.png", results.titled("Speed-up of a window, or of no set-aside, over a set-aside without a window"),
                          "region / largest set-aside", "time without a window / time",
                          {arm.replace("_", " "): points for arm, points in series.items()}, bottom=0.8)
     text += table(["region / set-aside", "MB", *[arm.replace("_", " ") for arm in shown], "best of the sweep", "tuned / best"], rows)
     three = {arm: figures["ns"] * 1e-3 for (kind, _, arm), figures in results.rows(3).items() if kind == "three_streams"}
     if three:
-        text += "\n\nThree kernels at once, each with a hot region of half the set-aside:\n\n"
+        text += "\n\nThree concurrent kernels, each with a hot region of half the set-aside:\n\n"
         text += table(["windows", "µs"], [[arm.replace("_", " "), ns] for arm, ns in three.items()])
     kept = {}
     for (kind, flushes, arm), figures in results.rows(3).items():
@@ -77,11 +77,11 @@ def memory_ladder(results, page):
     links = {"mapped": "host_link", "peer": "peer_link"}
 
     def named(kind):
-        """The kind of memory, with the link to it."""
+        """Returns the name of the kind of memory, with its link."""
         return kind.replace("_", " ") + (f", {results.context[links[kind]]}" if links.get(kind) in results.context else "")
 
     drawn = {named(kind): [(at, figures["ns"]) for at, figures in of.items()] for kind, of in latency.items() if kind in DRAWN}
-    text = f"{context}. A latency is that of a load whose value is the address of the next.\n\n" if context else ""
+    text = f"{context}. Latencies are of a load whose value is the address of the next load.\n\n" if context else ""
     text += page.lines("memory_ladder.png", results.titled("Latency of each kind of memory"), "footprint, KiB", "ns", drawn, doubling=True)
     sizes = sorted({at for of in latency.values() for at in of})
     text += table(["cycles by footprint in KiB", *[f"{at:g}" for at in sizes]],
@@ -99,7 +99,7 @@ def memory_ladder(results, page):
                   [[kind, *[of[at] for at in sorted(of)]] for kind, of in strides.items()])
     ways = {kind: {int(at): figures["cycles"] for (what, of, at), figures in rows.items() if (what, of) == ("bank_conflict", kind)}
             for kind in ("in_turn", "16_at_once")}
-    text += "\n\n" + page.lines("bank_conflict.png", results.titled("Words of one bank that a warp asks for"), "distance of lanes in words",
+    text += "\n\n" + page.lines("bank_conflict.png", results.titled("Words of one bank that a warp requests"), "distance of lanes in words",
                                 "cycles per access of the warp", {kind.replace("_", " "): list(of.items()) for kind, of in ways.items()})
     return text + table(["shared memory, cycles, by distance of lanes in words", *[str(at) for at in sorted(ways["in_turn"])]],
                         [[kind.replace("_", " "), *[of[at] for at in sorted(of)]] for kind, of in ways.items()])
@@ -133,7 +133,7 @@ def set_aside(results, page):
     for (kind, size, state), figures in results.rows(3).items():
         if kind == "reread":
             series.setdefault(state.replace("_", " "), []).append((int(size.split("_")[0]), figures["GB_per_s"] * 1e-3))
-    text = page.lines("set_aside.png", results.titled("Reading a region again, beside a set-aside"), "region, MiB", "TB/s", series)
+    text = page.lines("set_aside.png", results.titled("Reading a region again, with a set-aside"), "region, MiB", "TB/s", series)
     sizes = sorted({at for points in series.values() for at, _ in points})
     text += table(["region, MiB; TB/s", *map(str, sizes)], [[state, *[dict(points)[at] for at in sizes]] for state, points in series.items()])
     beside = {}
@@ -143,8 +143,8 @@ def set_aside(results, page):
     copies = {float(aside.split("_")[1]): figures["GB_per_s"] for (kind, aside), figures in results.rows(2).items() if kind == "copies"}
     shares = sorted({share for by in beside.values() for share in by})
     if beside:
-        text += "\n\nA hot region, as a share of the largest set-aside, beside a stream that is read or changed, by the share that is set aside:\n\n"
-        text += page.lines("set_aside_stream.png", results.titled("A hot region beside a stream that is changed, by what is set aside"),
+        text += "\n\nA hot region, as a share of the largest set-aside, during a read or modified stream, by the share that is set aside:\n\n"
+        text += page.lines("set_aside_stream.png", results.titled("A hot region during a stream that is modified, by the set-aside"),
                            "set aside / largest set-aside", "µs", {f"region {region:g}, {window.replace('none', 'no window')}": list(by.items())
                                                          for (kind, region, window), by in beside.items() if kind == "changes_a_stream"})
         text += table(["stream", "region", "window", *[f"{share:g}" for share in shares]],
@@ -177,7 +177,7 @@ def read_only_load(results, page):
     text = page.bars("read_only_load.png", results.titled("How read-only data is loaded"), "GB/s", groups, log_y=True)
     text += table(["data", *arms], [[group, *[values.get(arm, NONE) for arm in arms]] for group, values in groups.items()])
     if polynomial:
-        text += "\n\nFour coefficients that a loop with a store reads again in each turn, by what the compiler knows of them:\n\n"
+        text += "\n\nFour coefficients that a loop with a store reads again in each iteration, by what the compiler knows about them:\n\n"
         text += table(["pointer to the coefficients", "registers", "GB/s"], polynomial)
     return text
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Kernels with what libcu++ and cooperative groups synchronize by, which readable_kernels.py counts.
+/// Kernels that synchronize with libcu++ and cooperative groups, which readable_kernels.py counts.
 #include <cooperative_groups.h>
 #include <cooperative_groups/memcpy_async.h>
 #include <cooperative_groups/reduce.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// FlashInfer: the all-reduces of TensorRT-LLM that are fused with what comes after them.
+// FlashInfer: TensorRT-LLM's all-reduces that are fused with the operations after them.
 #include <flashinfer/comm/trtllm_allreduce_fusion.cuh>
 
 namespace fi = flashinfer::trtllm_allreduce_fusion;

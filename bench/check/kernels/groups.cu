@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Cooperative groups: the grid, a cluster, a block that arrives early, copies, tiles and what reduces over them.
+// Cooperative groups: the grid, a cluster, a block with early arrival, copies, tiles and reductions over them.
 #include <cooperative_groups.h>
 #include <cooperative_groups/memcpy_async.h>
 #include <cooperative_groups/reduce.h>

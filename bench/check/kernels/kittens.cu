@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// ThunderKittens: stages that a warp fills and a group uses, by its semaphores; and named barriers of groups.
+// ThunderKittens: stages that a warp fills and a group uses, synchronized with its semaphores; and named barriers of groups.
 #include <kittens.cuh>
 
 __global__ void stages(const float* from, float* out, int count) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// libcu++: what blocks of a device synchronize by, and pipelines and barriers of a block.
+// libcu++: synchronization between the blocks of a device, and pipelines and barriers of a block.
 #include <cooperative_groups.h>
 #include <cuda/atomic>
 #include <cuda/barrier>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The kernels of cub::DeviceReduce::Sum with the library's policy, and one that makes values.
+// The kernels of cub::DeviceReduce::Sum with the library's policy, and a kernel that generates values.
 #include <cub/device/dispatch/dispatch_reduce.cuh>
 #include <cub/device/dispatch/tuning/tuning_reduce.cuh>
 

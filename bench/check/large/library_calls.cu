@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// One call of the library that the argument names, for 10^6 elements, for membar-check record: the recordings are what sanitize runs through.
+// Calls the library function that the argument names, for 10^6 elements, under membar-check record. Its recordings are the
+// input of sanitize.
 //
 // usage: library_calls scan|sort|reduce
 #include <cub/device/device_radix_sort.cuh>
@@ -22,7 +23,7 @@ void succeed(cudaError_t e) {
   }
 }
 
-/// Calls `f` with the temporary memory that it asks for.
+/// Calls `f` with the temporary memory that it requests.
 template <class F>
 void call(const F& f) {
   std::size_t bytes = 0;

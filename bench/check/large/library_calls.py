@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Records CUB's scan, radix sort and reduction of 10^6 elements on the GPU of this machine, sanitizes each recorded scenario on its CPU, and writes
-how long it took and how much memory it needed.
+"""Records CUB's scan, radix sort and reduction of 10^6 elements on this machine's GPU, sanitizes each recorded scenario on its CPU, and
+reports the time and the memory that this needs.
 
 usage: library_calls.py --checker=<membar-check> [--calls=NAME,...] [--schedules=N] [--jobs=N] [--minutes=N] [--program=COMMAND] [--out=FILE.json]
        library_calls.py --from=FILE.json --page=FILE.md
 
-The recordings are in a temporary folder, as they are large: the memory of each launch is in its scenario. nvcc compiles library_calls.cu, unless
---program gives another command, to which the name of a call is appended.
+The recordings are in a temporary folder because they are large: each scenario contains the memory of its launch. nvcc
+compiles library_calls.cu, unless --program gives another command, to which the name of a call is appended.
 """
 
 import argparse
@@ -32,11 +32,13 @@ import results as result_files  # noqa: E402
 
 
 def ended(words, seconds):
-    """The exit status, what was printed, the seconds, and the peak memory in MiB. A process that takes longer is stopped, with status 124."""
+    """Returns the exit status, the output, the seconds, and the peak memory in MiB. A process that takes longer is stopped, with status
+    124."""
     begin = time.monotonic()
     with tempfile.TemporaryFile("w+") as said, tempfile.TemporaryFile("w+") as complained:
         process = subprocess.Popen([str(w) for w in words], stdout=said, stderr=complained)
-        # Python's own wait does not tell the memory. What wait4 tells is at least the size of this process, which starts the other one.
+        # Python's own wait does not report the memory. The value that wait4 reports is at least the size of this process, which starts the
+        # other one.
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
             waiting = pool.submit(os.wait4, process.pid, 0)
             try:
@@ -61,7 +63,7 @@ def program(options, folder):
 
 
 def recorded(options, words, name, folder):
-    """How the recording of a call went, and its scenarios."""
+    """Returns how the recording of a call ended, and its scenarios."""
     output = folder / name
     status, said, complained, seconds, _ = ended([options.checker, "record", "--all", "--limit=1G", f"--output={output}", "--", *words, name],
                                                  options.end - time.monotonic())

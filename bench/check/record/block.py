@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""membar.record in a program of CuPy: a fault is found in one block and not in the other."""
+"""membar.record in a CuPy program: it finds a fault in one block of code and none in the other."""
 
 import membar
 import test_ticket

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""cuda.core: two blocks count with an atomic addition."""
+"""cuda.core: two blocks count with atomic additions."""
 
 import ctypes
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""CuPy: a lock by tickets as a RawModule."""
+"""CuPy: a ticket lock as a RawModule."""
 
 import cupy
 

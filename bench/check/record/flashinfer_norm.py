@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""FlashInfer: a normalization with programmatic dependent launch, which the package compiles when it is first called."""
+"""FlashInfer: a normalization with programmatic dependent launch, which the package compiles on the first call."""
 
 import flashinfer
 import torch

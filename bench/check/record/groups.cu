@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A program of nvcc: a cooperative launch, a flag without fences, pointers in a table, a graph in a graph, and a box that a tensor map copies.
+/// A program built with nvcc: a cooperative launch, a flag without fences, pointers in a table, a graph in a graph, and a box
+/// that a tensor map copies.
 #include <cooperative_groups.h>
 #include <cuda.h>
 
@@ -9,7 +10,7 @@
 
 // Not in a namespace without a name, whose kernels have other names in each compilation: `attach` finds them by name.
 
-/// Each thread sums what its neighbour in the grid has stored.
+/// Each thread sums the values that its neighbours in the grid have stored.
 __global__ void ring_sum(const unsigned* in, unsigned* stored, unsigned* out, int n) {
   const auto grid = cooperative_groups::this_grid();
   const unsigned me = static_cast<unsigned>(grid.thread_rank());
@@ -18,7 +19,7 @@ __global__ void ring_sum(const unsigned* in, unsigned* stored, unsigned* out, in
   out[me] = stored[me] + stored[(me + 1) % grid.size()];
 }
 
-/// A race: no fence is between the data and the flag.
+/// A race: there is no fence between the data and the flag.
 __global__ void flag_without_fence(unsigned* data, unsigned* flag, unsigned* out) {
   if (blockIdx.x == 0) {
     data[0] = 42;
@@ -37,7 +38,7 @@ __global__ void through_table(table t) {
   __threadfence();
 }
 
-/// Every block of this grid counts; too large to explore, unless --shrink gives it fewer blocks.
+/// Every block of this grid counts. It is too large to explore, unless --shrink gives it fewer blocks.
 __global__ void count_ranges(const float* in, unsigned* counts) {
   if (in[blockIdx.x * blockDim.x + threadIdx.x] > 0.5F) {
     atomicAdd(&counts[threadIdx.x], 1);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""PyTorch: the last of two blocks sums what both have written, as an extension of load_inline."""
+"""PyTorch: the last of two blocks sums the data of both, as an extension made with load_inline."""
 
 import torch
 from torch.utils.cpp_extension import load_inline

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Numba: threads add to a counter, and a flag says that data is there."""
+"""Numba: threads add to a counter, and a flag signals that data is ready."""
 
 import numpy
 from numba import cuda

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tests for pytest --membar: a counter that is right, and one without atomic additions."""
+"""Tests for pytest --membar: a correct counter, and one without atomic additions."""
 
 import cupy
 import pytest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""PyTorch's own kernel of cumsum, which its library has as machine code only."""
+"""PyTorch's own cumsum kernel, which its library contains only as machine code."""
 
 import torch
 

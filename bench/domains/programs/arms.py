@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Shared by the PyTorch programs here: a step, timed alone and during communication on a side stream, in turns within one process. The
-programs do not use membar. Run them with torch.distributed.run; rank 0 prints RESULT and a line of JSON."""
+"""Shared code of the PyTorch programs in this folder. It times a step alone and during communication on a side stream, alternating within
+one process. The programs do not use membar. Run them with torch.distributed.run; rank 0 prints RESULT and a line of JSON."""
 import hashlib
 import json
 import os
@@ -139,7 +139,7 @@ def summary(values):
 
 
 def rounds(count):
-    """Yields for `count` rounds, or for ARMS_SECONDS seconds; rank 0 tells the other processes when the time is up."""
+    """Yields for `count` rounds, or for ARMS_SECONDS seconds; rank 0 tells the other processes when time is up."""
     seconds = float(os.environ.get('ARMS_SECONDS', 0))
     end = time.monotonic() + seconds
     done = 0
@@ -181,7 +181,7 @@ def by_turns(program, step, communication, divide=1, times=8, steps=40):
         communication.enqueue(launches)
         for _ in range(steps):
             once = times_of(step, 1)
-            if communication.stream.query():  # the communication ended before the step
+            if communication.stream.query():  # The communication ended before the step.
                 break
             beside += once
         overlapped += not communication.stream.query()
@@ -215,5 +215,5 @@ def without_communication(program, step, steps=1500):
 def kind_of_communication():
     kind = sys.argv[1] if len(sys.argv) > 1 else 'symm'
     if kind not in ('symm', 'nccl', 'offload', 'copy', 'alone'):
-        sys.exit(f"the communication is '{kind}': write symm, nccl, offload, copy or alone")
+        sys.exit(f"'{kind}' is not a kind of communication: write symm, nccl, offload, copy or alone")
     return kind

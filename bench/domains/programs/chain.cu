@@ -89,14 +89,14 @@ int main(int count, char** words) {
   constexpr int kernels = 500, rounds = 6, chains = 20;
   const std::string who = count > 2 ? words[2] : "one";
   const bool to_host = who == "host";
-  const int puts = to_host ? 250 : 400;  // more than a second in both cases: the chains end before
+  const int puts = to_host ? 250 : 400;  // More than a second in both cases, so that the chains end earlier.
   int devices = 0;
   check(cudaGetDeviceCount(&devices), "cudaGetDeviceCount");
   if (devices < (to_host ? 1 : 2)) {
     std::printf("SKIPPED: this program needs %s, but finds %d\n", to_host ? "a GPU" : "two GPUs", devices);
     return 77;
   }
-  struct put {  // a kernel that stores from one GPU to another
+  struct put {  // A kernel that stores from one GPU to another.
     int from, to;
     float4* buffer = nullptr;
     cudaStream_t stream = nullptr;
@@ -156,7 +156,7 @@ int main(int count, char** words) {
     check(cudaStreamEndCapture(compute, &graph), "cudaStreamEndCapture");
     check(cudaGraphInstantiate(&captured, graph, 0), "cudaGraphInstantiate");
   }
-  // As many blocks store from GPU 0, whoever they store to.
+  // The same number of blocks store from GPU 0, whatever their target.
   const unsigned blocks = who == "all" ? std::max(1U, 16U / static_cast<unsigned>(all.size())) : 16U;
   const auto store = [&](int times) {
     for (int i = 0; i < times; ++i) {

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 
 import arms
 
-# hidden size, layers, batch, new tokens of each sequence, keys, heads
+# hidden size, layers, batch size, new tokens per sequence, keys, heads
 MODELS = {
     'small': (1024, 12, 4, 1, 256, 16),
     'large': (2048, 16, 8, 1, 256, 16),

@@ -34,7 +34,7 @@ experts = arms.captured(compute)
 
 def step(send=True):
     side.wait_stream(torch.cuda.current_stream())
-    for _ in range(4):  # on the device for longer than the host takes to launch what follows
+    for _ in range(4):  # This takes longer on the device than the host needs to launch the following work.
         out = experts()
     if send:
         with torch.cuda.stream(side):

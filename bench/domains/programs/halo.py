@@ -31,14 +31,14 @@ def update(kernels=100):
 def exchange():
     if small:
         torch.neg(boundary[:4096], out=staged)
-    torch.neg(boundary, out=theirs)  # a kernel that stores to the peer
+    torch.neg(boundary, out=theirs)  # A kernel that stores to the peer.
 
 
 once = arms.captured(update)
 
 
 def interior_alone():
-    for _ in range(6 if small else 1):  # as long as the host takes to launch the small parts
+    for _ in range(6 if small else 1):  # This takes as long as the host needs to launch the small parts.
         once()
 
 

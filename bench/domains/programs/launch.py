@@ -18,7 +18,7 @@ processes = [
 failed = 0
 while None in (statuses := [p.poll() for p in processes]):
     failed = next((s for s in statuses if s), 0)
-    if failed:  # the others would wait for it
+    if failed:  # The other processes would wait for it.
         for p in processes:
             p.terminate()
         break

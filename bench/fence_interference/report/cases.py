@@ -8,14 +8,14 @@ from results import ResultError, load as load_file
 
 COUNTERS = ("p50_ns", "p90_ns", "p99_ns", "max_ns", "p50_cycles", "p90_cycles", "p99_cycles", "max_cycles",
             "samples", "spread", "interval", "sets", "chain", "noise_gbps")
-# What the memory model requires of the victim, 1 or 0: known of waived cases, too.
+# What the memory model requires of the victim, 1 or 0; also known for waived cases.
 REQUIRED = ("orders_own", "orders_noise", "orders_noise_seen_at_device_scope", "orders_noise_seen_at_system_scope")
 RATIOS = ("interference", "slowdown", "relief", "residual")
 MOST_SPREAD = 0.05  # of a ratio that is known
 
 
 class Results:
-    """The cases of one file by (victim, noise, arm). Ratios are formed here, from p50_ns, whatever the file says about them."""
+    """The cases of one file by (victim, noise, arm). Ratios are computed here from p50_ns, whatever the file says about them."""
 
     def __init__(self, cases, context):
         self.context = context
@@ -44,22 +44,22 @@ class Results:
         return case.get("p50_ns") if case else None
 
     def required(self, victim, arm):
-        """What the model requires of the victim in an arm, whatever the noise; None if the file does not say."""
+        """Returns what the model requires of the victim in an arm, for any noise; None if the file does not say."""
         return next((case.required for case in self.cases if (case.victim, case.arm) == (victim, arm) and case.required), None)
 
     def ratio(self, victim, noise, arm, over):
-        """p50 of one arm over p50 of another; None unless both were measured."""
+        """Returns p50 of one arm divided by p50 of another; None unless both were measured."""
         top, bottom = self.p50(victim, noise, arm), self.p50(victim, noise, over)
         return top / bottom if top and bottom else None
 
     def widest_spread(self, victim, noise, *arms):
-        """The greatest range of the repetitions' medians among these cases, all of them measured."""
+        """Returns the largest range of the repetitions' medians among these cases, all of which were measured."""
         return max(self.case(victim, noise, arm).get("spread") or 0.0 for arm in arms)
 
     def spread(self, *sides):
-        """How far the ratio of two cases, each (victim, noise, arm), is spread: their own spreads, which are independent, together.
-        That of a case is the 95 % interval of its median, or in files without intervals the range of its repetitions' medians;
-        a case repeated too seldom for an interval has none, and infinity is returned."""
+        """Returns the spread of the ratio of two cases, each (victim, noise, arm), combined from the cases' independent spreads. A case's
+        spread is the 95 % interval of its median or, in files without intervals, the range of its repetitions' medians. If a case has too
+        few repetitions for an interval, the result is infinity."""
         found = []
         for case in (self.case(*side) for side in sides):
             one = None if case is None else case.get("interval", None if "sets" in case.figures else case.get("spread"))
@@ -70,14 +70,14 @@ class Results:
         return self.ratio(victim, noise, "same", "alone")
 
     def relief(self, victim, noise):
-        # With one domain both arms run in it: their ratio says nothing about domains.
+        # With one domain, both arms run in it, so their ratio says nothing about domains.
         return None if self.one_domain else self.ratio(victim, noise, "same", "separate")
 
     def residual(self, victim, noise):
         return None if self.one_domain else self.ratio(victim, noise, "separate", "alone")
 
     def ratios_of(self, case):
-        """The ratios of a measured case by name, each None on an arm that it does not belong to."""
+        """Returns the ratios of a measured case by name; a ratio that does not belong to the case's arm is None."""
         names = (case.victim, case.noise)
         return {"interference": self.interference(*names) if case.arm == "same" else None,
                 "slowdown": self.ratio(*names, case.arm, "alone") if case.arm != "alone" else None,
@@ -86,7 +86,7 @@ class Results:
 
 
 def _split(case, path):
-    """Gives a case what its name says."""
+    """Sets a case's fields from its name."""
     parts = case.name.split("/")
     if len(parts) != 3:
         raise ResultError(f'{path}: case "{case.name}" is not named victim/noise/arm; pass the JSON of the bench fence_interference, '
@@ -97,8 +97,8 @@ def _split(case, path):
                               "that wrote the file")
     case.victim, case.noise, case.arm = parts
     if (case.noise == "none") != (case.arm == "alone"):
-        raise ResultError("%s: case \"%s\" is contradictory: arm \"alone\" and noise \"none\" go together; write the "
-                          "file again with the bench fence_interference" % (path, case.name))
+        raise ResultError("%s: case \"%s\" is contradictory: arm \"alone\" must have noise \"none\", and the reverse; "
+                          "write the file again with the bench fence_interference" % (path, case.name))
     case.kind, _, case.pace = case.noise.partition(".")
     case.get = case.figures.get
     answers = [case.get(counter) for counter in REQUIRED]
@@ -106,14 +106,14 @@ def _split(case, path):
 
 
 def load(path):
-    """The results of one file; raises ResultError in the user's words."""
+    """Reads the results of one file; raises ResultError with a message for the user."""
     read = load_file(path, "fence_interference")
     for case in read.cases.values():
         _split(case, path)
         if len(case.entries) != 1:
-            raise ResultError("%s holds the case \"%s\" twice; run the bench without --benchmark_repetitions, it "
-                              "repeats by itself" % (path, case.name))
+            raise ResultError("%s holds the case \"%s\" twice; run the bench without --benchmark_repetitions, because "
+                              "it repeats by itself" % (path, case.name))
         if case.measured and not (case.get("p50_ns") or 0) > 0:
-            raise ResultError("%s: case \"%s\" is neither waived nor failed, yet its p50_ns is %s, not a positive number; "
+            raise ResultError("%s: case \"%s\" is neither waived nor failed, but its p50_ns is %s instead of a positive number; "
                               "run the bench again" % (path, case.name, json.dumps(case.entries[0].get("p50_ns"))))
     return Results(read.cases.values(), read.context)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The pictures, as SVG that is light or dark as its reader's browser is."""
+"""Draws the pictures as SVG that follows the reader's light or dark browser theme."""
 import html
 import math
 import textwrap
@@ -7,7 +7,7 @@ import textwrap
 import cases
 import words
 
-# Okabe and Ito's colours: distinguishable with every kind of colour blindness. Each bar is labelled besides.
+# Okabe and Ito's colours, which are distinguishable with every kind of colour blindness. Each bar also has a label.
 STYLE = ("<style>text{font:13px system-ui,'DejaVu Sans',sans-serif;fill:#222}.faint{fill:#666}.bold{font-weight:600}.small{font-size:11px}"
          ".end{text-anchor:end}.mid,.cell{text-anchor:middle}.cell{font-size:11px}.alone{fill:#8a8a8a}.same{fill:#D55E00}.separate{fill:#0072B2}.back{fill:#fff}"
          ".open{fill-opacity:.3}.rule{stroke:#ccc}@media(prefers-color-scheme:dark){text{fill:#e6e6e6}.faint{fill:#a5a5a5}.back{fill:#181a1d}"
@@ -28,8 +28,8 @@ def _short(number):
 
 
 def _cells(halves):
-    """The halves of a table's cells, [(x, y, width, height, class, opacity, text, the text's class)]: those of one look are one path, and the words of a
-    row one text."""
+    """Draws the halves of a table's cells, [(x, y, width, height, class, opacity, text, the text's class)]. Halves with the same look
+    become one path, and the words of a row become one text."""
     looks, rows = {}, {}
     for x, y, width, height, classes, opacity, text, kind in halves:
         shape = f"M{_short(x)} {_short(y)}h{_short(width)}v{height}h-{_short(width)}z"
@@ -41,7 +41,7 @@ def _cells(halves):
 
 
 def _picture(title, body, height, context, recorded, width=WIDTH):
-    """The whole picture, with the machine's line below; it says what it shows to who cannot see it."""
+    """Returns the complete picture, with the machine's line below and a description for readers who cannot see it."""
     foot = ([words.sentence_case(recorded)] if recorded else []) + textwrap.wrap(words.machine(context), width // 6)
     lines = [_text(10, height + 16 * (i + 1), line, "faint small") for i, line in enumerate(foot)]
     height += 16 * len(foot) + 10
@@ -50,7 +50,7 @@ def _picture(title, body, height, context, recorded, width=WIDTH):
 
 
 def bars(title, groups, context, recorded, unit="ns"):
-    """`groups` is [(label, [(arm's class, arm's name, value, whether the value's ratio is known)])]: a bar for each value, from 0."""
+    """`groups` is [(label, [(the arm's class, the arm's name, value, whether its ratio is known)])]: a bar for each value, from 0."""
     longest = max(value for _, members in groups for _, _, value, _ in members)
     divisor, unit = words.unit_of(longest) if unit == "ns" else (1.0, unit)
     body, y, left, room = [_text(10, 22, title, "bold")], 40, 400, 240
@@ -69,7 +69,7 @@ def bars(title, groups, context, recorded, unit="ns"):
 
 
 def finding(found, results, recorded):
-    """The victim of a finding alone and during each noise, in one domain and in two."""
+    """Draws the victim of a finding alone and during each noise, in one domain and in two."""
     together = "the same queue" if found.name == "queue" else "the only domain" if results.one_domain else "traffic in its domain"
     alone = "another queue" if found.name == "queue" else "alone"
     groups = [] if found.name == "queue" else [("no noise", [("alone", alone, found.worst.alone, True)])]
@@ -83,7 +83,7 @@ def finding(found, results, recorded):
 
 
 def publisher(figures, recorded):
-    """Pace of computing warps during each noise: three ways."""
+    """Draws the pace of computing warps during each noise, in three ways."""
     warps = min(figures.warps(), key=lambda count: abs(count - 4))
     ways = (("nothing", "alone", "the work alone"), ("publisher", "separate", "publisher warp"), ("release", "same", "a release in every warp"))
     groups = []
@@ -96,14 +96,15 @@ def publisher(figures, recorded):
 
 
 def overview(results, recorded):
-    """Every victim during every noise: interference in the left half of a cell, residual in the right. None without any."""
+    """Draws every victim during every noise: interference in the left half of a cell, residual in the right. Returns None without cases."""
     noises = [n for n in results.noises() if n != "none"]
     victims = [v for v in results.victims() if any(results.interference(v, n) for n in noises)]
     if not victims:
         return None
     left, cell, row, top = 240, 90, 22, 96
     body = [_text(10, 22, "How many times longer than alone: noise in the victim's domain | in a separate one", "bold"),
-            _text(10, 42, "The darker, the longer. ≤ 1.1 is no wait. A question mark: spread by more than 5 %, so not known.", "faint small")]
+            _text(10, 42, "Darker means longer. ≤ 1.1 counts as no wait. A question mark means that the ratio's spread "
+                          "exceeds 5 %, so it is not known.", "faint small")]
     for column, noise in enumerate(noises):
         kind, _, pace = noise.partition(".")
         name = words.NOISE[kind].replace("stores to host memory", "host memory").replace("NCCL's all-reduce", "NCCL")

@@ -1,26 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The controls: what must hold if the bench measured domains and nothing else."""
+"""The controls: conditions that must hold if the bench measured domains and nothing else."""
 import typing
 
 import cases
 import words
 
-TOLERANCE = 0.1  # of medians that must be equal
+TOLERANCE = 0.1  # The tolerance of medians that must be equal.
 _ROUNDING = 1e-9
 
 
 class Value(typing.NamedTuple):
-    """What a rule's ratio is in one case, as it was measured."""
+    """The measured ratio of a rule in one case."""
     where: str
     ratio: float
-    spread: float = 0.0  # of the two cases that it is formed of, the greater
+    spread: float = 0.0  # The larger one of the two cases that form the ratio.
 
 
 class Control:
-    """One rule, with the value it took in every case where both of its sides were measured.
-
-    `beyond_spread`: a case fails only if its ratio is farther from 1 than its spread too. So where the spread is greater than the
-    tolerance, a ratio beyond the tolerance is no failure: such a case says nothing."""
+    """One rule, with its ratio in every case in which both sides were measured. `beyond_spread`: a case fails only if its ratio is also
+    farther from 1 than its spread. If the spread exceeds the tolerance, a ratio beyond the tolerance is not a failure, and the case says
+    nothing."""
 
     def __init__(self, name, rule, tolerance=TOLERANCE, only_above=False, beyond_spread=False):
         self.name, self.rule, self._tolerance, self._only_above, self._beyond_spread = name, rule, tolerance, only_above, beyond_spread
@@ -39,7 +38,7 @@ class Control:
 
     @property
     def blind(self):
-        """The cases that say nothing."""
+        """Returns the cases that say nothing."""
         return [v for v in self.values if self._beyond_spread and v.spread > self._tolerance and v not in self.failing]
 
     @property
@@ -73,7 +72,7 @@ def check(results):
     def equal(name, rule):
         return Control(name, rule, beyond_spread=True)
 
-    rules = (  # the control, the kind of noise that it is about or "", the two arms of its ratio
+    rules = (  # The control, the kind of noise it concerns or "", and the two arms of its ratio.
         (Control("spin interference", "a spinning kernel costs the victim nothing: interference ≤ 1.1", only_above=True), "spin",
          ("same", "alone")),
         (Control("spin relief", "domains change nothing during a spinning kernel: relief 1 ± 0.1"), "spin", ("same", "separate")),
@@ -88,7 +87,7 @@ def check(results):
          "", ("env0", "same")))
     for control, kind, arms in rules:
         if results.one_domain and arms == ("same", "separate"):
-            continue  # both arms run in it: their ratio says nothing about domains
+            continue  # Both arms run in the only domain, so their ratio says nothing about domains.
         for victim in results.victims():
             for noise in results.noises(victim):
                 ratio = results.ratio(victim, noise, *arms) if noise.startswith(kind) else None
@@ -104,7 +103,7 @@ def check(results):
 
 
 def warning(controls):
-    """The sentence with which the verdict begins if a control fails, else ''."""
+    """Returns the sentence with which the verdict begins if a control fails, otherwise ''."""
     said = []
     for control in controls:
         if control.state == "fails":

@@ -18,7 +18,7 @@ endforeach()
 get_filename_component(output "${MEMBAR_OUTPUT_DIR}" ABSOLUTE)
 file(MAKE_DIRECTORY "${output}")
 
-function(measure bench json)  # with the options that follow; what an earlier run left here must not pass for this one's result
+function(measure bench json)  # These options come first; files left here by an earlier run must not pass for this run's result.
   file(REMOVE "${json}")
   get_filename_component(name "${bench}" NAME)
   message(STATUS "fence_report: measuring with ${name}, which takes a few minutes on a GPU")
@@ -52,7 +52,7 @@ if(NOT version VERSION_GREATER_EQUAL 3.8)
   return()
 endif()
 
-# Prints where the report is, and its headline.
+# Prints the location of the report, and its headline.
 separate_arguments(report_arguments UNIX_COMMAND "${MEMBAR_REPORT_ARGS}")
 execute_process(COMMAND "${python}" "${MEMBAR_REPORT}" ${options} ${report_arguments} RESULT_VARIABLE result)
 if(NOT result EQUAL 0)

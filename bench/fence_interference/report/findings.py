@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the figures come to: one headline, and at most five findings, ranked by the time that each of their events loses."""
+"""Summarizes the figures: one headline and at most five findings, ranked by the time that each of their events loses."""
 import math
 import re
 
@@ -8,10 +8,10 @@ import controls as control_rules
 import words
 
 MOST = 5
-LIMIT = 1.0 + control_rules.TOLERANCE  # below this nothing waits, and nothing is gained
+LIMIT = 1.0 + control_rules.TOLERANCE  # Below this ratio nothing waits, and nothing is gained.
 
 _QUEUE = "kernel_boundary.shared_queue"
-# (name, what waits, the names of the victims, what to do where no domain helps)
+# (name, what waits, the names of the victims, the advice if no domain helps)
 FAMILIES = (
     ("kernel_boundary", "ends of kernels", re.compile(r"kernel_boundary\.(stream|graph)"),
      "Launch fewer, longer kernels while this traffic runs, or pace the traffic."),
@@ -21,12 +21,12 @@ FAMILIES = (
     ("device", "fences and release stores of device or cluster scope", re.compile(r"(fence|release_store)\.(device|cluster)\..*"),
      "Keep the kernels that make this traffic on separate SMs, or pace them; fence once for many stores."),
     ("block", "fences of block scope", re.compile(r"fence\.block\..*"),
-     "They order one block's accesses and need not wait for this traffic: keep the kernels that make it on separate SMs."),
+     "They order one block's accesses, for which they need not wait for this traffic: keep the kernels that make it on separate SMs."),
     ("acquire_load", "acquire loads", re.compile(r"acquire_load\..*"),
-     "They wait for their turn and not for an order: keep this traffic on separate SMs, and poll less often."),
+     "They wait for their turn in the memory system, not for an order: keep this traffic on separate SMs, and poll less often."),
     ("queue", "kernels in a stream on the hardware queue of NCCL's stream", re.compile(re.escape(_QUEUE)),
-     "Create another stream: streams fall on the hardware queues in turn, and no domain helps against a shared one."))
-_DOMAINS_HELP = ("kernel_boundary", "device")  # whose waiting is for the stores of one domain
+     "Create another stream: streams are assigned to the hardware queues in turn, and no domain helps against a shared queue."))
+_DOMAINS_HELP = ("kernel_boundary", "device")  # Operations that wait for the stores of one domain.
 
 
 def time(ns):
@@ -60,7 +60,7 @@ class Effect:
 
 
 class Finding:
-    """What one family of victims loses, and what to do. `effects` are those of the victim that loses most, for the picture."""
+    """What one family of victims loses, and the advice. `effects` are the effects on the victim that loses most, for the picture."""
 
     def __init__(self, name, what, advice, effects, all_effects):
         self.name, self.what, self.effects = name, what, effects
@@ -85,7 +85,7 @@ class Finding:
         return said
 
     def remedy(self):
-        """What to do, whether a domain is part of it."""
+        """Returns the advice, which may include a domain."""
         best = max(self._all, key=lambda effect: effect.given_back)
         if best.given_back:
             said = ("Give the kernels that make this traffic their own memory synchronization domain, on their launches or their "
@@ -96,7 +96,7 @@ class Finding:
         if self.name in _DOMAINS_HELP and any(effect.relief_unknown for effect in tried):
             return f"{self._advice} Whether a separate domain for this traffic helps is not known.", False
         if any(effect.relief is not None for effect in tried):
-            return f"{self._advice} A separate domain for this traffic recovers nothing, where that is known.", False
+            return f"{self._advice} A separate domain for this traffic recovers nothing in the cases where this is known.", False
         return self._advice, False
 
 
@@ -105,7 +105,7 @@ def _apart(spread):
 
 
 class Findings:
-    """`shown` (at most five), and the sentences about the rest: `remarks`."""
+    """The findings in `shown` (at most five), and the sentences about the rest in `remarks`."""
 
     def __init__(self, results, controls, publisher=""):
         self.results = results
@@ -137,13 +137,13 @@ class Findings:
         self.remarks = []
         if results.one_domain:
             self.remarks.append("This GPU has one memory synchronization domain, so domains cannot help here; the run is a negative "
-                                "control, and shows only who waits for foreign traffic.")
+                                "control, and shows only which operations wait for foreign traffic.")
         if any(finding.remedy()[1] for finding in self.shown):
-            self.remarks.append("Before you separate two kernels: between two domains device scope orders nothing, so what they tell each "
-                                "other while both run must use system scope.")
+            self.remarks.append("Before you separate two kernels, note that device scope orders nothing between two domains: they must "
+                                "communicate at system scope while both run.")
         if unknown:
-            self.remarks.append(f"Not known: {len(unknown)} of {words.counted(measured, 'ratio')}, because they are spread by more than 5 %. "
-                                "They are the question marks in the picture of all ratios."
+            self.remarks.append(f"Not known: {len(unknown)} of {words.counted(measured, 'ratio')}, because their spread exceeds 5 %. The picture "
+                                "of all ratios shows them as question marks."
                                 + f" Whether time is lost at {words.listed(in_doubt, 'or')} is not known at all." * bool(in_doubt))
         if less:
             self.remarks.append("Less is lost at " + words.listed(f"{f.what} ({time(f.lost)})" for f in less) + ".")
@@ -152,7 +152,7 @@ class Findings:
         self.remarks += _not_measured(results)
 
     def headline(self):
-        """One sentence with one number."""
+        """Returns one sentence with one number."""
         results = self.results
         if not results.measured:
             reasons = list(dict.fromkeys(case.waived for case in results.waived))
@@ -165,16 +165,16 @@ class Findings:
         if not self._measured:
             return "Nothing was measured both alone and during foreign traffic, so there is no interference to report."
         if not self._highest:
-            return "Not known: no ratio is spread by 5 % or less."
-        return f"Nothing to change: what is known waits at most {max(self._highest, 1.0):.2f} times as long during foreign traffic."
+            return "Nothing is known: every ratio's spread exceeds 5 %."
+        return f"Nothing needs to change: every known operation waits at most {max(self._highest, 1.0):.2f} times as long during foreign traffic."
 
     def change(self):
-        """What the headline's reader should change."""
+        """Returns what the headline's reader should change."""
         return self.shown[0].remedy()[0] if self.shown else ""
 
 
 def _not_measured(results):
-    """Foreign noise during which nothing was measured, with the reason if the bench gave one."""
+    """Returns the foreign noise during which nothing was measured, with the reason if the bench gave one."""
     said = []
     for kind in words.FOREIGN:
         reasons = list(dict.fromkeys(case.waived if case.waived is not None else f"failed: {case.failed}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""report.md and the flat CSV, as text."""
+"""Writes report.md and the flat CSV."""
 import csv
 import io
 
@@ -14,7 +14,7 @@ def _or_dash(value, form):
 
 
 def _grouped(cases, reason_of):
-    """Reasons with the cases they concern, in words."""
+    """Groups the cases by reason, and returns a text that names the cases of each."""
     groups = {}
     for case in cases:
         groups.setdefault(reason_of(case), []).append(case)
@@ -39,7 +39,7 @@ def _victim_section(results, victim):
     divisor, unit = words.unit_of(min(case.get("p50_ns") for case in members))
     ratios = {case: results.ratios_of(case) for case in members}
     for case, formed in ratios.items():
-        if case.arm in ("same", "separate"):  # whose slowdown has its own name
+        if case.arm in ("same", "separate"):  # The slowdown of this arm has its own name.
             formed["slowdown"] = None
     columns = [name for name in ("interference", "relief", "residual", "slowdown") if any(formed[name] for formed in ratios.values())]
     widths = [name for name in ("interval", "spread") if any(case.get(name) is not None for case in members)]
@@ -48,7 +48,7 @@ def _victim_section(results, victim):
              *[_or_dash(case.get(width), lambda share: "%.1f %%" % (100 * share)) for width in widths],
              _or_dash(case.get("noise_gbps"), words.bandwidth),
              *["" if ratios[case][name] is None else words.factor(ratios[case][name]) for name in columns]] for case in members]
-    for row, before in reversed(list(zip(rows[1:], rows))):  # a noise stands once, before its arms
+    for row, before in reversed(list(zip(rows[1:], rows))):  # A noise is written once, before its arms.
         row[0] = "" if row[0] == before[0] else row[0]
     text = "### %s\n\n" % words.victim_name(victim)
     times = ["%s, %s" % (time, unit) for time in ("p50", "p90", "p99", "max")]
@@ -56,14 +56,15 @@ def _victim_section(results, victim):
 
 
 def _required_section(results, decided):
-    """Required and wasted waiting; `decided` holds the answers of the model, which need no measurement."""
+    """Returns the section on required and wasted waiting; `decided` holds the answers of the model, which need no measurement."""
     groups = requirements.groups(decided)
     if not groups:
         return ""
-    text = ("\n## Required and wasted waiting\n\nWhat a victim must wait for is a matter of the memory model and not of the machine. "
-            "membar's executable model has decided it for every victim and arm: which earlier stores a thread that synchronizes with "
-            "the victim cannot miss.\n\n")
-    text += table(["victims", "noise in", "its own stores", "the noise's", "the noise's, if it had acquired a flag of it at device scope",
+    text = ("\n## Required and wasted waiting\n\nThe memory model, not the machine, determines what a victim must wait for. membar's "
+            "executable model has decided for every victim and arm which earlier stores must be visible to a thread that synchronizes "
+            "with the victim.\n\n")
+    text += table(["victims", "noise in", "its own stores", "the noise's", "the noise's stores, if the victim had acquired a flag from it "
+                                                                           "at device scope",
                    "at system scope"],
                   [[who, where, *["yes" if answer else "no" for answer in answers]] for who, where, answers in groups], 6)
     text += "\n\n" + requirements.sentence(decided) + "\n"
@@ -79,34 +80,35 @@ def _required_section(results, decided):
                      _or_dash(separate, lambda ns: said(max(ns - alone, 0.0)))])
         last = victim
     if rows:
-        text += ("\nWhere the noise is known to have made a difference (medians): alone is what the victim's own stores take; the rest is wasted. A "
-                 "separate domain recovers what was waited for in case the victim had looked; what is left is contention on the way "
-                 "to memory and, at system scope, the wait that no domain takes away.\n\n")
+        text += ("\nThe table lists the cases in which the noise is known to have made a difference (medians). The time alone is for the "
+                 "victim's own stores, and the rest is wasted. A separate domain recovers the part that the victim waits only in case it "
+                 "had observed the noise. The remainder is contention on the way to memory and, at system scope, a wait that no domain "
+                 "removes.\n\n")
         text += table(["victim", "during", "alone", "wasted in the same domain", "share", "recovered by a separate domain", "left"],
                       rows, 2) + "\n"
     return text
 
 
 def summary(found):
-    """The headline with what to change, as a reader sees it first."""
+    """Returns the headline and what to change, which the reader sees first."""
     return (f"**Warning.** {found.warning}\n\n" if found.warning else "") + f"**{found.headline()}**" + (
         f"\n\n**What to change:** {found.change()}" if found.change() else "")
 
 
 def report(results, controls, found, pictures, recorded=None):
-    """The whole report. `found` are the findings; `pictures` maps the name of one of them, or 'overview', to a link; `recorded`, if
-    the figures are not of this machine, is the pair (line, this machine's results or None)."""
+    """Returns the whole report. `found` are the findings; `pictures` maps the name of a finding, or 'overview', to a link; `recorded`, if
+    the figures are not from this machine, is the pair (line, this machine's results or None)."""
     text = "# Fence interference\n\n"
     if recorded:
         text += "> **%s.**\n\n" % words.sentence_case(recorded[0])
     text += summary(found) + "\n\n"
     text += ("A GPU keeps the order of stores by waiting until earlier ones have arrived, and it does not know which of them are yours. So "
              "fences, and the ends of kernels, also wait for the traffic of other kernels. A memory synchronization domain is a number "
-             "that a launch or a stream gives to its stores: fences of device scope then wait for their own domain only.\n\n")
+             "that a launch or a stream gives to its stores: fences of device scope then wait only for their own domain.\n\n")
     if found.shown or found.remarks:
         text += "## Findings\n\n"
     if found.shown:
-        text += "Ranked by the time that each such event loses (medians); where it happens often, it costs you most.\n\n"
+        text += "The findings are ranked by the time that each event loses (medians). An event costs most where it happens often.\n\n"
     for number, finding in enumerate(found.shown, 1):
         text += f"### {number}. {words.sentence_case(finding.title())}\n\n{finding.text()}\n\n**What to do:** {finding.remedy()[0]}\n\n"
         text += f"![{words.victim_name(finding.worst.victim)}: alone, and during each noise]({pictures[finding.name]})\n\n"
@@ -116,7 +118,7 @@ def report(results, controls, found, pictures, recorded=None):
 
     text += "## Machine\n\n"
     if recorded:
-        text += "The machine of the recording, not this one.\n\n"
+        text += "This is the machine of the recording, not the current one.\n\n"
     rows = [[label, "`%s`" % results.context[key] if key == "command" else results.context[key]]
             for key, label in words.CONTEXT if results.context.get(key)]
     text += table(["what", "value"], rows, 2) + "\n" if rows else "The file does not state the machine.\n"
@@ -131,10 +133,10 @@ def report(results, controls, found, pictures, recorded=None):
     text += ("\n## Figures\n\nAll factors are ratios of medians (p50): **interference** = same/alone, **relief** = same/separate, "
              "**residual** = separate/alone, **slowdown** = a control arm/alone.")
     if results.one_domain:
-        text += " This GPU has one memory synchronization domain: there is no separate domain, hence no relief and no residual."
+        text += " This GPU has one memory synchronization domain: there is no separate domain, and therefore no relief and no residual."
     text += (" Interval is the relative width of the 95 % interval of the median, spread the relative range of the medians of the repetitions. "
-             "A ratio is known if the intervals of its two cases come to at most 5 % together (the root of the sum of their squares); "
-             "where a file has no intervals, the spreads stand in.\n")
+             "A ratio is known if the combined interval of its two cases (the root of the sum of the squares) is at most 5 %. If a file "
+             "has no intervals, the spreads are used instead.\n")
     text += _required_section(results, recorded[1] if recorded and recorded[1] is not None else results)
     for family, title, what in words.FAMILIES:
         members = [v for v in results.victims() if v.split(".")[0] == family]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The bench publisher in the report: one section, one picture, one sentence of what to do."""
+"""Adds the bench publisher to the report: one section, one picture, and one sentence of advice."""
 import math
 import re
 import statistics
@@ -12,11 +12,11 @@ from results import ResultError, load as load_file, number
 _NAME = re.compile(r"(pace|latency)/(nothing|release|publisher|by_lane)/warps:(\d+)(?:/lag:(\d+))?/([a-z.]+)$")
 _HAND_OVER = ("publisher", "by_lane")  # the ways that have a lag
 USUAL_LAG = 16
-MOST_WARPS = 4  # of a block, for which the sentence speaks
+MOST_WARPS = 4  # The number of publishing warps of a block that the sentence describes.
 
 
 class Figures:
-    """Medians over the repetitions, by (what, way, warps, lag or None, noise)."""
+    """The medians over the repetitions, by (what, way, warps, lag or None, noise)."""
 
     def __init__(self, by_case, context):
         self._by_case, self.context = by_case, context
@@ -36,22 +36,22 @@ class Figures:
         return sorted({case[3] for case in self._by_case if case[1] == "publisher" and case[2] == warps})
 
     def gain(self, warps, noise):
-        """How many times faster warps that compute go with a publisher than with a release in each."""
+        """Returns how many times faster computing warps run with a publisher than with a release in each warp."""
         release, publisher = self.get("pace", "release", warps, noise), self.get("pace", "publisher", warps, noise)
         return release / publisher if release and publisher else None
 
     def gain_spread(self, warps, noise):
-        """How far the gain is spread: the coefficients of variation of its two paces together."""
+        """Returns the spread of the gain: the combined coefficients of variation of its two paces."""
         return math.hypot(*[self.get("pace", way, warps, noise, "cv") or 0.0 for way in ("release", "publisher")])
 
     def kept(self, warps, noise):
-        """The share of its own pace without noise that the publisher's block keeps beside it."""
+        """Returns the pace of the publisher's block during noise, as a share of its pace without noise."""
         quiet, beside = self.get("pace", "publisher", warps, "none"), self.get("pace", "publisher", warps, noise)
         return quiet / beside if quiet and beside else None
 
 
 def load(path):
-    """The figures of a file of the bench publisher; None where nothing in it was measured."""
+    """Returns the figures of a file of the bench publisher, or None if nothing in it was measured."""
     by_case = {}
     try:
         read = load_file(path, "publisher")
@@ -60,7 +60,7 @@ def load(path):
     for name, case in read.cases.items():
         match = _NAME.match(name)
         if not match:
-            raise ResultError("--publisher %s has a case \"%s\", which is none of the bench publisher" % (path, name))
+            raise ResultError("--publisher %s has a case \"%s\", which is not a case of the bench publisher" % (path, name))
         if case.measured:
             what, way, warps, lag, noise = match.groups()
             paces = [entry["p50_cycles"] for entry in case.entries if number(entry.get("p50_cycles"))]
@@ -75,8 +75,8 @@ def _cycles(value):
 
 
 def sentence(figures):
-    """What the publisher recovers, with as many warps a block as were measured, four at most: beside the worst noise of each
-    kind, from the greatest gain on."""
+    """Returns what the publisher recovers with the largest measured number of warps per block, at most four: during the worst noise of each
+    kind, the largest gain first."""
     warps = max((w for w in figures.warps() if w <= MOST_WARPS), default=None)
     best = {}
     for noise in figures.noises():
@@ -95,10 +95,10 @@ def sentence(figures):
 
 
 def section(figures, picture):
-    text = ("\n## Publisher\n\nCycles of one iteration of a warp that computes, stores and publishes to the host (p50): alone, with a release "
-            "at system scope in every warp, and handed to the block's publisher warp (lag at most %d). Gain is release/publisher, kept "
-            "is the publisher's pace without noise over its pace with it; latency goes from the publishing to the store of the "
-            "signal.\n\n" % USUAL_LAG)
+    text = ("\n## Publisher\n\nCycles of one iteration of a warp that computes, stores and publishes to the host (p50): "
+            "alone, with a release at system scope in every warp, and through the block's publisher warp (lag at most %d). "
+            "Gain is release/publisher. Kept is the publisher's pace without noise divided by its pace with noise. Latency is "
+            "the time from publishing to the store of the signal.\n\n" % USUAL_LAG)
     if picture:
         text += "![Pace of computing warps during each noise: alone, with a release in every warp, with a publisher](%s)\n\n" % picture
 
@@ -117,8 +117,8 @@ def section(figures, picture):
                    "largest lag", "latency, release", "latency, publisher"], rows, 2) + "\n"
     by_lane = [value for value in (figures.get("pace", "by_lane", MOST_WARPS, noise) for noise in figures.noises()) if value]
     if by_lane:
-        text += ("\nHanded over by one lane instead of by its warp, an iteration with %d warps a block takes %s to %s cycles during these "
-                 "noises: the lane and the rest of the warp compute apart from then on.\n"
+        text += ("\nIf one lane publishes instead of its warp, an iteration with %d warps per block takes %s to %s cycles during these "
+                 "noises, because the lane and the rest of the warp stay diverged from then on.\n"
                  % (MOST_WARPS, _cycles(min(by_lane)), _cycles(max(by_lane))))
     lags = figures.lags(MOST_WARPS)
     if len(lags) > 1:

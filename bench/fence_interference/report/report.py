@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Draws the report on fence interference from the JSON of the bench fence_interference.
 
-Needs Python 3.8 and nothing else.
+It needs only Python 3.8.
 """
 import argparse
 import os
@@ -13,14 +13,14 @@ import sys
 import tempfile
 import webbrowser
 
-sys.dont_write_bytecode = True  # leaves the source tree as it was
+sys.dont_write_bytecode = True  # This keeps the source tree unchanged.
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, os.pardir, os.pardir, "common")]
 
 import cases, chart, controls, findings, markdown, publisher, web_page, words  # noqa: E402
 from results import MissingFile, ResultError  # noqa: E402
 
-# What an earlier report may have left behind, and this one must not appear to contain.
+# Files that an earlier report may have left behind, and that must not appear to belong to this one.
 _PICTURE = re.compile(r"(overview|publisher|finding\.[a-z_]+)\.svg")
 
 
@@ -36,17 +36,17 @@ def _options(arguments):
     parser.add_argument("--output-dir", required=True, metavar="DIR", help="folder for report.html, report.md and the pictures")
     parser.add_argument("--open", action="store_true", help="show report.html in a browser")
     parser.add_argument("--recorded", metavar="FILE",
-                        help="recorded JSON, drawn (and marked as recorded) where --input holds no measured case")
+                        help="recorded JSON, drawn (and marked as recorded) if --input holds no measured case")
     parser.add_argument("--publisher", metavar="FILE",
-                        help="JSON of the bench publisher; where it has no measured case, the one next to the file of --recorded")
+                        help="JSON of the bench publisher; if it has no measured case, the JSON next to the file of --recorded is used")
     parser.add_argument("--csv", metavar="FILE", help="also write every case as CSV")
     parser.add_argument("--pictures", metavar="PREFIX",
-                        help="write the pictures to PREFIX + name instead, as docs/pictures/machine.")
+                        help="write the pictures to PREFIX + name instead, for example docs/pictures/machine.")
     return parser.parse_args(arguments)
 
 
 def _choose(options):
-    """The results to draw; what this machine itself gave, or None; whether the former are recorded ones."""
+    """Returns the results to draw; this machine's own results, or None; and whether the former are recorded ones."""
     try:
         own = cases.load(options.input)
         if own.measured or not options.recorded:
@@ -70,7 +70,7 @@ def _choose(options):
 
 
 def _publisher(options):
-    """(figures of the bench publisher or None, whether they are recorded ones)."""
+    """Returns (figures of the bench publisher or None, whether they are recorded ones)."""
     own = publisher.load(options.publisher) if options.publisher else None
     if own or not options.recorded:
         return own, False
@@ -79,13 +79,13 @@ def _publisher(options):
 
 
 def _written(options, folder):
-    """Writes the report to `folder`; returns (its summary, line of a recorded report or None, CSV or None)."""
+    """Writes the report to `folder`; returns (its summary, the line of a recorded report or None, the CSV or None)."""
     results, own, is_recorded = _choose(options)
     line = words.recorded_line(results.context) if is_recorded else None
     checked = controls.check(results)
     published, published_is_recorded = _publisher(options)
     found = findings.Findings(results, checked, publisher.sentence(published) if published else "")
-    drawn, links = {}, {}  # link in report.md: SVG; what is drawn: its link
+    drawn, links = {}, {}  # Link in report.md: SVG; name of the drawing: its link.
 
     def draw(what, picture):
         if picture is not None:
@@ -115,7 +115,7 @@ def _write(path, text):
 
 
 def _publish(staging, folder):
-    """Moves the finished files into place, and takes away pictures of an earlier report that this one lacks."""
+    """Moves the finished files into place, and removes pictures of an earlier report that this one does not have."""
     fresh = os.listdir(staging)
     for name in fresh:
         if os.path.isdir(os.path.join(folder, name)):
@@ -133,7 +133,7 @@ def run(options):
     staging = None
     try:
         os.makedirs(folder, exist_ok=True)
-        # Inside the output folder, so that the moves at the end stay on one file system and cannot be half done.
+        # This folder is inside the output folder, so that the moves at the end stay on one file system and cannot be left half done.
         staging = tempfile.mkdtemp(dir=folder, prefix=".fence-report-")
         summary, line, flat = _written(options, staging)
         if options.csv:
@@ -158,7 +158,7 @@ def run(options):
     print(f"report: {page} (and report.md)")
     print(summary)
     if options.open and not webbrowser.open(pathlib.Path(page).absolute().as_uri()):
-        print(f"report.py: --open found no browser; open {page} yourself")
+        print(f"report.py: no browser was found for --open; open {page} yourself")
 
 
 def main(arguments=None):

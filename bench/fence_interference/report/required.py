@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What the victims have to wait for by the memory model, and how much of their waiting is more than that."""
+"""Determines what the victims must wait for according to the memory model, and how much of their waiting exceeds it."""
 
 import cases
 import controls as control_rules
@@ -9,7 +9,8 @@ _TOGETHER, _APART = "same", "separate"
 
 
 def _kind_name(victim):
-    """Victims of a kind answer alike wherever they run: the name without the multiprocessor or the form of the chain."""
+    """Returns the kind of a victim: its name without the multiprocessor or the form of the chain. Victims of a kind have the same answers
+    wherever they run."""
     operation, scope, *_ = victim.split(".")
     name = {"kernel_boundary": "kernel boundaries", "fence": "fences", "release_store": "release stores",
             "acquire_load": "acquire loads"}[operation]
@@ -17,7 +18,7 @@ def _kind_name(victim):
 
 
 def groups(decided):
-    """(victims in words, where the noise runs, answers), kinds of victims with equal answers in both arms together."""
+    """Returns (victims in words, where the noise runs, answers); kinds of victims with equal answers in both arms share a row."""
     by_answers = {}
     for victim in words.VICTIMS:
         answers = tuple(decided.required(victim, arm) for arm in (_TOGETHER, _APART))
@@ -32,26 +33,26 @@ def groups(decided):
 
 
 def sentence(decided):
-    """The point of the table, if it makes it: no victim has to wait for noise that it has not looked at."""
+    """Returns the table's conclusion, if it supports it: no victim must wait for noise that it has not observed."""
     known = [decided.required(victim, arm) for victim in words.VICTIMS for arm in (_TOGETHER, _APART)]
     known = [answers for answers in known if answers is not None]
     if any(noise for _, noise, _, _ in known):
-        return "Some victims have to wait for the noise although they never looked at it: see the column of the noise's stores."
-    text = ("No victim has to wait for the noise here, because none has looked at it: all time beyond that of the victim alone is "
-            "wasted. The hardware keeps no record of who looked at what, so a victim that publishes waits in case it had.")
+        return "Some victims must wait for the noise although they never observed it: see the column of the noise's stores."
+    text = ("No victim has to wait for the noise here, because none has observed it: all time beyond that of the victim alone is wasted. "
+            "The hardware does not record which stores a thread has observed, so a victim that publishes waits in case it had.")
     if any(device for _, _, device, _ in known) and not all(device for _, _, device, _ in known):
-        text += (" A separate domain takes the duty away that device scope would bring; what the victim had acquired at system scope "
-                 "it would have to pass on from any domain.")
+        text += (" A separate domain removes the obligation that device scope would create. Stores that the victim had acquired at system "
+                 "scope would have to be passed on from any domain.")
     return text
 
 
 def waits(results):
-    """(victim, noise, alone, same, separate or None) in ns, of foreign noise that is known to have made the victim wait."""
+    """Returns (victim, noise, alone, same, separate or None) in ns, for foreign noise that is known to have made the victim wait."""
     found = []
     for victim in results.victims():
         required = results.required(victim, _TOGETHER)
         if required is not None and not required[0]:
-            continue  # it publishes nothing: it waits for its turn, not for an order
+            continue  # It publishes nothing: it waits for its turn, not for an order.
         for noise in results.noises(victim):
             ratio = results.interference(victim, noise)
             alone, same, apart = ((victim, noise, arm) for arm in ("alone", _TOGETHER, _APART))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The report as one page for a browser: what report.md says, with the pictures within, and nothing that is fetched from anywhere."""
+"""Writes the report as one web page: the contents of report.md with embedded pictures. The page fetches nothing."""
 import html
 import re
 
@@ -19,7 +19,7 @@ th,td{padding:.25rem .5rem;border-bottom:1px solid var(--line);text-align:left}t
 
 
 def _inline(text):
-    """Text between block marks: code, bold, links of the page itself."""
+    """Formats text within a block: code, bold, and links within the page."""
     pieces = re.split(r"`([^`]*)`", text)
     for i, piece in enumerate(pieces):
         piece = html.escape(piece, quote=False)
@@ -38,7 +38,7 @@ def _table(lines):
 
 
 def page(markdown, pictures, title):
-    """The page of a report.md. `pictures` maps the links in it to SVG text. Sections (##) can be folded; the first is open."""
+    """Returns the page of a report.md. `pictures` maps its links to SVG text. Sections (##) can be folded; the first is open."""
     out, is_open, sections = [], False, 0
     for block in re.split(r"\n{2,}", markdown.strip()):
         lines = block.split("\n")
@@ -58,7 +58,7 @@ def page(markdown, pictures, title):
         elif block.startswith("- "):
             out.append("<ul>" + "".join(f"<li>{_inline(line[2:])}</li>" for line in lines) + "</ul>")
         else:
-            alone = re.fullmatch(r"\*\*[^*]*\*\*", block)  # a paragraph that is bold as a whole
+            alone = re.fullmatch(r"\*\*[^*]*\*\*", block)  # A paragraph that is entirely bold.
             out.append(f"<p{' class=headline' if alone else ''}>{_inline(' '.join(lines))}</p>")
     return (f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
             f"<title>{html.escape(title)}</title>{chart.STYLE}<style>{_STYLE}</style></head><body>\n" + "\n".join(out)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The words of the report: what victims, noise and arms are called, and how figures are written."""
+"""The wording of the report: the names of victims, noise and arms, and the format of figures."""
 
 SCOPES = ("block", "cluster", "device", "system")
 ORDERS = ("acq_rel", "seq_cst")
 PLACEMENTS = ("own_sm", "shared_sm")
 
-# Traffic that is not the victim's own. Spin and local stores are controls: nothing may wait for spin, and domains
-# may not change anything for either.
+# Traffic that is not the victim's own. Spin and local stores are controls: nothing may wait for spin, and domains may not make a difference
+# for either.
 FOREIGN = ("nvlink", "nvlink_both", "nccl", "host")
 KINDS = ("none", "spin", "local", "host", "nvlink", "nvlink_both", "nccl")
 PACES = ("saturating", "paced")
@@ -24,7 +24,7 @@ _PLACED = {"own_sm": "on an SM of its own", "shared_sm": "sharing an SM with the
 _BOUNDARY = {"stream": "stream launches", "graph": "graph", "shared_queue": "stream launches, NCCL's queue"}
 _OPERATION = {"fence": "Fence", "release_store": "Release store", "acquire_load": "Acquire load"}
 
-# Section order of the report; the second item says what the times of the section are.
+# The order of the sections; the second item describes the times of the section.
 FAMILIES = (
     ("kernel_boundary", "Kernel boundary", "time per kernel of a chain of tiny local kernels"),
     ("fence", "Fence", "time of one fence"),
@@ -33,7 +33,7 @@ FAMILIES = (
 )
 
 
-# What the bench knows, in the order in which the report shows it.
+# The names that the bench knows, in the report's order.
 VICTIMS = (*[f"kernel_boundary.{form}" for form in _BOUNDARY],
            *[f"fence.{scope}.{order}.{place}" for scope in SCOPES for place in PLACEMENTS for order in ORDERS],
            *[f"{operation}.{scope}.{place}" for operation in ("release_store", "acquire_load") for scope in SCOPES
@@ -42,7 +42,7 @@ NOISES = ("none", "spin", *[f"{kind}.{pace}" for kind in KINDS[2:] for pace in P
 
 
 def victim_name(victim):
-    """The full name, as used in titles: 'Fence, device scope, acq_rel, on an SM of its own'."""
+    """Returns the full name, as used in titles: 'Fence, device scope, acq_rel, on an SM of its own'."""
     parts = victim.split(".")
     if parts[0] == "kernel_boundary":
         return "Kernel boundary, " + _BOUNDARY[parts[1]]
@@ -50,7 +50,7 @@ def victim_name(victim):
 
 
 def victim_row(victim):
-    """The short name, as used in a row below the family's heading."""
+    """Returns the short name, as used in a row below the family's heading."""
     parts = victim.split(".")
     if parts[0] == "kernel_boundary":
         return _BOUNDARY[parts[1]]
@@ -58,7 +58,8 @@ def victim_row(victim):
 
 
 def event(victim, noise):
-    """What happens beside the noise, within a sentence: 'fence (acq_rel) of device scope that shares an SM with paced NVLink stores'."""
+    """Returns what happens during the noise, within a sentence: 'fence (acq_rel) of device scope that shares an SM with paced NVLink
+    stores'."""
     operation, kind, *rest = victim.split(".")
     if operation == "kernel_boundary":
         what = {"stream": "that was launched into a stream", "graph": "of a graph", "shared_queue": "on the hardware queue of NCCL's stream"}
@@ -69,7 +70,7 @@ def event(victim, noise):
 
 
 def traffic(noise):
-    """The noise within a sentence: 'saturating NVLink stores'."""
+    """Returns the noise within a sentence: 'saturating NVLink stores'."""
     kind, _, pace = noise.partition(".")
     return f"{pace} {'all-reduces of NCCL' if kind == 'nccl' else NOISE[kind]}".strip()
 
@@ -93,21 +94,21 @@ def counted(count, noun):
 
 
 def factor(value):
-    """A ratio in a table or picture: three figures, or as many as stand before the point."""
+    """Formats a ratio in a table or picture: three digits, or all digits before the point if there are more."""
     if value >= 99.95:
         return "{:,.0f}".format(value)
     return "%.1f" % value if value >= 9.995 else "%.2f" % value
 
 
 def times(value):
-    """A ratio in a sentence; near 1 with the digit that tells it from 1."""
+    """Formats a ratio in a sentence; near 1, with enough digits to differ from 1."""
     if value >= 9.95:
         return "{:,.0f}×".format(value)
     return ("%.1f×" if value >= 1.4 else "%.2f×") % value
 
 
 def span(values):
-    """A set of ratios in a sentence: one number if they are alike, else the range."""
+    """Formats a set of ratios in a sentence: one number if they are alike, otherwise the range."""
     low, high = min(values), max(values)
     if high <= 1.15 * low or times(low) == times(high):
         return times(high)
@@ -115,7 +116,7 @@ def span(values):
 
 
 def unit_of(typical_ns):
-    """One unit for all times of a victim: (divisor, name)."""
+    """Returns one unit for all times of a victim: (divisor, name)."""
     return (1000.0, "µs") if typical_ns >= 2000 else (1.0, "ns")
 
 
@@ -131,12 +132,12 @@ def bandwidth(gbps):
 
 
 def day(context):
-    """The date without the time of day that ISO 8601 may append."""
+    """Returns the date without the time of day that ISO 8601 may append."""
     return context.get("date", "").partition("T")[0]
 
 
 def machine(context):
-    """The machine in one line, from whatever the context holds."""
+    """Describes the machine in one line, from the available context."""
     several = context.get("gpu_count", "1") != "1"
     known = {**context, "date": day(context)}
     forms = {"gpu": "{gpu_count} × {gpu}" if several else "{gpu}", "link": "{link}", "driver": "driver {driver}",
@@ -147,6 +148,6 @@ def machine(context):
 
 
 def recorded_line(context):
-    """What every page and picture of a recorded report says."""
+    """Returns the line on every page and picture of a recorded report."""
     parts = [f"recorded on {context.get('gpu') or 'another machine'}", day(context), "not measured on this machine"]
     return ", ".join(part for part in parts if part)

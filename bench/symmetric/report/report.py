@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Says what the benches of symmetric memory found: round trips, bandwidth, atomics, barriers, domains, beside others' ways.
+"""Writes the report of the symmetric-memory benches: round trips, bandwidth, atomics, barriers and domains, compared with other libraries.
 
     report.py --output <folder> <bench.json>...
 
-The files are those of --benchmark_out; the names of its cases say which bench a file is from. Where an arm was measured with several
-groups or grids, the quickest of them stands for it, and a table has them all. Without matplotlib the page has no pictures, and says so.
+The files are those of --benchmark_out; the names of its cases say which bench a file is from. If a variant was measured with several groups
+or grids, the report uses the fastest of them, and a table lists them all. Without matplotlib the page has no pictures, and says so.
 """
 import pathlib
 import sys
@@ -17,7 +17,7 @@ RATE = "GB/s"
 MOST_SIGNAL, MOST_PACKED_16, MOST_PACKED_1024, LEAST_SIGNAL_GAIN, LEAST_PACKED_GAIN, MOST_OF_NVSHMEM, LEAST_OF_COPY = (
     3.6, 1.5, 1.65, 1.5, 3.0, 1.03, 0.95)
 
-# What a line of the picture is called, and the arms whose quickest it shows.
+# The name of a line in the picture, and the variants whose fastest it shows.
 ROUND_TRIPS = {
     "put_signal": ["membar_peer"],
     "put_signal from shared memory": ["membar_peer_from_shared"],
@@ -30,12 +30,12 @@ ROUND_TRIPS = {
     "NCCL send, receive": ["nccl_send_recv"],
 }
 COPY = "cudaMemcpyPeerAsync"
-# By a kernel of membar's: what a put is compared with the copy engine by.
+# By one of membar's kernels: the variants that are compared with the copy engine.
 PUTS = ["membar_peer", "membar_peer_tiles"]
 
 
 def number(part, unit):
-    """The number in a part of a name such as `bytes:16`."""
+    """Returns the number in a part of a name such as `bytes:16`."""
     name, _, value = part.partition(":")
     if name != unit:
         raise ValueError(f"{part} where {unit}:<n> is expected")
@@ -43,7 +43,7 @@ def number(part, unit):
 
 
 def cell(value):
-    """Empty where nothing was measured."""
+    """Formats a figure; empty if nothing was measured."""
     return value if value == value else ""
 
 
@@ -52,7 +52,7 @@ def ratio(a, b):
 
 
 def by_size(results, unit, figure, scale=1.0):
-    """{arm: {size: {how: figure}}} of names <arm>[/<how>...]/<unit>:<size>."""
+    """Returns {variant: {size: {how: figure}}} from names <variant>[/<how>...]/<unit>:<size>."""
     arms = {}
     for name, figures in results.cases.items():
         _, arm, *how, size = name.split("/")
@@ -85,7 +85,8 @@ def put_signal_latency(results, page):
                 at_most=False),
         limit_row(f"membar over NVSHMEM / NVSHMEM and acquire, the greatest of {len(beside)} cases", max(beside, default=NONE),
                 MOST_OF_NVSHMEM)])
-    text += "\n\nA round trip by the quickest group of each, in microseconds. NVSHMEM's wait does not acquire: what it shows may be old.\n\n"
+    text += ("\n\nA round trip by the fastest group of each method, in microseconds. NVSHMEM's wait does not acquire, so the data read after it "
+             "may be old.\n\n")
     text += page.lines("round_trip.png", results.titled("A message there and back"), "bytes", "µs",
                           {line: [(size, us) for size, us in of.items() if us == us] for line, of in lines.items()
                            if any(us == us for us in of.values())}, doubling=True)
@@ -107,7 +108,7 @@ def put_bandwidth(results, page):
         limit_row(f"a put by a kernel / the copy engine, {size} MiB",
                 ratio(max((best[arm][size] for arm in PUTS if size in best.get(arm, {})), default=NONE), copy.get(size, NONE)),
                 LEAST_OF_COPY, at_most=False) for size in large])
-    text += "\n\nBy the quickest grid of each way, in GB/s, and its share of the copy engine's (`cudaMemcpyPeerAsync`):\n\n"
+    text += "\n\nWith the fastest grid of each method, in GB/s, and relative to the copy engine's rate (`cudaMemcpyPeerAsync`):\n\n"
     if large:
         text += page.panels("bandwidth.png", results.titled("One way, large messages"), {
             f"{size} MiB, GB/s": {"": {arm: of.get(size, NONE) for arm, of in best.items()}} for size in large})
@@ -125,7 +126,8 @@ def amo_latency(results, _):
     whose = {}
     for (arm, where), figures in results.rows(2).items():
         whose.setdefault(arm, {})[where] = figures["ns"]
-    return ("One after the other, each waiting for the value of the one before; `add_and_quiet` waits once, at the end. Nanoseconds.\n\n" +
+    return ("Nanoseconds per operation. The operations run one after the other, each waiting for the value of the previous one; "
+            "`add_and_quiet` waits once, at the end.\n\n" +
             table(["arm", "own counter", "the other PE's"],
                   [[f"`{arm}`", of.get("own_pe", ""), of.get("other_pe", "")] for arm, of in whose.items()]))
 
@@ -136,9 +138,9 @@ def barrier_latency(results, page):
         _, arm, *how = name.split("/")
         arms.setdefault(arm, {})[number(how[0], "threads") if how else 0] = 1e-3 * figures["ns"]
     threads = sorted({count for of in arms.values() for count in of if count})
-    text = "Two PEs meet, in microseconds. NVSHMEM's own barrier does not acquire.\n\n"
+    text = "A barrier of two PEs, in microseconds. NVSHMEM's own barrier does not acquire.\n\n"
     blocks = {f"{count} threads": {arm: of[count] for arm, of in arms.items() if "by_block" in arm and count in of} for count in threads}
-    text += page.bars("barrier.png", results.titled("A barrier of two PEs, by a block of each"), "µs",
+    text += page.bars("barrier.png", results.titled("A barrier of two PEs, by one block of each"), "µs",
                          {count: of for count, of in blocks.items() if of})
     return text + table(["arm", *[f"{count} threads" if count != 1 else "1 thread" for count in threads], "on a stream"],
                         [[f"`{arm}`", *[of.get(count, "") for count in threads], of.get(0, "")] for arm, of in arms.items()])
@@ -148,9 +150,10 @@ FLOOR = ("empty", "exchange", "captured_empty", "captured_exchange")
 
 
 def all_reduce_latency(results, _):
-    arms = by_size(results, "bytes", "ns", 1e-3)  # {arm: {bytes: {"gpus:2": us}}}
-    text = ("All-reduces of floats, one after the other on each GPU's stream, in microseconds. `NCCL /` says how much longer NCCL's takes "
-            "than the quicker of the two. A kernel that does nothing, `empty`, and one that sends a word and takes one, `exchange`, are the floor; `captured` is in a graph. NVSHMEM uses neither NCCL nor multicast here.\n\n")
+    arms = by_size(results, "bytes", "ns", 1e-3)  # {variant: {bytes: {"gpus:2": us}}}
+    text = ("All-reduces of floats, one after the other on each GPU's stream, in microseconds. `NCCL /` is NCCL's time divided by the "
+            "faster of the two. The kernels `empty`, which does nothing, and `exchange`, which sends and receives a word, show the "
+            "minimum; `captured` is in a graph. NVSHMEM uses neither NCCL nor multicast here.\n\n")
     rows = []
     for gpus in sorted({how for of in arms.values() for at in of.values() for how in at}):
         for size in sorted({size for of in arms.values() for size in of}):
@@ -163,7 +166,7 @@ def all_reduce_latency(results, _):
 
 def domain_overlap(results, _):
     times = {arm: 1e-3 * figures["ns"] for (arm,), figures in results.rows(1).items()}
-    return ("One kernel of a local chain, beside communication launched in the default or in the remote domain.\n\n" +
+    return ("One kernel of a local chain, during communication launched in the default or in the remote domain.\n\n" +
             table(["beside", "µs", "/ alone"], [[arm.replace("_", " "), us, cell(ratio(us, times.get("alone", NONE)))] for arm, us in times.items()]))
 
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The kernel of vLLM's custom all-reduce in two stages, of two ranks and floats, as its own header has it.
+// The two-stage kernel of vLLM's custom all-reduce from its own header, with two ranks and floats.
 #include <array>
 #include <stdexcept>
 #include <string>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A recoverable barrier that was aborted before it began: it does not arrive, and says whom it would have waited for.
+// A recoverable barrier that was aborted before the block arrived: it does not arrive, and reports for which PE it would have
+// waited.
 #include <membar/symmetric/recoverable.cuh>
 
 namespace symmetric = membar::symmetric;

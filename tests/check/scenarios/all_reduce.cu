@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// All-reduces of bfloat16, by one thread of each of several PEs, several in a row in a stream.
+// All-reduces of bfloat16 by one thread on each of several PEs, several in a row in a stream.
 #include <membar/symmetric/all_reduce.cuh>
 
 namespace symmetric = membar::symmetric;
@@ -8,7 +8,7 @@ using memory = symmetric::all_reduce_memory<element, symmetric::peer_backend>;
 using box = symmetric::detail::reduced_vector<element>;
 using vector = symmetric::detail::reduced_vector<element>;
 
-/// `each` objects of every PE, side by side, as PE `self` of `count` reaches them.
+/// `each` objects of every PE, side by side, with their addresses for PE `self` of `count`.
 template <class T>
 __device__ symmetric::span<T> of(T* all, int self, int count, int each) {
   return symmetric::detail::access::make_span<T, symmetric::peer_backend>(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Many arrivals at a cuda::barrier, and a fence in every thread of blocks of which the last one adds.
+// Many arrivals at a cuda::barrier, and a fence in every thread of blocks, the last of which adds.
 #include <cuda/barrier>
 
 using block_barrier = cuda::barrier<cuda::thread_scope_block>;
@@ -15,7 +15,7 @@ __global__ void meet(unsigned* data, unsigned* out) {
   out[threadIdx.x] = data[(threadIdx.x + 1) % blockDim.x];
 }
 
-// Thread 0 hands items to all others.
+// Thread 0 passes items to all others.
 template <bool Waits>
 __global__ void consume(unsigned* out) {
   __shared__ block_barrier full;

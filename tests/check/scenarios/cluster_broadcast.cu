@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A ring of one stage in two blocks of a cluster: tiles that are relayed, and tiles that are multicast. A consumer in each block.
+// A ring of one stage in two blocks of a cluster: tiles that are relayed, and tiles that are multicast. Each block has a
+// consumer.
 #include <membar/cluster_barrier.cuh>
 #include <membar/sync/cluster_broadcast.cuh>
 
@@ -52,7 +53,7 @@ extern "C" __global__ void relayed(const unsigned* from, unsigned tiles, unsigne
   broadcast<membar::cluster_copies::relayed>(from, tiles, sums, false);
 }
 
-/// The consumer of the first block writes into the stage that is relayed from, which the contract forbids.
+/// The consumer of the first block writes to the stage from which data is relayed, which the contract forbids.
 extern "C" __global__ void relayed_and_written(const unsigned* from, unsigned tiles, unsigned* sums) {
   broadcast<membar::cluster_copies::relayed>(from, tiles, sums, true);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Ranks on devices of their own that write, meet, and read what the other wrote.
+// Ranks on different devices that write, pass a barrier, and read what the other wrote.
 #include <membar/sync/cross_barrier.cuh>
 
 using barrier = membar::cross_barrier<2>;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Kernels of a chain, each of which adds what the one before left.
+// Kernels of a chain, each of which adds to the previous one's result.
 #include <membar/sync/dependent_chain.cuh>
 
 extern "C" __global__ void add_one(membar::chained<unsigned> values) {
@@ -8,7 +8,7 @@ extern "C" __global__ void add_one(membar::chained<unsigned> values) {
   values.after(link.wait())[at] += 1 + at;
 }
 
-/// Goes on with what the kernel before does without a wait, until its end.
+/// Uses the previous kernel's result without waiting for that kernel's end.
 extern "C" __global__ void pass_by(unsigned* other) {
   membar::chain_link<> link;
   *other = 5;

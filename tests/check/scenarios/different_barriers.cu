@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Threads of a block meet at two barriers of the source. It orders their memory in PTX, and is undefined in CUDA.
+// Threads of a block wait at two different barriers in the source. In PTX this orders their memory accesses; in CUDA it is
+// undefined.
 
-/// Thread 0 writes a value and the others read it, each after a barrier of its own branch.
+/// Thread 0 writes a value and the others read it, each after a barrier in its own branch.
 extern "C" __global__ void meet(unsigned* result) {
   __shared__ unsigned value;
   if (threadIdx.x == 0) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Blocks that write, meet, and read what the next block wrote.
+// Blocks that write, pass a grid barrier, and read what the next block wrote.
 #include <membar/sync/grid_barrier.cuh>
 
 using grid_barrier = membar::grid_barrier<membar::thread_scope::device>;

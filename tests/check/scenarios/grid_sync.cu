@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The barrier of a whole grid that cooperative groups have.
+// The grid barrier of cooperative groups.
 #include <cooperative_groups.h>
 
-/// Every thread writes a word and adds up those of all.
+/// Every thread writes a word and sums the words of all threads.
 template <bool Meets>
 __global__ void add_up(unsigned* words, unsigned* sums) {
   const auto grid = cooperative_groups::this_grid();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A kernel announces data to a host thread, by the scope that the host needs and by that of the device, which leaves the host out.
+// A kernel signals to a host thread that data is ready: at system scope, which the host needs, and at device scope, which does
+// not include the host.
 #include <cuda/atomic>
 
 extern "C" __global__ void announce(unsigned* data, unsigned* flag) {
@@ -12,7 +13,7 @@ extern "C" __global__ void announce_to_device(unsigned* data, unsigned* flag) {
   cuda::atomic_ref<unsigned, cuda::thread_scope_device>(*flag).store(1, cuda::memory_order_release);
 }
 
-/// Waits for the host's order and answers it.
+/// Waits for the host's request and answers it.
 extern "C" __global__ void answer(unsigned* data, unsigned* flag) {
   const cuda::atomic_ref<unsigned, cuda::thread_scope_system> turn(*flag);
   while (turn.load(cuda::memory_order_acquire) != 1) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Blocks as they are launched: every thread computes, and few synchronize. Sums of blocks are added by atomics whose result nobody uses.
+// Blocks of realistic size: every thread computes, and few synchronize. The blocks' sums are added by atomics whose results are
+// not used.
 __global__ void sum_all(const unsigned* in, unsigned* sum) {
   __shared__ unsigned of_block;
   if (threadIdx.x == 0) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Several producers and several consumers of a channel. Each producer announces other memory by its messages.
+// Several producers and several consumers of a channel. Each producer's messages also signal that other memory is ready.
 #include <membar/sync/mpmc_channel.cuh>
 
 using channel = membar::mpmc_channel<unsigned, 2, membar::thread_scope::device>;
@@ -21,11 +21,11 @@ extern "C" __global__ void consumer(channel* c, unsigned* announced, unsigned me
     if (c->pop(which, long_enough) != membar::wait_result::done || announced[which] != which + 1) {
       __trap();
     }
-    announced[which] = 100 + which;  // a message that is taken twice traps
+    announced[which] = 100 + which;  // A message that is taken twice traps.
   }
 }
 
-/// Takes messages until the channel is closed, which the last message asks for.
+/// Takes messages until the channel is closed, which the last message requests.
 extern "C" __global__ void until_closed(channel* c, unsigned* announced, unsigned last) {
   unsigned which = 0;
   for (;;) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A warp fills two stages in turn, and two warps use them: barriers 1 and 2 say that a stage is full, 3 and 4 that it is empty.
+// A warp fills two stages in turn, and two warps use them: barriers 1 and 2 signal that a stage is full, and 3 and 4 that it is
+// empty.
 #include <membar/block_barrier.cuh>
 
 __device__ void say_empty(bool when, unsigned barrier) {
@@ -8,7 +9,7 @@ __device__ void say_empty(bool when, unsigned barrier) {
   }
 }
 
-/// `Early`: a stage is said to be empty before it is read.
+/// `Early`: a stage is signalled as empty before it is read.
 template <bool Early>
 __global__ void pass(const unsigned* from, unsigned* sums, unsigned rounds) {
   __shared__ unsigned stages[2][32];

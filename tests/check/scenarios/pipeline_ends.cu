@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// libcu++'s pipeline of a block. At its end one of the lanes that are there together ends the mbarriers, and nothing orders the others'
-// waits before that, unless the block meets first.
+// libcu++'s pipeline of a block. At its end, one of the converged lanes invalidates the mbarriers. Nothing orders the other
+// threads' waits before that, unless the block passes a barrier first.
 #include <cooperative_groups.h>
 #include <cuda/pipeline>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Blocks and warps that wait together for a flag: by a barrier with a vote, by a vote of the warp, by a shuffle, by a flag in shared memory.
+// Blocks and warps whose threads wait for a flag together: with a barrier with a vote, a warp vote, a shuffle, or a flag in
+// shared memory.
 __device__ unsigned poll(const unsigned* flag) {
   unsigned seen;
   asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(seen) : "l"(flag) : "memory");
@@ -53,7 +54,7 @@ __global__ void by_shared(unsigned* data, unsigned* flag, unsigned* out) {
   out[threadIdx.x] = *data;
 }
 
-// Blocks take turns, in the shape of CUTLASS's Semaphore.
+// Blocks take turns, in the manner of CUTLASS's Semaphore.
 __global__ void by_turns(unsigned* lock, unsigned* sum) {
   const bool waits = threadIdx.x == 0;
   unsigned seen = waits ? poll(lock) : 0;
@@ -70,8 +71,8 @@ __global__ void by_turns(unsigned* lock, unsigned* sum) {
   }
 }
 
-// A scan over blocks whose first warp looks back, in the shape of CUB's: a lane for each block before, of which status and value are in one word,
-// 1 for a block's own sum and 2 for the sum up to it.
+// A scan over blocks whose first warp looks back, in the manner of CUB's. A lane reads each previous block's status and value
+// in one word: 1 means the block's own sum, and 2 the sum up to and including it.
 constexpr unsigned partial = 1U << 30U;
 constexpr unsigned inclusive = 2U << 30U;
 constexpr unsigned value_bits = partial - 1;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A source writes data and hands its signal to a publishing thread of its block; a reader on another device waits for the signal.
+// A source writes data and passes its signal to a publishing thread of its block; a reader on another device waits for the
+// signal.
 #include <membar/sync/publisher.cuh>
 
 using publisher = membar::publisher<1, 2>;

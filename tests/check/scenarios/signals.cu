@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Puts and signals between two PEs, by one thread of each, for rounds in which the same memory is used again. What waits without success
-// traps in silence. The objects of the PEs lie one after the other.
+// Puts and signals between two PEs, by one thread of each, in rounds that reuse the same memory. A wait that times out traps
+// without a message. The objects of the PEs are stored one after the other.
 #include <cstdio>
 #define printf(...) static_cast<void>(0)
 #include <membar/symmetric/operations.cuh>
@@ -21,7 +21,7 @@ __device__ symmetric::object<T, backend> on_each(T* first, int self, int pes) {
 
 constexpr membar::wait_budget long_enough = membar::wait_budget::milliseconds(10'000);
 
-/// PE 0 puts a number with a signal, and PE 1 answers when it has taken it.
+/// PE 0 puts a number with a signal, and PE 1 answers after it has read it.
 extern "C" __global__ void ping(unsigned long long* numbers, set_signal* signals, int self, unsigned rounds, unsigned* wrong) {
   const auto number = on_each(numbers, self, 2);
   const auto signal = on_each(signals, self, 2);
@@ -37,7 +37,7 @@ extern "C" __global__ void ping(unsigned long long* numbers, set_signal* signals
   }
 }
 
-/// PEs 1 and up put a number each, and count themselves. PE 0 waits for all of them.
+/// Each PE from 1 on puts a number and increments a counter. PE 0 waits for all of them.
 extern "C" __global__ void gather(unsigned long long* numbers, add_signal* arrived, int self, int pes, unsigned* sum) {
   const auto signal = on_each(arrived, self, pes);
   const symmetric::peer_reach reach(pe(self), pes, 4 * static_cast<long>(sizeof *numbers));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// PEs of a team that write, arrive, do something else, wait, and read what the others wrote. The words of the PEs lie one after the
-// other.
+// PEs of a team that write, arrive, do other work, wait, and read what the others wrote. The words of the PEs are stored one
+// after the other.
 #include <membar/symmetric/barrier.cuh>
 
 namespace symmetric = membar::symmetric;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A producer and a consumer of the channel, in kernels of their own.
+// A producer and a consumer of a channel, each in its own kernel.
 #include <membar/sync/spsc_channel.cuh>
 
 using channel = membar::spsc_channel<unsigned, 2, membar::thread_scope::device>;
@@ -12,7 +12,7 @@ extern "C" __global__ void producer(channel* c, unsigned* note, unsigned message
       __trap();
     }
   }
-  *note = 5;  // after the last message, before the end
+  *note = 5;  // After the last message, before the end.
   end.close();
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A matrix product as CUTLASS and ThunderKittens pipeline it on compute capability 9.0: a warp brings tiles by tensor copies, a warpgroup
-// multiplies them by wgmma, and mbarriers say which stages are full and which are empty. Each fault leaves one thing out.
+// A matrix product, pipelined like those of CUTLASS and ThunderKittens on compute capability 9.0: a warp loads tiles with
+// tensor copies, a warpgroup multiplies them with wgmma, and mbarriers signal which stages are full and which are empty. Each
+// faulty version leaves out one step.
 #include <cstdint>
 
 enum class fault { none, full, products, registers, empty, expected };
@@ -39,7 +40,7 @@ __device__ void load(void* to, const tensor_map* map, int x, int y, std::uint64_
                : "memory");
 }
 
-/// Rows of 128 bytes that are swizzled, 8 of which are 1024 bytes.
+/// Swizzled rows of 128 bytes, 8 of which are 1024 bytes.
 __device__ std::uint64_t descriptor(const void* tile) {
   return ((shared_address(tile) & 0x3ffffULL) >> 4) | (1ULL << 16) | (64ULL << 32) | (1ULL << 62);
 }

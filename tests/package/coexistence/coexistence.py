@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compiles, links and starts a program of two units of membar, in a way that other projects build.
+"""Compiles, links and starts a program with two translation units that use membar, built the way another project would build them.
 
 usage: coexistence.py <way> <repository> <empty folder> <nvcc> [<nvcc option>...]
 
-Ways: plain, two_versions (the second unit has a copy of the headers with the version after this one), two_cccl (the second unit has
-libcu++ from PyPI; skipped if that cannot be had), rdc, dlto, fast_math, device_debug (-G), address_sanitizer, thread_sanitizer,
-no_exceptions (device headers alone).
-Exit status: 0 if it starts and says what it should, 1 if not. The first line says SKIPPED where something is missing.
+Ways: plain, two_versions (the second unit has a copy of the headers with the version after this one), two_cccl (the second unit has libcu++
+from PyPI; skipped if it cannot be installed), rdc, dlto, fast_math, device_debug (-G), address_sanitizer, thread_sanitizer, no_exceptions
+(only device headers). Exit status: 0 if the program starts and prints what it should, 1 if not. The first line says SKIPPED if something is
+missing.
 """
 
 import pathlib
@@ -17,7 +17,7 @@ import subprocess
 import sys
 
 CCCL = "nvidia-cuda-cccl>=13.3.5,<14"
-# What both units are compiled with, and what the program is linked with.
+# The options for compiling both units, and for linking the program.
 WAYS = {
     "plain": ([], []),
     "two_versions": ([], []),
@@ -41,7 +41,7 @@ def run(*command):
 
 
 def next_version(include, target):
-    """A copy of the headers that calls itself the next minor version."""
+    """Makes a copy of the headers whose version is the next minor one."""
     config = (include / "membar" / "base" / "config.hpp").read_text()
     number = next(int(line.split()[2]) for line in config.splitlines() if line.startswith("#define MEMBAR_VERSION "))
     space = f"v{number // 10000}_{number // 100 % 100}"
@@ -67,7 +67,7 @@ def other_cccl(folder):
 
 
 def linking_toolkit(nvcc, folder):
-    """An nvcc whose linker finds libnvvm: its own, or a copy in a folder of links where the package has the library elsewhere."""
+    """Returns an nvcc whose linker finds libnvvm: the given one, or a copy in a folder of links if the package has the library elsewhere."""
     toolkit = nvcc.resolve().parents[1]
     if (toolkit / "nvvm" / "lib64" / "libnvvm.so").exists():
         return nvcc
@@ -82,7 +82,7 @@ def linking_toolkit(nvcc, folder):
     for part in ("bin", "nvvm"):
         (folder / part).mkdir()
         for each in (toolkit / part).iterdir():
-            if each.name in ("nvcc", "nvcc.profile"):  # nvcc looks beside what its name resolves to
+            if each.name in ("nvcc", "nvcc.profile"):  # nvcc searches next to the file that its name resolves to.
                 shutil.copy(each, folder / part / each.name)
             else:
                 (folder / part / each.name).symlink_to(each)
@@ -92,7 +92,7 @@ def linking_toolkit(nvcc, folder):
 
 
 def kernels(machine_code):
-    """The instructions of each kernel, of what cuobjdump -sass prints."""
+    """Returns the instructions of each kernel from the output of cuobjdump -sass."""
     found = {}
     for line in machine_code.splitlines():
         name = re.match(r"\s*Function : (\w+)", line)
@@ -103,8 +103,8 @@ def kernels(machine_code):
     return found
 
 
-# What the optimizer that sees all units must leave, in this order: of `work_`, a release before the first addition, a sequentially
-# consistent fence of the system, and the lock's acquire; of `share_`, the signal's release at system scope.
+# What the link-time optimizer must keep, in this order. For `work_`: a release before the first addition, a sequentially consistent fence
+# of system scope, and the lock's acquire. For `share_`: the signal's release at system scope.
 ORDERS = {
     "work_": [r"\bMEMBAR\.(ALL|SC)\.GPU", r"\b(REDG?|ATOMG?)\.E\.ADD\S*\.STRONG\.GPU", r"\bMEMBAR\.SC\.SYS", r"\bSTRONG\.GPU"],
     "share_": [r"\bMEMBAR\.(ALL|SC)\.SYS", r"\bST\S*\.STRONG\.SYS"],
@@ -112,9 +112,9 @@ ORDERS = {
 
 
 def after_link_time_optimization(tools, program):
-    """Refuses machine code that lacks a fence or an order: nothing runs here, so its text is the proof."""
+    """Rejects machine code without a required fence or order. Nothing runs here, so only the text can be checked."""
     if shutil.which("cuobjdump", path=tools) is None and shutil.which("cuobjdump") is None:
-        print("the machine code is not looked at: there is no cuobjdump")
+        print("the machine code was not checked, because cuobjdump was not found")
         return
     dump = shutil.which("cuobjdump", path=tools) or shutil.which("cuobjdump")
     found = kernels(run(dump, "-sass", program))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A program of two parts, which may contain different versions of membar: VERSIONS says whether they must.
+// A program of two parts that may contain different versions of membar; VERSIONS says whether they must.
 #include <cstdio>
 #include <cstring>
 
@@ -22,7 +22,7 @@ int main() {
     return 1;
   }
 #if !defined(WITHOUT_EXCEPTIONS)
-  // What the process has once is one for both.
+  // State that exists once per process is shared by both parts.
   exchange_handler_a(&mine);
   if (exchange_handler_b(nullptr) != &mine) {
     std::puts("each part has its own handler");

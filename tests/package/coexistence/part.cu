@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A unit of a program that several units of membar are linked into. PART is its letter.
+// One of several translation units that use membar and are linked into a program. PART is its letter.
 #include <membar/aggregated.cuh>
 #include <membar/cache_control.cuh>
 #include <membar/load_store.cuh>
@@ -59,7 +59,7 @@ extern "C" __global__ void JOIN(share_,
   membar::symmetric::put_signal(membar::symmetric::by_block, data, from, signal, 1, membar::symmetric::pe(1));
 }
 
-/// Launches, where there is a device; else the sentence of the error is the proof that host code runs.
+/// Launches a kernel if there is a device; otherwise, the error message proves that host code runs.
 const char* JOIN(sentence_, PART)() {
   static char sentence[256];
   try {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A CUDA program. Nobody in this project asked for a C++ standard.
+// A CUDA program. The project does not set a C++ standard.
 #include <membar/memory_order.hpp>
 #include <membar/thread_scope.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A C++ program without a line of CUDA: it uses the headers that call the CUDA runtime. It runs without a GPU too.
+// A C++ program without CUDA code that uses the headers that call the CUDA runtime. It also runs without a GPU.
 #include <membar/launch.hpp>
 #include <membar/sync_domain.hpp>
 
@@ -7,7 +7,7 @@
 
 static_assert(__cplusplus >= 202002L, "membar::membar asks for C++20");
 
-/// Stands for a kernel that another library hands out as a pointer.
+/// Stands for a kernel that another library returns as a pointer.
 void kernel(int) {}
 
 int main() {
@@ -22,7 +22,7 @@ int main() {
   try {
     membar::launch(membar::launch_config{dim3(1), dim3(1)}.with(membar::sync_domain::remote), kernel, 1);
   } catch (const membar::error& error) {
-    std::printf("as expected, what is no kernel cannot be launched: %s\n", error.what());
+    std::printf("as expected, a pointer that is not a kernel cannot be launched: %s\n", error.what());
     return 0;
   }
   return 1;

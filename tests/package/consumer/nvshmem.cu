@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The component nvshmem: its device code is compiled and linked, and nothing of it is run.
+// The component nvshmem: its device code is compiled and linked, but not run.
 #include <membar/symmetric/barrier.cuh>
 #include <membar/symmetric/nvshmem_backend.cuh>
 #include <membar/symmetric/wait.cuh>

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""PyTorch's symmetric memory as membar adopts it, on a made-up PyTorch: threads are the processes, or real processes, each an interpreter."""
+"""Tests how membar adopts PyTorch's symmetric memory, with a fake PyTorch. Threads act as the processes, or each process is a real
+interpreter."""
 
 import datetime
 import os
@@ -18,7 +19,7 @@ COUNT = 3
 
 
 class Store:
-    """The store of all groups."""
+    """The store shared by all groups."""
 
     def __init__(self):
         self.values, self.changed, self.most = {}, threading.Condition(), 0
@@ -80,7 +81,7 @@ handle_of = {}
 
 
 class FileStore:
-    """The store of real processes: a file for each key."""
+    """The store of real processes, which has a file for each key."""
 
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)
@@ -135,7 +136,7 @@ class Adopted(unittest.TestCase):
         self.adopted_memory = _adopted.adopted_memory
 
     def processes(self, body):
-        """What `body(rank)` returned or raised in each."""
+        """Returns what `body(rank)` returned or raised in each."""
         found = [None] * COUNT
 
         def run(rank):
@@ -158,7 +159,7 @@ class Adopted(unittest.TestCase):
 
     def test_numbers_are_gathered_by_rank_in_every_round(self):
         memories = []
-        for rank in range(COUNT):  # one after the other: in one process they would share the count of adoptions
+        for rank in range(COUNT):  # One after the other, because within one process they would share the count of adoptions.
             self.setup_count()
             memories.append(self.adopted_memory(Tensor(rank)))
 
@@ -208,7 +209,7 @@ class Adopted(unittest.TestCase):
         if child == 0:
             os.kill(os.getpid(), signal.SIGKILL)
         own = self.store.values["membar/0_1_2/1/process/0"].decode()
-        os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)  # it has ended, and still has its number
+        os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)  # The process has ended, but its process id still exists.
         for rank, process in ((1, os.getpid()), (2, child)):
             self.store.set(f"membar/0_1_2/1/process/{rank}", own.replace(str(os.getpid()), str(process), 1))
         begin = time.monotonic()
@@ -256,7 +257,7 @@ class Adopted(unittest.TestCase):
 
 
 def process(rank, folder, how):
-    """What process `rank` does, of which 1 leaves in some way. The others print what they are told, and how long that took."""
+    """The code of process `rank`. Process 1 leaves in one of several ways; the others print the error they get, and how long it took."""
     _, _, store = made_up_torch(FileStore(folder))
     from membar import _adopted
     seconds = 0.01 if how == "never" and rank == 0 else 60

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""membar.domains.auto() with a command that stands in for membar-domains; LD_LIBRARY_PATH names the folder of a made-up libcuda.so.1."""
+"""Tests membar.domains.auto() with a fake membar-domains command; LD_LIBRARY_PATH names the folder of a fake libcuda.so.1."""
 
 import os
 import pathlib

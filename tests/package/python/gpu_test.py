@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The scopes of the Python package on a GPU, with the streams of PyTorch and of CuPy, whichever is installed.
-
-What a stream has is read back from the driver. That kernels get it is seen where a launch is captured: the node of the graph has the
-attributes. The first line says SKIPPED if there is neither PyTorch nor CuPy, or no GPU.
+"""Tests the scopes of the Python package on a GPU, with the streams of PyTorch and of CuPy, whichever is installed. The test reads a
+stream's attributes back from the driver. To check that kernels get them, it captures a launch and reads the attributes of the graph node.
+The first line says SKIPPED if there is neither PyTorch nor CuPy, or no GPU.
 """
 
 import ctypes
@@ -42,7 +41,7 @@ def expect(what, seen, right):
 
 
 def attributes_of_captured_nodes(graph):
-    """The domain of each kernel node of a graph."""
+    """Returns the domain of each kernel node of a graph."""
     count = ctypes.c_size_t()
     _driver.call("cuGraphGetNodes", ctypes.c_void_p(graph), None, ctypes.byref(count), remedy="")
     nodes = (ctypes.c_void_p * count.value)()
@@ -59,7 +58,7 @@ def attributes_of_captured_nodes(graph):
 
 
 def captured(handle, launch):
-    """The domains of the kernels that `launch` puts into the stream."""
+    """Returns the domains of the kernels that `launch` puts into the stream."""
     graph = ctypes.c_void_p()
     _driver.call("cuStreamBeginCapture_v2", ctypes.c_void_p(handle), 2, remedy="")  # CU_STREAM_CAPTURE_MODE_RELAXED
     try:
@@ -93,7 +92,7 @@ def check(library, stream, handle, array, address, size, add_one, total, synchro
     except ValueError as refused:
         print(f"{library}: refused: {refused}")
     synchronize()
-    expect(f"{library}: what the kernels of the blocks have computed", total(), 3 * (size // 4))
+    expect(f"{library}: the results of the blocks' kernels", total(), 3 * (size // 4))
 
 
 def with_pytorch():

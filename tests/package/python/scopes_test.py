@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The scopes of the Python package on the made-up driver: start it with LD_LIBRARY_PATH naming the folder of libcuda.so.1."""
+"""Tests the scopes of the Python package with a fake driver. Start it with LD_LIBRARY_PATH set to the folder of the fake libcuda.so.1."""
 
 import sys
 import threading
@@ -15,7 +15,7 @@ UNTOUCHED = "domain 0, map 0 0, window 0 + 0 at 0.000 hit 0 miss 0, set aside 5 
 
 
 class Array:
-    """Memory of the first device, or with another start of the second."""
+    """Makes an address in the memory of the first device or, with another start, of the second."""
 
     def __init__(self, shape, itemsize=4, start=0x10000, strides=None):
         self.__cuda_array_interface__ = {"data": (start, False), "shape": shape, "typestr": f"<f{itemsize}", "strides": strides, "version": 3}

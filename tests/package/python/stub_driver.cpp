@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A CUDA driver of two made-up devices for the tests of the Python package: attributes of streams, limits and contexts. It is
-// compiled with cuda.h, so the structures that Python passes must be those of the driver.
+// A CUDA driver with two fake devices for the tests of the Python package: stream attributes, limits and contexts. It is
+// compiled with cuda.h, so the structures that Python passes must match the driver's.
 #include <cuda.h>
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct device {
   int domains = 4;
   int max_set_aside = 30 << 20;
   int max_window = 128 << 20;
-  std::size_t set_aside = 5;  // what was there before, to be put back
+  std::size_t set_aside = 5;  // The previous value, to be restored.
   int retained = 0;
   int resets = 0;
 };
@@ -75,7 +75,7 @@ CUresult cuCtxGetDevice(CUdevice* which) {
   return CUDA_SUCCESS;
 }
 CUresult cuStreamGetCtx(CUstream stream, CUcontext* context) {
-  // Streams from 2000 on are of the second device.
+  // Streams from 2000 on belong to the second device.
   *context = reinterpret_cast<CUcontext>(reinterpret_cast<std::uintptr_t>(stream) < 2000 ? 1 : 2);
   return CUDA_SUCCESS;
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Builds the wheel from a copy of the repository's files, installs it alone into a fresh virtual environment, and uses it there.
+"""Builds the wheel from a copy of the repository's files, installs only it into a fresh virtual environment, and uses it there.
 
 usage: wheel_test.py <repository> <empty folder> <cmake> <g++> [--commands <example.litmus>]
 
@@ -29,7 +29,7 @@ int main() {
   return counter == 1 && membar::version.minor == MEMBAR_VERSION / 100 % 100 ? 0 : 1;
 }
 """
-# Each in the environment that has nothing but the wheel.
+# Each program runs in the environment that contains only the wheel.
 USES = {
     "the version is that of the headers": "import membar; assert membar.__version__ == '{version}', membar.__version__",
     "the headers are there": "import membar, pathlib; assert (pathlib.Path(membar.include_path()) / 'membar/atomic.cuh').is_file()",
@@ -54,7 +54,7 @@ def run(*command, cwd=None, expect=0):
 
 
 def copy_of(repository, target):
-    """The files that a clone would have, as they are now."""
+    """Copies the files that a clone would have, in their current state."""
     shutil.rmtree(target, ignore_errors=True)
     listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=repository, stdout=subprocess.PIPE, text=True, check=False)
     names = listed.stdout.splitlines() if listed.returncode == 0 else [
@@ -126,7 +126,8 @@ def main():
         assert "membar-check" in (said := run(fresh / "bin" / "membar-check", "--help")), said
         assert "membar-domains" in (said := run(fresh / "bin" / "membar-domains", "--help")), said
         library = list(pathlib.Path(include).parent.glob("lib/membar/libmembar_domains.so"))
-        print(f"the commands run; the library that membar-domains preloads is {'there' if library else 'not there: no CUDA toolkit was found'}")
+        print("the commands run; the library that membar-domains preloads is "
+              f"{'present' if library else 'missing, because no CUDA toolkit was found'}")
     else:
         assert "was built with MEMBAR_BUILD_TOOLS=OFF" in run(fresh / "bin" / "membar-litmus", expect=1)
     return 0

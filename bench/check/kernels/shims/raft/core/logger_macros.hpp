@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// RAFT's build generates this file; kernels need none of it.
+// RAFT's build generates this file; the kernels do not need it.
 #pragma once
 #define RAFT_LOG_TRACE(...)
 #define RAFT_LOG_DEBUG(...)
