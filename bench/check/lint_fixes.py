@@ -118,11 +118,18 @@ def warnings_of(arguments, ptx, fix):
             and re.search(fix.text, line_of(w))]
 
 
-def table_of(rows):
+def row_of(fix, before, after):
+    commit = f"[{fix.after[:10]}](https://github.com/{fix.repository}/commit/{fix.after})"
+    return f"| {fix.repository.split('/')[1]} | {commit} {fix.what} | {fix.rule} | {before} | {after} |"
+
+
+def table_of(fixes, rows, old):
+    """The table of a page: a fix that was not measured keeps its row."""
+    measured = {fix.name: row_of(fix, before, after) for fix, before, after in rows}
     out = ["| project | fix | rule | before | after |", "|---|---|---|---|---|"]
-    for fix, before, after in rows:
-        commit = f"[{fix.after[:10]}](https://github.com/{fix.repository}/commit/{fix.after})"
-        out.append(f"| {fix.repository.split('/')[1]} | {commit} {fix.what} | {fix.rule} | {before} | {after} |")
+    for fix in fixes:
+        begin = row_of(fix, "", "").removesuffix("|  |  |")
+        out += [measured[fix.name]] if fix.name in measured else [row for row in old.splitlines() if row.startswith(begin)]
     return "\n".join(out)
 
 
@@ -136,7 +143,8 @@ def main():
     parser.add_argument("folder", type=pathlib.Path)
     arguments = parser.parse_args()
     rows = []
-    for fix in read_fixes((HERE / "lint_fixes.txt").read_text()):
+    fixes = read_fixes((HERE / "lint_fixes.txt").read_text())
+    for fix in fixes:
         if arguments.only and not re.search(arguments.only, fix.name):
             continue
         found = []
@@ -161,7 +169,7 @@ def main():
         begin, end = "<!-- lint_fixes: begin -->\n", "\n<!-- lint_fixes: end -->"
         text = arguments.page.read_text()
         a, b = text.index(begin) + len(begin), text.index(end)
-        arguments.page.write_text(text[:a] + table_of(rows) + text[b:])
+        arguments.page.write_text(text[:a] + table_of(fixes, rows, text[a:b]) + text[b:])
 
 
 if __name__ == "__main__":

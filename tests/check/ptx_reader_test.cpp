@@ -37,6 +37,11 @@ std::string error_of(const std::string& text) {
 
 std::string error_in(const std::string& body) { return error_of(kernel_text("k", body)); }
 
+TEST(ptx_reader, reads_a_register_type_that_is_written_without_a_space) {
+  EXPECT_EQ(error_in("  .reg.b64 pair;\n  .reg.b16 first, second;\n  mov.u64 pair, 1;\n"), "");
+  EXPECT_NE(error_in("  .reg.word pair;\n"), "");
+}
+
 TEST(ptx_reader, reads_modules_variables_parameters_and_places) {
   const check::ptx_module m = check::read_ptx(R"(
 // a comment /* that ends with its line
@@ -146,6 +151,15 @@ TEST(ptx_reader, says_the_line_of_what_it_does_not_know) {
   EXPECT_EQ(error_of("wrong"), "1:1: expected a directive of a module, found 'wrong'");
   EXPECT_EQ(error_of(".entry k() {"), "1:13: expected '}', found the end of the text");
   EXPECT_EQ(error_of(".global .u32 x[99999999999];"), "1:27: the variable 'x' is larger than 1 GiB");
+}
+
+TEST(ptx_reader, reads_parameters_that_the_tile_compiler_adds) {
+  const check::ptx_module m = check::read_ptx(
+      ".version 9.1\n.target sm_90\n.address_size 64\n"
+      ".visible .entry k(\n.param .u32 first,\n.hidden\t.param .align 64 .b8 map[128]\n)\n{\nret;\n}\n");
+  ASSERT_EQ(m.functions.size(), 1U);
+  ASSERT_EQ(m.functions[0].parameters.size(), 2U);
+  EXPECT_EQ(m.functions[0].parameters[1].bytes, 128U);
 }
 
 TEST(ptx_reader, leaves_out_what_only_hints_use) {

@@ -94,6 +94,45 @@ __global__ void wrong_flag_behind_a_warp_barrier(int* flag, float* data) {
     flag_t(*flag).store(1, cuda::memory_order_release);
   }
 }
+// One thread of the grid writes, as a comparison of both numbers says.
+__global__ void right_flag_beside_data_of_one(int* flag, float* data) {
+  if ((threadIdx.x | blockIdx.x) == 0) {
+    data[0] = 1;
+  }
+  if (threadIdx.x == 0) {
+    flag_t(*flag).store(1, cuda::memory_order_release);
+  }
+}
+// The block that raises the flag meets at the barrier, though a path leads around it.
+__global__ void wrong_flag_of_one_block(int* flag, float* data, int rounds) {
+  for (int k = 0; k < rounds; ++k) {
+    data[k * blockDim.x + threadIdx.x] = 1;
+    if (blockIdx.x == 0) {
+      __syncthreads();
+    }
+    if (data[k] != 0) {
+      asm volatile("" ::: "memory");
+    }
+    if (threadIdx.x == 0 && blockIdx.x == 0) {
+      flag_t(*flag).store(k, cuda::memory_order_release);
+    }
+  }
+}
+// Two flags in a row need one barrier, and there is one warning.
+__global__ void wrong_flags_in_a_row(int* first, int* second, float* data) {
+  data[blockIdx.x * blockDim.x + threadIdx.x] = 1;
+  if (threadIdx.x == 0) {
+    flag_t(*first).store(1, cuda::memory_order_release);
+    flag_t(*second).store(1, cuda::memory_order_release);
+  }
+}
+// A message of several words may bring what it tells of.
+__global__ void wrong_message(int* box, float* data) {
+  data[blockIdx.x * blockDim.x + threadIdx.x] = 1;
+  if (threadIdx.x == 0) {
+    asm volatile("fence.acq_rel.gpu;\n\tst.volatile.global.v2.u32 [%0], {%1, %2};" ::"l"(box), "r"(1), "r"(2) : "memory");
+  }
+}
 // A counter that hands nothing over.
 __global__ void right_statistics(int* count, float* data) {
   data[blockIdx.x * blockDim.x + threadIdx.x] = 1;
@@ -108,6 +147,22 @@ __global__ void wrong_volatile_wait(volatile int* flag, float* data, float* out)
   }
   out[threadIdx.x] = data[threadIdx.x];
   data[threadIdx.x] = 0;
+}
+// The fence of a round is before the flag that the round raises, and the next round's read is not behind it.
+__global__ void wrong_wait_in_rounds(volatile int* flags, float* data, int rounds) {
+  for (int k = blockIdx.x; k < rounds; k += gridDim.x) {
+    if (threadIdx.x == 0 && k != 0) {
+      while (flags[k - 1] == 0) {
+      }
+    }
+    __syncthreads();
+    data[k * blockDim.x + threadIdx.x] = data[(k - 1) * blockDim.x + threadIdx.x] + 1;
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+      flags[k] = 1;
+    }
+  }
 }
 __global__ void right_volatile_wait(volatile int* flag, float* data, float* out) {
   while (*flag == 0) {
@@ -144,6 +199,51 @@ __global__ void right_fence_in_the_loop(int* flag, float* data, float* out) {
   out[threadIdx.x] = data[threadIdx.x];
   data[threadIdx.x] = 0;
 }
+// What is read belongs to the flag: a number of the next round, which each thread counts on itself.
+struct counted_flag {
+  int flag, round;
+};
+__global__ void wrong_wait_beside_a_round(counted_flag* wait, float* data) {
+  while (*static_cast<volatile int*>(&wait->flag) == 0) {
+  }
+  const int round = wait->round;
+  wait->round = round + 1;
+  data[threadIdx.x] = round;
+}
+// One thread of the grid alone counts, and reads no data of others.
+__global__ void wrong_wait_before_a_count(volatile int* flag, int* count, float* data) {
+  while (*flag == 0) {
+  }
+  data[threadIdx.x] = 1;
+  if (threadIdx.x == 0 && blockIdx.x == 0) {
+    *count += 1;
+  }
+}
+// The words that are polled bring the data with them.
+__global__ void wrong_wait_for_a_packet(volatile uint4* packet, float* data, float* out) {
+  uint4 seen;
+  do {
+    asm volatile("ld.volatile.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(seen.x), "=r"(seen.y), "=r"(seen.z), "=r"(seen.w)
+                 : "l"(packet)
+                 : "memory");
+  } while (seen.y == 0);
+  out[threadIdx.x] = data[threadIdx.x] + seen.x;
+  data[threadIdx.x] = 0;
+}
+// Another thread of the block acquires before the barrier that comes next, unless there is one block only.
+__global__ void wrong_wait_before_another(volatile int* flag, int* second, float* data, float* out) {
+  while (*flag == 0) {
+  }
+  __syncthreads();
+  if (threadIdx.x == 0 && gridDim.x > 1) {
+    while (flag_t(*second).load(cuda::memory_order_acquire) == 0) {
+    }
+  }
+  __syncthreads();
+  out[threadIdx.x] = data[threadIdx.x];
+  data[threadIdx.x] = 0;
+}
 // Rounds of work of one block.
 __global__ void right_rounds(volatile int* left, float* data) {
   do {
@@ -163,6 +263,29 @@ __global__ void right_list(int* next, float* data, float* out) {
   out[threadIdx.x] = data[threadIdx.x];
   data[threadIdx.x] = 0;
 }
+
+// A parameter that is indexed is copied to local memory.
+struct peers {
+  int* flags[2];
+  float* data[2];
+};
+template <bool acquires>
+__device__ void wait_for_peer(peers p, float* out, int rank) {
+  p.data[rank][threadIdx.x] = 1;
+  __syncthreads();
+  if (threadIdx.x < 2) {
+    flag_t(*(p.flags[threadIdx.x] + rank)).store(1, cuda::memory_order_release);
+    while (*static_cast<volatile int*>(p.flags[rank] + threadIdx.x) == 0) {
+    }
+    if (acquires) {
+      __threadfence();
+    }
+  }
+  __syncthreads();
+  out[threadIdx.x] = p.data[1 - rank][threadIdx.x];
+}
+__global__ void wrong_wait_for_peer(peers p, float* out, int rank) { wait_for_peer<false>(p, out, rank); }
+__global__ void right_wait_for_peer(peers p, float* out, int rank) { wait_for_peer<true>(p, out, rank); }
 
 // flag-without-release: both sides are in the kernel, so the flag is known to be one
 __device__ void wait_for(int* flag) {
@@ -186,6 +309,34 @@ __global__ void wrong_fence_after_the_flag(int* flag, float* data, float* out) {
   } else {
     wait_for(flag);
     out[0] = data[0];
+  }
+}
+// Which of the pointers in memory is the one that is waited for is not known.
+__global__ void wrong_relaxed_flag_of_a_table(int** flags, float* data, float* out) {
+  if (blockIdx.x == 0) {
+    data[0] = 1;
+    flag_t(*flags[1]).store(1, cuda::memory_order_relaxed);
+  } else {
+    wait_for(flags[0]);
+    out[0] = data[0];
+  }
+}
+// A thread that takes a place acquires, and hands nothing over.
+__global__ void wrong_taken_place(int* places, float* data) {
+  data[blockIdx.x] = 1;
+  flag_t(*places).fetch_sub(1, cuda::memory_order_acquire);
+  wait_for(places);
+  data[threadIdx.x] += data[blockIdx.x + 1];
+}
+// What is written before is a part of the flag.
+__global__ void wrong_relaxed_flag_beside_a_round(counted_flag* first, counted_flag* second, float* out) {
+  if (blockIdx.x == 0) {
+    second->round = 1;
+    flag_t(first->flag).store(1, cuda::memory_order_relaxed);
+    wait_for(&second->flag);
+  } else {
+    wait_for(&first->flag);
+    out[0] = second->round;
   }
 }
 __global__ void right_fence_before_the_flag(int* flag, float* data, float* out) {
@@ -221,6 +372,15 @@ __global__ void wrong_last_block(unsigned* count, float* partial, float* out) {
 }
 __global__ void right_last_block(unsigned* count, float* partial, float* out) {
   reduce_in_last_block<true>(count, partial, out);
+}
+
+// The counter hands out places, and tells nobody that he is the last one.
+__global__ void wrong_place_in_a_list(unsigned* count, float* list, unsigned places) {
+  list[blockIdx.x] = 1;
+  const unsigned place = atomicAdd(count, 1U);
+  if (place < places) {
+    list[place] += list[place + 1];
+  }
 }
 
 // narrow-scope
@@ -359,6 +519,54 @@ __global__ void noted_read_only_load(float* out, const float* in) {
   wait_for_kernel_before();
   out[threadIdx.x] = __ldg(in + threadIdx.x);
 }
+// A producer that fills its first stage finds it empty without anybody's arrival.
+__device__ void wait_for_phase(unsigned barrier, unsigned parity) {
+  asm volatile(
+      "{\n.reg .pred done;\nagain:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@!done bra again;\n}" ::"r"(
+          barrier),
+      "r"(parity)
+      : "memory");
+}
+__device__ void arrive_at(unsigned barrier) {
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(barrier) : "memory");
+}
+template <bool waits>
+__device__ void fill_stages(float* out, const float* in, int rounds) {
+  __shared__ unsigned long long full, empty;
+  __shared__ float stage[32];
+  const auto full_at = static_cast<unsigned>(__cvta_generic_to_shared(&full));
+  const auto empty_at = static_cast<unsigned>(__cvta_generic_to_shared(&empty));
+  if (threadIdx.x == 0) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 32;" ::"r"(full_at) : "memory");
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 32;" ::"r"(empty_at) : "memory");
+  }
+  __syncthreads();
+  if (threadIdx.x < 32) {
+    if (waits) {
+      wait_for_kernel_before();
+    }
+    unsigned parity = 1;
+    for (int k = 0; k < rounds; ++k) {
+      wait_for_phase(empty_at, parity);
+      stage[threadIdx.x] = in[k * 32 + threadIdx.x];
+      arrive_at(full_at);
+      parity ^= 1;
+    }
+  } else {
+    unsigned parity = 0;
+    if (!waits) {
+      wait_for_kernel_before();
+    }
+    for (int k = 0; k < rounds; ++k) {
+      wait_for_phase(full_at, parity);
+      out[k * 32 + threadIdx.x] = stage[threadIdx.x - 32];
+      arrive_at(empty_at);
+      parity ^= 1;
+    }
+  }
+}
+__global__ void noted_early_producer(float* out, const float* in, int rounds) { fill_stages<false>(out, in, rounds); }
+__global__ void right_producer_waits(float* out, const float* in, int rounds) { fill_stages<true>(out, in, rounds); }
 __device__ void let_next_kernel_begin() { asm volatile("griddepcontrol.launch_dependents;" ::: "memory"); }
 __global__ void noted_launch_without_wait(float* out, const float* in) {
   let_next_kernel_begin();

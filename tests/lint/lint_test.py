@@ -5,6 +5,7 @@ import collections
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import unittest
@@ -24,11 +25,24 @@ WARNINGS = {
     "wrong_flag_behind_a_warp_barrier": ("flag-before-barrier", "medium"),
     "wrong_flag_beside_data_of_some": ("flag-before-barrier", "medium"),
     "wrong_flag_in_a_loop": ("flag-before-barrier", "medium"),
+    "wrong_flag_of_one_block": ("flag-before-barrier", "medium"),
+    "wrong_message": ("flag-before-barrier", "medium"),
+    "wrong_flags_in_a_row": ("flag-before-barrier", "high"),
     "wrong_volatile_wait": ("spin-without-acquire", "high"),
+    "wrong_wait_for_peer": ("spin-without-acquire", "high"),
     "wrong_fence_before_the_loop": ("spin-without-acquire", "high"),
+    "wrong_wait_in_rounds": ("spin-without-acquire", "high"),
+    "wrong_wait_beside_a_round": ("spin-without-acquire", "medium"),
+    "wrong_wait_before_a_count": ("spin-without-acquire", "medium"),
+    "wrong_wait_for_a_packet": ("spin-without-acquire", "medium"),
+    "wrong_wait_before_another": ("spin-without-acquire", "medium"),
     "wrong_relaxed_flag": ("flag-without-release", "high"),
     "wrong_fence_after_the_flag": ("flag-without-release", "high"),
+    "wrong_relaxed_flag_of_a_table": ("flag-without-release", "medium"),
+    "wrong_relaxed_flag_beside_a_round": ("flag-without-release", "medium"),
+    "wrong_taken_place": ("flag-without-release", "medium"),
     "wrong_last_block": ("last-block-without-acquire", "high"),
+    "wrong_place_in_a_list": ("last-block-without-acquire", "medium"),
     "wrong_scope_of_one_side": ("narrow-scope", "medium"),
     "wrong_copy_of_stores": ("missing-proxy-fence", "high"),
     "wrong_early_exit": ("cluster-exit", "high"),
@@ -44,13 +58,98 @@ WARNINGS = {
 # The rules for which a kernel has a note, which is shown only on request.
 NOTES = {
     "noted_early_read": {"pdl-read-before-wait"},
+    "noted_early_producer": {"pdl-read-before-wait"},
     "noted_read_only_load": {"pdl-read-only-load"},
     "noted_launch_without_wait": {"pdl-launch-without-wait"},
 }
 
 
-def lint(*words, status=None):
-    ran = subprocess.run([command, "lint", *words], capture_output=True, text=True)
+# Ways in which sources launch with the attribute of programmatic dependent launch, and others without it.
+LAUNCHERS = """#pragma once
+struct configuration {
+  configuration() {
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = 1;
+    config.attrs = &attribute;
+    config.numAttrs = 1;
+  }
+  cudaLaunchAttribute attribute{};
+  cudaLaunchConfig_t config{};
+};
+template <class... P>
+void launch_by_configuration(void (*kernel)(P...), P... arguments) {
+  configuration c;
+  cudaLaunchKernelEx(&c.config, kernel, arguments...);
+}
+template <class... P>
+void launch_dependent(void (*kernel)(P...), P... arguments) {
+  cudaLaunchConfig_t config{};
+  cudaLaunchAttribute attribute;
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  attribute.val.programmaticStreamSerializationAllowed = 1;
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  cudaLaunchKernelEx(&config, kernel, arguments...);
+}
+template <class... P>
+void launch_plain(void (*kernel)(P...), P... arguments) {
+  cudaLaunchConfig_t config{};
+  cudaLaunchKernelEx(&config, kernel, arguments...);  // not cudaLaunchAttributeProgrammaticStreamSerialization
+}
+#define LAUNCH(kernel, ...) \\
+  do {                      \\
+    launch_dependent(kernel, __VA_ARGS__); \\
+  } while (0)
+"""
+LAUNCHES = """#include "launch.cuh"
+#include <cstdio>
+#define KERNEL(name, wait) __global__ void name(float* out) { wait; out[threadIdx.x] += 1; }
+#define WAIT asm volatile("griddepcontrol.wait;" ::: "memory")
+KERNEL(noted_itself, )
+KERNEL(noted_by_function, )
+KERNEL(noted_by_variable, )
+KERNEL(noted_by_macro, )
+KERNEL(noted_by_configuration, )
+template <bool dependent> __global__ void right_if_asked(float* out) { if (dependent) { WAIT; } out[threadIdx.x] += 1; }
+template <class T> __global__ void noted_template(T* out) { out[threadIdx.x] += 1; }
+KERNEL(right_waits, WAIT)
+KERNEL(right_plain, )
+KERNEL(right_plain_beside, )
+KERNEL(right_in_a_comment, )
+KERNEL(right_in_a_string, )
+namespace host {
+void itself(float* out) {
+  cudaLaunchConfig_t config{};
+  cudaLaunchAttribute attribute;
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+  config.attrs = &attribute;
+  cudaLaunchKernelEx(&config, noted_itself, out);
+  right_plain_beside<<<1, 1>>>(out);
+  // cudaLaunchKernelEx(&config, right_in_a_comment, out);
+}
+#if defined(TWO_ARGUMENTS)
+void by_others(float* out, int) {
+#else
+void by_others(float* out) {
+#endif
+  launch_dependent(noted_by_function, out);
+  launch_dependent<float*>(noted_template<float>, out);
+  auto* const kernel = &noted_by_variable;
+  launch_dependent(kernel, out);
+  LAUNCH(noted_by_macro, out);
+  launch_by_configuration(noted_by_configuration, out);
+  launch_dependent(right_waits, out);
+  launch_dependent(right_if_asked<true>, out);
+  launch_dependent(right_if_asked<false>, out);
+  launch_plain(right_plain, out);
+  printf("launch_dependent(right_in_a_string, out)");
+}
+}  // namespace host
+"""
+
+
+def lint(*words, status=None, **environment):
+    ran = subprocess.run([command, "lint", *words], capture_output=True, text=True, env={**os.environ, **environment})
     if status is not None:
         assert ran.returncode == status, (ran.returncode, ran.stdout, ran.stderr)
     return ran
@@ -97,6 +196,20 @@ class Lint(unittest.TestCase):
             subprocess.run([*sys.argv[4:], "-ptx", "-arch=sm_90", "-o", str(ptx), str(source)], check=True)
             self.assertEqual([name_of(w) for w in warnings("--show=note", str(ptx)) if w["rule"] == "pdl-never-waits"], noted, name)
 
+    def test_a_kernel_that_the_source_launches_as_a_dependent_and_that_never_waits_is_noted(self):
+        of = pathlib.Path(folder) / "launches"
+        of.mkdir(exist_ok=True)
+        (of / "launch.cuh").write_text(LAUNCHERS)
+        source = of / "launches.cu"
+        source.write_text(LAUNCHES)
+        ptx = source.with_suffix(".ptx")
+        subprocess.run([*sys.argv[4:], "-ptx", "-lineinfo", "-arch=sm_90", "-o", str(ptx), str(source)], check=True)
+        noted = {name_of(w) for w in warnings("--show=note", str(ptx)) if w["rule"] == "pdl-never-waits"}
+        self.assertEqual(noted, {"void noted_template<float>"} | {f"noted_{how}" for how in ("itself", "by_function", "by_variable", "by_macro", "by_configuration")})
+        source.write_text(LAUNCHES.replace("ProgrammaticStreamSerialization", "Priority"))
+        (of / "launch.cuh").write_text(LAUNCHERS.replace("ProgrammaticStreamSerialization", "Priority"))
+        self.assertEqual([w for w in warnings("--show=note", str(ptx)) if w["rule"] == "pdl-never-waits"], [])
+
     def test_fail_on_sets_what_is_a_failure(self):
         clean = pathlib.Path(folder) / "clean.ptx"
         source = PTX.read_text()
@@ -114,7 +227,7 @@ class Lint(unittest.TestCase):
         line = next(k for k, l in enumerate(pathlib.Path(kernels).read_text().splitlines(), 1) if "flag_t(*flag).store(1, cuda::memory_order_release)" in l)
         self.assertIn(f"kernels.cu:{line} (", text)
         self.assertIn("the data that all threads write: ", text)
-        self.assertRegex(text, r"\n\d+ kernels, 13 high, 7 medium, 1 allowed\n$")
+        self.assertRegex(text, r"\n\d+ kernels, 16 high, 17 medium, 1 allowed\n$")
 
     def test_sarif_has_each_warning_with_its_line_and_what_it_is_about(self):
         document = json.loads(lint("--format=sarif", str(PTX), status=1).stdout)
@@ -263,11 +376,15 @@ class Binaries(unittest.TestCase):
 
     def test_images_of_machine_code_only_are_counted_with_the_remedy(self):
         only = built("only.cubin", "-cubin", lines="", of=without_lines())
-        self.assertIn("the file has only machine code: compile with -gencode=", lint(str(only), status=2).stderr)
+        none = {"NVDISASM": str(pathlib.Path(folder) / "there_is_none")}
+        self.assertIn("the file has only machine code: compile with -gencode=", lint(str(only), status=2, **none).stderr)
         both = wheel("both.whl", {"a.cubin": only, "b.cubin": only, "c.ptx": PTX})
-        self.assertIn("\n2 images have only machine code and could not be linted; the first is in " + f"{both}/a.cubin: compile with", lint(str(both), status=1).stdout)
-        report = json.loads(lint("--format=json", str(both), status=1).stdout)
+        text = lint(str(both), status=1, **none).stdout
+        self.assertIn(f"\n2 images have only machine code, the first in {both}/a.cubin; they were not linted, and with nvdisasm (PyPI: ", text)
+        self.assertIn(": compile with -gencode=", text)
+        report = json.loads(lint("--format=json", str(both), status=1, **none).stdout)
         self.assertEqual(report["machine_code_only"], [{"file": f"{both}/{name}.cubin", "images": 1} for name in "ab"])
+        self.assertEqual(report["machine_code_kernels"], 0)
 
     def test_a_cubin_with_lines_or_for_the_debugger_has_its_ptx(self):
         found = warnings(str(built("lines.cubin", "-cubin", of=PTX)))
@@ -301,6 +418,88 @@ class Binaries(unittest.TestCase):
         looks = [fatbin[:4], fatbin[:16] + b"\xff" * 80, b"\x7fELF" + b"\xff" * 14 + b"\xbe\0" + b"\xff" * 60]
         around.write_bytes(b"".join(looks) + fatbin + b"".join(looks) + fatbin[:200])
         self.require_the_same(around)
+
+
+# What is told of each kernel of machine_code.cu, and through what the memory is accessed. Nothing is told of the others.
+MACHINE_CODE = {
+    "early_write": ("pdl-write-before-wait", "medium", "through parameter 0:"),
+    "early_atomic": ("pdl-write-before-wait", "medium", "through parameter 0:"),
+    "write_of_other_warps": ("pdl-write-before-wait", "medium", "through parameter 0:"),
+    "early_tensor_store": ("pdl-write-before-wait", "medium", "through the tensor map in parameter 1:"),
+    "early_bulk_store": ("pdl-write-before-wait", "medium", "through parameter 0:"),
+    "early_read_of_a_structure": ("pdl-read-before-wait", "note", "through parameter 0 at byte 16:"),
+    "early_read_of_a_table": ("pdl-read-before-wait", "note", "through parameter 0, through memory that is pointed to from parameter 0:"),
+    "early_bulk_copy": ("pdl-read-before-wait", "note", "through parameter 1:"),
+    "early_tensor_copy": ("pdl-read-before-wait", "note", "through the tensor map in parameter 2:"),
+    "launch_without_wait": ("pdl-launch-without-wait", "note", ""),
+    "never_waits": ("pdl-never-waits", "note", ""),
+}
+
+
+def has_nvdisasm():
+    return shutil.which(os.environ.get("NVDISASM", "nvdisasm")) is not None or os.access("/usr/local/cuda/bin/nvdisasm", os.X_OK)
+
+
+@unittest.skipUnless(has_nvdisasm(), "no nvdisasm found")
+class MachineCode(unittest.TestCase):
+    """Dependent launches where there is no PTX."""
+
+    source = pathlib.Path(kernels).with_name("machine_code.cu")
+
+    def built(self, name, *options, architecture):
+        return built(name, *options, architecture=architecture, lines="", of=str(self.source))
+
+    def require_the_findings(self, file):
+        report = json.loads(lint("--format=json", "--show=note", str(file), status=0).stdout)
+        found = {name_of(w): w for w in report["warnings"]}
+        self.assertEqual({name: (w["rule"], w["confidence"]) for name, w in found.items()}, {name: wanted[:2] for name, wanted in MACHINE_CODE.items()})
+        self.assertEqual(len(report["warnings"]), len(MACHINE_CODE))
+        for name, (_, _, through) in MACHINE_CODE.items():
+            self.assertIn(through, found[name]["message"])
+            self.assertIn("read in machine code, which is less precise than PTX", found[name]["message"])
+            self.assertTrue(found[name]["machine_code"])
+        self.assertEqual((report["kernels"], report["machine_code_kernels"]), (0, self.source.read_text().count("__global__")))
+        self.assertEqual((report["errors"], report["not_read"]), ([], []))
+
+    def test_early_accesses_are_found_in_cubins_of_hopper_and_blackwell(self):
+        for architecture in ("sm_90", "sm_90a", "sm_100a", "sm_120"):
+            with self.subTest(architecture):
+                self.require_the_findings(self.built(f"machine_{architecture}.cubin", "-cubin", architecture=f"-arch={architecture}"))
+
+    def test_they_are_found_in_fatbins_and_libraries_without_ptx(self):
+        only = "-gencode=arch=compute_90a,code=sm_90a"
+        for mode in ("none", "speed", "balance", "size"):
+            self.require_the_findings(self.built(f"machine_{mode}.fatbin", "-fatbin", f"--compress-mode={mode}", architecture=only))
+        self.require_the_findings(self.built("machine.o", "-c", architecture=only))
+
+    def test_ptx_comes_before_machine_code(self):
+        both = self.built("machine_both.fatbin", "-fatbin", architecture="-gencode=arch=compute_90a,code=[sm_90a,compute_90a]")
+        report = json.loads(lint("--format=json", "--show=note", str(both), status=1).stdout)
+        self.assertEqual((report["kernels"], report["machine_code_kernels"], report["machine_code_only"]), (self.source.read_text().count("__global__"), 0, []))
+        self.assertFalse(any(w["machine_code"] for w in report["warnings"]))
+
+    def test_the_text_has_the_place_in_the_code_and_says_what_was_not_looked_at(self):
+        text = lint("--show=note", str(self.built("machine_sm_90a.cubin", "-cubin", architecture="-arch=sm_90a")), status=0).stdout
+        self.assertRegex(text, r"(?m)^machine_sm_90a.cubin \(machine code 1\) at 0x[0-9a-f]+: STG\.E ")
+        self.assertIn("only programmatic dependent launch was looked at in them, in ", text)
+
+    def test_code_of_earlier_architectures_and_without_dependents_is_not_listed(self):
+        failing = {"NVDISASM": "/bin/false"}
+        plain = pathlib.Path(folder) / "plain.cu"
+        plain.write_text("__global__ void plain(int* p) { *p = 1; }\n")
+        for architecture in ("sm_80", "sm_90"):
+            cubin = built(f"plain_{architecture}.cubin", "-cubin", architecture=f"-arch={architecture}", lines="", of=str(plain))
+            self.assertIn("in 0 kernels", lint(str(cubin), status=0, **failing).stdout)
+        ours = self.built("machine_sm_90a.cubin", "-cubin", architecture="-arch=sm_90a")
+        self.assertIn("nvdisasm cannot list the machine code", lint(str(ours), status=2, **failing).stderr)
+
+    def test_sarif_says_that_it_is_machine_code(self):
+        cubin = self.built("machine_sm_90a.cubin", "-cubin", architecture="-arch=sm_90a")
+        document = json.loads(lint("--format=sarif", "--show=note", str(cubin), status=0).stdout)
+        self.assertTrue(sarif.is_valid(document, pathlib.Path.cwd()), document)
+        results = document["runs"][0]["results"]
+        self.assertEqual(len(results), len(MACHINE_CODE))
+        self.assertTrue(all(r["properties"]["machineCode"] for r in results))
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ struct fatbin_entry {
   std::uint64_t unused;
   std::uint64_t text_bytes;
 };
-constexpr std::uint16_t kind_ptx = 1;
+constexpr std::uint16_t kind_ptx = 1, kind_machine_code = 2;
 constexpr std::uint64_t flag_lz4 = 0x2000, flag_zstd = 0x8000;
 
 template <class T>
@@ -87,24 +87,38 @@ std::string unpacked_lz4(std::string_view in, std::size_t bytes) {
 }
 
 /// Decompresses the format of CUDA 13 with the machine's libzstd.
-std::string unpacked_zstd(std::string_view in, std::size_t bytes, std::string& why) {
+std::string unpacked_zstd(std::string_view in, std::size_t bytes, std::string_view what, std::string& why) {
   using function = std::size_t(void*, std::size_t, const void*, std::size_t);
   static auto* const decompress = [] {
     void* const library = dlopen("libzstd.so.1", RTLD_NOW | RTLD_LOCAL);
     return library == nullptr ? nullptr : reinterpret_cast<function*>(dlsym(library, "ZSTD_decompress"));
   }();
   if (decompress == nullptr) {
-    why =
-        "the PTX is compressed with zstd, but libzstd.so.1 was not found: install it (Debian: libzstd1), or build with nvcc "
-        "-no-compress";
+    why = "the " + std::string(what) +
+          " is compressed with zstd, but libzstd.so.1 was not found: install it (Debian: libzstd1), or build with nvcc "
+          "-no-compress";
     return {};
   }
   std::string out(bytes, '\0');
   if (decompress(out.data(), bytes, in.data(), in.size()) != bytes) {
-    why = "the compressed PTX could not be unpacked: build with nvcc -no-compress";
+    why = "the compressed " + std::string(what) + " could not be unpacked: build with nvcc -no-compress";
     return {};
   }
   return out;
+}
+
+/// Returns the bytes of PTX or machine code (`what`). Empty if they cannot be unpacked or are more than 1 GiB.
+std::string unpacked_bytes(const packed_ptx& packed, std::string_view what, std::string& why) {
+  constexpr std::size_t most = std::size_t{1} << 30U;
+  if (packed.text_bytes > most) {
+    return {};
+  }
+  if (packed.packed == packed_ptx::form::lz4) {
+    std::string out = unpacked_lz4(packed.bytes, packed.text_bytes);
+    why = out.empty() ? "the compressed " + std::string(what) + " could not be unpacked: build with nvcc -no-compress" : "";
+    return out;
+  }
+  return packed.packed == packed_ptx::form::zstd ? unpacked_zstd(packed.bytes, packed.text_bytes, what, why) : packed.bytes;
 }
 
 /// Returns the architecture that the text names: 90 for ".target sm_90a".
@@ -152,6 +166,30 @@ std::size_t bytes_of_cubin(std::string_view text) {
   return bytes >= sizeof(Elf64_Ehdr) && bytes <= text.size() ? bytes : 0;
 }
 
+/// What a fatbin of so many bytes has of a kind.
+std::vector<packed_ptx> entries_of(const char* all, std::size_t bytes, std::uint16_t kind) {
+  std::vector<packed_ptx> out;
+  for (std::size_t at = read_as<fatbin>(all).header; at + sizeof(fatbin_entry) <= bytes;) {
+    const auto entry = read_as<fatbin_entry>(all + at);
+    if (entry.header < sizeof(fatbin_entry) || entry.header > bytes - at || entry.bytes > bytes - at - entry.header) {
+      break;
+    }
+    if (entry.kind == kind) {
+      packed_ptx one;
+      one.packed = (entry.flags & flag_zstd) != 0  ? packed_ptx::form::zstd
+                   : (entry.flags & flag_lz4) != 0 ? packed_ptx::form::lz4
+                                                   : packed_ptx::form::text;
+      one.architecture = static_cast<int>(entry.architecture);
+      const bool is_text = one.packed == packed_ptx::form::text;
+      one.bytes.assign(all + at + entry.header, is_text ? entry.bytes : std::min<std::size_t>(entry.packed_bytes, entry.bytes));
+      one.text_bytes = is_text ? one.bytes.size() : entry.text_bytes;
+      out.push_back(std::move(one));
+    }
+    at += entry.header + entry.bytes;
+  }
+  return out;
+}
+
 }  // namespace
 
 std::size_t bytes_of_image(const void*& image) {
@@ -181,26 +219,17 @@ std::vector<packed_ptx> ptx_of_image(const void* image) {
   if (read_as<std::uint32_t>(all) != fatbin_magic) {
     return {{packed_ptx::form::text, target_of({all, bytes}), bytes, std::string(all, bytes)}};
   }
-  std::vector<packed_ptx> out;
-  for (std::size_t at = read_as<fatbin>(all).header; at + sizeof(fatbin_entry) <= bytes;) {
-    const auto entry = read_as<fatbin_entry>(all + at);
-    if (entry.header < sizeof(fatbin_entry) || entry.header > bytes - at || entry.bytes > bytes - at - entry.header) {
-      break;
-    }
-    if (entry.kind == kind_ptx) {
-      packed_ptx one;
-      one.packed = (entry.flags & flag_zstd) != 0  ? packed_ptx::form::zstd
-                   : (entry.flags & flag_lz4) != 0 ? packed_ptx::form::lz4
-                                                   : packed_ptx::form::text;
-      one.architecture = static_cast<int>(entry.architecture);
-      const bool is_text = one.packed == packed_ptx::form::text;
-      one.bytes.assign(all + at + entry.header, is_text ? entry.bytes : std::min<std::size_t>(entry.packed_bytes, entry.bytes));
-      one.text_bytes = is_text ? one.bytes.size() : entry.text_bytes;
-      out.push_back(std::move(one));
-    }
-    at += entry.header + entry.bytes;
+  return entries_of(all, bytes, kind_ptx);
+}
+
+std::vector<packed_ptx> machine_code_of_image(const void* image) {
+  const std::size_t bytes = bytes_of_image(image);
+  const char* const all = static_cast<const char*>(image);
+  if (bytes != 0 && std::memcmp(image, ELFMAG, SELFMAG) == 0) {
+    return {{packed_ptx::form::text, 0, bytes, std::string(all, bytes)}};
   }
-  return out;
+  const bool is_fatbin = bytes != 0 && read_as<std::uint32_t>(all) == fatbin_magic;
+  return is_fatbin ? entries_of(all, bytes, kind_machine_code) : std::vector<packed_ptx>();
 }
 
 std::vector<std::string_view> images_in(std::string_view file) {
@@ -223,18 +252,13 @@ std::vector<std::string_view> images_in(std::string_view file) {
 }
 
 std::string unpacked(const packed_ptx& ptx, std::string& why) {
-  constexpr std::size_t most = std::size_t{1} << 30U;
-  std::string text = ptx.bytes;
-  if (ptx.text_bytes > most) {
-    text.clear();
-  } else if (ptx.packed == packed_ptx::form::lz4) {
-    text = unpacked_lz4(ptx.bytes, ptx.text_bytes);
-    why = text.empty() ? "the compressed PTX could not be unpacked: build with nvcc -no-compress" : "";
-  } else if (ptx.packed == packed_ptx::form::zstd) {
-    text = unpacked_zstd(ptx.bytes, ptx.text_bytes, why);
-  }
+  std::string text = unpacked_bytes(ptx, "PTX", why);
   text.resize(std::min(text.size(), text.find('\0')));  // the end is padded
   return text;
+}
+
+std::string unpacked_machine_code(const packed_ptx& cubin, std::string& why) {
+  return unpacked_bytes(cubin, "machine code", why);
 }
 
 }  // namespace membar::intercept

@@ -13,7 +13,7 @@ namespace membar::intercept {
 /// Returns the size of an image in bytes, or 0 if its kind is unknown. For a wrapper, `image` is set to the fatbin in it.
 [[nodiscard]] std::size_t bytes_of_image(const void*& image);
 
-/// The PTX in an image, as stored there.
+/// PTX or machine code in an image, as stored there.
 struct packed_ptx {
   enum class form : unsigned char { text, lz4, zstd };
   form packed = form::text;
@@ -25,11 +25,17 @@ struct packed_ptx {
 /// Returns the PTX of an image for all architectures, copied from it.
 [[nodiscard]] std::vector<packed_ptx> ptx_of_image(const void* image);
 
+/// Returns copies of the cubins of an image: the image itself, or the cubins in a fatbin.
+[[nodiscard]] std::vector<packed_ptx> machine_code_of_image(const void* image);
+
 /// Returns the fatbins and cubins in a file of any kind: a library, an object, an archive, or an image itself. Fatbins have at
 /// least 64 bytes.
 [[nodiscard]] std::vector<std::string_view> images_in(std::string_view file);
 
 /// Returns the text. It is empty if it cannot be unpacked, in which case `why` receives the reason.
 [[nodiscard]] std::string unpacked(const packed_ptx& ptx, std::string& why);
+
+/// The bytes of a cubin. Empty where it cannot be unpacked: `why` then says what is missing.
+[[nodiscard]] std::string unpacked_machine_code(const packed_ptx& cubin, std::string& why);
 
 }  // namespace membar::intercept

@@ -189,16 +189,33 @@ bool flow::guards(const condition& c, pc_t pc) const {
   if (c.at == pc) {
     return true;
   }
-  const std::vector<pc_t> sides = after(c.at);
-  const bool has_other = at(c.at).code == op::branch && sides.size() == 2;
-  bool by_other = false;
-  if (has_other) {
-    walk({sides[c.taken ? 1 : 0]}, [&](pc_t to) {
-      by_other = by_other || to == pc;
-      return !by_other && to != c.at;
-    });
+  return dominates(c.at, pc) && !by_other_side(c)[block_of_[static_cast<std::size_t>(pc)]];
+}
+
+const std::vector<bool>& flow::by_other_side(const condition& c) const {
+  const auto [known, is_new] = by_other_side_.try_emplace({c.at, c.taken});
+  std::vector<bool>& seen = known->second;
+  if (!is_new) {
+    return seen;
   }
-  return !by_other && dominates(c.at, pc);
+  seen.resize(blocks_.size());
+  const std::vector<pc_t> sides = after(c.at);
+  std::vector<std::size_t> open;
+  if (at(c.at).code == op::branch && sides.size() == 2 && sides[c.taken ? 1 : 0] < size()) {
+    open.push_back(block_of_[static_cast<std::size_t>(sides[c.taken ? 1 : 0])]);
+  }
+  const std::size_t of_branch = block_of_[static_cast<std::size_t>(c.at)];
+  while (!open.empty()) {
+    const std::size_t k = open.back();
+    open.pop_back();
+    if (!seen[k]) {
+      seen[k] = true;
+      if (k != of_branch) {
+        open.insert(open.end(), blocks_[k].next.begin(), blocks_[k].next.end());
+      }
+    }
+  }
+  return seen;
 }
 
 std::vector<condition> flow::conditions_of(pc_t pc) const {

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -96,6 +97,9 @@ class flow {
     }
   }
 
+  /// The basic blocks to which a path leads from the other side of the condition's branch before it comes to the branch again.
+  [[nodiscard]] const std::vector<bool>& by_other_side(const condition& c) const;
+
   void find_blocks();
   void find_dominators();
   void find_controls();
@@ -108,6 +112,7 @@ class flow {
   std::vector<std::size_t> dominator_, post_dominator_;
   std::vector<std::vector<condition>> controls_;  ///< by block: branches that decide on their own
   std::vector<loop> loops_;
+  mutable std::map<std::pair<pc_t, bool>, std::vector<bool>> by_other_side_;  ///< what was asked for
 };
 
 }  // namespace membar::lint

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <lint/launches.hpp>
 #include <lint/lint.hpp>
 
 #include <ptx/decode.hpp>
@@ -6,6 +7,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <exception>
+#include <optional>
+#include <set>
 #include <string>
 
 namespace membar::lint {
@@ -39,12 +42,44 @@ bool most_wait(const ptx::ptx_module& module) {
   return 2 * waiting > kernels;
 }
 
+bool mentions_dependency(const ptx::ptx_function& f) {
+  return std::ranges::any_of(f.body, [](const ptx::ptx_statement& s) { return s.opcode.starts_with("griddepcontrol"); });
+}
+
+/// What the sources of a module launch, read when it is asked for the first time.
+class sources_of {
+ public:
+  explicit sources_of(const ptx::ptx_module& module) : module_(&module) {}
+  /// Whether they launch the kernel as a programmatic dependent. An instance beside others that wait may be the one for launches without.
+  bool launch_as_dependent(const ptx::ptx_function& f) {
+    if (mentions_dependency(f)) {
+      return false;
+    }
+    if (!launches_) {
+      launches_.emplace(module_->files);
+      for (const ptx::ptx_function& other : module_->functions) {
+        if (mentions_dependency(other)) {
+          aware_.insert(plain_name(other.name));
+        }
+      }
+    }
+    const std::string name = plain_name(f.name);
+    return launches_->have(name) && !aware_.contains(name);
+  }
+
+ private:
+  const ptx::ptx_module* module_;
+  std::optional<dependent_launches> launches_;
+  std::set<std::string> aware_;  ///< kernels that have an instance which waits, or lets the next kernel begin
+};
+
 }  // namespace
 
 module_findings lint(const ptx::ptx_module& module) {
   module_findings result;
   const ptx::module_layout layout = ptx::layout_of(module);
   const bool others_wait = most_wait(module);
+  sources_of sources(module);
   for (const ptx::ptx_function& f : module.functions) {
     if (!f.kernel || !f.defined) {
       continue;
@@ -55,7 +90,7 @@ module_findings lint(const ptx::ptx_module& module) {
       if (kernel.code.empty()) {
         continue;
       }
-      const kernel_view view(kernel, layout, others_wait);
+      const kernel_view view(kernel, layout, others_wait, sources.launch_as_dependent(f));
       std::vector<warning> warnings;
       for (const rule& r : rules()) {
         r.look(view, warnings);

@@ -20,7 +20,8 @@ struct place {
   std::string caller_file;  ///< the position of the inlined call in the kernel's own source; empty if nothing was inlined
   int caller_line = 0;
   int ptx_line = 0;
-  std::string opcode;
+  std::string opcode{};
+  int code_offset = -1;  ///< in the kernel's machine code; -1 if it is PTX
 };
 
 /// A warning with source positions instead of instructions.

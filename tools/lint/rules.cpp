@@ -2,6 +2,7 @@
 #include <lint/rules.hpp>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <span>
@@ -65,6 +66,32 @@ bool is_read(const kernel_view& k, const access& data) {
                              [&](const access& a) { return a.reads && is_global(a) && overlap(a.origins, data.origins); });
 }
 
+/// Returns whether an access has several words, of which some are data if one is a flag.
+bool is_packet(const instruction& i) {
+  return (i.code == op::load && i.destinations > 1) || (i.code == op::store && i.sources > 2);
+}
+
+/// Returns whether strong operations also access the memory of this access: it is then part of a flag or of a counter, and hardly data.
+bool is_beside_flag(const kernel_view& k, const access& data) {
+  return std::ranges::any_of(k.data.accesses(), [&](const access& a) {
+    const instruction& i = k.paths.at(a.at);
+    return is_global(a) && !a.asynchronous && i.strong && is_wide(i) && overlap(a.origins, data.origins);
+  });
+}
+
+/// Returns whether comparisons of thread and block numbers let only a single thread of the grid reach this instruction.
+bool is_of_one_thread(const kernel_view& k, pc_t pc) {
+  bool one_of_block = false;
+  unsigned numbers = 0;
+  for (const condition& c : k.paths.conditions_of(pc)) {
+    if (k.paths.guards(c, pc)) {
+      one_of_block = one_of_block || k.data.selects_one(c);
+      numbers |= k.data.numbers_compared(c);
+    }
+  }
+  return one_of_block && (numbers & value::block) != 0;
+}
+
 /// Returns the instructions from which a path leads to `to` without an instruction that `stops`.
 template <class Stops>
 std::vector<bool> leading_to(const kernel_view& k, pc_t to, Stops stops) {
@@ -82,6 +109,7 @@ struct spin {
   pc_t load = 0;
   pc_t exit = 0;  ///< the branch that exits the loop
   access at;
+  const loop* waits = nullptr;
 };
 
 /// Returns the loops that wait for another thread: a strong load, or a compare-and-swap with two constants, decides when they
@@ -111,7 +139,7 @@ std::vector<spin> spins_of(const kernel_view& k) {
           continue;
         }
         if (known.insert({load, pc}).second) {
-          result.push_back({load, pc, at[0]});
+          result.push_back({load, pc, at[0], &l});
         }
       }
     }
@@ -146,63 +174,127 @@ bool is_stored_by_all(const kernel_view& k, const access& flag) {
 /// the whole block.
 enum class writers : unsigned char { the_same, some, all };
 
-writers writers_of(const kernel_view& k, pc_t data, const std::vector<condition>& of_flag) {
-  writers result = writers::all;
-  for (const condition& c : k.paths.conditions_of(data)) {
-    if (k.data.selects_some(c) && k.paths.guards(c, data)) {
-      const bool common = std::ranges::any_of(of_flag, [&](const condition& f) { return f.at == c.at && f.taken == c.taken; });
-      if (common || k.data.selects_one(c)) {
-        return writers::the_same;
-      }
-      result = writers::some;
+/// A write of data, and what is asked of it for every flag.
+struct data_write {
+  access at;
+  std::vector<condition> selecting;  ///< the conditions that let some threads come there
+  bool by_one = false;
+  bool handed_over =
+      false;  ///< the kernel also reads there, or the memory is reached through a pointer in memory, as other devices' is
+};
+
+std::vector<data_write> data_writes_of(const kernel_view& k) {
+  std::vector<data_write> result;
+  for (const access& a : k.data.accesses()) {
+    if (!is_data_write(k, a)) {
+      continue;
     }
+    data_write one{a, k.paths.conditions_of(a.at), false, is_read(k, a)};
+    std::erase_if(one.selecting, [&](const condition& c) { return !k.data.selects_some(c) || !k.paths.guards(c, a.at); });
+    one.by_one = std::ranges::any_of(one.selecting, [&](const condition& c) { return k.data.selects_one(c); });
+    one.handed_over =
+        one.handed_over || std::ranges::any_of(a.origins, [](const origin& o) { return o.kind == origin::kind_t::table; });
+    result.push_back(std::move(one));
   }
   return result;
 }
 
+writers writers_of(const data_write& data, const std::vector<condition>& of_flag) {
+  const auto is_common = [&](const condition& c) {
+    return std::ranges::any_of(of_flag, [&](const condition& f) { return f.at == c.at && f.taken == c.taken; });
+  };
+  return data.by_one || std::ranges::any_of(data.selecting, is_common) ? writers::the_same
+         : data.selecting.empty()                                      ? writers::all
+                                                                       : writers::some;
+}
+
+/// Whether the flag is raised in some blocks only, and these may meet at a barrier in between that is for some blocks, too. Paths around it may then
+/// be those of other blocks.
+bool meets_in_some_blocks(const kernel_view& k, const access& data, const access& flag, const std::vector<condition>& of_flag) {
+  const auto of_blocks = [&](const condition& c) { return (k.data.numbers_compared(c) & value::block) != 0; };
+  if (std::ranges::none_of(of_flag, of_blocks)) {
+    return false;
+  }
+  std::vector<bool> after(static_cast<std::size_t>(k.paths.size()), false);
+  k.paths.forward(data.at, [&](pc_t pc) { return after[static_cast<std::size_t>(pc)] = true; });
+  const std::vector<bool> before = leading_to(k, flag.at, [](const instruction&) { return false; });
+  for (pc_t pc = 0; pc < k.paths.size(); ++pc) {
+    if (is_block_barrier(k.paths.at(pc)) && is_in(after, pc) && is_in(before, pc) &&
+        std::ranges::any_of(k.paths.conditions_of(pc), of_blocks)) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// Of flags that are raised one after the other without a barrier for the same data, the last is told of: one barrier is missing.
+void drop_earlier_flags(const kernel_view& k, std::vector<warning>& found) {
+  const std::vector<warning> all = found;
+  std::erase_if(found, [&](const warning& w) {
+    return std::ranges::any_of(all, [&](const warning& later) {
+      return later.at > w.at && later.sure >= w.sure && later.related[0].first == w.related[0].first &&
+             is_in(leading_to(k, later.at, is_block_barrier), w.at);
+    });
+  });
+}
+
+/// What is wrong with a flag, if anything: the surest of what is found for all data.
+std::optional<warning> early_flag(const kernel_view& k, const access& flag, const std::vector<data_write>& all_data,
+                                  bool only_tells) {
+  std::vector<condition> conditions = k.paths.conditions_of(flag.at);
+  std::erase_if(conditions, [&](const condition& c) { return !k.paths.guards(c, flag.at); });
+  const std::vector<bool> not_met = leading_to(k, flag.at, is_block_barrier);
+  const std::vector<bool> not_met_in_warp =
+      leading_to(k, flag.at, [](const instruction& i) { return is_block_barrier(i) || i.code == op::warp_barrier; });
+  const std::vector<bool> not_fenced = leading_to(k, flag.at, is_release_fence);
+  const bool fences = releases(k.paths.at(flag.at).order);
+  std::optional<warning> found;
+  for (const data_write& data : all_data) {
+    const pc_t at = data.at.at;
+    if (!is_in(not_met, at) || (!fences && is_in(not_fenced, at))) {
+      continue;  // it does not hand anything over, or another rule says what is missing
+    }
+    const writers by = writers_of(data, conditions);
+    const bool warps_alone = !is_in(not_met_in_warp, at);  // each warp may have data and a flag of its own
+    if (by == writers::the_same || (by == writers::some && warps_alone)) {
+      continue;
+    }
+    const bool sure = by == writers::all && !warps_alone && !overlap(data.at.origins, flag.origins) &&
+                      (only_tells || data.handed_over) && !is_packet(k.paths.at(flag.at)) &&
+                      !meets_in_some_blocks(k, data.at, flag, conditions);
+    if (!found || sure) {
+      const std::string who = by == writers::all ? "all" : "other";
+      found = {"flag-before-barrier",
+               sure ? confidence::high : confidence::medium,
+               "a flag is stored after " + who +
+                   " threads of the block write data, but without a barrier in between: the flag may be seen before the data",
+               flag.at,
+               {{at, "the data that " + who + " threads write"}}};
+    }
+    if (sure) {
+      break;
+    }
+  }
+  return found;
+}
+
 void flag_before_barrier(const kernel_view& k, std::vector<warning>& out) {
+  std::optional<std::vector<data_write>> data;
   const bool only_tells = spins_of(k).empty();
+  std::vector<warning> all;
   for (const access& flag : k.data.accesses()) {
     if (!may_be_flag(k, flag) || (!selects_some(k, flag.at) && !is_stored_by_all(k, flag))) {
       continue;
     }
-    std::vector<condition> conditions = k.paths.conditions_of(flag.at);
-    std::erase_if(conditions, [&](const condition& c) { return !k.paths.guards(c, flag.at); });
-    const std::vector<bool> not_met = leading_to(k, flag.at, is_block_barrier);
-    const std::vector<bool> not_met_in_warp =
-        leading_to(k, flag.at, [](const instruction& i) { return is_block_barrier(i) || i.code == op::warp_barrier; });
-    const std::vector<bool> not_fenced = leading_to(k, flag.at, is_release_fence);
-    std::optional<warning> found;
-    for (const access& data : k.data.accesses()) {
-      if (!is_data_write(k, data) || !is_in(not_met, data.at)) {
-        continue;
-      }
-      const writers by = writers_of(k, data.at, conditions);
-      if (by == writers::the_same || (by == writers::some && !is_in(not_met_in_warp, data.at))) {
-        continue;
-      }
-      const bool fenced = !is_in(not_fenced, data.at);
-      if (!fenced && !releases(k.paths.at(flag.at).order)) {
-        continue;  // it does not hand anything over, or another rule reports what is missing
-      }
-      const bool both_far = std::ranges::any_of(data.origins, [](const origin& o) { return o.kind == origin::kind_t::table; });
-      const bool warps_alone = !is_in(not_met_in_warp, data.at);  // each warp may have its own data and flag
-      const bool sure = by == writers::all && !warps_alone && !overlap(data.origins, flag.origins) &&
-                        (only_tells || both_far || is_read(k, data));
-      if (!found || (sure && found->sure != confidence::high)) {
-        const std::string who = by == writers::all ? "all" : "other";
-        found = {"flag-before-barrier",
-                 sure ? confidence::high : confidence::medium,
-                 "a flag is stored after " + who +
-                     " threads of the block write data, but without a barrier in between: the flag may be seen before the data",
-                 flag.at,
-                 {{data.at, "the data that " + who + " threads write"}}};
-      }
+    if (!data) {
+      data = data_writes_of(k);
     }
-    if (found) {
-      out.push_back(std::move(*found));
+    if (std::optional<warning> found = early_flag(k, flag, *data, only_tells)) {
+      all.push_back(std::move(*found));
     }
   }
+  drop_earlier_flags(k, all);
+  std::ranges::move(all, std::back_inserter(out));
 }
 
 /// Returns whether a fence is between the load and the branch that exits the loop.
@@ -215,18 +307,46 @@ bool acquires_before_exit(const kernel_view& k, const spin& s) {
   return !leaves;
 }
 
+/// What can come after something that acquires after the loop, be it in another thread or on another path, in the same round of an outer loop: others
+/// have handed over what is read there.
+std::vector<bool> after_other_acquires(const kernel_view& k, const spin& s) {
+  std::vector<bool> result(static_cast<std::size_t>(k.paths.size()), false);
+  const auto is_next_round = [&](pc_t pc) { return k.paths.is_inside(*s.waits, pc) || k.paths.dominates(pc, s.load); };
+  k.paths.forward(s.exit, [&](pc_t pc) {
+    if (is_next_round(pc)) {
+      return false;
+    }
+    if (is_acquire(k.paths.at(pc)) && !is_in(result, pc)) {
+      k.paths.forward(pc, [&](pc_t next) {
+        const bool again = is_next_round(next);
+        result[static_cast<std::size_t>(next)] = result[static_cast<std::size_t>(next)] || !again;
+        return !again;
+      });
+    }
+    return true;
+  });
+  return result;
+}
+
 void spin_without_acquire(const kernel_view& k, std::vector<warning>& out) {
-  std::set<origin> written;
+  const std::vector<spin> spins = spins_of(k);
+  if (spins.empty()) {
+    return;
+  }
+  std::set<origin> written;  // as data; what one thread of the grid writes is not news to that thread
+  std::set<origin> written_by_one;
   for (const access& a : k.data.accesses()) {
-    if (is_data_write(k, a)) {
-      written.insert(a.origins.begin(), a.origins.end());
+    if (is_data_write(k, a) && !is_beside_flag(k, a)) {
+      std::set<origin>& by = is_of_one_thread(k, a.at) ? written_by_one : written;
+      by.insert(a.origins.begin(), a.origins.end());
     }
   }
   std::set<pc_t> told;
-  for (const spin& s : spins_of(k)) {
+  for (const spin& s : spins) {
     if (is_acquire(k.paths.at(s.load)) || told.contains(s.load) || acquires_before_exit(k, s)) {
       continue;
     }
+    const std::vector<bool> later = after_other_acquires(k, s);
     std::optional<access> read;
     bool sure = false;
     k.paths.forward(s.exit, [&](pc_t pc) {
@@ -236,7 +356,8 @@ void spin_without_acquire(const kernel_view& k, std::vector<warning>& out) {
       }
       for (const access& a : k.data.accesses_at(pc)) {
         if (a.reads && is_global(a) && is_weak(k, a) && !i.non_coherent && !sure) {
-          sure = overlap(a.origins, written);
+          sure = !is_in(later, pc) && !is_packet(k.paths.at(s.load)) &&
+                 (overlap(a.origins, written) || (overlap(a.origins, written_by_one) && !is_of_one_thread(k, a.at)));
           read = !read || sure ? std::optional(a) : read;
         }
       }
@@ -254,6 +375,12 @@ void spin_without_acquire(const kernel_view& k, std::vector<warning>& out) {
   }
 }
 
+/// Whether two accesses are known to be through the same pointer, which of the pointers in a table is not.
+bool is_surely_same(const access& a, const access& b) {
+  return std::ranges::any_of(a.origins,
+                             [&](const origin& o) { return o.kind != origin::kind_t::table && b.origins.contains(o); });
+}
+
 void flag_without_release(const kernel_view& k, std::vector<warning>& out) {
   const std::vector<spin> spins = spins_of(k);
   for (const access& flag : k.data.accesses()) {
@@ -262,18 +389,28 @@ void flag_without_release(const kernel_view& k, std::vector<warning>& out) {
         std::ranges::none_of(spins, [&](const spin& s) { return overlap(s.at.origins, flag.origins) && s.load != flag.at; })) {
       continue;
     }
+    const bool known =
+        std::ranges::any_of(spins, [&](const spin& s) { return is_surely_same(s.at, flag) && s.load != flag.at; });
     const std::vector<bool> not_fenced = leading_to(k, flag.at, is_release_fence);
+    std::optional<warning> found;
     for (const access& data : k.data.accesses()) {
-      if (is_data_write(k, data) && !overlap(data.origins, flag.origins) && is_in(not_fenced, data.at)) {
-        out.push_back({"flag-without-release",
-                       is_read(k, data) ? confidence::high : confidence::medium,
-                       "another thread waits for this flag, but the flag is stored without a release: that thread may see the "
-                       "flag before the data written earlier" +
-                           fence_that_is_late(k, flag.at, false),
-                       flag.at,
-                       {{data.at, "the data written earlier"}}});
-        break;
+      if (!is_data_write(k, data) || overlap(data.origins, flag.origins) || !is_in(not_fenced, data.at)) {
+        continue;
       }
+      const bool hands_over = !is_packet(i) && !(i.code == op::atomic && acquires(i.order));
+      const bool sure = known && hands_over && is_read(k, data) && !is_beside_flag(k, data) && !is_of_one_thread(k, data.at);
+      if (!found || (sure && found->sure != confidence::high)) {
+        found = {"flag-without-release",
+                 sure ? confidence::high : confidence::medium,
+                 "another thread waits for this flag, but the flag is stored without a release: that thread may see the "
+                 "flag before the data written earlier" +
+                     fence_that_is_late(k, flag.at, false),
+                 flag.at,
+                 {{data.at, "the data written earlier"}}};
+      }
+    }
+    if (found) {
+      out.push_back(std::move(*found));
     }
   }
 }
@@ -301,7 +438,7 @@ void last_block_without_acquire(const kernel_view& k, std::vector<warning>& out)
         }
         told.insert(counted);
         out.push_back({"last-block-without-acquire",
-                       confidence::high,
+                       k.data.is_compared_with_limit(counted) ? confidence::medium : confidence::high,
                        "the block that finishes last, as its counter shows, reads what the other blocks wrote, but without an "
                        "acquire: it may read old data",
                        counted,
@@ -496,7 +633,9 @@ std::vector<access> early_accesses(const kernel_view& k) {
   k.paths.from_entry([&](pc_t pc) {
     const instruction& i = k.paths.at(pc);
     const bool meets = (is_block_barrier(i) || i.code == op::warp_barrier) && after_wait.contains(pc);
-    const bool phase = i.mbarrier == mbarrier_op::test;  // of a barrier at which a thread arrives that has waited
+    // A test of an mbarrier at which a thread arrives that has waited. A test that begins with parity 1 finds the phase before the first one
+    // complete, like a producer whose stages are all empty: it orders nothing.
+    const bool phase = i.mbarrier == mbarrier_op::test && !(i.parity && k.data.may_be_odd(i.by[1]));
     if (i.code == op::grid_wait || meets || phase || skipped.contains(pc)) {
       return false;
     }
@@ -595,13 +734,13 @@ void dependent_launch_without_wait(const kernel_view& k, std::vector<warning>& o
 
 void dependent_never_waits(const kernel_view& k, std::vector<warning>& out) {
   const auto global = std::ranges::find_if(k.data.accesses(), is_global);
-  if (k.most_wait && !has(k, op::grid_wait) && !has(k, op::grid_launch) && global != k.data.accesses().end()) {
-    out.push_back({"pdl-never-waits",
-                   confidence::note,
-                   "most kernels in this PTX execute griddepcontrol.wait, but this one never does: if it is launched as a "
-                   "programmatic dependent launch, it accesses memory too early",
-                   global->at,
-                   {}});
+  if ((k.most_wait || k.dependent) && !has(k, op::grid_wait) && !has(k, op::grid_launch) && global != k.data.accesses().end()) {
+    const std::string why =
+        k.dependent ? "the source launches this kernel as a programmatic dependent launch, but the kernel never executes "
+                      "griddepcontrol.wait: it accesses memory too early"
+                    : "most kernels in this PTX execute griddepcontrol.wait, but this one never does: if it is launched as a "
+                      "programmatic dependent launch, it accesses memory too early";
+    out.push_back({"pdl-never-waits", confidence::note, why, global->at, {}});
   }
 }
 

@@ -27,11 +27,13 @@ struct warning {
 
 /// A kernel and the information about it.
 struct kernel_view {
-  kernel_view(const ptx::kernel_code& kernel, const ptx::module_layout& layout, bool others_wait = false)
-      : paths(kernel), data(kernel, layout, paths), most_wait(others_wait) {}
+  kernel_view(const ptx::kernel_code& kernel, const ptx::module_layout& layout, bool others_wait = false,
+              bool is_dependent = false)
+      : paths(kernel), data(kernel, layout, paths), most_wait(others_wait), dependent(is_dependent) {}
   flow paths;
   values data;
   bool most_wait;  ///< whether more than half of its module's kernels wait for the preceding kernel with griddepcontrol.wait
+  bool dependent;  ///< whether the source launches it as a programmatic dependent launch
 };
 
 /// A rule of the linter.

@@ -134,6 +134,29 @@ value values::of(const source_operand& o) const {
   return result;
 }
 
+void values::follow_store(const instruction& i, bool& changed) {
+  if (i.space == state_space::local) {
+    // A copy of a parameter, which is made if it is indexed.
+    for (unsigned k = 1; k < i.sources && i.bytes == 8; ++k) {
+      for (const origin& o : of(i.by[k]).origins) {
+        if (o.kind == origin::kind_t::parameter && through_local_.size() < most_origins) {
+          changed = through_local_.insert(o).second || changed;
+        }
+      }
+    }
+    return;
+  }
+  for (const origin& o : origins_of_address(i, 0)) {
+    if (o.kind == origin::kind_t::shared) {
+      const auto at = std::ranges::find(through_shared_, o, &std::pair<origin, value>::first);
+      value& stored = at == through_shared_.end() ? through_shared_.emplace_back(o, value{}).second : at->second;
+      for (unsigned k = 1; k < i.sources; ++k) {
+        changed = join(stored, of(i.by[k])) || changed;
+      }
+    }
+  }
+}
+
 void values::follow(const instruction& i, pc_t pc, bool& changed) {
   value from;
   if (i.code == op::load_param) {
@@ -171,6 +194,9 @@ void values::follow(const instruction& i, pc_t pc, bool& changed) {
     if (i.strong || i.code == op::atomic) {
       from.loads = {pc};
     }
+    if (i.space == state_space::local && i.bytes == 8) {
+      from.origins = through_local_;
+    }
     for (const origin& o : origins_of_address(i, 0)) {
       if (o.kind == origin::kind_t::shared) {
         for (const auto& [variable, stored] : through_shared_) {
@@ -183,15 +209,7 @@ void values::follow(const instruction& i, pc_t pc, bool& changed) {
       }
     }
   } else if (i.code == op::store) {
-    for (const origin& o : origins_of_address(i, 0)) {
-      if (o.kind == origin::kind_t::shared) {
-        const auto at = std::ranges::find(through_shared_, o, &std::pair<origin, value>::first);
-        value& stored = at == through_shared_.end() ? through_shared_.emplace_back(o, value{}).second : at->second;
-        for (unsigned k = 1; k < i.sources; ++k) {
-          changed = join(stored, of(i.by[k])) || changed;
-        }
-      }
-    }
+    follow_store(i, changed);
   }
   for (unsigned k = 0; k < i.destinations; ++k) {
     if (i.to[k].word < 0) {
@@ -291,15 +309,33 @@ bool values::selects(std::int32_t word, bool holds, bool only_one, int depth) co
       const unsigned first = of(i.by[0]).varies;
       const unsigned second = of(i.by[1]).varies;
       const unsigned by_number = first == 0 ? second : first;
-      if ((first != 0 && second != 0) || (by_number & ~(value::elected | value::remote)) != value::thread) {
+      const unsigned numbers = by_number & ~(value::elected | value::remote);
+      using enum ptx::ptx_comparison;
+      const bool equal = i.test == ne ? !holds : i.test == eq && holds;
+      // Of a number in the grid only an equality selects threads of every block.
+      if ((first != 0 && second != 0) || (numbers & value::thread) == 0 || (numbers & ~(value::thread | value::block)) != 0 ||
+          ((numbers & value::block) != 0 && !equal)) {
         return false;
       }
-      using enum ptx::ptx_comparison;
-      return i.test == ne ? !holds : i.test == eq ? holds : !only_one;
+      return i.test == ne || i.test == eq ? equal : !only_one;
     }
     default:
       return false;
   }
+}
+
+bool values::may_be_odd(const source_operand& o, int depth) const {
+  constexpr int deepest = 8;
+  if (o.kind == source_operand::kind_t::constant) {
+    return (o.low & 1) != 0;
+  }
+  if (o.kind != source_operand::kind_t::reg || o.word < 0 || depth > deepest) {
+    return false;
+  }
+  return std::ranges::any_of(written_by_[static_cast<std::size_t>(o.word)], [&](pc_t pc) {
+    const instruction& i = paths_->at(pc);
+    return i.code == op::move && may_be_odd(i.by[0], depth + 1);
+  });
 }
 
 bool values::selects_some(const condition& c) const {
@@ -315,6 +351,28 @@ bool values::selects_one(const condition& c) const {
 bool values::is_uniform(const condition& c) const {
   const std::int32_t guard = paths_->at(c.at).guard;
   return guard >= 0 && words_[static_cast<std::size_t>(guard)].varies == 0;
+}
+
+bool values::is_compared_with_limit(pc_t load) const {
+  for (pc_t pc = 0; pc < paths_->size(); ++pc) {
+    const instruction& i = paths_->at(pc);
+    using enum ptx::ptx_comparison;
+    if (i.code != op::set_predicate || i.test == eq || i.test == ne) {
+      continue;
+    }
+    for (unsigned k = 0; k < std::min<unsigned>(i.sources, 2); ++k) {
+      if (of(i.by[k]).loads.contains(load)) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+unsigned values::numbers_compared(const condition& c) const {
+  const std::int32_t guard = paths_->at(c.at).guard;
+  const unsigned varies = guard < 0 ? 0 : words_[static_cast<std::size_t>(guard)].varies;
+  return (varies & ~(value::thread | value::block)) == 0 ? varies : 0;
 }
 
 std::set<pc_t> values::deciding_loads(const condition& c) const {

@@ -66,6 +66,12 @@ class values {
   [[nodiscard]] bool selects_one(const condition& c) const;
   /// Returns whether the condition is the same in all threads of a block and does not depend on memory.
   [[nodiscard]] bool is_uniform(const condition& c) const;
+  /// Returns whether some path sets the operand to an odd constant.
+  [[nodiscard]] bool may_be_odd(const ptx::source_operand& o) const { return may_be_odd(o, 0); }
+  /// Returns whether a loaded value is compared with a limit by less or greater, as a position in a list is and the last number of a count is not.
+  [[nodiscard]] bool is_compared_with_limit(pc_t load) const;
+  /// Returns `thread` and `block` if the condition depends on those numbers and on nothing else that varies, or 0 if it depends on more.
+  [[nodiscard]] unsigned numbers_compared(const condition& c) const;
   /// Returns the loads and atomics that decide the condition.
   [[nodiscard]] std::set<pc_t> deciding_loads(const condition& c) const;
 
@@ -74,8 +80,10 @@ class values {
 
  private:
   void follow(const ptx::instruction& i, pc_t pc, bool& changed);
+  void follow_store(const ptx::instruction& i, bool& changed);
   void find_accesses();
   [[nodiscard]] std::set<origin> origins_of_address(const ptx::instruction& i, std::size_t operand) const;
+  [[nodiscard]] bool may_be_odd(const ptx::source_operand& o, int depth) const;
   [[nodiscard]] bool selects(std::int32_t word, bool holds, bool only_one, int depth) const;
 
   const ptx::kernel_code* kernel_;
@@ -84,6 +92,7 @@ class values {
   std::vector<value> words_;
   std::vector<std::vector<pc_t>> written_by_;             ///< by word
   std::vector<std::pair<origin, value>> through_shared_;  ///< the values that were stored in variables in shared memory
+  std::set<origin> through_local_;                        ///< the parameters that were stored in local memory
   std::vector<access> accesses_;
 };
 

@@ -5,6 +5,7 @@
 #include <membar-check/nvcc.hpp>
 #include <membar-check/zip_archive.hpp>
 
+#include <lint/cubin.hpp>
 #include <membar/model/error.hpp>
 
 #include <elf.h>
@@ -96,18 +97,35 @@ std::string debug_ptx(std::string_view cubin) {
   return {};
 }
 
-/// Adds the PTX in the images of a file. Returns whether there is any image.
+/// Adds the machine code of an image without PTX.
+void add_machine_code(const std::string& name, std::string_view image, int& number, device_code& out) {
+  constexpr int first_with_dependents = 90;
+  for (intercept::packed_ptx& one : intercept::machine_code_of_image(image.data())) {
+    const bool is_plain = one.packed == intercept::packed_ptx::form::text;
+    const int architecture = is_plain ? membar::lint::architecture_of(one.bytes) : one.architecture;
+    ++number;
+    if (architecture >= first_with_dependents) {
+      out.machine_code.push_back({name, number, std::move(one), true});
+    }
+  }
+}
+
+/// Adds the PTX in the images of a file, and the machine code of those without PTX. Returns whether there is any image.
 bool add_images(const std::string& name, std::string_view bytes, device_code& out) {
   int number = 0;
+  int cubins = 0;
   int without = 0;
   for (const std::string_view image : intercept::images_in(bytes)) {
     std::vector<intercept::packed_ptx> found = intercept::ptx_of_image(image.data());
     if (std::string text = found.empty() ? debug_ptx(image) : std::string(); !text.empty()) {
       found.push_back({intercept::packed_ptx::form::text, 0, text.size(), std::move(text)});
     }
-    without += found.empty() ? 1 : 0;
+    if (found.empty()) {
+      ++without;
+      add_machine_code(name, image, cubins, out);
+    }
     for (intercept::packed_ptx& one : found) {
-      out.ptx.push_back({name, ++number, std::move(one)});
+      out.ptx.push_back({name, ++number, std::move(one), false});
     }
   }
   if (without != 0) {
@@ -123,7 +141,7 @@ bool add_members(const std::string& name, std::string_view archive, device_code&
     const std::string path = name + "/" + member.name;
     if (is_ptx_name(member.name)) {
       std::string text = unpacked(member);
-      out.ptx.push_back({path, 1, {intercept::packed_ptx::form::text, 0, text.size(), std::move(text)}});
+      out.ptx.push_back({path, 1, {intercept::packed_ptx::form::text, 0, text.size(), std::move(text)}, false});
       any = true;
     } else if (is_binary_name(member.name)) {
       any = add_images(path, unpacked(member), out) || any;
@@ -158,7 +176,7 @@ void add_folder(const std::string& folder, device_code& out) {
         out.errors.emplace_back(path, e.what());
       }
     } else {
-      out.ptx.push_back({path, 0, {}});
+      out.ptx.push_back({path, 0, {}, false});
       any = true;
     }
   }
@@ -183,11 +201,21 @@ std::string ptx_source::text() const {
   return result;
 }
 
-std::string ptx_source::name() const {
-  return fs::path(file).filename().string() + (number == 0 ? "" : " (PTX " + std::to_string(number) + ")");
+std::string ptx_source::cubin() const {
+  std::string why;
+  std::string result = intercept::unpacked_machine_code(packed, why);
+  if (!why.empty() || result.empty()) {
+    throw membar::model::error(why.empty() ? "the machine code is empty, or longer than 1 GiB" : why);
+  }
+  return result;
 }
 
-device_code code_in(const std::string& input) {
+std::string ptx_source::name() const {
+  const std::string kind = machine_code ? "machine code " : "PTX ";
+  return fs::path(file).filename().string() + (number == 0 ? "" : " (" + kind + std::to_string(number) + ")");
+}
+
+device_code code_in(const std::string& input, bool with_machine_code) {
   if (!fs::exists(input)) {
     throw membar::model::error("the file does not exist");
   }
@@ -195,14 +223,17 @@ device_code code_in(const std::string& input) {
   if (fs::is_directory(input)) {
     add_folder(input, result);
   } else if (is_ptx_name(input) || is_source_name(input)) {
-    result.ptx.push_back({input, 0, {}});
+    result.ptx.push_back({input, 0, {}, false});
   } else if (!add_binary(input, result)) {
     throw membar::model::error(
         "the file contains no device code: name PTX (.ptx), CUDA C++ (.cu), or a cubin, fatbin, object, library or wheel with "
         "device code");
   }
-  if (result.ptx.empty() && result.errors.empty()) {
-    throw membar::model::error("the file has only machine code: " + std::string(how_to_have_ptx));
+  if (!with_machine_code) {
+    result.machine_code.clear();
+    if (result.ptx.empty() && result.errors.empty()) {
+      throw membar::model::error("the file has only machine code: " + std::string(how_to_have_ptx));
+    }
   }
   return result;
 }

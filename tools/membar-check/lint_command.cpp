@@ -4,10 +4,13 @@
 #include <membar-check/command_help.hpp>
 #include <membar-check/device_code.hpp>
 #include <membar-check/lint_command.hpp>
+#include <membar-check/nvdisasm.hpp>
 #include <membar-check/progress.hpp>
 #include <membar-check/sarif_document.hpp>
 
+#include <lint/cubin.hpp>
 #include <lint/lint.hpp>
+#include <lint/machine_code.hpp>
 #include <membar/model/error.hpp>
 #include <ptx/reader.hpp>
 
@@ -61,12 +64,21 @@ std::pair<std::string, int> shown(const lint::place& p) {
   return p.caller_file.empty() ? std::pair(p.file, p.line) : std::pair(p.caller_file, p.caller_line);
 }
 
+std::string hexadecimal(int number) {
+  std::ostringstream out;
+  out << "0x" << std::hex << number;
+  return out.str();
+}
+
 /// `ptx` is the name of the PTX.
 std::string text_of(const lint::place& p, const std::string& ptx) {
   const auto [file, line] = shown(p);
   const std::string inner =
       p.caller_file.empty() ? "" : " (" + fs::path(p.file).filename().string() + ":" + std::to_string(p.line) + ")";
-  return (line == 0 ? ptx + ":" + std::to_string(p.ptx_line) : file + ":" + std::to_string(line)) + inner + ": " + p.opcode;
+  const std::string at = line != 0            ? file + ":" + std::to_string(line)
+                         : p.code_offset >= 0 ? ptx + " at " + hexadecimal(p.code_offset)
+                                              : ptx + ":" + std::to_string(p.ptx_line);
+  return at + inner + ": " + p.opcode;
 }
 
 /// Source lines that allow a rule: `// membar: allow RULE reason`, on the line of the warning or the line above it.
@@ -144,10 +156,14 @@ struct linted_ptx {
   std::string error;
 };
 
+lint::module_findings lint_cubin(const std::string& cubin) {
+  return lint::may_be_dependent(cubin) ? lint::lint_machine_code(cubin, disassembled(cubin)) : lint::module_findings();
+}
+
 linted_ptx lint_ptx(const ptx_source& source) {
   linted_ptx result;
   try {
-    result.found = lint::lint(membar::ptx::read_ptx(source.text()));
+    result.found = source.machine_code ? lint_cubin(source.cubin()) : lint::lint(membar::ptx::read_ptx(source.text()));
   } catch (const std::exception& e) {
     result.error = e.what();
   }
@@ -181,7 +197,7 @@ void lint_all(const std::vector<ptx_source>& sources, unsigned jobs, progress_li
       one_more.wait(lock, [&] { return done[k].has_value(); });
       one = std::move(*done[k]);
     }
-    progress.is_at(k + 1, sources.size(), in_files ? "files" : "PTX texts");
+    progress.is_at(k + 1, sources.size(), in_files ? "files" : "images");
     take(sources[k], one);
   }
 }
@@ -192,10 +208,11 @@ class lint_report {
 
   void take(const ptx_source& source, const linted_ptx& one) {
     if (!one.error.empty()) {
-      take_error(source.file, (source.number == 0 ? "" : "PTX " + std::to_string(source.number) + ": ") + one.error);
+      const std::string kind = source.machine_code ? "machine code " : "PTX ";
+      take_error(source.file, (source.number == 0 ? "" : kind + std::to_string(source.number) + ": ") + one.error);
       return;
     }
-    kernels_ += one.found.kernels;
+    (source.machine_code ? machine_kernels_ : kernels_) += one.found.kernels;
     for (const auto& [kernel, why] : one.found.not_read) {
       not_read_.push_back({{"file", source.file}, {"kernel", kernel}, {"reason", why}});
     }
@@ -217,6 +234,7 @@ class lint_report {
       json all = {{"format", "membar-check lint"},
                   {"format_version", lint_format_version},
                   {"kernels", kernels_},
+                  {"machine_code_kernels", machine_kernels_},
                   {"warnings", json::array()},
                   {"not_read", not_read_},
                   {"machine_code_only", machine_code_only_},
@@ -253,6 +271,7 @@ class lint_report {
                 {"kernel", demangled(f.kernel)},
                 {"file", source.file},
                 {"ptx", source.number},
+                {"machine_code", source.machine_code},
                 {"source", text},
                 {"line", line},
                 {"ptx_line", f.at.ptx_line},
@@ -262,8 +281,11 @@ class lint_report {
                 {"related", json::array()}};
     for (const auto& [at, what] : f.related) {
       const auto [related_source, related_line] = shown(at);
-      one["related"].push_back(
-          {{"what", what}, {"source", related_source}, {"line", related_line}, {"text", text_of(at, source.name())}});
+      one["related"].push_back({{"what", what},
+                                {"source", related_source},
+                                {"line", related_line},
+                                {"ptx_line", at.ptx_line},
+                                {"text", text_of(at, source.name())}});
     }
     const auto [known, is_new] = found_.try_emplace(key, one);
     if (!is_new) {  // the one with the highest confidence is shown
@@ -302,8 +324,8 @@ class lint_report {
     std::cout << "\n";
     if (images_without_ptx_ != 0) {
       std::cout << images_without_ptx_ << (images_without_ptx_ == 1 ? " image has" : " images have")
-                << " only machine code and could not be linted; the first is in "
-                << machine_code_only_[0]["file"].get<std::string>() << ": " << how_to_have_ptx << "\n";
+                << " only machine code, the first in " << machine_code_only_[0]["file"].get<std::string>() << "; "
+                << what_of_machine_code() << ": " << how_to_have_ptx << "\n";
     }
   }
 
@@ -334,8 +356,11 @@ class lint_report {
         other["message"] = sarif_document::message(one["related"][k]["what"].get<std::string>());
         result["relatedLocations"].push_back(std::move(other));
       }
-      result["properties"] = {
-          {"kernel", one["kernel"]}, {"opcode", one["opcode"]}, {"instances", one["instances"]}, {"ptx", one["file"]}};
+      result["properties"] = {{"kernel", one["kernel"]},
+                              {"opcode", one["opcode"]},
+                              {"instances", one["instances"]},
+                              {"ptx", one["file"]},
+                              {"machineCode", one["machine_code"]}};
       out.add(std::move(result));
     }
     for (const json& one : not_read_) {
@@ -345,12 +370,22 @@ class lint_report {
     }
     for (const json& one : machine_code_only_) {
       out.notify(one["file"].get<std::string>(), "warning",
-                 std::to_string(one["images"].get<int>()) + " images have only machine code: " + std::string(how_to_have_ptx));
+                 std::to_string(one["images"].get<int>()) + " images have only machine code; " + what_of_machine_code() + ": " +
+                     std::string(how_to_have_ptx));
     }
     for (const json& one : errors_) {
       out.notify(one["file"].get<std::string>(), "error", one["reason"].get<std::string>());
     }
     out.write(std::cout);
+  }
+
+  /// What was looked at where there is no PTX.
+  [[nodiscard]] std::string what_of_machine_code() const {
+    if (!has_nvdisasm()) {
+      return "they were not linted, and with nvdisasm (PyPI: nvidia-cuda-nvdisasm) only programmatic dependent launch would be";
+    }
+    return "only programmatic dependent launch was looked at in them, in " + std::to_string(machine_kernels_) +
+           (machine_kernels_ == 1 ? " kernel" : " kernels");
   }
 
   static lint::confidence sure_of(const std::string& word) {
@@ -361,7 +396,7 @@ class lint_report {
   suppressions allowed_;
   std::map<std::tuple<std::string, int, std::string, std::string, int>, json> found_;
   json not_read_ = json::array(), machine_code_only_ = json::array(), errors_ = json::array();
-  int kernels_ = 0, suppressed_ = 0, images_without_ptx_ = 0;
+  int kernels_ = 0, machine_kernels_ = 0, suppressed_ = 0, images_without_ptx_ = 0;
   bool fails_ = false;
 };
 
@@ -373,8 +408,9 @@ int lint_inputs(const options& how) {
     std::vector<ptx_source> sources;
     for (const std::string& input : how.inputs) {
       try {
-        device_code code = code_in(input);
+        device_code code = code_in(input, has_nvdisasm());
         std::ranges::move(code.ptx, std::back_inserter(sources));
+        std::ranges::move(code.machine_code, std::back_inserter(sources));
         for (const auto& [file, images] : code.machine_code_only) {
           out.take_machine_code(file, images);
         }

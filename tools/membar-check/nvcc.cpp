@@ -3,17 +3,13 @@
 #include <common/temporary_folder.hpp>
 #include <common/text_file.hpp>
 #include <membar-check/nvcc.hpp>
+#include <membar-check/toolkit_program.hpp>
 
 #include <membar/model/error.hpp>
-
-#include <fcntl.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cctype>
 #include <cstddef>
-#include <cstdlib>
 #include <iterator>
 #include <string>
 #include <string_view>
@@ -22,22 +18,6 @@
 namespace membar_check {
 
 namespace {
-
-[[nodiscard]] std::string nvcc_path() {
-  if (const char* given = std::getenv("CUDACXX"); given != nullptr && *given != '\0') {
-    return given;
-  }
-  const std::string path = std::getenv("PATH") != nullptr ? std::getenv("PATH") : "";
-  for (std::size_t begin = 0; begin < path.size();) {
-    const std::size_t end = std::min(path.find(':', begin), path.size());
-    const std::string candidate = path.substr(begin, end - begin) + "/nvcc";
-    if (access(candidate.c_str(), X_OK) == 0) {
-      return candidate;
-    }
-    begin = end + 1;
-  }
-  return "/usr/local/cuda/bin/nvcc";
-}
 
 /// The options of nvcc that a scenario may give: none of them starts another program, reads further options from a file, or
 /// writes a file other than the PTX. The value may also be the next word.
@@ -121,27 +101,12 @@ std::string compiled(const std::string& folder, const std::string& source, const
   const membar_tools::temporary_folder output("membar-check");
   const std::string ptx = (output.path() / "kernel.ptx").string();
   const std::string log = (output.path() / "log").string();
-  std::vector<std::string> words = {nvcc_path(), "-std=c++20", "-ptx", "-arch=sm_90", "-lineinfo", "-o", ptx, source};
+  const std::string nvcc = toolkit_program("nvcc", "CUDACXX");
+  std::vector<std::string> words = {
+      nvcc.empty() ? "nvcc" : nvcc, "-std=c++20", "-ptx", "-arch=sm_90", "-lineinfo", "-o", ptx, source};
   words.insert(words.end(), options.begin(), options.end());
-  std::vector<char*> arguments;
-  for (std::string& w : words) {
-    arguments.push_back(w.data());
-  }
-  arguments.push_back(nullptr);
-  const pid_t child = fork();
-  if (child == 0) {
-    const int file = open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    if (file < 0 || dup2(file, 1) < 0 || dup2(file, 2) < 0 || (!folder.empty() && chdir(folder.c_str()) != 0)) {
-      _exit(127);
-    }
-    execv(arguments[0], arguments.data());
-    _exit(127);
-  }
-  int status = 0;
-  if (child < 0 || waitpid(child, &status, 0) != child) {
-    throw membar::model::error("cannot start " + words[0]);
-  }
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 127) {
+  const int status = nvcc.empty() ? 127 : run_program(words, folder, log, log);
+  if (status == 127) {
     throw membar::model::error("cannot start " + words[0] + " to compile " + membar_tools::shortened(source, 160) +
                                ": put nvcc on the PATH, name it in CUDACXX, or give the PTX as the source");
   }

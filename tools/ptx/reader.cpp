@@ -282,6 +282,7 @@ class ptx_reader {
       if (!result.empty()) {
         expect(",");
       }
+      static_cast<void>(accept(".hidden"));  // a parameter that the tile compiler adds
       if (!accept(".param")) {
         refuse(now(), "expected '.param', found " + found() + ": other parameters are not supported");
       }
@@ -388,7 +389,11 @@ class ptx_reader {
       read_loc();
     } else if (token.is(".reg")) {
       ++at_;
-      declare_registers();
+      declare_registers(take());
+    } else if (token.kind == kind_t::word && token.text.starts_with(".reg.")) {
+      ptx_token type = take();
+      type.text = type.text.substr(4);
+      declare_registers(type);
     } else if (token.is(".pragma") || token.is(".file")) {
       skip_line_of(token.line);
     } else if (token.is(".branchtargets") || token.is(".callprototype") || token.is(".calltargets")) {
@@ -470,8 +475,8 @@ class ptx_reader {
     return static_cast<int>(module_.places.size()) - 1;
   }
 
-  void declare_registers() {
-    const ptx_token token = take();
+  /// Declares the registers that follow their type.
+  void declare_registers(const ptx_token& token) {
     ptx_type type = token.text.empty() ? ptx_type::none : type_named(token.text.substr(1));
     int bits = bytes_of(type) * 8;
     if (type == ptx_type::none) {

@@ -195,7 +195,7 @@ struct launch_run {
   std::uint32_t keys_of_block = 16;
   std::uint32_t first_access = 0;  ///< the number of its kernel's first instruction
   std::uint64_t started = 0;       ///< the number of blocks started
-  std::uint64_t until = 0;         ///< the first block that is not started: the number of blocks, unless this is a part of a run
+  std::uint64_t until = 0;  ///< the first block that is not started: the number of blocks, unless this is a part of a run
   std::uint64_t ended = 0;
   std::uint64_t launching = 0;  ///< the number of blocks that have ended or launched the dependents
   std::shared_ptr<const check::register_use> registers{};
