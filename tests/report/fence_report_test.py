@@ -188,17 +188,17 @@ class Controls(Scratch):
         made = one(BOUNDARY, 1000, NVLINK, 4000, 2000).case(BOUNDARY, NVLINK, "alias", 4300, spread=0.09)
         self.assertRegex(self.report(made), r"\|alias equals same\|.*\|holds\|1\.075, spread 9 % \(")
 
-    def test_one_that_no_result_could_make_fail_says_nothing(self):
-        for spread, times, state in ((0.09, 1.05, "holds"), (0.09, 1.11, "fails"), (0.5, 1.0, "says nothing"), (0.5, 1.4, "says nothing"),
+    def test_one_that_no_result_could_make_fail_is_inconclusive(self):
+        for spread, times, state in ((0.09, 1.05, "holds"), (0.09, 1.11, "fails"), (0.5, 1.0, "inconclusive"), (0.5, 1.4, "inconclusive"),
                                      (0.5, 1.6, "fails")):
             made = one(BOUNDARY, 1000, NVLINK, 4000, 2000).case(BOUNDARY, NVLINK, "alias", 4000 * times, spread=spread)
             self.assertEqual(self.states_of(made)["alias equals same"], state, (spread, times))
 
-    def test_cases_that_say_nothing_are_counted_apart(self):
+    def test_inconclusive_cases_are_counted_separately(self):
         made = one(BOUNDARY, 1000, NVLINK, 4000, 2000).case(BOUNDARY, NVLINK, "alias", 4100)
         made.case(BOUNDARY, HOST, "same", 4000).case(BOUNDARY, HOST, "alias", 5200, spread=0.5)
-        self.assertRegex(self.report(made), r"\|alias equals same\|.*\|holds\|1\.025, spread 1 % .*; 1 case, at 1\.300, is spread by more than "
-                                            r"the rule allows and says nothing\|")
+        self.assertRegex(self.report(made), r"\|alias equals same\|.*\|holds\|1\.025, spread 1 % .*; 1 case at 1\.300 is inconclusive: the spread is "
+                                            r"larger than the rule's tolerance\|")
 
     def test_a_failed_one_begins_the_report_and_is_named_with_its_numbers(self):
         made = one(BOUNDARY, 1000, NVLINK, 4000, 2000).case(BOUNDARY, NVLINK, "map", 3000)
@@ -275,7 +275,7 @@ class Spread(Scratch):
             self.assertEqual(bool(self.findings_of(made).shown), known)
 
     def test_a_control_fails_only_beyond_the_spread(self):
-        for spread, state in ((0.5, "says nothing"), (0.2, "fails"), (0.01, "fails")):
+        for spread, state in ((0.5, "inconclusive"), (0.2, "fails"), (0.01, "fails")):
             made = one(BOUNDARY, 100.0, NVLINK, 500.0, 200.0).case(BOUNDARY, NVLINK, "swapped", 260.0, 50.0, spread=spread)
             self.assertEqual(self.states_of(made)["swapped equals separate"], state)
 

@@ -38,14 +38,14 @@ class Control:
 
     @property
     def blind(self):
-        """Returns the cases that say nothing."""
+        """Returns the inconclusive cases."""
         return [v for v in self.values if self._beyond_spread and v.spread > self._tolerance and v not in self.failing]
 
     @property
     def state(self):
         if not self.values:
             return "not measured"
-        return "fails" if self.failing else "says nothing" if len(self.blind) == len(self.values) else "holds"
+        return "fails" if self.failing else "inconclusive" if len(self.blind) == len(self.values) else "holds"
 
     @staticmethod
     def worst_of(values):
@@ -63,8 +63,8 @@ class Control:
             where = f"{worst.ratio:.3f}, spread {100 * worst.spread:.0f} % ({worst.where})"
             said.append(where if len(told) == 1 else f"{span(told)} in {len(told)} cases; farthest from 1: {where}")
         if self.blind:
-            said.append(f"{words.counted(len(self.blind), 'case')}, at {span(self.blind)}, {'is' if len(self.blind) == 1 else 'are'} spread "
-                        "by more than the rule allows and say" + ("s" if len(self.blind) == 1 else "") + " nothing")
+            said.append(f"{words.counted(len(self.blind), 'case')} at {span(self.blind)} {'is' if len(self.blind) == 1 else 'are'} "
+                        "inconclusive: the spread is larger than the rule's tolerance")
         return "; ".join(said) or "—"
 
 
