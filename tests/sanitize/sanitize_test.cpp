@@ -154,6 +154,22 @@ TEST(sanitizer, takes_part_in_the_order_of_sequential_fences) {
   EXPECT_EQ(both({one(left + enter), one(weaker)}).explored(), race);
 }
 
+/// The last of two blocks reads what both have written: after a fence before its count, and without one after it.
+TEST(sanitizer, finds_in_ten_schedules_that_the_last_block_acquires_nothing) {
+  const both p(
+      {many("mov.u32 %r0, %ctaid.x;\nmul.wide.u32 %rd0, %r0, 4;\nmov.u64 %rd1, wide;\nadd.u64 %rd0, %rd0, %rd1;\n"
+            "st.global.u32 [%rd0], 1;\nfence.sc.gpu;\natom.relaxed.gpu.global.add.u32 %r1, [y], 1;\n"
+            "setp.ne.u32 %p0, %r1, 1;\n@%p0 bra over;\nld.global.u32 %r2, [wide];\nld.global.u32 %r3, [wide+4];\n"
+            "add.u32 %r2, %r2, %r3;\nst.global.u32 [z], %r2;\nover:\n",
+            2, 1)});
+  EXPECT_EQ(p.explored(), race);
+  for (std::uint64_t seed = 1; seed <= 400; seed += 20) {
+    sanitize::sanitize_options how;
+    how.seed = seed;
+    EXPECT_FALSE(sanitize::sanitize(p.memory, p.plans, {}, how).findings.empty()) << "seed " << seed;
+  }
+}
+
 TEST(sanitizer, follows_release_sequences) {
   const std::string writer = write_x + "st.release.gpu.global.u32 [y], 1;\n";
   const std::string link = wait("ld.relaxed.gpu.global.u32");
