@@ -33,6 +33,7 @@ class thread_queue {
     mean_ = std::uint64_t{1} << random_.below(threads > few ? 10 : 5);
     backward_ = schedule > 1 && random_.below(2) == 1;
     stops_after_fences_ = schedule > 1;
+    stops_after_all_fences_ = schedule % 4 == 2;
     for (std::uint64_t k = random_.below(4); k > 0; --k) {
       changes_.push_back(random_.below(threads <= 8 ? 32 : 8 * threads));
     }
@@ -87,10 +88,11 @@ class thread_queue {
     return l;
   }
 
-  /// Returns whether a thread that is running has to stop after this event. After each `fence.sc` (`after_fence`), a schedule other than the first
-  /// decides at random: the order of these fences orders accesses, and a race shows only if a thread that fences early continues late.
+  /// Returns whether a thread that is running has to stop after this event. Schedules by priorities stop it after each `fence.sc` (`after_fence`) or,
+  /// like all others but the first, after some: the order of these fences orders accesses, and a race shows only if a thread that fences early
+  /// continues late.
   [[nodiscard]] bool changes(lane& l, bool after_fence) {
-    if (after_fence && stops_after_fences_ && random_.below(2) == 1) {
+    if (after_fence && (stops_after_all_fences_ || (stops_after_fences_ && random_.below(2) == 1))) {
       lower(l);
       return true;
     }
@@ -118,6 +120,7 @@ class thread_queue {
   std::uint64_t mean_ = 1;
   bool backward_ = false;
   bool stops_after_fences_ = false;
+  bool stops_after_all_fences_ = false;
   std::uint64_t events_ = 0;
   std::uint64_t taken_ = 0;
   std::uint64_t arrived_ = 0;
