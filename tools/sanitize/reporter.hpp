@@ -37,7 +37,6 @@ class reporter {
       return;
     }
     if (is_discarded(first) || is_discarded(second)) {
-      ignored_.emplace(key, true);
       return;
     }
     auto view = excerpt({first.key, second.key});
@@ -172,11 +171,9 @@ class reporter {
     if (a.event.kind != model::event_kind::read || a.event.strong || a.event.rmw || a.key >= state_.first_copy) {
       return false;
     }
-    const actor who = state_.actor_of(a.key);
-    check::thread_context c = state_.context_of(who);
-    const auto use = check::register_use_of(c, !c.where.host);
+    const std::vector<bool>& unused = discarded_by(a.key);
     const auto pc = static_cast<std::size_t>(pc_of(a));
-    return pc < use->discarded.size() && use->discarded[pc];
+    return pc < unused.size() && unused[pc];
   }
 
   /// Returns a program that consists of these threads only, and of the memory that they can access.
@@ -216,12 +213,23 @@ class reporter {
     if (it != found_.end()) {
       ++it->second.count;
     }
-    return it != found_.end() || ignored_.count(key) != 0;
+    return it != found_.end();
   }
   /// Returns the place of an access in its kernel. For an asynchronous operation, this is where it was started.
   [[nodiscard]] std::int32_t pc_of(const shown_access& a) const {
     const actor who = state_.actor_of(a.key);
     return static_cast<std::int32_t>(a.number - state_.numbered->first.at(who.launch->plan->request.kernel.get()));
+  }
+
+  /// Returns the loads whose value a thread never uses. What depends on its numbers is found for each thread.
+  [[nodiscard]] const std::vector<bool>& discarded_by(thread_key key) const {
+    std::shared_ptr<const std::vector<bool>>& known = discarded_[key];
+    if (known == nullptr) {
+      const check::thread_context c = state_.context_of(state_.actor_of(key));
+      const auto use = check::register_use_of(c, !c.where.host);
+      known = std::shared_ptr<const std::vector<bool>>(std::make_shared<std::vector<bool>>(use->discarded));
+    }
+    return *known;
   }
 
   sanitizer_finding& add(std::uint64_t key, const std::shared_ptr<check::program>& view, check_status status,
@@ -253,7 +261,7 @@ class reporter {
 
   run_state& state_;
   std::unordered_map<std::uint64_t, sanitizer_finding> found_{};
-  std::unordered_map<std::uint64_t, bool> ignored_{};
+  mutable std::unordered_map<thread_key, std::shared_ptr<const std::vector<bool>>> discarded_{};  ///< of threads that were asked
   std::vector<std::uint64_t> order_{};
 };
 
