@@ -360,8 +360,9 @@ TEST(sanitizer, passes_over_loads_whose_value_their_thread_never_uses) {
 }
 
 TEST(sanitizer, asks_each_thread_whether_it_uses_what_another_one_does_not) {
-  const std::string last_uses = "mov.u32 %r2, %ctaid.x;\nsetp.eq.u32 %p1, %r2, 0;\nsetp.eq.u32 %p2, %r2, 2;\n@%p1 bra first;\n" + load_x +
-                                "@%p2 st.global.u32 [y], %r1;\nret;\nfirst:\n" + write_x;
+  const std::string last_uses =
+      "mov.u32 %r2, %ctaid.x;\nsetp.eq.u32 %p1, %r2, 0;\nsetp.eq.u32 %p2, %r2, 2;\n@%p1 bra first;\n" + load_x +
+      "@%p2 st.global.u32 [y], %r1;\nret;\nfirst:\n" + write_x;
   const both p({many(last_uses, 3, 1)});
   EXPECT_EQ(p.explored(), race);
   EXPECT_EQ(p.sanitized(1), (std::set<check_status>{race}));

@@ -252,7 +252,7 @@ class liveness {
     }
     places_.assign(static_cast<std::size_t>(words_), -1);
     for (int word = 0; word < words_; ++word) {
-      if (model::at(writers, word) != 1 || has(first, word)) {
+      if (model::at(writers, word) > 1 || has(first, word)) {
         model::at(places_, word) = several_++;
       }
     }

@@ -7,6 +7,7 @@
 #include <check/trace.hpp>
 #include <sanitize/run_state.hpp>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
@@ -221,15 +222,31 @@ class reporter {
     return static_cast<std::int32_t>(a.number - state_.numbered->first.at(who.launch->plan->request.kernel.get()));
   }
 
-  /// Returns the loads whose value a thread never uses. What depends on its numbers is found for each thread.
+  /// The loads whose value a thread never uses. They are found for each thread, because they depend on its numbers.
+  struct discarded_loads {
+    std::unordered_map<thread_key, std::vector<bool>> by_thread{};
+    std::vector<bool> by_some{};  ///< by one of these threads
+  };
+
+  /// Returns the loads whose value a thread never uses. If many threads have been asked, those that one of them does not use.
   [[nodiscard]] const std::vector<bool>& discarded_by(thread_key key) const {
-    std::shared_ptr<const std::vector<bool>>& known = discarded_[key];
-    if (known == nullptr) {
-      const check::thread_context c = state_.context_of(state_.actor_of(key));
-      const auto use = check::register_use_of(c, !c.where.host);
-      known = std::shared_ptr<const std::vector<bool>>(std::make_shared<std::vector<bool>>(use->discarded));
+    constexpr std::size_t most = 2048;
+    const actor who = state_.actor_of(key);
+    discarded_loads& known = discarded_[who.launch];
+    const auto it = known.by_thread.find(key);
+    if (it != known.by_thread.end()) {
+      return it->second;
     }
-    return *known;
+    if (known.by_thread.size() >= most) {
+      return known.by_some;
+    }
+    const check::thread_context c = state_.context_of(who);
+    const std::vector<bool>& mine = known.by_thread[key] = check::register_use_of(c, !c.where.host)->discarded;
+    known.by_some.resize(std::max(known.by_some.size(), mine.size()), false);
+    for (std::size_t n = 0; n < mine.size(); ++n) {
+      known.by_some[n] = known.by_some[n] || mine[n];
+    }
+    return mine;
   }
 
   sanitizer_finding& add(std::uint64_t key, const std::shared_ptr<check::program>& view, check_status status,
@@ -261,7 +278,7 @@ class reporter {
 
   run_state& state_;
   std::unordered_map<std::uint64_t, sanitizer_finding> found_{};
-  mutable std::unordered_map<thread_key, std::shared_ptr<const std::vector<bool>>> discarded_{};  ///< of threads that were asked
+  mutable std::unordered_map<const launch_run*, discarded_loads> discarded_{};
   std::vector<std::uint64_t> order_{};
 };
 
