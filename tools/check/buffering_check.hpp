@@ -72,8 +72,7 @@ class buffering_check {
     for (int t = 0; t < state_.count() && !buffering_; ++t) {
       const auto& events = model::at(g.threads, t).events;
       bool fence = false;
-      const bool copies = model::at(state_.checked.threads, t).copies_of >= 0;  // the reads of asynchronous operations do not
-                                                                                // acquire
+      const bool copies = model::at(state_.checked.threads, t).copies_of >= 0;  // the reads of copies do not acquire
       for (int n = std::min<int>(e.prefix[t], model::count_of(events)) - 1;
            t != e.thread && !copies && n >= e.base[t] && !buffering_; --n) {
         const graph_event& h = *model::at(events, n);

@@ -518,8 +518,7 @@ class explorer {
   /// Calls `use` with each position that Coherence and Atomicity allow for `w` in its location's coherence.
   template <class Use>
   void for_each_place(graph& g, const graph_event& w, const Use& use) {
-    const auto order = [&]() -> auto& { return model::at(g.order, w.location); };  // a function, because the vector may move
-                                                                                   // while `use` runs
+    const auto order = [&]() -> auto& { return model::at(g.order, w.location); };  // the vector may move while `use` runs
     const int size = model::count_of(order());
     int least = build_.oldest_source(g, w, w.location) + 1;
     int most = size;
@@ -819,8 +818,7 @@ class copy_counts {
 
 check_result explore_all(const program& checked, const check_property& property, const check_options& options) {
   kept_apart apart;
-  std::optional<check_result> found;  // a finding with hidden values; it is reported if the exploration without hidden values
-                                      // gives up
+  std::optional<check_result> found;  // a finding with hidden values, for the case that the next exploration gives up
   while (checked.copies || !starts_copies(checked)) {
     detail::explorer exploration(checked, property, options, apart);
     check_result result = exploration.run();

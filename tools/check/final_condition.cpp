@@ -115,8 +115,7 @@ class condition_reader {
   }
 
   [[nodiscard]] static bool compare(int test, const number_value& a, const number_value& b) noexcept {
-    const bool floats = a.is_float || b.is_float;  // a NaN is not equal to any value, and neither less nor greater than any
-                                                   // value
+    const bool floats = a.is_float || b.is_float;  // a NaN is not equal to, less than or greater than any value
     const auto below = [&](const number_value& x, const number_value& y) {
       return floats                     ? x.as_real() < y.as_real()
              : x.negative != y.negative ? x.negative

@@ -267,8 +267,8 @@ class event_rules {
     // a proxy fence applies to the accesses that its own block starts
     if (e.crossed != nullptr && (same_proxies(before, e) || readings_.takes(model::reading::fence_of_another_block))) {
       for (std::size_t s = 0; s < proxy_spaces; ++s) {
-        const bool of_thread = s == static_cast<std::size_t>(proxy_space::tensor_memory);  // a fence of this space applies to
-                                                                                           // its own thread
+        const bool of_thread = s == static_cast<std::size_t>(proxy_space::tensor_memory);  // this fence applies to its own
+                                                                                           // thread
         if (!of_thread || is_copy(e)) {
           join(crossed(e, s), passed(before.crossed + s * threads_.size()));
         }

@@ -36,7 +36,7 @@ std::size_t read_host_statements(std::string_view line, std::size_t begin, int n
 [[nodiscard]] kernel_code host_kernel(const std::string& name, const std::vector<host_statement>& body,
                                       const std::vector<named_memory>& memory, const std::string& path);
 
-/// Returns the name of an order in statements of host threads.
+/// Returns the name of an order in the statements of host threads.
 [[nodiscard]] std::string_view host_order_word(memory_order order) noexcept;
 
 }  // namespace membar::check
