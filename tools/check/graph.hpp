@@ -260,15 +260,13 @@ class event_rules {
     }
     if (copy && e.released != nullptr &&
         before.mbarrier !=
-            mbarrier_op::none) {  // completed operations do not need a fence before the synchronization, but they need one
-                                  // after it
+            mbarrier_op::none) {  // completed operations need no fence before the synchronization, but one after it
       join(released(e, one_way::tensor_memory), before.given);
     }
     // a proxy fence applies to the accesses that its own block starts
     if (e.crossed != nullptr && (same_proxies(before, e) || readings_.takes(model::reading::fence_of_another_block))) {
       for (std::size_t s = 0; s < proxy_spaces; ++s) {
-        const bool of_thread = s == static_cast<std::size_t>(proxy_space::tensor_memory);  // this fence applies to its own
-                                                                                           // thread
+        const bool of_thread = s == static_cast<std::size_t>(proxy_space::tensor_memory);  // for its own thread
         if (!of_thread || is_copy(e)) {
           join(crossed(e, s), passed(before.crossed + s * threads_.size()));
         }

@@ -159,8 +159,7 @@ void add_variables(program& p, const ptx_module& module, const module_layout& la
     p.memory.push_back(
         {v.name + (v.managed ? "" : suffix), address, v.bytes, true, v.space == state_space::constant, v.initial});
     p.memory.back().type = v.type;
-    for (const ptx_variable::address& a : v.addresses) {  // the addresses of functions stay 0, because no function is called
-                                                          // through them
+    for (const ptx_variable::address& a : v.addresses) {  // addresses of functions stay 0, because nothing calls them
       const auto place = layout.globals.find(a.of);
       for (std::size_t k = 0; k < 8 && place != layout.globals.end() && a.at + k < v.bytes; ++k) {
         p.memory.back().initial[a.at + k] = static_cast<std::uint8_t>((place->second + a.added) >> (8 * k));

@@ -62,7 +62,7 @@ class litmus_thread {
         add(model::at(thread_.code, k));
       }
     }
-    for (std::size_t k = 0; k < registers; ++k) {  // storing the final values keeps the registers live
+    for (std::size_t k = 0; k < registers; ++k) {  // keeps the registers live, because their final values are needed
       kernel_.add("st.local.b64", {memory_at("final", 8 * k), registers_[k]});
     }
     kernel_.add("ret", {});

@@ -527,8 +527,7 @@ class thread_runner {
     run_.unmet = run_.unmet || !all;
     const wide_value seen = all ? points.result(thread_, s, arrivals) : wide_value{0, 0, true};
     const bool open = std::any_of(arrivals.begin(), arrivals.end(), [](const graph_event* a) { return a->value.unknown; });
-    reject_if(!wrong.empty() || (all && seen.unknown && !open));  // the value stays unknown, and what it decides is not
-                                                                  // explored here
+    reject_if(!wrong.empty() || (all && seen.unknown && !open));  // stays unknown; what it decides is not explored here
     for (unsigned k = 0; k < i.destinations; ++k) {
       flow_.put_result(i, i.to[k], seen.unknown ? open_ : flow_.none());
     }

@@ -113,8 +113,7 @@ void order_costs::complete() {
   }
   for (std::size_t o = 0; o < orders; ++o) {
     for (std::size_t s = 0; s < scopes; ++s) {
-      if (atomics_[o][s] < 0) {  // a missing cost is estimated: a single order costs no more than acq_rel, and no more than its
-                                 // fence
+      if (atomics_[o][s] < 0) {  // estimate: an order costs no more than acq_rel or than its fence
         const double both = atomics_[2][s];
         atomics_[o][s] = both < 0 ? fences_[o][s] : o == 2 ? both : fences_[o][s] < 0 ? both : std::min(both, fences_[o][s]);
       }

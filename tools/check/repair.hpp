@@ -85,7 +85,7 @@ struct excess_result {
 /// concern orders, scopes, fences and barriers. Repairs that need any other change of the code are not found.
 ///
 /// A repair is proven for this program, with its launches and arguments, in the same way as `explore` proves it. The program
-/// and the property must outlive the result.
+/// and the property must outlive the call.
 [[nodiscard]] repair_result repairs_of(const program& p, const check_property& property, const order_costs& costs,
                                        const repair_options& options = {});
 
