@@ -31,7 +31,7 @@ struct outside_of_life {
                        ///< end of the block
 };
 
-/// Returns the sentence that describes an access outside of a block's lifetime.
+/// Returns a sentence that describes an access outside a block's lifetime.
 [[nodiscard]] inline std::string lifetime_text(const program& p, const outside_of_life& o) {
   const graph_event& e = *o.access;
   return thread_text(p, e.thread) + (e.kind == model::event_kind::write ? " writes to " : " reads ") +
@@ -97,7 +97,7 @@ class block_lifetimes {
   }
 
   const program& program_;
-  std::vector<std::vector<int>> threads_{};  ///< per block
+  std::vector<std::vector<int>> threads_{};  ///< per block: its threads
   bool matters_ = false;
 };
 

@@ -57,7 +57,7 @@ struct strength {
 struct code_site {
   std::vector<std::pair<int, int>> places{};  ///< for each instruction: its kernel in the program, and its index in that
                                               ///< kernel's code
-  int thread = 0;                             ///< a thread that executes the first of them
+  int thread = 0;                             ///< a thread that executes the first instruction
   const instruction* first = nullptr;
   bool one_caller = true;  ///< whether all instructions come from a single line of a caller
   bool host = false;       ///< whether the site belongs to a host thread

@@ -1168,7 +1168,7 @@ class load_buffering_explorer {
   buffered_execution x_;
   axiom_check axioms_{x_};
   execution_end end_;
-  std::vector<buffered_run> spare_{};         ///< their memory is reused
+  std::vector<buffered_run> spare_{};         ///< previous runs, whose memory is reused
   std::vector<std::vector<int>> together_{};  ///< per thread: the thread itself and, if it exchanges values, the other lanes of
                                               ///< its warp
   std::uint32_t stamp_ = 0;

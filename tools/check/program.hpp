@@ -114,7 +114,7 @@ struct trace_event {
   const instruction* at = nullptr;
   std::string what;  ///< for example "reads 1 from flag, written by thread 0 event 1"
   bool blamed = false;
-  graph_event event{};     ///< without its pointers
+  graph_event event{};     ///< the event itself, with its pointers cleared
   int source_thread = -1;  ///< the thread that wrote the value of a read; -1 for the initial value, or for several writes
   int source_number = -1;
 };

@@ -27,7 +27,7 @@
 
 namespace membar::check {
 
-/// The version of the format of scenario files.
+/// The version of the scenario file format.
 inline constexpr int scenario_format_version = 1;
 
 /// A scenario, as written in its file.
@@ -82,7 +82,7 @@ struct scenario {
   std::vector<tensor_line> tensors{};
   std::vector<launch_line> launches;
   std::vector<final_line> finals;
-  /// A line `assume` or `accept`: its text and its meaning.
+  /// The texts of the `assume` and `accept` lines, and their meaning.
   std::vector<std::string> stated{};
   assumptions assumed{};
   int atomic_vector = 0;                                ///< the size in bytes of vectors that are accessed atomically; 0 if

@@ -21,7 +21,7 @@ namespace membar::litmus_files {
 /// word. Of the executions that differ by exchanges, the execution with the smallest word is never omitted.
 class equal_threads {
  public:
-  equal_threads() = default;  ///< no threads
+  equal_threads() = default;  ///< no threads are equal
   explicit equal_threads(const model::program_view& program);
 
   /// Returns whether exchanging two equal threads gives an execution with a smaller word.

@@ -87,7 +87,7 @@ enum class op : std::uint8_t {
   free_columns,    ///< tcgen05.dealloc
   register_fence,  ///< wgmma.fence: orders accesses of registers before matrix operations
   unknown_result,  ///< the results are unknown, because the data is not tracked
-  nothing,         ///< nanosleep, prefetch, discard of hints
+  nothing,         ///< has no effect on the check, for example nanosleep, prefetch and cache hints
   // control flow
   branch,
   branch_index,
