@@ -255,9 +255,9 @@ class race_detector {
     }
     const bool observed = o.is_write() && is_observed(c, k, o, who);
     const bool is_update = other.code == check::op::atomic || other.code == check::op::reduction;
-    if (observed &&
-        !(is_update && a.writes)) {  // the write happens before the access, but the read half of a read-modify-write need not
-      return;
+    const bool whole = state_.how.readings.takes(model::reading::whole_updates_are_observed);
+    if (observed && (whole || !(is_update && a.writes))) {
+      return;  // the write happens before the access, but the read half of a read-modify-write need not
     }
     if (state_.checked.assumed.same_value_writes && (!a.writes || !a.changes)) {
       return;
