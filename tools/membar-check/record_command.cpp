@@ -162,7 +162,7 @@ bool say_dependents(const fs::path& records) {
   return std::ranges::any_of(report.rows, [](const dependent_row& r) { return r.verdict == dependent_row::verdict_t::wrong; });
 }
 
-/// Returns the contents of the files that the program writes, in the order in which the user named them.
+/// Runs the program and returns the contents of the files that it has written, in the order in which the user named them.
 std::vector<std::string> outputs_of(const record_request& asked, const variables& with) {
   std::vector<fs::file_time_type> before;
   std::error_code missing;
