@@ -38,8 +38,9 @@ bool in_one_library(const void* one, const void* other) noexcept {
   return other != nullptr && dladdr(one, &a) != 0 && dladdr(other, &b) != 0 && a.dli_fbase == b.dli_fbase;
 }
 
-/// Stores the function that a lookup found for a hook, unless a library after ours exports the symbol, because that one is then
-/// next in every case. A lookup in the whole program finds our own symbol, which leads back here.
+/// Stores the function that a lookup found for a hook. If a library after this one exports the symbol, that library's function
+/// is stored instead, because it is the next one in every case. A lookup in the whole program finds our own symbol, which leads
+/// back here, so its result is not stored.
 void keep_next(hook& of, void* function) noexcept {
   if (exported_behind(of.symbol) != nullptr) {
     static_cast<void>(find_next(of));

@@ -188,7 +188,7 @@ struct boundary_times {
   std::vector<double> step, gap, length;
 };
 
-/// The condition of a boundary, which is the index of its times.
+/// The condition of a boundary, which is used as an index.
 enum place : std::size_t { alone, beside, beside_one_that_fills };
 
 struct seen_boundaries {
