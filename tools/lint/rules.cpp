@@ -76,7 +76,8 @@ bool is_packet(const instruction& i) {
 bool is_beside_flag(const kernel_view& k, const access& data) {
   return std::ranges::any_of(k.data.accesses(), [&](const access& a) {
     const instruction& i = k.paths.at(a.at);
-    return is_global(a) && !a.asynchronous && i.strong && is_wide(i) && overlap(a.origins, data.origins);
+    // an address with several origins, such as a pointer from an indexed array of pointers, need not be in the same memory
+    return is_global(a) && !a.asynchronous && i.strong && is_wide(i) && a.origins.size() == 1 && a.origins == data.origins;
   });
 }
 

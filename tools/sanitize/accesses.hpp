@@ -161,9 +161,6 @@ class memory_events {
   }
 
   [[nodiscard]] bool is_discarded(const lane& l, const access& a) const {
-    if (!l.home->machine_of(l).is_discarded(*l.state)) {
-      return false;
-    }
     shown_access s{l.key, a.number, {}};
     s.event.kind = model::event_kind::read;
     s.event.strong = a.strong;

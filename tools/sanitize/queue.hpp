@@ -32,6 +32,8 @@ class thread_queue {
     turn_ = schedule <= 1 ? turns[0] : turns[random_.below(4)];
     mean_ = std::uint64_t{1} << random_.below(threads > few ? 10 : 5);
     backward_ = schedule > 1 && random_.below(2) == 1;
+    stops_after_fences_ = schedule > 1;
+    stops_after_all_fences_ = schedule % 4 == 2;
     for (std::uint64_t k = random_.below(4); k > 0; --k) {
       changes_.push_back(random_.below(threads <= 8 ? 32 : 8 * threads));
     }
@@ -86,8 +88,14 @@ class thread_queue {
     return l;
   }
 
-  /// Returns whether the running thread has to stop after this event.
-  [[nodiscard]] bool changes(lane& l) {
+  /// Returns whether the running thread has to stop after this event. In one schedule of four, a thread stops after every
+  /// `fence.sc` (`after_fence`); in the other schedules except the first, it stops after some of these fences. The order of these
+  /// fences orders accesses, so some races are found only if a thread that performs its fence early continues late.
+  [[nodiscard]] bool changes(lane& l, bool after_fence) {
+    if (after_fence && (stops_after_all_fences_ || (stops_after_fences_ && random_.below(2) == 1))) {
+      lower(l);
+      return true;
+    }
     if (kind_ != kind::by_priority) {
       return false;
     }
@@ -111,6 +119,8 @@ class thread_queue {
   std::uint64_t turn_ = 1;
   std::uint64_t mean_ = 1;
   bool backward_ = false;
+  bool stops_after_fences_ = false;
+  bool stops_after_all_fences_ = false;
   std::uint64_t events_ = 0;
   std::uint64_t taken_ = 0;
   std::uint64_t arrived_ = 0;

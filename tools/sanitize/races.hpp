@@ -257,8 +257,9 @@ class race_detector {
     }
     const bool observed = o.is_write() && is_observed(c, k, o, who);
     const bool is_update = other.code == check::op::atomic || other.code == check::op::reduction;
+    const bool whole = state_.how.readings.takes(model::reading::whole_updates_are_observed);
     // the write happens before the access, but not necessarily before the read half of a read-modify-write
-    if (observed && !(is_update && a.writes)) {
+    if (observed && (whole || !(is_update && a.writes))) {
       return;
     }
     if (state_.checked.assumed.same_value_writes && (!a.writes || !a.changes)) {

@@ -7,6 +7,7 @@
 #include <check/trace.hpp>
 #include <sanitize/run_state.hpp>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
@@ -38,7 +39,6 @@ class reporter {
       return;
     }
     if (is_discarded(first) || is_discarded(second)) {
-      ignored_.emplace(key, true);
       return;
     }
     auto view = excerpt({first.key, second.key});
@@ -173,11 +173,9 @@ class reporter {
     if (a.event.kind != model::event_kind::read || a.event.strong || a.event.rmw || a.key >= state_.first_copy) {
       return false;
     }
-    const actor who = state_.actor_of(a.key);
-    check::thread_context c = state_.context_of(who);
-    const auto use = check::register_use_of(c, !c.where.host);
+    const std::vector<bool>& unused = discarded_by(a.key);
     const auto pc = static_cast<std::size_t>(pc_of(a));
-    return pc < use->discarded.size() && use->discarded[pc];
+    return pc < unused.size() && unused[pc];
   }
 
   /// Returns a program that contains only these threads and the memory that they can access.
@@ -217,12 +215,39 @@ class reporter {
     if (it != found_.end()) {
       ++it->second.count;
     }
-    return it != found_.end() || ignored_.count(key) != 0;
+    return it != found_.end();
   }
   /// Returns the instruction of an access. For an asynchronous operation, this is the instruction that started it.
   [[nodiscard]] std::int32_t pc_of(const shown_access& a) const {
     const actor who = state_.actor_of(a.key);
     return static_cast<std::int32_t>(a.number - state_.numbered->first.at(who.launch->plan->request.kernel.get()));
+  }
+
+  /// The loads whose value a thread never uses. They are found for each thread, because they depend on its numbers.
+  struct discarded_loads {
+    std::unordered_map<thread_key, std::vector<bool>> by_thread{};
+    std::vector<bool> by_some{};  ///< by one of these threads
+  };
+
+  /// Returns the loads whose value a thread never uses. If many threads have been asked, those that one of them does not use.
+  [[nodiscard]] const std::vector<bool>& discarded_by(thread_key key) const {
+    constexpr std::size_t most = 2048;
+    const actor who = state_.actor_of(key);
+    discarded_loads& known = discarded_[who.launch];
+    const auto it = known.by_thread.find(key);
+    if (it != known.by_thread.end()) {
+      return it->second;
+    }
+    if (known.by_thread.size() >= most) {
+      return known.by_some;
+    }
+    const check::thread_context c = state_.context_of(who);
+    const std::vector<bool>& mine = known.by_thread[key] = check::register_use_of(c, !c.where.host)->discarded;
+    known.by_some.resize(std::max(known.by_some.size(), mine.size()), false);
+    for (std::size_t n = 0; n < mine.size(); ++n) {
+      known.by_some[n] = known.by_some[n] || mine[n];
+    }
+    return mine;
   }
 
   sanitizer_finding& add(std::uint64_t key, const std::shared_ptr<check::program>& view, check_status status,
@@ -254,7 +279,7 @@ class reporter {
 
   run_state& state_;
   std::unordered_map<std::uint64_t, sanitizer_finding> found_{};
-  std::unordered_map<std::uint64_t, bool> ignored_{};
+  mutable std::unordered_map<const launch_run*, discarded_loads> discarded_{};
   std::vector<std::uint64_t> order_{};
 };
 

@@ -642,7 +642,7 @@ class schedule_run {
       if (!step(l, watch)) {
         return;
       }
-      if (queue_.changes(l)) {
+      if (queue_.changes(l, std::exchange(fenced_, false))) {
         queue_.add(l);
         return;
       }
@@ -702,6 +702,7 @@ class schedule_run {
         return l.where != stand::stalled;
       case op::fence:
         orders_.fence(l, i);
+        fenced_ = i.order == memory_order::seq_cst && i.scope != thread_scope::block;
         break;
       case op::proxy_fence:
         orders_.proxy_fence(l, i);
@@ -940,6 +941,7 @@ class schedule_run {
   memory_events memory_{state_, out_, races_, orders_};
   meetings meetings_{state_, out_, orders_, [this](lane& l, check::wide_value given) { go_on(l, given); }};
   thread_queue queue_;
+  bool fenced_ = false;  ///< the last event was a `fence.sc` of more than a block
   std::uint64_t parts_ = 0;
   std::uint64_t most_nodes_of_parts_ = 0;
   const private_pages* pages_ = nullptr;  ///< only in a part of a schedule

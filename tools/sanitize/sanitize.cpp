@@ -123,16 +123,14 @@ void name_readings(const check::program& p, const std::vector<check::planned_lau
   };
   std::vector<sanitizer_finding*> left;
   for (sanitizer_finding& f : findings) {
-    if (f.found.status == check::check_status::race || f.found.status == check::check_status::undefined) {
-      left.push_back(&f);
-    }
+    left.push_back(&f);
   }
   for (const auto& [name, one] : litmus_files::checked_readings()) {
     others.readings = options.readings;
     others.readings.take(one);
     shown.clear();
-    std::erase_if(left, [&, reading = name](sanitizer_finding* f) {
-      const bool gone = is_gone(*f);
+    std::erase_if(left, [&, reading = name, kind = one](sanitizer_finding* f) {
+      const bool gone = check::may_depend_on(p, f->found, kind) && is_gone(*f);
       f->found.message += gone ? litmus_files::depends_on(reading) : "";
       return gone;
     });
@@ -144,9 +142,7 @@ void name_readings(const check::program& p, const std::vector<check::planned_lau
 sanitize_result sanitize(const check::program& p, const std::vector<check::planned_launch>& launches,
                          const check::check_property& property, const sanitize_options& options) {
   sanitize_result result = run_all(p, launches, property, options);
-  if (!result.findings.empty() && check::may_depend_on_readings(p)) {
-    name_readings(p, launches, property, options, result.findings);
-  }
+  name_readings(p, launches, property, options, result.findings);
   return result;
 }
 
