@@ -223,13 +223,13 @@ class reporter {
     return static_cast<std::int32_t>(a.number - state_.numbered->first.at(who.launch->plan->request.kernel.get()));
   }
 
-  /// The loads whose value a thread never uses. They are found for each thread, because they depend on its numbers.
+  /// The loads whose value a thread never uses. They are determined for each thread, because they depend on the thread's index.
   struct discarded_loads {
     std::unordered_map<thread_key, std::vector<bool>> by_thread{};
-    std::vector<bool> by_some{};  ///< by one of these threads
+    std::vector<bool> by_some{};  ///< loads whose value at least one of these threads never uses
   };
 
-  /// Returns the loads whose value a thread never uses. If many threads have been asked, those that one of them does not use.
+  /// Returns the loads whose value a thread never uses. After 2048 threads, returns `by_some` for further threads.
   [[nodiscard]] const std::vector<bool>& discarded_by(thread_key key) const {
     constexpr std::size_t most = 2048;
     const actor who = state_.actor_of(key);

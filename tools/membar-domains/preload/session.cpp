@@ -121,7 +121,7 @@ void session::unlock_after_fork() {
 }
 
 void session::begin_in_child() {
-  // The mutexes are locked and count waiting threads that do not exist in the child, so they are constructed anew.
+  // The mutexes are locked and count waiting threads that do not exist in the child, so they are constructed again.
   std::construct_at(&names_mutex_);
   std::construct_at(&counts_mutex_);
   std::construct_at(&complaint_mutex_);
