@@ -231,13 +231,16 @@ class text_writer final : public report {
   }
 
   void repairs(const checked_file& file, const check::repair_result& found, const check::order_costs& costs) override {
-    constexpr std::size_t most = 3;  // other repairs of this size differ only in the position of a fence
+    constexpr std::uint64_t most_searched = 3;  // the maximum for --repair without a number
+    constexpr std::size_t most = 3;             // other repairs of this size differ only in the position of a fence
     const std::vector<check::code_site> sites = check::sites_of(file.prepared.checked);
     if (found.repairs.empty()) {
       out_ << "  no repair: no "
            << (found.tried == 1 ? "single change" : "set of up to " + std::to_string(found.tried) + " changes")
            << " of orders, scopes, fences and barriers makes it verify (" << found.explorations << " explorations"
-           << (found.left_out ? ", some of them cut short" : "") << ")\n";
+           << (found.left_out ? ", some of them cut short" : "") << ")"
+           << (how_.repair < most_searched ? "; --repair searches for sets of up to " + std::to_string(most_searched) : "")
+           << "\n";
     }
     for (std::size_t k = 0; k < found.repairs.size() && k < most; ++k) {
       const check::repair& one = found.repairs[k];
