@@ -89,8 +89,8 @@ class thread_queue {
   }
 
   /// Returns whether the running thread has to stop after this event. In one schedule of four, a thread stops after every
-  /// `fence.sc` (`after_fence`); in the other schedules except the first, it stops after some of these fences. The order of these
-  /// fences orders accesses, so some races are found only if a thread that performs its fence early continues late.
+  /// `fence.sc` (`after_fence`); in the other schedules except the first, it stops after some of these fences. The order of
+  /// these fences orders accesses, so some races are found only if a thread that performs its fence early continues late.
   [[nodiscard]] bool changes(lane& l, bool after_fence) {
     if (after_fence && (stops_after_all_fences_ || (stops_after_fences_ && random_.below(2) == 1))) {
       lower(l);
