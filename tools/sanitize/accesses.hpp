@@ -74,8 +74,8 @@ class memory_events {
     return a;
   }
 
-  /// Returns the object of an access. Returns null if there is no object or the access is not allowed; in this case, the error is
-  /// reported and the schedule ends.
+  /// Returns the object of an access. Returns null if there is no object or the access is not allowed; in this case, the error
+  /// is reported and the schedule ends.
   [[nodiscard]] object* placed(lane& l, const check::instruction& i, access& a) {
     object* const o = check::machine::is_shared(a.address) && check::thread_context::block_of(a.address) == l.home->number
                           ? l.home->find(a.address, a.bytes)
