@@ -1108,7 +1108,7 @@ class machine {
   }
 
   /// Returns whether a load or store accessed local memory and was therefore executed here. If it did not, the thread stops at
-  /// it, because it is an event.
+  /// it, because it is an event or an error.
   bool is_done_here(thread_state& s, const instruction& i) const noexcept {
     s.status = is_unknown(s, i.by[0]) ? thread_status::unknown_operand : thread_status::at_event;
     return s.status == thread_status::at_event && is_local(base_address(s, i)) && access_local(s, i);

@@ -394,8 +394,8 @@ class repairer {
     return breaks;
   }
 
-  /// Two positions in a kernel between which a barrier may order accesses of the same block. If `from` or `to` is missing, the
-  /// barrier may be anywhere before or after the other position.
+  /// Two positions in a kernel between which a barrier may order accesses of the same block. If `from` is missing (-1), the
+  /// barrier may be anywhere before `to`; if `to` is missing, it may be anywhere after `from`.
   struct stretch {
     int kernel = 0;
     int from = -1;
