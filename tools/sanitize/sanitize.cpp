@@ -61,7 +61,7 @@ class gathering {
   sanitize_statistics counts_{};
 };
 
-/// The schedules of the options, once each.
+/// Runs each schedule of the options once.
 [[nodiscard]] sanitize_result run_all(const check::program& p, const std::vector<check::planned_launch>& launches,
                                       const check::check_property& property, const sanitize_options& options) {
   gathering all;
@@ -101,16 +101,16 @@ class gathering {
   return all.result();
 }
 
-/// Adds to the message of each finding the reading without which its schedule does not show it.
+/// If a finding depends on one of the alternative readings of the PTX ISA, adds this reading to its message.
 void name_readings(const check::program& p, const std::vector<check::planned_launch>& launches,
                    const check::check_property& property, const sanitize_options& options,
                    std::vector<sanitizer_finding>& findings) {
   sanitize_options others = options;
-  if (others.observe) {  // blocks of launches that are observed do not run in parts
+  if (others.observe) {  // observed launches do not run in parts
     others.observe = [](const observed_event&) {};
   }
   crew alone;
-  std::map<std::uint64_t, std::set<std::uint64_t>> shown;  // by the seed: the keys of the findings that are left
+  std::map<std::uint64_t, std::set<std::uint64_t>> shown;  // for each seed, the keys of the findings that remain
   const auto is_gone = [&](const sanitizer_finding& f) {
     const auto [at, is_new] = shown.try_emplace(f.seed);
     if (is_new) {
