@@ -73,7 +73,7 @@ MEMBAR_HOST_DEVICE void combine(atomic_ref<T, Scope> object, T operand, Operatio
   }
 }
 
-/// To which objects the lanes of a warp that execute a call together refer.
+/// Whether all lanes of a warp that execute a call together refer to the same object.
 enum class aggregation {
   one_address,  ///< all lanes refer to the same object, which the caller guarantees
   any_address   ///< each lane may refer to a different object; lanes are grouped by address
@@ -103,7 +103,7 @@ class lane_group {
 
   /// The number of lanes in the group.
   [[nodiscard]] __device__ unsigned size() const noexcept { return static_cast<unsigned>(__popc(static_cast<int>(group_))); }
-  /// Returns how many lanes of the group have a lower number than this one.
+  /// Returns the number of lanes in the group whose lane number is lower than this lane's.
   [[nodiscard]] __device__ unsigned rank() const noexcept {
     return static_cast<unsigned>(__popc(static_cast<int>(group_ & below_)));
   }
@@ -184,7 +184,7 @@ template <class T>
     old = 0;
     --count;
   }
-  const T period = static_cast<T>(limit + 1);  // 0 means the period of the type
+  const T period = static_cast<T>(limit + 1);  // 0 stands for the type's full period
   if (period == 0) {
     return static_cast<T>(old + count);
   }
@@ -399,7 +399,7 @@ class privatized_histogram {
   alignas(word) T identity_;
 };
 
-/// A counter that a block keeps in shared memory: a histogram with one bin.
+/// A block's counter in shared memory: a histogram with one bin.
 template <class T, class Operation = plus>
 using privatized_counter = privatized_histogram<T, 1, Operation>;
 

@@ -8,8 +8,8 @@
 /// reduction that releases (`async_store_release`, compute capability 10.0) writes to global memory, and only a thread that
 /// reads its value can detect its completion.
 ///
-/// These operations access memory through the generic proxy, like ordinary loads and stores, so they need no proxy fence. But
-/// they are not in program order:
+/// These operations access memory through the generic proxy, like ordinary loads and stores, so they need no proxy fence.
+/// However, they are not in program order:
 ///
 /// * They are ordered after everything that precedes their call in the thread. They are not ordered with anything that follows
 ///   the call.
@@ -85,10 +85,14 @@ struct ptx_remote_type<O, std::uint32_t> { static constexpr char text[] = "u32";
 template <async_operation O> requires(O >= async_operation::bitwise_and)
 struct ptx_remote_type<O, std::uint32_t> { static constexpr char text[] = "b32"; };
 template <> struct ptx_remote_type<async_operation::add, unsigned long long> { static constexpr char text[] = "u64"; };
-template <> struct ptx_remote_type<async_operation::add, long long> { static constexpr char text[] = "u64"; };  // it wraps alike
+template <> struct ptx_remote_type<async_operation::add, long long> { static constexpr char text[] = "u64"; };  // signed and
+                                                                                                                // unsigned
+                                                                                                                // addition wrap
+                                                                                                                // around in the
+                                                                                                                // same way
 // clang-format on
 
-/// Returns whether one `cp.async` can copy the type, so that the compiler prints a single message.
+/// Returns whether a single `cp.async` can copy the type. It is one function so that the compiler prints a single message.
 template <class T, async_caching Caching>
 [[nodiscard]] __device__ constexpr bool require_copyable() noexcept {
   constexpr bool whole = (sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16) && alignof(T) >= sizeof(T) && is_bytes<T>;
@@ -259,7 +263,8 @@ __device__ inline transaction_bytes async_store(T* to, unsigned rank, const std:
 /// Updates the object that corresponds to `to` in the shared memory of block `rank` of the cluster with `value`, by a relaxed
 /// atomic of cluster scope. It completes in the same way as `async_store`.
 ///
-/// `T` is an unsigned integer of 32 bits (all operations), a signed one (add, min, max), or an integer of 64 bits (add).
+/// `T` is an unsigned integer of 32 bits (all operations), a signed integer of 32 bits (add, min, max), or an integer of 64
+/// bits (add).
 ///
 /// PTX: `mapa.shared::cluster.u32` for `to` and for `barrier`, then
 /// `red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.OP.T`. Requires: compute capability 9.0; the other
@@ -294,8 +299,8 @@ __device__ inline transaction_bytes async_reduce(T* to, unsigned rank, std::type
 
 namespace detail {
 
-/// Returns whether an asynchronous operation on global memory can have this scope and order, so that the compiler prints a
-/// single message.
+/// Returns whether an asynchronous operation on global memory can have this scope and order. It is one function so that the
+/// compiler prints a single message.
 template <thread_scope Scope, class Order, bool Fits>
 [[nodiscard]] __device__ constexpr bool require_release_in_global() noexcept {
   constexpr bool named = sizeof(ptx_async_release<Order>::text) > 1;
@@ -348,8 +353,8 @@ __device__ inline void async_store_release(T* to, const std::type_identity_t<T>&
 }
 
 /// Updates the object in global memory at `to` with `value` by an atomic with release semantics. The thread continues before
-/// the update is performed. Its release and its ordering are those of `async_store_release`. The operations and types are those
-/// of `async_reduce`.
+/// the update is performed. It releases and is ordered in the same way as `async_store_release`, and supports the operations
+/// and types of `async_reduce`.
 ///
 /// PTX: `red.async{.mmio}.release.{gpu,sys}.global.OP.T [to], value`, one instruction. Requires: compute capability 10.0 (PTX ISA 8.7);
 /// `to` in global memory. Source: PTX ISA, "red.async".

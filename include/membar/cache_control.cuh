@@ -13,7 +13,7 @@ inline namespace v0_2 {
 
 namespace detail {
 
-/// The parameter `Dependent` delays the check until the call is instantiated.
+/// The parameter `Dependent` delays the check until the template is instantiated.
 template <int Floor, class Dependent>
 __device__ constexpr void require_cache_control() noexcept {
 #if defined(__CUDA_ARCH__)

@@ -4,8 +4,8 @@
 /// one access.
 ///
 /// Constant memory is off-chip and has its own cache, which serves one address per warp at a time. If all threads use the same
-/// index, the access is a broadcast; k different indices take k accesses. It is meant for values that a whole warp needs at the
-/// same time, such as the coefficients of a formula. Kernel parameters are also in constant memory, and `const
+/// index, the access is a broadcast; k different indices take k accesses. Constant memory is meant for values that a whole warp
+/// needs at the same time, such as the coefficients of a formula. Kernel parameters are also in constant memory, and `const
 /// __grid_constant__` keeps a parameter there.
 #pragma once
 
@@ -102,8 +102,9 @@ inline void validate_upload(std::size_t first, std::size_t count, std::size_t si
   }
 }
 
-/// Returns the address from which a copy in `stream` reads `values`. This is `values` itself, except if the stream is being
-/// captured: then it is a copy that lives as long as the graph, because the graph reads the values whenever it is launched.
+/// Returns the address from which a copy in `stream` reads `values`. This is the address of `values` itself, unless the stream
+/// is being captured. In that case it is the address of a copy that lives as long as the graph, because the graph reads the
+/// values at each launch.
 [[nodiscard]] inline const void* values_for(cudaStream_t stream, const void* values, std::size_t bytes) {
   cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
   cudaGraph_t graph = nullptr;
@@ -132,7 +133,7 @@ inline void validate_upload(std::size_t first, std::size_t count, std::size_t si
   return copy;
 }
 
-/// The number of elements that a range's type fixes, as an array type does; otherwise `not_fixed`.
+/// The number of elements of a range if its type fixes that number, as an array type does; otherwise `not_fixed`.
 inline constexpr std::size_t not_fixed = static_cast<std::size_t>(-1);
 template <class Range>
 [[nodiscard]] consteval std::size_t fixed_size() {

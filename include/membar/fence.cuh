@@ -11,7 +11,7 @@
 namespace membar {
 inline namespace v0_2 {
 
-/// A path to memory other than ordinary loads and stores, or through another virtual address.
+/// A proxy: a path to memory other than ordinary loads and stores, or access through another virtual address.
 ///
 /// PTX has no proxy fence for constant memory, textures and surfaces: only a later kernel may read data through these paths
 /// that ordinary stores wrote.
@@ -50,7 +50,7 @@ __device__ constexpr void require_hopper_fence() noexcept {
 #endif
 }
 
-/// Returns whether the order is acquire or release, so that the compiler prints a single message.
+/// Returns whether the order is acquire or release. It is one function so that the compiler prints a single message.
 template <class Order>
 [[nodiscard]] __device__ constexpr bool require_restricted() noexcept {
   static_assert(order_among<Order, memory_order::acquire, memory_order::release>,
@@ -115,7 +115,8 @@ __device__ inline void proxy_fence(acquire_t, const void* map) noexcept {
 }
 
 /// Copies the 128-byte tensor map at `from`, in the block's shared memory, to global memory at `to`, and releases it to tensor
-/// copies of the threads in `Scope`. A kernel edits a map in shared memory. The whole warp must call it together.
+/// copies of the threads in `Scope`. A kernel edits a tensor map in shared memory and publishes it with this function. The
+/// whole warp must call it together.
 ///
 /// It releases like `proxy_fence<proxy::tensormap, Scope>(release)`: an atomic store of a flag must follow it, and the thread
 /// that reads the flag uses `proxy_fence<proxy::tensormap, Scope>(acquire, to)`.
@@ -151,9 +152,9 @@ __device__ inline void shared_fence(Order) noexcept {
 /// A fence of cluster scope between ordinary accesses and the async proxy, for objects in shared memory only.
 ///
 /// It works in one direction and needs a matching fence: ordinary accesses before a release happen before asynchronous copies
-/// after an acquire, which a thread of the copies' block executes. The release applies to the shared memory of the calling
-/// thread's block, and the acquire to that of the cluster. The two synchronize through a relaxed flag or arrival of cluster
-/// scope between them.
+/// after an acquire, which a thread of the block that starts the copies executes. The release applies to the shared memory of
+/// the calling thread's block, and the acquire to that of the cluster. The two synchronize through a relaxed flag or arrival of
+/// cluster scope between them.
 ///
 /// PTX: `fence.proxy.async::generic.{acquire.sync_restrict::shared::cluster,release.sync_restrict::shared::cta}.cluster`.
 /// Requires: compute capability 9.0 (PTX ISA 8.6). Source: PTX ISA, "membar/fence".

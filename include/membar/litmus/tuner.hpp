@@ -40,14 +40,14 @@ struct tune_options {
   double trial_seconds = 0.1;
   std::uint64_t seed = 1;
   objective goal = objective::condition;
-  parameters first{};  ///< tried first; the predefined sets that follow differ from it
-  int homes = 1;       ///< the number of launches whose device can hold the cells; `tune` on an engine sets it
+  parameters first{};  ///< the set that is tried first; the predefined sets that follow it are different
+  int homes = 1;       ///< the number of launches whose device can hold the cells; the `tune` that takes an engine sets it
 };
 
 /// One set of parameters and its result.
 struct trial {
   parameters tried{};
-  std::uint64_t hits = 0;  ///< instances with an outcome that the search counts
+  std::uint64_t hits = 0;  ///< instances whose outcome the search counts
   std::uint64_t instances = 0;
   double seconds = 0;
   std::string failure;  ///< the reason why the test did not run with these parameters; empty if it did
@@ -64,9 +64,9 @@ struct tune_result {
 };
 
 /// Returns number `index` of a sequence of neighbours of `from` that `seed` defines. A neighbour differs in one or two
-/// parameters, by one step along the values that a search tries.
+/// parameters, each by one step in the list of values that a search tries.
 [[nodiscard]] inline parameters neighbour_of(parameters from, std::uint64_t seed, std::uint64_t index) {
-  constexpr unsigned rows = std::size(detail::parameter_table) - 1;  // the last one is `home`, which has no neighbours
+  constexpr unsigned rows = std::size(detail::parameter_table) - 1;  // the last row is `home`, which has no neighbours
   auto random = [seed, index, purpose = 0U]() mutable {
     return detail::draw(seed ^ 0x6d656d62'61726d65ULL, static_cast<unsigned>(index), purpose++);
   };
