@@ -69,10 +69,10 @@ struct launch_completion_event {
 };
 
 /// Cluster dimensions that the device uses if it can. They must be multiples of `cluster_dimensions` in x and y, have the same
-/// z, and divide the grid's. The launch also needs `cluster_dimensions`.
+/// z, and divide the grid's dimensions. The launch also needs `cluster_dimensions`.
 ///
-/// Requires compute capability 10.0, and is an error on older devices: on an H200, CUDA accepts the attribute on a launch
-/// without an error and ignores it, and the node of the captured launch does not have it.
+/// Requires compute capability 10.0. On older devices, membar reports an error, because CUDA may silently ignore the attribute:
+/// on an H200, it accepts the attribute on a launch without an error, and the node of the captured launch does not have it.
 struct preferred_cluster_dimensions {
   unsigned x = 1;
   unsigned y = 1;
@@ -479,7 +479,7 @@ template <class Attribute>
       return attribute_traits<Attribute>::decode(value);
     }
   }
-  __builtin_unreachable();  // not reached, because this case does not compile
+  __builtin_unreachable();  // not reached: this case does not compile
 }
 
 /// Reads an attribute of a graph kernel node back, as in `get_attribute<sync_domain>(node)`.
@@ -493,7 +493,7 @@ template <class Attribute, std::same_as<cudaGraphNode_t> Node>
       return attribute_traits<Attribute>::decode(value);
     }
   }
-  __builtin_unreachable();  // not reached, because this case does not compile
+  __builtin_unreachable();  // not reached: this case does not compile
 }
 
 /// Sets an attribute of a stream and restores the previous value at the end of the scope, even if an exception ends the scope.

@@ -9,9 +9,10 @@
 namespace membar {
 inline namespace v0_2 {
 
-/// `Size` contiguous values, for the vector forms of addition, minimum and maximum: one instruction, atomic per element.
+/// `Size` contiguous values, for the vector forms of addition, minimum and maximum, which are a single instruction and atomic
+/// per element.
 ///
-/// It is aligned to its whole size.
+/// The vector is aligned to its whole size.
 template <class T, int Size>
 struct alignas(sizeof(T) * static_cast<std::size_t>(Size)) vec {
   using value_type = T;

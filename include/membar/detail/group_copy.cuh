@@ -16,9 +16,9 @@ struct alignas(16) copy_unit {
 
 /// Copies `count` units. A thread has `Unroll` loads in flight before its first store.
 ///
-/// They are `Lanes` units apart, so neighbouring threads access neighbouring units. The distances are constants, so they use no
-/// registers. The remaining units are copied up to four at a time, with a distance of one group between them. `Lanes` is 1 for
-/// a single thread, and otherwise the number of threads in a warp.
+/// These loads are `Lanes` units apart, so neighbouring threads access neighbouring units. The distances are constants, so they
+/// use no registers. The remaining units are copied up to four at a time, with a distance of one group between them. `Lanes` is
+/// 1 for a single thread, and otherwise the number of threads in a warp.
 template <class Unit, unsigned Lanes, int Unroll>
 __device__ inline void copy_units(unsigned rank, unsigned size, unsigned char* to, const unsigned char* from,
                                   std::size_t count) noexcept {

@@ -205,10 +205,10 @@ __device__ inline bool wait_for_others(const launch_view& view, unsigned barrier
 ///
 /// Within one launch, device scope covers all blocks, because they are in one domain. With several participants, every
 /// operation is at system scope, the only scope that includes other domains, other devices and the host.
-/// tests/litmus/engine_barrier_test.cpp has the model decide the barrier for each placement and shows what each weaker barrier
-/// would allow.
+/// tests/litmus/engine_barrier_test.cpp checks the barrier with the model for each placement, and shows what each weaker
+/// barrier would allow.
 ///
-/// When its block has arrived, the block's last warp plans `step`, which is the next step.
+/// Once the block has arrived, its last warp plans `step`, the next step.
 __device__ inline bool arrive_and_wait(const launch_view& view, unsigned barrier, unsigned long long deadline, unsigned step,
                                        block_plan& plan) noexcept {
   __syncthreads();

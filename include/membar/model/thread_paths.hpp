@@ -27,20 +27,20 @@ enum class waits : std::uint8_t { left_at_once, repeated_once };
 
 /// A loop that was cut: a thread reached a second backward jump, and the loop does more than wait. Longer runs were omitted.
 struct cut_loop {
-  int thread = -1;  ///< -1: no loop was cut
+  int thread = -1;  ///< -1 if no loop was cut
   int line = 0;     ///< the line of the jump in the text from which the test was read
 };
 
-/// Walks the paths. A path assumes an outcome for each fork; the assumptions are checked once the values are known.
+/// Walks all paths. A path assumes an outcome for each fork. The assumptions are checked once the values are known.
 class thread_paths : public path_values {
  protected:
-  /// `failed_compare_writes`: a failed compare-and-swap writes. `one_address`: a multimem address is the same as that of its
-  /// objects. Both apply only if a rule is switched off.
+  /// With `failed_compare_writes`, a failed compare-and-swap writes. With `one_address`, a multimem address is the same as the
+  /// addresses of its objects. Both are set only if a rule is switched off.
   constexpr thread_paths(const program_view& program, bool failed_compare_writes, bool one_address, waits waiting)
       : path_values(program), failed_compare_writes_(failed_compare_writes), one_address_(one_address), waiting_(waiting) {}
   ~thread_paths() = default;
 
-  /// Called for every combination of one path through every thread: false ends the walk.
+  /// Called for every combination of one path through every thread. If it returns false, the walk ends.
   virtual constexpr bool path_chosen() = 0;
 
   /// Walks all paths, or until `path_chosen` returns false. Throws `error` for a program that exceeds a limit.
@@ -70,7 +70,7 @@ class thread_paths : public path_values {
  private:
   struct thread_state {
     event_set control = 0;
-    int guard = -1;            ///< the predicate of the current instruction, an expression; -1: none
+    int guard = -1;            ///< the expression of the current instruction's predicate, or -1 for none
     bool jumped_back = false;  ///< whether the path is in a loop that does more than wait
     bool waited = false;       ///< whether the path is in a loop that only waits
     int head = 0;              ///< the instruction where the thread started or to which it last jumped back
@@ -209,7 +209,7 @@ class thread_paths : public path_values {
     return start(thread + 1);
   }
 
-  // The path on which the predicate of instruction `next` does not hold.
+  // Continues on the path on which the predicate of instruction `next` does not hold.
   constexpr bool walk_without(int thread, int next, const thread_state& state) {
     const instruction& i = at(code(thread), next);
     const mark before = save(thread);
@@ -228,7 +228,7 @@ class thread_paths : public path_values {
     const instruction& i = at(code(thread), back);
     if (only_waits(thread, back, state)) {
       if (waiting_ == waits::left_at_once || state.waited) {
-        return false;  // another path has the same final states
+        return false;  // another path leads to the same final states
       }
       state.waited = true;
     } else if (state.jumped_back) {
