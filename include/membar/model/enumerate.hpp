@@ -304,7 +304,7 @@ class enumerator final : private private_memory {
   }
 
   constexpr bool assign_source(int depth, int read, int source, const relation& base) {
-    // if the source races with the read, the read observes nothing through it, so the relations stay unchanged
+    // nothing is observed through a race, and causality does not exclude the source, so the relations stay unchanged
     const bool unrelated = related_ == read && !facts_.morally_strong.holds(source, read);
     related_ = -1;
     const event_set known = known_;

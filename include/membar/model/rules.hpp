@@ -155,8 +155,7 @@ enum class reading : std::uint8_t {
   copies_of_two_blocks,        ///< copies by two blocks need no proxy fence between them
   maps_at_kernel_start,        ///< the start of a kernel acquires tensor maps
   fence_before_complete_tx,    ///< a release fence releases through `mbarrier.complete_tx`
-  multimem_flags,              ///< an access to a flag through its multimem address is morally strong with accesses through its
-                               ///< own address
+  multimem_flags,              ///< accesses to a flag through its multimem address and its own address can be morally strong
   whole_updates_are_observed,  ///< an event that observes the write of an update also follows the read of that update
   cluster_scope_of_mbarriers,  ///< arrivals and waits that name no scope have cluster scope
   count
