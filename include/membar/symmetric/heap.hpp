@@ -28,7 +28,7 @@ namespace detail {
   return __atomic_add_fetch(&made, 1, __ATOMIC_RELAXED);
 }
 
-/// Tracks which bytes of a heap are allocated, with a first-fit strategy. Its result depends only on its calls, so every PE
+/// Tracks which bytes of a heap are allocated, with a first-fit strategy. Its result depends only on the calls, so every PE
 /// gets the same offsets.
 ///
 /// Allocations are kept in a vector that is sorted by offset, because a heap has few allocations and a std::map takes longer to

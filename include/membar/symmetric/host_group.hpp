@@ -542,7 +542,8 @@ class host_group {
     return ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0 && credentials.uid == ::geteuid();
   }
 
-  /// Throws if users other than this one can access the directory. Returns false if there is no directory yet.
+  /// Throws if the directory does not belong to this user, or if other users can access it. Returns false if there is no
+  /// directory yet.
   [[nodiscard]] static bool is_private(const std::string& directory) {
     struct stat facts {};
     if (::lstat(directory.c_str(), &facts) != 0) {
