@@ -2,11 +2,11 @@
 /// @file
 /// L2 access-policy windows: a range of addresses whose lines persist in L2, as a launch attribute.
 ///
-/// Of the accesses in the window, L2 gives a share, the hit ratio, the hit property, and gives the rest the miss property.
-/// Accesses outside of the window are not affected. L2 keeps persisting lines in the part that an `l2_set_aside` reserves, so
-/// the sum of window bytes times hit ratio over all concurrent kernels should not exceed the set-aside. A window changes
-/// neither the values nor the order of accesses. Source: CUDA C++ Programming Guide, "L2 Cache Control". Requires compute
-/// capability 8.0.
+/// L2 applies the hit property to a share of the accesses in the window, and the miss property to the rest. That share is the
+/// hit ratio. Accesses outside of the window are not affected. L2 keeps persisting lines in the part that an `l2_set_aside`
+/// reserves, so the sum of window bytes times hit ratio over all concurrent kernels should not exceed the set-aside. A window
+/// changes neither the values nor the order of accesses. Source: CUDA C++ Programming Guide, "L2 Cache Control". Requires
+/// compute capability 8.0.
 #pragma once
 
 #include <membar/error.hpp>

@@ -30,9 +30,9 @@ struct combining_operation {
 };
 /// Addition.
 using plus = combining_operation<detail::atom_op::add>;
-/// The smaller value.
+/// The smaller of two values.
 using minimum = combining_operation<detail::atom_op::min>;
-/// The larger value.
+/// The larger of two values.
 using maximum = combining_operation<detail::atom_op::max>;
 /// Bitwise and.
 using bit_and = combining_operation<detail::atom_op::bitwise_and>;
@@ -273,15 +273,15 @@ class aggregated_ref {
   __device__ T fetch_add(T value, auto order) const noexcept { return fetch_combine(value, plus{}, order); }
   /// Subtracts `value` and returns the value before this lane's operation.
   __device__ T fetch_sub(T value, auto order) const noexcept { return fetch_combine(detail::negated(value), plus{}, order); }
-  /// Stores the smaller of the value and `value`, and returns the value before this lane's operation.
+  /// Stores the smaller of the current value and `value`, and returns the value before this lane's operation.
   __device__ T fetch_min(T value, auto order) const noexcept { return fetch_combine(value, minimum{}, order); }
-  /// Stores the larger of the value and `value`, and returns the value before this lane's operation.
+  /// Stores the larger of the current value and `value`, and returns the value before this lane's operation.
   __device__ T fetch_max(T value, auto order) const noexcept { return fetch_combine(value, maximum{}, order); }
-  /// Stores the bitwise and with `value`, and returns the value before this lane's operation.
+  /// Stores the bitwise and of the current value and `value`, and returns the value before this lane's operation.
   __device__ T fetch_and(T value, auto order) const noexcept { return fetch_combine(value, membar::bit_and{}, order); }
-  /// Stores the bitwise or with `value`, and returns the value before this lane's operation.
+  /// Stores the bitwise or of the current value and `value`, and returns the value before this lane's operation.
   __device__ T fetch_or(T value, auto order) const noexcept { return fetch_combine(value, membar::bit_or{}, order); }
-  /// Stores the bitwise exclusive or with `value`, and returns the value before this lane's operation.
+  /// Stores the bitwise exclusive or of the current value and `value`, and returns the value before this lane's operation.
   __device__ T fetch_xor(T value, auto order) const noexcept { return fetch_combine(value, membar::bit_xor{}, order); }
 
   /// Adds 1, or stores 0 if the value is `limit` or more, and returns the previous value. Lanes that update the same object must pass the same limit.
@@ -296,19 +296,19 @@ class aggregated_ref {
     return fetch_wrapping([](T old, unsigned count, T most) { return detail::decremented(old, count, most); }, limit, order);
   }
 
-  /// Adds `value`. Relaxed or release.
+  /// Adds `value`. The order is relaxed or release.
   __device__ void add(T value, auto order) const noexcept { combine(value, plus{}, order); }
-  /// Subtracts `value`. Relaxed or release.
+  /// Subtracts `value`. The order is relaxed or release.
   __device__ void sub(T value, auto order) const noexcept { combine(detail::negated(value), plus{}, order); }
-  /// Stores the smaller of the value and `value`. Relaxed or release.
+  /// Stores the smaller of the current value and `value`. The order is relaxed or release.
   __device__ void min(T value, auto order) const noexcept { combine(value, minimum{}, order); }
-  /// Stores the larger of the value and `value`. Relaxed or release.
+  /// Stores the larger of the current value and `value`. The order is relaxed or release.
   __device__ void max(T value, auto order) const noexcept { combine(value, maximum{}, order); }
-  /// Stores the bitwise and with `value`. Relaxed or release.
+  /// Stores the bitwise and of the current value and `value`. The order is relaxed or release.
   __device__ void bit_and(T value, auto order) const noexcept { combine(value, membar::bit_and{}, order); }
-  /// Stores the bitwise or with `value`. Relaxed or release.
+  /// Stores the bitwise or of the current value and `value`. The order is relaxed or release.
   __device__ void bit_or(T value, auto order) const noexcept { combine(value, membar::bit_or{}, order); }
-  /// Stores the bitwise exclusive or with `value`. Relaxed or release.
+  /// Stores the bitwise exclusive or of the current value and `value`. The order is relaxed or release.
   __device__ void bit_xor(T value, auto order) const noexcept { combine(value, membar::bit_xor{}, order); }
 
  private:

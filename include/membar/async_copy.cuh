@@ -142,7 +142,8 @@ __device__ inline started_copies async_copy(T* to, const T* from, l2_policy poli
 /// Like `async_copy`, but copies only the first `there` bytes of the object, 0 to `sizeof(T)`. The rest of `*to` becomes zero,
 /// and the rest of `*from` is not read. Use 0 for an element past the end of its array.
 ///
-/// PTX: `cp.async.{ca,cg}.shared::cta.global [to], [from], sizeof(T), there`, one instruction. Requires: as `async_copy`.
+/// PTX: `cp.async.{ca,cg}.shared::cta.global [to], [from], sizeof(T), there`, one instruction. Requires: the same as
+/// `async_copy`.
 template <async_caching Caching = async_caching::all_levels, class T>
 __device__ inline started_copies async_copy_first(T* to, const T* from, unsigned there) noexcept {
   if constexpr (detail::require_copyable<T, Caching>()) {

@@ -108,7 +108,7 @@ class atomic_ref {
   using op = detail::atom_op;
   static constexpr thread_scope scope = Scope;
   static constexpr int required_alignment = static_cast<int>(sizeof(T));
-  /// Whether the operations are lock-free on every machine. On the host, libatomic may use a lock for 16 bytes.
+  /// Whether all operations are lock-free on every machine. On the host, libatomic may use a lock for 16 bytes.
   static constexpr bool is_always_lock_free = sizeof(T) <= 8;
 
   /// Refers to `object`.
@@ -235,25 +235,25 @@ class atomic_ref {
     return fetch<op::add>(detail::negated(static_cast<difference_type>(value)), said...);
   }
 
-  /// Stores the bitwise and of the value and `value`, and returns the previous value.
+  /// Stores the bitwise and of the current value and `value`, and returns the previous value.
   MEMBAR_HOST_DEVICE value_type fetch_and(operand value, auto... said) const noexcept {
     return fetch<op::bitwise_and>(value, said...);
   }
 
-  /// Stores the bitwise or of the value and `value`, and returns the previous value.
+  /// Stores the bitwise or of the current value and `value`, and returns the previous value.
   MEMBAR_HOST_DEVICE value_type fetch_or(operand value, auto... said) const noexcept {
     return fetch<op::bitwise_or>(value, said...);
   }
 
-  /// Stores the bitwise exclusive or of the value and `value`, and returns the previous value.
+  /// Stores the bitwise exclusive or of the current value and `value`, and returns the previous value.
   MEMBAR_HOST_DEVICE value_type fetch_xor(operand value, auto... said) const noexcept {
     return fetch<op::bitwise_xor>(value, said...);
   }
 
-  /// Stores the smaller of the value and `value`, and returns the previous value.
+  /// Stores the smaller of the current value and `value`, and returns the previous value.
   MEMBAR_HOST_DEVICE value_type fetch_min(operand value, auto... said) const noexcept { return fetch<op::min>(value, said...); }
 
-  /// Stores the larger of the value and `value`, and returns the previous value.
+  /// Stores the larger of the current value and `value`, and returns the previous value.
   MEMBAR_HOST_DEVICE value_type fetch_max(operand value, auto... said) const noexcept { return fetch<op::max>(value, said...); }
 
   /// Adds 1, or stores 0 if the value is `limit` or more, and returns the previous value.
@@ -290,25 +290,25 @@ class atomic_ref {
     reduce<op::add>(detail::negated(static_cast<difference_type>(value)), said...);
   }
 
-  /// Stores the bitwise and of the value and `value`. Relaxed or release.
+  /// Stores the bitwise and of the current value and `value`. The order is relaxed or release.
   MEMBAR_HOST_DEVICE void bit_and(operand value, auto... said) const noexcept { reduce<op::bitwise_and>(value, said...); }
 
-  /// Stores the bitwise or of the value and `value`. Relaxed or release.
+  /// Stores the bitwise or of the current value and `value`. The order is relaxed or release.
   MEMBAR_HOST_DEVICE void bit_or(operand value, auto... said) const noexcept { reduce<op::bitwise_or>(value, said...); }
 
-  /// Stores the bitwise exclusive or of the value and `value`. Relaxed or release.
+  /// Stores the bitwise exclusive or of the current value and `value`. The order is relaxed or release.
   MEMBAR_HOST_DEVICE void bit_xor(operand value, auto... said) const noexcept { reduce<op::bitwise_xor>(value, said...); }
 
-  /// Stores the smaller of the value and `value`. Relaxed or release.
+  /// Stores the smaller of the current value and `value`. The order is relaxed or release.
   MEMBAR_HOST_DEVICE void min(operand value, auto... said) const noexcept { reduce<op::min>(value, said...); }
 
-  /// Stores the larger of the value and `value`. Relaxed or release.
+  /// Stores the larger of the current value and `value`. The order is relaxed or release.
   MEMBAR_HOST_DEVICE void max(operand value, auto... said) const noexcept { reduce<op::max>(value, said...); }
 
-  /// Adds 1, or stores 0 if the value is `limit` or more. Relaxed or release.
+  /// Adds 1, or stores 0 if the value is `limit` or more. The order is relaxed or release.
   MEMBAR_HOST_DEVICE void inc(operand limit, auto... said) const noexcept { reduce<op::inc>(limit, said...); }
 
-  /// Subtracts 1, or stores `limit` if the value is 0 or above `limit`. Relaxed or release.
+  /// Subtracts 1, or stores `limit` if the value is 0 or above `limit`. The order is relaxed or release.
   MEMBAR_HOST_DEVICE void dec(operand limit, auto... said) const noexcept { reduce<op::dec>(limit, said...); }
 
   /// Stores `function(value)` and returns the previous value, by a loop of relaxed compare-and-swap on the bits.

@@ -29,8 +29,8 @@ __device__ constexpr void require_election() noexcept {
 /// through a second barrier, so ring buffers use two barriers, one for "full" and one for "empty".
 ///
 /// Requires: `number` is 0 to 15; `threads` is a multiple of 32, from 32 to the size of the block. Errors: a debug build (nvcc
-/// -G) stops the kernel at other values. There is no time limit: if a warp never arrives, the others wait forever. Source: PTX
-/// ISA, "barrier".
+/// -G) stops the kernel if either value is invalid. There is no time limit: if a warp never arrives, the others wait forever.
+/// Source: PTX ISA, "barrier".
 class named_barrier {
  public:
   static constexpr unsigned most = 16;  ///< the number of barriers of a block

@@ -29,13 +29,13 @@ enum class l2_priority { evict_normal, evict_unchanged, evict_first, evict_last 
 ///
 /// An access with a cache operator has neither an order nor an L1 eviction priority.
 enum class cache_operator {
-  ca,  ///< loads: cache at all levels
-  cg,  ///< cache in L2 but not in L1
-  cs,  ///< used once: evict first
-  lu,  ///< loads: last use
-  cv,  ///< loads: fetch the data again and ignore cached copies
-  wb,  ///< stores: write back
-  wt   ///< stores: write through L2 to host memory
+  ca,  ///< for loads: caches the line at all levels
+  cg,  ///< caches the line in L2 but not in L1
+  cs,  ///< for data used once: evicts the line first
+  lu,  ///< for loads: the last use of the line
+  cv,  ///< for loads: fetches the data again and ignores cached copies
+  wb,  ///< for stores: writes back
+  wt   ///< for stores: writes through L2 to host memory
 };
 
 /// The type of an L1 eviction priority as an argument of an access; its values are in the namespace `l1`.

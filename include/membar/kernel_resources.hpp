@@ -17,13 +17,13 @@ inline namespace v0_2 {
 
 /// The resources that a kernel's code for the current device uses, per thread or per block.
 struct kernel_resources {
-  int registers = 0;                    ///< per thread, 32 bits each
-  std::size_t local_bytes = 0;          ///< per thread: arrays, structs and spills together
-  std::size_t static_shared_bytes = 0;  ///< per block
+  int registers = 0;                    ///< registers per thread, of 32 bits each
+  std::size_t local_bytes = 0;          ///< local memory per thread, for arrays, structs and spills together
+  std::size_t static_shared_bytes = 0;  ///< static shared memory per block
   std::size_t constant_bytes = 0;       ///< the size of the constant tables in the kernel's source file
   int max_threads_per_block = 0;        ///< the limit that follows from registers and launch bounds
-  int max_dynamic_shared_bytes = 0;     ///< per block, as currently set for the kernel
-  int binary_version = 0;               ///< for example 90 for sm_90 code
+  int max_dynamic_shared_bytes = 0;     ///< the limit per block that is currently set for the kernel
+  int binary_version = 0;               ///< the architecture of the code, for example 90 for sm_90
 };
 
 /// The share of a multiprocessor that a launch occupies.

@@ -18,9 +18,9 @@ inline namespace v0_2 {
 /// so that `thread_scope(cuda::thread_scope_system)` is `system`. The operators `<` and `>` compare width. Source: PTX ISA,
 /// "Scope"; CUDA C++ Programming Guide, "Memory Synchronization Domains".
 enum class thread_scope {
-  block = 2,    ///< threads of the same thread block
-  cluster = 4,  ///< threads of the same thread block cluster
-  device = 1,   ///< threads of the same device and the same physical memory synchronization domain
+  block = 2,    ///< the threads of the same thread block
+  cluster = 4,  ///< the threads of the same thread block cluster
+  device = 1,   ///< the threads of the same device in the same physical memory synchronization domain
   system = 0    ///< all threads: of all devices, of all domains, and of the host
 };
 

@@ -80,7 +80,7 @@ struct node {
   std::uint32_t chain = 0;   ///< the number of the chain; the nodes of a chain are ordered one after the other
   unsigned kernel = 0;       ///< the number of the kernel launch; 0 if the node is not in a kernel
   std::uint64_t number = 0;  ///< the number that the node takes from an epoch, if it uses one
-  /// the number of predecessors; `many` if there are more, in which case the list starts with their number
+  /// the number of predecessors, or `many` if there are too many, in which case the list starts with their number
   std::uint16_t afters = 0;
   kind_t kind = kind_t::passes;
   bool blocks = false;  ///< whether the node can delay the nodes after it in its queue

@@ -69,9 +69,9 @@ enum class hazard : unsigned char {
 /// A step of a cycle: an operation, and how it depends on the next one.
 struct cycle_step {
   int pe = 0;
-  std::string where;  ///< "stream 1", "the host"
-  std::string what;   ///< "wait for signal ready = 1"
-  std::string how;    ///< "comes after", "waits for", "may share a hardware queue with, and then follow,"
+  std::string where;  ///< such as "stream 1" or "the host"
+  std::string what;   ///< such as "wait for signal ready = 1"
+  std::string how;    ///< such as "comes after", "waits for" or "may share a hardware queue with, and then follow,"
 };
 
 /// A fault, described in one sentence that names the operations and the remedy.

@@ -315,7 +315,7 @@ class recorder {
     operation.pe = who.index();
     operation.stream = stream;
     operation.object = object;
-    std::strncpy(operation.name, name, sizeof operation.name - 1);  // the rest is zero
+    std::strncpy(operation.name, name, sizeof operation.name - 1);  // the rest of the name remains zero
     return operation;
   }
 
@@ -559,9 +559,9 @@ class recorder {
   deadlock::program program_;
   std::map<key, unsigned> captures_;
   std::map<key, unsigned> events_;  ///< the graph of each event's last record; the key includes the host thread
-  std::set<key> new_events_;        ///< recorded since `program_.begin`
+  std::set<key> new_events_;        ///< the events recorded since `program_.begin`
   std::set<unsigned> captured_;
-  std::map<key, half> arrived_;  ///< by PE and team
+  std::map<key, half> arrived_;  ///< the barriers at which a PE has arrived, by PE and team
   std::unordered_map<key, bool, detail::hash_of_pe> adds_;
   std::unordered_map<key, std::uint64_t, detail::hash_of_pe> equal_waits_;
   unsigned kernels_ = 0;

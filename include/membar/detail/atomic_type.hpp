@@ -117,7 +117,7 @@ template <class T>
 
 /// The type in an instruction's name.
 enum class ptx_type {
-  none,  ///< there is no such instruction
+  none,  ///< there is no instruction for the operation
   b32,
   b64,
   b128,

@@ -42,15 +42,15 @@ struct run_options {
 
 /// The counts of a run.
 struct run_result {
-  std::vector<std::uint64_t> counts;       ///< per outcome
+  std::vector<std::uint64_t> counts;       ///< the number of instances with each outcome
   std::vector<std::uint64_t> slices_with;  ///< per outcome: the number of slices in which it was observed
   std::uint64_t slices = 0;                ///< the number of slices, which are parts of the run with launches of their own
   std::uint64_t instances = 0;
   std::uint64_t steps = 0;
-  double seconds = 0;  ///< kernel time
+  double seconds = 0;  ///< the time that the kernels ran
   parameters used{};
   instance_layout layout{};
-  unsigned stress_blocks = 0;  ///< per launch
+  unsigned stress_blocks = 0;  ///< stress blocks per launch
   std::string device;          ///< the names of all devices
 
   [[nodiscard]] double rate() const noexcept { return seconds > 0 ? static_cast<double>(instances) / seconds : 0; }

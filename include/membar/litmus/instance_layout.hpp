@@ -174,7 +174,7 @@ struct seat_map {
 /// Returns the mapping of seat `s` in `step`.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr seat_map seat_map_of(const instance_layout& l, const seat& s,
                                                                 unsigned step) noexcept {
-  using namespace detail;  // the random draws
+  using namespace detail;  // for the purposes of the random numbers
   seat_map m;
   m.clusters = apart(l, step, purpose::cluster_base + s.launch, purpose::cluster_gap + s.launch, s.cluster_group,
                      s.cluster_groups, l.blocks / l.cluster);

@@ -360,7 +360,7 @@ __device__ void run_test_thread(const launch_view& view, unsigned which, const b
           view.layout,
           {seat.owner_block, owner_thread(view.layout, seat.factor, seat.shift, seat.high_shift, threadIdx.x), round});
       // This copy is in registers, so that no other access comes between two accesses of the test. All locations are copied,
-      // however many the test declares; unused ones cost nothing.
+      // regardless of how many the test declares; unused copies cost nothing.
       unsigned rotations[max_locations];
 #pragma unroll
       for (int location = 0; location < max_locations; ++location) {

@@ -68,7 +68,7 @@ struct launch_view {
   unsigned char test_threads[max_threads]{};  ///< the test threads that this launch runs
   unsigned test_thread_count = 0;
   unsigned participant = 0;   ///< the number of this launch among the participants
-  unsigned participants = 1;  ///< launches and host threads together
+  unsigned participants = 1;  ///< the number of launches and host threads together
   bool owner = true;          ///< whether this launch owns the instances, that is, counts outcomes and resets cells
   bool system_wide = false;   ///< whether the barrier is at system scope
   bool align = false;         ///< whether another barrier, without an order, is executed right before the test threads run
@@ -81,12 +81,12 @@ struct launch_view {
   unsigned steps = 0;
   unsigned delay = 0;                    ///< the maximum number of clock cycles that a warp waits before it runs a test thread
   unsigned pre_stress = 0;               ///< iterations of stress that a testing thread executes before each step
-  unsigned stress_lines = 1;             ///< lines of scratch memory
+  unsigned stress_lines = 1;             ///< the number of lines of scratch memory
   unsigned stress_line_bytes = 128;      ///< the distance from one line to the next
   unsigned long long budget_ns = 0;      ///< the launch aborts after this time
   unsigned char* cells = nullptr;        ///< two regions of `layout.region_bytes()`
   unsigned char* digits = nullptr;       ///< two regions of `layout.digit_bytes()`
-  unsigned char* scratch = nullptr;      ///< `stress_lines * stress_line_bytes`
+  unsigned char* scratch = nullptr;      ///< scratch memory of `stress_lines * stress_line_bytes` bytes
   unsigned long long* counts = nullptr;  ///< one counter per outcome
   block_barrier_words* block_barrier = nullptr;
   run_barrier_words* run_barrier = nullptr;

@@ -40,7 +40,7 @@ struct parameters {
   stress_pattern pre_pattern = stress_pattern::store_load;
   int stress = 0;  ///< percentage of the resident blocks that generate stress all the time
   stress_pattern pattern = stress_pattern::store_load;
-  int stress_lines = 64;        ///< lines of scratch memory that stress accesses
+  int stress_lines = 64;        ///< the number of lines of scratch memory that stress accesses
   int stress_line_bytes = 128;  ///< the distance from one line to the next
   int home = 0;                 ///< the launch whose device holds the cells
 

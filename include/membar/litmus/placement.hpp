@@ -24,7 +24,7 @@ namespace litmus {
 /// machine.
 struct machine {
   struct device {
-    int ordinal = 0;  ///< CUDA's index
+    int ordinal = 0;  ///< CUDA's index of the device
     std::string name;
     int major = 0;
     int minor = 0;
@@ -81,7 +81,7 @@ struct placement {
   };
   std::vector<launch> launches;      ///< the launches on GPUs
   std::vector<int> threads_on_host;  ///< the test threads that the host runs, each in its own thread
-  std::vector<seat> seats;           ///< per test thread
+  std::vector<seat> seats;           ///< the seat of each test thread
   unsigned cluster = 1;              ///< the minimum number of blocks per cluster
   unsigned clusters = 1;             ///< the maximum number of clusters that an instance has in a launch
   unsigned slots = 1;                ///< the maximum number of threads that an instance has in a block
@@ -131,7 +131,7 @@ struct thread_groups {
   std::vector<std::pair<int, int>> blocks;    ///< the GPU and the number of each block
   /// per launch: the numbers of its clusters, and of its blocks outside of clusters
   std::vector<std::vector<std::pair<bool, int>>> clusters;
-  std::vector<std::vector<std::vector<int>>> members;  ///< per launch and cluster: blocks
+  std::vector<std::vector<std::vector<int>>> members;  ///< per launch and cluster: its blocks
   std::vector<std::vector<int>> warps;                 ///< per block: the warps of its threads
 
   /// Determines the launch of thread `t`, and the parts of its seat that do not depend on other threads.

@@ -580,7 +580,7 @@ class barrier_groups {
   relation waiting_{};  ///< barrier event -> waits that cannot continue before this event
   /// last event of a thread that does not arrive -> waits that cannot continue until the thread has exited
   relation left_{};
-  event_set passed_ = 0;  ///< waits by parity that have ended
+  event_set passed_ = 0;  ///< the waits by parity that have ended
 };
 
 }  // namespace model

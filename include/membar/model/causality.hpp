@@ -23,8 +23,8 @@ namespace model {
 struct candidate {
   std::array<int, max_events> source{};  ///< the write from which a read takes its value
   relation observation;                  ///< write -> read
-  relation sync;                         ///< release-acquire synchronizes-with
-  relation barrier_sync;                 ///< synchronizes-with of barriers
+  relation sync;                         ///< the synchronizes-with edges of release and acquire patterns
+  relation barrier_sync;                 ///< the synchronizes-with edges of barriers
   event_set uninitialized = 0;           ///< operations on mbarriers that are used before their initialization
   relation fence_sc;                     ///< the Fence-SC order, as the pairs chosen so far
   relation base;                         ///< base causality, transitive

@@ -31,7 +31,7 @@ struct event_structure {
   event_set map_reads = 0;    ///< reads of tensor maps by tensor copies, and fences of their proxy
   event_set proxy_fences = 0;
   event_set alias_fences = 0;
-  event_set one_way_releases = 0;  ///< one-directional proxy fences
+  event_set one_way_releases = 0;  ///< one-directional proxy fences that release
   event_set one_way_acquires = 0;
   event_set initializations = 0;  ///< initializations of mbarriers
   event_set initialization_fences = 0;

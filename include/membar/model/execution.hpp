@@ -24,8 +24,8 @@ enum class event_kind : std::uint8_t {
   shuffle_read,    ///< the value that a lane receives in a shuffle: the value of one `shuffle_write`
   issue,           ///< an instruction that starts asynchronous operations
   commit,          ///< the end of a group of asynchronous operations
-  group_wait,      ///< `wait_group`
-  grid_wait        ///< `griddepcontrol.wait`
+  group_wait,      ///< a wait for groups: `wait_group`
+  grid_wait        ///< a wait for other grids: `griddepcontrol.wait`
 };
 
 /// One event. A load is a read, a store is a write, and a read-modify-write is a read and a write that refer to each other by
@@ -79,7 +79,7 @@ struct expression {
   enum class kind_t : std::uint8_t { constant, read, apply };
   kind_t kind = kind_t::constant;
   operation what = operation::move;
-  std::int64_t value = 0;  ///< constant
+  std::int64_t value = 0;  ///< the constant
   int left = -1;           ///< for a read: the event; for `apply`: the left operand's expression
   int right = -1;
   event_set depends = 0;  ///< the reads from which the value is computed

@@ -55,8 +55,8 @@ struct litmus_test {
   std::vector<condition_node> filter;
   quantifier quantified = quantifier::exists;
   bool has_condition = false;
-  std::string condition_text;  ///< as written, without the quantifier
-  std::string filter_text;     ///< as written
+  std::string condition_text;  ///< the condition as written, without the quantifier
+  std::string filter_text;     ///< the filter as written
   /// the values that the condition names, in order; without a condition, the values that `locations` names
   std::vector<observable> observed;
   std::vector<remark> remarks;  ///< locations that are accessed but not declared

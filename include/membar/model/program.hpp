@@ -22,7 +22,7 @@ inline constexpr int max_registers = 32;
 /// The place where a thread runs. Blocks are numbered per GPU; a block belongs to one cluster and one domain.
 struct place {
   int gpu = 0;
-  int domain = 0;    ///< physical memory synchronization domain
+  int domain = 0;    ///< the physical memory synchronization domain
   int cluster = -1;  ///< -1 if the block has a cluster of its own
   int block = 0;
   int warp = 0;       ///< used only by `bar.warp.sync`
@@ -120,7 +120,7 @@ enum class comparison : std::uint8_t { equal, not_equal, less, less_equal, great
 enum class completion : std::uint8_t {
   group,       ///< groups of `cp.async`: `cp.async.commit_group`, `cp.async.wait_group`
   bulk_group,  ///< `cp.async.bulk.commit_group`, `cp.async.bulk.wait_group`
-  mbarrier     ///< a `complete_tx` of the bytes
+  mbarrier     ///< a `complete_tx` of the bytes on an mbarrier
 };
 
 /// The kind of barrier of an instruction, and its participants.
@@ -186,7 +186,7 @@ struct instruction {
   /// for mbarrier initializations: the expected count; for arrivals: their number; 0 for `expect_tx`, `complete_tx` and an
   /// arrival without `.noinc`
   int arrivals = 1;
-  int expected_bytes = 0;   ///< for `expect_tx`
+  int expected_bytes = 0;   ///< the bytes of `expect_tx`
   int completed_bytes = 0;  ///< the bytes of `complete_tx`, or of an asynchronous copy that completes on an mbarrier
   /// for C++ tests: a thread of the block whose shared memory contains `target`; -1 for the block of this thread
   int target_of = -1;
@@ -245,8 +245,8 @@ struct condition_node {
   comparison test = comparison::equal;
   term left{};
   term right{};
-  int first = 0;   ///< child
-  int second = 0;  ///< child
+  int first = 0;   ///< the index of the child
+  int second = 0;  ///< the index of the child
 };
 
 /// The quantifier of a condition.

@@ -463,8 +463,8 @@ __global__ void __launch_bounds__(512)
 /// transformer layer. There are `rows` contiguous rows of `width` elements.
 template <class T>
 struct residual_rms_norm {
-  T* residual;      ///< rows x width elements, read and written
-  const T* weight;  ///< width
+  T* residual;      ///< `rows` x `width` elements, which are read and written
+  const T* weight;  ///< `width` elements
   float epsilon;
   std::size_t rows;
   std::size_t width;

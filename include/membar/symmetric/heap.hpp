@@ -658,7 +658,7 @@ class heap {
   typename Backend::region region_;
   detail::offset_allocator bytes_of_;
   bool alone_;                ///< whether all PEs belong to this process
-  std::vector<int> devices_;  ///< of this process's PEs
+  std::vector<int> devices_;  ///< the devices of this process's PEs
   scope* scopes_ = nullptr;
   bool unwaited_ = false;  ///< whether a scope has ended since the last wait for the devices
   std::uint64_t next_id_ = 1;

@@ -195,7 +195,7 @@ class host_group {
     std::vector<owned_file> processes;  ///< for each PE: a file that becomes readable when the process has ended; empty on
                                         ///< Linux before 5.3
     int channels_made = 0;
-    std::vector<const channel*> channels;  ///< the existing channels
+    std::vector<const channel*> channels;  ///< the channels that exist in this process
     std::vector<letter> left;              ///< messages of other processes that have left a channel
     pid_t process = ::getpid();            ///< a forked child is not a member
     fault why = fault::none;
@@ -497,7 +497,7 @@ class host_group {
     at_->why = why;
     at_->culprit = culprit;
     require_unbroken();
-    std::abort();  // not reached
+    std::abort();  // this statement is not reached
   }
 
   void require_unbroken() const {

@@ -191,7 +191,7 @@ class ipc_memory {
  public:
   ipc_memory(void* mine, std::size_t bytes, int self, all_gather_callback all_gather)
       : self_(self), bytes_(bytes), processes_(gathered_by(self, std::move(all_gather))) {
-    check(cudaFree(nullptr), "this call needs a working CUDA driver and device");  // creates the device's context
+    check(cudaFree(nullptr), "this call needs a working CUDA driver and device");  // this call creates the device's context
     try {
       share(mine);
     } catch (...) {
@@ -362,7 +362,7 @@ class ipc_memory {
   std::size_t bytes_;
   detail::gathering_processes processes_;
   int device_ = 0;
-  std::vector<void*> addresses_;  ///< for each PE
+  std::vector<void*> addresses_;  ///< for each PE: the address of its memory
   std::vector<void*> opened_;     ///< for each PE: its allocation, if it is open
 };
 

@@ -64,7 +64,7 @@ class process_memory {
   process_memory(host_group& group, std::size_t bytes, shared_by how = shared_by::automatic)
       : self_(group.rank()), count_(static_cast<std::size_t>(group.count())) {
     check(cudaGetDevice(&device_), "this call needs a working CUDA driver and device");
-    check(cudaFree(nullptr), "this call needs a working CUDA driver and device");  // creates the device's context
+    check(cudaFree(nullptr), "this call needs a working CUDA driver and device");  // this call creates the device's context
     try {
       how_ = agreed_kind(group, how);
       agree_on_bytes(group, bytes);
@@ -245,8 +245,8 @@ class process_memory {
   std::size_t unit_ = 1;
   std::size_t bytes_ = 0;  ///< the size of each part
   CUdeviceptr range_ = 0;
-  std::vector<CUmemGenericAllocationHandle> parts_;  ///< for each PE
-  std::vector<char> mapped_;                         ///< for each PE
+  std::vector<CUmemGenericAllocationHandle> parts_;  ///< for each PE: the handle of its part
+  std::vector<char> mapped_;                         ///< for each PE: whether its part is mapped
 };
 
 }  // namespace symmetric

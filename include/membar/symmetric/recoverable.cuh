@@ -25,7 +25,7 @@ enum class stream_result : unsigned {
   pending,    ///< the operation has not run yet
   done,       ///< the awaited condition holds, and later work of the stream has acquired
   timed_out,  ///< the operation's budget was used up, and it has set the flag of every PE
-  aborted     ///< the flag was set
+  aborted     ///< the flag was set while the operation waited, or earlier
 };
 
 /// Returns the name of a result: "pending", "done", "timed_out" or "aborted".

@@ -183,7 +183,7 @@ inline constexpr bool is_word = std::is_base_of_v<detail::word_of_64, T> || deta
 template <class T>
 inline constexpr bool has_no_padding =
     std::has_unique_object_representations_v<T> || std::is_same_v<T, float> || std::is_same_v<T, double> ||
-    (membar::detail::is_bytes<T> && !std::is_trivially_copyable_v<T>);  // a packed pair
+    (membar::detail::is_bytes<T> && !std::is_trivially_copyable_v<T>);  // `T` is a packed pair
 
 }  // namespace symmetric
 }  // namespace v0_2
