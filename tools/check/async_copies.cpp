@@ -780,7 +780,14 @@ bool starts_copies(const program& p) {
   return std::any_of(p.kernels.begin(), p.kernels.end(), [](const auto& kernel) { return starts_copies(*kernel); });
 }
 
-bool may_depend_on_readings(const program& p) {
+bool may_depend_on(const program& p, const finding& f, model::reading one) {
+  if (f.status != check_status::race && f.status != check_status::undefined) {
+    return false;
+  }
+  if (one == model::reading::whole_updates_are_observed) {
+    return std::ranges::any_of(
+        f.events, [](const trace_event& e) { return e.blamed && e.event.rmw && e.event.kind == model::event_kind::read; });
+  }
   const auto uses_mbarriers = [](const kernel_code& kernel) {
     return std::ranges::any_of(kernel.code, [](const instruction& i) { return i.mbarrier != mbarrier_op::none; });
   };

@@ -39,8 +39,9 @@ inline constexpr std::uint64_t most_copied = 32'768;
 
 /// Returns whether some instruction of a program's kernels starts an asynchronous operation.
 [[nodiscard]] bool starts_copies(const program& p);
-/// Returns whether a race of the program may depend on a reading of the PTX ISA: it starts copies, or uses mbarriers.
-[[nodiscard]] bool may_depend_on_readings(const program& p);
+/// Returns whether a finding of the program may depend on a reading of the PTX ISA. All but one concern programs that start
+/// copies or use mbarriers.
+[[nodiscard]] bool may_depend_on(const program& p, const finding& f, model::reading one);
 
 /// Returns the numbers of threads of a block that can start one operation together.
 inline constexpr int starter_counts[] = {1, 32, 128};

@@ -846,7 +846,7 @@ void name_readings(const program& checked, const check_property& property, const
   for (const auto& [name, one] : litmus_files::checked_readings()) {
     others.readings = options.readings;
     others.readings.take(one);
-    if (explore_all(checked, property, others).status == check_status::verified) {
+    if (may_depend_on(checked, result.found, one) && explore_all(checked, property, others).status == check_status::verified) {
       result.found.message += litmus_files::depends_on(name);
     }
   }
@@ -889,8 +889,7 @@ void run_on_stack(std::size_t bytes, const std::function<void()>& what) {
 
 check_result explore_here(const program& checked, const check_property& property, const check_options& options) {
   check_result result = explore_all(checked, property, options);
-  if ((result.status == check_status::race || result.status == check_status::undefined) && options.name_readings &&
-      options.replayed == nullptr && may_depend_on_readings(checked)) {
+  if (options.name_readings && options.replayed == nullptr) {
     name_readings(checked, property, options, result);
   }
   if (result.status != check_status::gave_up || options.random_executions != 0 || options.replayed != nullptr ||

@@ -115,8 +115,8 @@ class event_rules {
     return model::morally_strong(model::every_rule{}, place_of(x), place_of(y), x, y);
   }
 
-  /// Returns whether write `w` causally precedes an event with base clock `base`, either by base causality or because a
-  /// preceding read observes it. Source: PTX ISA, "Causality order".
+  /// Returns whether access `w` causally precedes an event with base clock `base`, either by base causality or because it is a
+  /// write that a preceding read observes. With a reading, the read of an update precedes what its write precedes. Source: PTX ISA, "Causality order".
   [[nodiscard]] bool causes(const graph& g, const graph_event& w, const std::uint16_t* base) const noexcept {
     if (precedes(w, base)) {
       return true;
@@ -127,6 +127,10 @@ class event_rules {
           return true;
         }
       }
+    } else if (w.rmw && readings_.takes(model::reading::whole_updates_are_observed)) {
+      const std::vector<const graph_event*>& writes = model::at(g.order, w.location);
+      return std::any_of(writes.begin(), writes.end(),
+                         [&](const graph_event* s) { return s != nullptr && s->partner == &w && causes(g, *s, base); });
     }
     return false;
   }

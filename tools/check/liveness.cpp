@@ -59,7 +59,7 @@ class liveness {
     register_use result;
     result.asks_pending = std::any_of(code_.begin(), code_.end(),
                                       [](const instruction& i) { return i.text.rfind("mbarrier.pending_count", 0) == 0; });
-    if (size_ > most_instructions || std::int64_t{size_} * words_ > most_sets) {
+    if (size_ > most_instructions || std::int64_t{size_} * words_ > most_live || !find_places()) {
       live_.assign(code_.size(), set(static_cast<std::size_t>(words_) / 64 + 1, ~std::uint64_t{0}));
       result.live = at_heads();
       result.unused = unused_results({});
@@ -142,7 +142,8 @@ class liveness {
   }
 
   /// In larger kernels, every register counts as live, because the sets would take too much memory.
-  static constexpr int most_instructions = 4096;
+  static constexpr int most_instructions = 16'384;
+  static constexpr std::int64_t most_live = 400'000'000;
   static constexpr std::int64_t most_sets = 4'000'000;
 
   using set = register_use::set;
@@ -151,6 +152,9 @@ class liveness {
   }
   static void put(set& s, int n) noexcept {
     s[static_cast<std::size_t>(n / 64)] |= std::uint64_t{1} << static_cast<unsigned>(n % 64);
+  }
+  static void take(set& s, int n) noexcept {
+    s[static_cast<std::size_t>(n / 64)] &= ~(std::uint64_t{1} << static_cast<unsigned>(n % 64));
   }
 
   // ---- the registers that an instruction reads and writes
@@ -183,6 +187,12 @@ class liveness {
 
   // ---- values
 
+  /// Returns the values that a register may have before instruction `n`.
+  [[nodiscard]] const value_set& before(int n, int word) const {
+    const int place = model::at(places_, word);
+    return place < 0 ? model::at(everywhere_, word) : model::at(model::at(values_, n), place);
+  }
+
   [[nodiscard]] value_set of(int n, const source_operand& o) const {
     value_set result;
     switch (o.kind) {
@@ -190,7 +200,7 @@ class liveness {
         result.add(0);
         break;
       case source_operand::kind_t::reg:
-        result = model::at(model::at(values_, n), o.word);
+        result = before(n, o.word);
         break;
       case source_operand::kind_t::constant:
         result.add(o.low);
@@ -215,7 +225,7 @@ class liveness {
 
   /// Returns whether a predicate may have this value before instruction `n`.
   [[nodiscard]] bool may_be(int n, int word, bool value) const {
-    const value_set& v = model::at(model::at(values_, n), word);
+    const value_set& v = before(n, word);
     bool result = v.any();
     for (int k = 0; k < v.count && !v.any(); ++k) {
       result = result || ((model::at(v.values, k) & 1U) != 0) == value;
@@ -232,11 +242,29 @@ class liveness {
     for_each_next(i, n, go, runs && i.code != op::unsupported, skipped);
   }
 
+  /// Finds the registers whose values differ from instruction to instruction. The others are written by one instruction, before
+  /// they are read. Returns false if these sets would take too much memory.
+  [[nodiscard]] bool find_places() {
+    const set first = read_before_written();
+    std::vector<int> writers(static_cast<std::size_t>(words_), 0);
+    for (const instruction& i : code_) {
+      for_each_destination(i, [&](int word) { ++model::at(writers, word); });
+    }
+    places_.assign(static_cast<std::size_t>(words_), -1);
+    for (int word = 0; word < words_; ++word) {
+      if (model::at(writers, word) > 1 || has(first, word)) {
+        model::at(places_, word) = several_++;
+      }
+    }
+    return std::int64_t{size_} * several_ <= most_sets;
+  }
+
   void find_values() {
     values_.assign(code_.size(), {});
+    everywhere_.assign(static_cast<std::size_t>(words_), {});
     reached_.assign(code_.size(), false);
     reached_[0] = true;
-    values_[0].assign(static_cast<std::size_t>(words_), {});
+    values_[0].assign(static_cast<std::size_t>(several_), {});
     for (value_set& v : values_[0]) {
       if (context_.copies_of >= 0) {
         v.add_any();
@@ -245,14 +273,31 @@ class liveness {
       }
     }
     std::vector<int> waiting = {0};
+    while (!waiting.empty()) {
+      if (follow(waiting)) {  // values that other instructions may read
+        for (int n = size_ - 1; n >= 0; --n) {
+          if (reached_[static_cast<std::size_t>(n)]) {
+            waiting.push_back(n);
+          }
+        }
+      }
+    }
+  }
+
+  /// Follows the values from the waiting instructions on. Returns whether a register has got a value that it has everywhere.
+  bool follow(std::vector<int>& waiting) {
+    bool everywhere = false;
+    std::vector<bool> waits(code_.size(), false);
+    std::for_each(waiting.begin(), waiting.end(), [&](int n) { waits[static_cast<std::size_t>(n)] = true; });
     std::vector<value_set> after;
     while (!waiting.empty()) {
       const int n = waiting.back();
       waiting.pop_back();
+      waits[static_cast<std::size_t>(n)] = false;
       const instruction& i = model::at(code_, n);
       after = model::at(values_, n);
       if (i.guard < 0 || may_be(n, i.guard, !i.guard_negated)) {
-        transfer(n, i, after);
+        everywhere = transfer(n, i, after) || everywhere;
       }
       for_each_successor(n, [&](int next) {
         if (next >= size_) {
@@ -268,17 +313,51 @@ class liveness {
             grown = there[w].add(after[w]) || grown;
           }
         }
-        if (grown && std::find(waiting.begin(), waiting.end(), next) == waiting.end()) {
+        if (grown && !waits[static_cast<std::size_t>(next)]) {
+          waits[static_cast<std::size_t>(next)] = true;
           waiting.push_back(next);
         }
       });
     }
+    return everywhere;
   }
 
-  /// Adds the possible results of the instruction to `after`, which contains the registers before it.
-  void transfer(int n, const instruction& i, std::vector<value_set>& after) const {
+  /// Returns the registers that some path reads before it writes them.
+  [[nodiscard]] set read_before_written() const {
+    const set none(static_cast<std::size_t>(words_) / 64 + 1, 0);
+    std::vector<set> read(code_.size(), none);
+    set now;
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (int n = size_ - 1; n >= 0; --n) {
+        const instruction& i = model::at(code_, n);
+        now = none;
+        const auto join = [&](int next) {
+          for (std::size_t k = 0; k < now.size() && next < size_; ++k) {
+            now[k] |= model::at(read, next)[k];
+          }
+        };
+        for_each_next(i, n, join, i.code != op::unsupported, i.guard >= 0);
+        if (i.guard < 0) {
+          for_each_destination(i, [&](int word) { take(now, word); });
+        } else {
+          put(now, i.guard);
+        }
+        for_each_source(i, [&](int word) { put(now, word); });
+        if (now != model::at(read, n)) {
+          model::at(read, n) = now;
+          changed = true;
+        }
+      }
+    }
+    return read[0];
+  }
+
+  /// Adds the possible results of the instruction to `after`, which contains the registers before it. Returns whether a register
+  /// has got a value that it has everywhere.
+  bool transfer(int n, const instruction& i, std::vector<value_set>& after) {
     if (i.destinations == 0) {
-      return;
+      return false;
     }
     const auto width = [&](std::uint64_t v) { return truncated(v, std::min<int>(i.to[0].bits, 64)); };
     const bool one = i.destinations == 1 && i.to[0].word >= 0 && i.to[0].bits <= 64 && i.type != ptx_type::b128;
@@ -286,14 +365,17 @@ class liveness {
     if (!one || !computed(n, i, width, result)) {
       result.add_any();
     }
+    bool everywhere = false;
     for_each_destination(i, [&](int word) {
-      value_set& to = model::at(after, word);
-      if (i.guard < 0) {
-        to = result;
+      if (const int place = model::at(places_, word); place < 0) {
+        everywhere = model::at(everywhere_, word).add(result) || everywhere;
+      } else if (i.guard < 0) {
+        model::at(after, place) = result;
       } else {
-        to.add(result);
+        model::at(after, place).add(result);
       }
     });
+    return everywhere;
   }
 
   /// Computes the possible results of an instruction. Returns false if they are not known.
@@ -434,6 +516,30 @@ class liveness {
     return false;
   }
 
+  /// Adds the branches on which needed instructions depend. Returns whether there are any.
+  bool adds_branches(std::vector<bool>& needed) const {
+    set all(static_cast<std::size_t>(size_) / 64 + 1, 0);
+    for (int n = 0; n < size_; ++n) {
+      if (needed[static_cast<std::size_t>(n)]) {
+        put(all, n);
+      }
+    }
+    bool grown = false;
+    for (int n = 0; n < size_; ++n) {
+      const set& controlled = model::at(controls_, n);
+      bool depends = false;
+      for (std::size_t k = 0; k < controlled.size() && !needed[static_cast<std::size_t>(n)]; ++k) {
+        depends = depends || (controlled[k] & all[k]) != 0;
+      }
+      if (depends) {
+        needed[static_cast<std::size_t>(n)] = true;
+        put(all, n);
+        grown = true;
+      }
+    }
+    return grown;
+  }
+
   /// Computes the live registers, with either every branch needed or only the branches on which events depend.
   void find_live(bool every_branch) {
     const set none(static_cast<std::size_t>(words_) / 64 + 1, 0);
@@ -447,18 +553,7 @@ class liveness {
       }
     }
     for (bool grown = true; grown;) {
-      grown = false;
-      for (int n = 0; n < size_; ++n) {  // the branches on which needed instructions depend
-        if (!reached_[static_cast<std::size_t>(n)] || needed[static_cast<std::size_t>(n)] || model::at(controls_, n).empty()) {
-          continue;
-        }
-        for (int m = 0; m < size_ && !needed[static_cast<std::size_t>(n)]; ++m) {
-          if (needed[static_cast<std::size_t>(m)] && has(model::at(controls_, n), m)) {
-            needed[static_cast<std::size_t>(n)] = true;
-            grown = true;
-          }
-        }
-      }
+      grown = adds_branches(needed);
       live_.assign(code_.size(), none);
       for (bool changed = true; changed;) {
         changed = false;
@@ -481,9 +576,7 @@ class liveness {
               grown = true;
             }
             if (i.guard < 0) {
-              for_each_destination(i, [&](int word) {
-                now[static_cast<std::size_t>(word / 64)] &= ~(std::uint64_t{1} << static_cast<unsigned>(word % 64));
-              });
+              for_each_destination(i, [&](int word) { take(now, word); });
             }
             if (i.guard >= 0 && divides_or_guards(n)) {
               put(now, i.guard);
@@ -521,7 +614,10 @@ class liveness {
   const std::vector<instruction>& code_;
   int size_;
   int words_;
-  std::vector<std::vector<value_set>> values_{};  ///< before each instruction, of each register
+  std::vector<int> places_{};                     ///< of each register in `values_`, or -1
+  int several_ = 0;                               ///< registers in `values_`
+  std::vector<std::vector<value_set>> values_{};  ///< before each instruction
+  std::vector<value_set> everywhere_{};           ///< of the other registers
   std::vector<bool> reached_{};
   std::vector<bool> endless_{};
   std::vector<set> controls_{};

@@ -36,7 +36,7 @@ constexpr named_reading readings[] = {
     {"maps-at-kernel-start", true, reading::maps_at_kernel_start},
     {"fence-before-complete-tx", true, reading::fence_before_complete_tx},
     {"multimem-flags", true, reading::multimem_flags},
-    {"whole-updates-are-observed", true, reading::whole_updates_are_observed},
+    {"whole-updates-are-observed", true, reading::whole_updates_are_observed, rule::count, true},
     {"device-wide-scope", true, reading::count, rule::device_scope_is_the_domain},
     {"cluster-scope-of-mbarriers", true, reading::cluster_scope_of_mbarriers, rule::count, true},
 };
