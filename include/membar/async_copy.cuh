@@ -85,14 +85,11 @@ struct ptx_remote_type<O, std::uint32_t> { static constexpr char text[] = "u32";
 template <async_operation O> requires(O >= async_operation::bitwise_and)
 struct ptx_remote_type<O, std::uint32_t> { static constexpr char text[] = "b32"; };
 template <> struct ptx_remote_type<async_operation::add, unsigned long long> { static constexpr char text[] = "u64"; };
-template <> struct ptx_remote_type<async_operation::add, long long> { static constexpr char text[] = "u64"; };  // signed and
-                                                                                                                // unsigned
-                                                                                                                // addition wrap
-                                                                                                                // around in the
-                                                                                                                // same way
+// signed and unsigned addition wrap around in the same way
+template <> struct ptx_remote_type<async_operation::add, long long> { static constexpr char text[] = "u64"; };
 // clang-format on
 
-/// Returns whether a single `cp.async` can copy the type. It is one function so that the compiler prints a single message.
+/// Requires a type that a single `cp.async` can copy. Returns whether it is one, so that the compiler prints a single message.
 template <class T, async_caching Caching>
 [[nodiscard]] __device__ constexpr bool require_copyable() noexcept {
   constexpr bool whole = (sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16) && alignof(T) >= sizeof(T) && is_bytes<T>;
@@ -300,8 +297,8 @@ __device__ inline transaction_bytes async_reduce(T* to, unsigned rank, std::type
 
 namespace detail {
 
-/// Returns whether an asynchronous operation on global memory can have this scope and order. It is one function so that the
-/// compiler prints a single message.
+/// Requires a scope and an order that an asynchronous operation on global memory can have. Returns whether they are valid, so
+/// that the compiler prints a single message.
 template <thread_scope Scope, class Order, bool Fits>
 [[nodiscard]] __device__ constexpr bool require_release_in_global() noexcept {
   constexpr bool named = sizeof(ptx_async_release<Order>::text) > 1;

@@ -213,11 +213,8 @@ template <async_operation O> requires(O <= async_operation::max)
 struct ptx_bulk_type<O, unsigned long long> { static constexpr char text[] = "u64"; };
 template <async_operation O> requires(O == async_operation::min || O == async_operation::max)
 struct ptx_bulk_type<O, long long> { static constexpr char text[] = "s64"; };
-template <> struct ptx_bulk_type<async_operation::add, long long> { static constexpr char text[] = "u64"; };  // signed and
-                                                                                                              // unsigned
-                                                                                                              // addition wrap
-                                                                                                              // around in the
-                                                                                                              // same way
+// signed and unsigned addition wrap around in the same way
+template <> struct ptx_bulk_type<async_operation::add, long long> { static constexpr char text[] = "u64"; };
 template <> struct ptx_bulk_type<async_operation::add, float> { static constexpr char text[] = "f32"; };
 template <> struct ptx_bulk_type<async_operation::add, double> { static constexpr char text[] = "f64"; };
 template <> struct ptx_bulk_type<async_operation::add, __half> { static constexpr char text[] = "noftz.f16"; };
@@ -232,8 +229,8 @@ template <async_operation O> requires(O >= async_operation::bitwise_and)
 struct ptx_bulk_type<O, unsigned long long> { static constexpr char text[] = "b64"; };
 // clang-format on
 
-/// Returns whether bulk reductions support the operation on the type. It is one function so that the compiler prints a single
-/// message.
+/// Requires an operation that bulk reductions support for the type. Returns whether they support it, so that the compiler
+/// prints a single message.
 template <auto Operation, class T>
 [[nodiscard]] __device__ constexpr bool require_bulk_reduction() noexcept {
   static_assert(std::is_same_v<decltype(Operation), async_operation>,

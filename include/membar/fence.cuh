@@ -50,7 +50,7 @@ __device__ constexpr void require_hopper_fence() noexcept {
 #endif
 }
 
-/// Returns whether the order is acquire or release. It is one function so that the compiler prints a single message.
+/// Requires the order acquire or release. Returns whether it is one of them, so that the compiler prints a single message.
 template <class Order>
 [[nodiscard]] __device__ constexpr bool require_restricted() noexcept {
   static_assert(order_among<Order, memory_order::acquire, memory_order::release>,

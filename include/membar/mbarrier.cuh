@@ -28,7 +28,7 @@ __device__ constexpr void require_hopper_mbarrier() noexcept {
 #endif
 }
 
-/// Returns whether an arrival can have this order. It is one function so that the compiler prints a single message.
+/// Requires an order that an arrival can have. Returns whether it is valid, so that the compiler prints a single message.
 template <class Order, bool BeforeHopper>
 [[nodiscard]] __device__ constexpr bool require_arrival() noexcept {
   constexpr bool legal = order_among<Order, memory_order::relaxed, memory_order::release>;
@@ -37,7 +37,7 @@ template <class Order, bool BeforeHopper>
   return legal;
 }
 
-/// Returns whether a wait can have this order.
+/// Requires an order that a wait can have. Returns whether it is valid.
 template <class Order, bool BeforeHopper>
 [[nodiscard]] __device__ constexpr bool require_phase_wait() noexcept {
   constexpr bool legal = order_among<Order, memory_order::relaxed, memory_order::acquire>;

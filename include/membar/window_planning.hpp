@@ -47,8 +47,8 @@ inline constexpr auto lesser = [](auto a, auto b) { return b < a ? b : a; };
 [[nodiscard]] inline hot_region chosen_region(std::vector<hot_region> regions, std::size_t max_window) {
   std::erase_if(regions, [](const hot_region& region) { return region.bytes == 0; });
   const auto address = [](const hot_region& region) { return reinterpret_cast<std::size_t>(region.start); };
-  for (std::size_t sorted = 1; sorted < regions.size(); ++sorted) {  // an insertion sort by address, because there are few
-                                                                     // regions
+  // an insertion sort by address, because there are few regions
+  for (std::size_t sorted = 1; sorted < regions.size(); ++sorted) {
     for (std::size_t at = sorted; at != 0 && address(regions[at]) < address(regions[at - 1]); --at) {
       const hot_region earlier = regions[at];
       regions[at] = regions[at - 1];

@@ -239,7 +239,8 @@ class checker {
     if (!whole) {
       nodes = nearest(nodes);
     }
-    std::erase_if(nodes, [&](std::size_t n) {  // a delivery or a host copy that has already been issued
+    // second nodes of operations: the delivery of a notification, and the host's wait for a copy
+    std::erase_if(nodes, [&](std::size_t n) {
       const operation_kind kind = program_.operations[watch_->node_at(n).operation].kind;
       return watch_->node_at(n).unit < 0 && (kind == operation_kind::notify || kind == operation_kind::host_copy);
     });

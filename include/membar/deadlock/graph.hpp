@@ -165,8 +165,7 @@ class graph {
   /// Where operations are appended: the streams of the program, or the streams of a graph that is being launched.
   struct place {
     std::unordered_map<of_pe, std::size_t, hash_of_pe> streams;  ///< the streams' indices in `streams_`
-    std::unordered_map<of_pe, std::size_t, hash_of_pe> events;   ///< the key includes the host thread, because each process has
-                                                                 ///< its own events
+    std::unordered_map<of_pe, std::size_t, hash_of_pe> events;   ///< by host thread, because processes have their own events
     std::size_t begin = none;
     int unit = -1;
     std::uint32_t queue = 0;

@@ -494,8 +494,7 @@ class watch : public graph {
   std::size_t counted_ = 0;
   std::set<std::size_t> uncounted_;
   std::map<of_pe, team_state> teams_;
-  std::map<std::pair<int, std::uint32_t>, std::vector<std::size_t>> copies_;  ///< host copies that may return early, by PE and
-                                                                              ///< chain
+  std::map<std::pair<int, std::uint32_t>, std::vector<std::size_t>> copies_;  ///< copies that may return early, by PE and chain
   std::set<std::size_t> large_grids_;
   std::vector<suspicion> suspicions_;  ///< at most one per hazard for each wait, copy or collective
   std::set<std::pair<hazard, std::size_t>> suspected_;

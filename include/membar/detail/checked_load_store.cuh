@@ -15,9 +15,8 @@ namespace membar {
 inline namespace v0_2 {
 namespace detail {
 
-/// Checks whether the arguments can be combined. `Order` is `no_order`, `mmio_t` or an order's tag. Returns whether there is an
-/// instruction for the type and the arguments. It returns the result instead of failing, so that the compiler prints a single
-/// message.
+/// Requires arguments that can be combined. `Order` is `no_order`, `mmio_t` or an order's tag. Returns whether there is an
+/// instruction for the type and the arguments, so that the compiler prints a single message.
 template <access_kind Kind, class T, class Order, class... Said>
 [[nodiscard]] __device__ constexpr bool check_access() noexcept {
   constexpr bool is_load = Kind != access_kind::store;

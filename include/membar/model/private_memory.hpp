@@ -106,8 +106,8 @@ class private_memory : public thread_paths {
     const event_set watch = watched(all);
     event_set memory = all & ~facts_.initial;
     for (event_set s = all & facts_.reads & ~watch; s != 0; s = rest(s)) {
-      memory &= events_[first(s)].partner < 0 && leaves_out_ ? ~only(first(s)) : ~event_set{0};  // such a load can be inserted
-                                                                                                 // anywhere
+      // such a load can be inserted anywhere
+      memory &= events_[first(s)].partner < 0 && leaves_out_ ? ~only(first(s)) : ~event_set{0};
     }
     std::set<std::vector<std::int64_t>> seen;
     const std::uint64_t before = remembered_;

@@ -398,10 +398,8 @@ class litmus_program {
   [[nodiscard]] constexpr std::span<const condition_node> asked() const noexcept { return condition_.nodes.span(); }
   [[nodiscard]] constexpr std::span<const api_edge> api() const noexcept { return api_.span(); }
   [[nodiscard]] constexpr std::span<const api_edge> launches() const noexcept { return launches_.span(); }
-  [[nodiscard]] constexpr int arrivals(int location) const noexcept {
-    return at(arrivals_, location);
-  }  ///< 0 if the location
-     ///< is not an mbarrier
+  /// Returns the arrivals that an mbarrier expects, or 0 for a location that is not an mbarrier.
+  [[nodiscard]] constexpr int arrivals(int location) const noexcept { return at(arrivals_, location); }
   [[nodiscard]] constexpr std::int64_t initial(int location) const noexcept { return at(initial_, location); }
   [[nodiscard]] constexpr int locations() const noexcept { return locations_; }
   /// For a location of a multimem address, returns its first location and the object; for other locations, returns -1 and the

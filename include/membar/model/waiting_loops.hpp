@@ -125,8 +125,8 @@ class waiting_loops {
     for (const operand* o : {&i.a, &i.b, &i.c}) {
       result |= one(o->is_register ? o->index : -1);
     }
-    return i.guard >= 0 ? result | written(i) : result;  // if the instruction has no effect, its result register stays
-                                                         // unchanged
+    // if the instruction has no effect, its result register stays unchanged
+    return i.guard >= 0 ? result | written(i) : result;
   }
 
   // Returns the registers whose values at instruction `index` matter for later instructions. At the thread's end, all of them

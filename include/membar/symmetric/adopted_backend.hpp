@@ -344,8 +344,8 @@ class basic_adopted_backend {
     void* const own = memory_.addresses[static_cast<std::size_t>(memory_.self)];
     mark before = 0;
     const mark mine = base + static_cast<mark>(memory_.self);
-    const auto copied = [](void* to, const void* from) {  // and waits for the copy, because a copy to a device may return
-                                                          // before it has finished
+    // waits for the copy, because a copy to a device may return before it has finished
+    const auto copied = [](void* to, const void* from) {
       const cudaError_t begun = cudaMemcpyAsync(to, from, sizeof(mark), cudaMemcpyDefault, nullptr);
       return begun == cudaSuccess ? cudaStreamSynchronize(nullptr) : begun;
     };

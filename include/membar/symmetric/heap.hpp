@@ -323,8 +323,8 @@ class heap {
   [[nodiscard]] T* address_at(const span<T, Backend>& object, pe other) const {
     const auto* const local = reinterpret_cast<const unsigned char*>(detail::access::local(object));
     const auto offset = static_cast<std::size_t>(local - static_cast<const unsigned char*>(base(object.self())));
-    if (offset >= region_.bytes() && !(object.size() == 0 && offset == region_.bytes())) {  // an empty part may be at the end
-                                                                                            // of the memory
+    // an empty part may be at the end of the memory
+    if (offset >= region_.bytes() && !(object.size() == 0 && offset == region_.bytes())) {
       throw error(cudaErrorInvalidValue,
                   "membar: the symmetric object belongs to another heap: pass the heap that allocated it");
     }

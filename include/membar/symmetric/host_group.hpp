@@ -379,8 +379,8 @@ class host_group {
       std::vector<pollfd> waiting;
       for (int other = 0; other != at_->count; ++other) {
         const peer_state is = peers[static_cast<std::size_t>(other)];
-        const short events = is == peer_state::awaited ? POLLIN : 0;  // poll reports the other process's end even without an
-                                                                      // event mask
+        // poll reports the other process's end even without an event mask
+        const short events = is == peer_state::awaited ? POLLIN : 0;
         waiting.push_back({is == peer_state::closed ? -1 : socket_of(other), events, 0});
         waiting.push_back({is == peer_state::awaited ? process_of(other) : -1, POLLIN, 0});
       }
