@@ -320,8 +320,9 @@ template <thread_scope Scope, class Order, bool Fits>
 /// store to it may be performed first. With `mmio`, at system scope, the store is performed exactly once and as written, as a
 /// device register requires. There is no other way to detect its completion.
 ///
-/// PTX: `st.async{.mmio}.release.{gpu,sys}.global.{b16,b32,b64} [to], value`, one instruction. Requires: compute capability 10.0 (PTX
-/// ISA 8.7); `to` in global memory; a trivially copyable `T` of 2, 4 or 8 bytes, aligned to its size. Source: PTX ISA, "st.async".
+/// PTX: `st.async{.mmio}.release.{gpu,sys}.global.{b16,b32,b64} [to], value`, one instruction. Requires: compute capability
+/// 10.0 (PTX ISA 8.7); `to` is in global memory; a trivially copyable `T` of 2, 4 or 8 bytes, aligned to its size. Source: PTX
+/// ISA, "st.async".
 template <thread_scope Scope, class T, class Order>
 __device__ inline void async_store_release(T* to, const std::type_identity_t<T>& value, Order) noexcept {
   constexpr bool fits = (sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8) && alignof(T) >= sizeof(T) && detail::is_bytes<T>;
@@ -354,8 +355,8 @@ __device__ inline void async_store_release(T* to, const std::type_identity_t<T>&
 /// the update is performed. It releases and is ordered in the same way as `async_store_release`, and supports the operations
 /// and types of `async_reduce`.
 ///
-/// PTX: `red.async{.mmio}.release.{gpu,sys}.global.OP.T [to], value`, one instruction. Requires: compute capability 10.0 (PTX ISA 8.7);
-/// `to` in global memory. Source: PTX ISA, "red.async".
+/// PTX: `red.async{.mmio}.release.{gpu,sys}.global.OP.T [to], value`, one instruction. Requires: compute capability 10.0 (PTX
+/// ISA 8.7); `to` is in global memory. Source: PTX ISA, "red.async".
 template <async_operation Operation, thread_scope Scope, class T, class Order>
 __device__ inline void async_reduce_release(T* to, std::type_identity_t<T> value, Order) noexcept {
   using type = detail::ptx_remote_type<Operation, typename detail::element_of<T>::type>;

@@ -57,8 +57,8 @@ __device__ inline void prefetch_l2(const void* address, l2_hint<Priority>) noexc
 
 /// Prefetches the tensor map at `map` for a later tensor copy, so that the first copy of a kernel does not have to wait for it.
 ///
-/// PTX: `prefetch.tensormap [a]`. Requires: compute capability 9.0; `map` in parameter, constant or global memory, as a generic
-/// address. Source: PTX ISA, "prefetch".
+/// PTX: `prefetch.tensormap [a]`. Requires: compute capability 9.0; `map` is a generic address in parameter, constant or global
+/// memory. Source: PTX ISA, "prefetch".
 template <class T>
 __device__ inline void prefetch_tensor_map(const T* map) noexcept {
   detail::require_cache_control<901, T>();

@@ -209,7 +209,7 @@ class cache_policy : public l2_policy {
 /// The window extends as far before the primary range as after it. Addresses outside of the window have normal priority.
 ///
 /// PTX: `createpolicy.range.global.L2::Primary{.L2::Secondary}.b64`, one instruction. Requires: compute capability 8.0; `start`
-/// in global memory. Errors: the kernel stops unless 0 < `primary_bytes` <= `total_bytes`. Source: PTX ISA, "createpolicy".
+/// is in global memory. Errors: the kernel stops unless 0 < `primary_bytes` <= `total_bytes`. Source: PTX ISA, "createpolicy".
 template <l2_priority Primary, l2_priority Secondary = l2_priority::evict_unchanged>
 class cache_policy_range : public l2_policy {
  public:

@@ -123,8 +123,8 @@ template <bool Needed = true>
 ///
 /// The other block must have started and must not have exited: call `cluster_sync` before the first use and after the last.
 ///
-/// PTX: `mapa.u64`. Requires: compute capability 9.0; `own` in shared memory, `rank` less than `cluster_block_count()`. Source: PTX
-/// ISA, "mapa".
+/// PTX: `mapa.u64`. Requires: compute capability 9.0; `own` is in shared memory, and `rank` is less than
+/// `cluster_block_count()`. Source: PTX ISA, "mapa".
 template <class T>
 [[nodiscard]] __device__ inline T* shared_of_block(T* own, unsigned rank) noexcept {
   detail::require_clusters<sizeof(T*) != 0>();

@@ -50,7 +50,8 @@ class alignas(16) cancelled_launch {
     return cancelled != 0;
   }
 
-  /// Returns the `blockIdx` of the cancelled cluster's first block. Requires: `succeeded()`, otherwise the result is undefined.
+  /// Returns the `blockIdx` of the cancelled cluster's first block. Requires: `succeeded()` is true; otherwise the result is
+  /// undefined.
   ///
   /// PTX: `clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 {x, y, z, _}, answer`, after a load of the answer.
   template <bool Needed = true>

@@ -153,7 +153,7 @@ template <class Range>
 /// It writes to the table of the current device. If `values` is in pinned memory, the call returns immediately, and the memory
 /// must not change until the copy is complete. In a captured stream, the graph keeps a copy of the values of this call. No
 /// kernel that reads the table may run at the same time, because constant memory must not change while a kernel reads it.
-/// Errors: more values than the table holds starting at `first`, or a CUDA error. In both cases nothing is copied.
+/// Errors: the table holds fewer values starting at `first`, or a CUDA error occurs. In both cases nothing is copied.
 template <class T, std::size_t Size>
 void upload_part(const constant_table<T, Size>& table, std::size_t first, const std::type_identity_t<T>* values,
                  std::size_t count, stream_handle stream) {
@@ -166,7 +166,7 @@ void upload_part(const constant_table<T, Size>& table, std::size_t first, const 
 
 /// Copies `count` values into `table` in stream order. `count` must be the table's size.
 ///
-/// Errors: a different `count`, or a CUDA error. In both cases nothing is copied.
+/// Errors: `count` differs from the table's size, or a CUDA error occurs. In both cases nothing is copied.
 template <class T, std::size_t Size>
 void upload(const constant_table<T, Size>& table, const std::type_identity_t<T>* values, std::size_t count,
             stream_handle stream) {
@@ -193,8 +193,8 @@ void upload(const constant_table<T, Size>& table, const U (&values)[Count], stre
 /// Copies a `std::array`, a `std::vector`, a `std::span`, or another range with `data()` and `size()` into `table` in stream
 /// order.
 ///
-/// The type is checked at compile time, as is the size if the type fixes it. Errors: a different size, or a CUDA error. In both
-/// cases nothing is copied.
+/// The type is checked at compile time, as is the size if the type fixes it. Errors: the sizes differ, or a CUDA error occurs.
+/// In both cases nothing is copied.
 template <class T, std::size_t Size, class Range>
   requires requires(const Range& values) {
     sizeof(*values.data());

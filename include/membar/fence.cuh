@@ -50,7 +50,8 @@ __device__ constexpr void require_hopper_fence() noexcept {
 #endif
 }
 
-/// Requires the order acquire or release. Returns whether it is one of them, so that the compiler prints a single message.
+/// Requires an acquire or release order. Returns whether the order is one of these, so that the compiler prints a single
+/// message.
 template <class Order>
 [[nodiscard]] __device__ constexpr bool require_restricted() noexcept {
   static_assert(order_among<Order, memory_order::acquire, memory_order::release>,
@@ -67,9 +68,8 @@ template <class Order>
 /// path between them. For example, if ordinary stores write shared memory that a bulk copy reads, `proxy_fence<proxy::async>`
 /// must be after the stores and before the barrier that precedes the copy.
 ///
-/// PTX: `fence.proxy.{alias,async,async.global,async.shared::cta,async.shared::cluster}`, one instruction.
-/// Requires: compute capability 7.0 for `alias`, 9.0 for the others.
-/// Source: PTX ISA, "membar/fence" and "Proxies".
+/// PTX: `fence.proxy.{alias,async,async.global,async.shared::cta,async.shared::cluster}`, one instruction. Requires: compute
+/// capability 7.0 for `alias`, and 9.0 for the other proxies. Source: PTX ISA, "membar/fence" and "Proxies".
 template <proxy Proxy>
 __device__ inline void proxy_fence() noexcept {
   static_assert(
@@ -102,9 +102,9 @@ __device__ inline void proxy_fence(release_t) noexcept {
 
 /// Acquires the 128-byte tensor map at `map`, which another thread released, for the calling thread's tensor copies.
 ///
-/// PTX: `fence.proxy.tensormap::generic.acquire.{cta,cluster,gpu,sys} [map], 128`, one instruction.
-/// Requires: compute capability 9.0; `map` aligned to 128 bytes, in global, constant or parameter memory, as a generic address.
-/// Source: PTX ISA, "membar/fence".
+/// PTX: `fence.proxy.tensormap::generic.acquire.{cta,cluster,gpu,sys} [map], 128`, one instruction. Requires: compute
+/// capability 9.0; `map` is a generic address in global, constant or parameter memory, aligned to 128 bytes. Source: PTX ISA,
+/// "membar/fence".
 template <proxy Proxy, thread_scope Scope>
 __device__ inline void proxy_fence(acquire_t, const void* map) noexcept {
   static_assert(Proxy == proxy::tensormap, "membar: only the tensormap proxy has an acquire fence: write proxy_fence<Proxy>()");
@@ -121,9 +121,9 @@ __device__ inline void proxy_fence(acquire_t, const void* map) noexcept {
 /// It releases like `proxy_fence<proxy::tensormap, Scope>(release)`: an atomic store of a flag must follow it, and the thread
 /// that reads the flag uses `proxy_fence<proxy::tensormap, Scope>(acquire, to)`.
 ///
-/// PTX: `tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.{cta,cluster,gpu,sys}.sync.aligned [to], [from], 128`,
-/// one instruction. Requires: compute capability 9.0 (PTX ISA 8.3); both addresses aligned to 128 bytes; all 32 threads of the warp.
-/// Source: PTX ISA, "tensormap.cp_fenceproxy".
+/// PTX: `tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.{cta,cluster,gpu,sys}.sync.aligned [to], [from],
+/// 128`, one instruction. Requires: compute capability 9.0 (PTX ISA 8.3); both addresses are aligned to 128 bytes; all 32
+/// threads of the warp make the call. Source: PTX ISA, "tensormap.cp_fenceproxy".
 template <thread_scope Scope>
 __device__ inline void publish_tensor_map(void* to, const void* from) noexcept {
   detail::require_hopper_fence<Scope == Scope>();

@@ -146,7 +146,7 @@ class l2_set_aside {
 
   std::size_t bytes_;
   std::size_t counted_ = 0;
-  bool puts_back_ = false;  ///< whether the destructor can restore the limit
+  bool puts_back_ = false;  ///< whether the limit can be set, and must be restored
   membar_l2_account_v1* account_ = nullptr;
 };
 

@@ -140,7 +140,7 @@ class write_combined_memory : private detail::owned_array<T, &cudaFreeHost> {
 
   /// Writes `value` at `index`, which must be below `size()`.
   void write(std::size_t index, const T& value) noexcept { (*this)[index] = value; }
-  /// Writes `count` values starting at `index`. Errors: the values do not fit.
+  /// Writes `count` values starting at `index`. Errors: the values do not fit into the array.
   void write(std::size_t index, const T* values, std::size_t count) {
     if (index > this->size() || count > this->size() - index) {
       throw error(

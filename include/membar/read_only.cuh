@@ -91,7 +91,7 @@ template <class T, class... Said>
 ///
 /// It returns no references to elements, so nothing can be written through it and the compiler cannot insert an ordinary load.
 /// `const T* __restrict__` asks the compiler for such loads, but the compiler may decline. This span always uses them.
-/// Requires: `T` trivially copyable; global memory; no write to the elements while the kernel runs.
+/// Requires: `T` is trivially copyable; the elements are in global memory, and nothing writes them while the kernel runs.
 template <class T>
 class read_only_span {
  public:

@@ -42,11 +42,11 @@ class hazard_error : public error {
 /// Records operations alongside the calls that enqueue them, and decides whether all of them can complete (as defined in
 /// check.hpp).
 ///
-/// Call each function just before the CUDA or symmetric call that it records. With one host thread for all PEs, a function
-/// that records a host wait throws `hazard_error`, and records nothing, if that wait would never return. With one host thread
-/// per PE, a process does not know what the other processes will enqueue: join the records (`operations`, `append`) and call
-/// `check`. Errors: throws `error`, and records nothing, for a PE or a target that does not exist and for operations that CUDA
-/// or the kind of signal does not allow. Thread-safe; the order of the record is the order of the calls.
+/// Call each function just before the CUDA or symmetric call that it records. With one host thread for all PEs, a function that
+/// records a host wait throws `hazard_error`, and records nothing, if that wait would never return. With one host thread per
+/// PE, a process does not know what the other processes will enqueue: join the records (`operations`, `append`) and call
+/// `check`. Errors: throws `error`, and records nothing, if a PE or a target does not exist, or if CUDA or the kind of signal
+/// does not allow the operation. Thread-safe; the order of the record is the order of the calls.
 class recorder {
  public:
   explicit recorder(int pes, callers hosts = callers::one) : program_(empty_program(pes, hosts)) {}

@@ -54,8 +54,7 @@ concept atomic_ordered = atomic_addable<T> && detail::kind_of<T> != detail::valu
 
 namespace detail {
 
-/// Explains in one sentence what is wrong with the type of an atomic. It returns true, so that another rule about the value can
-/// be added with `&&`.
+/// Explains in one sentence what is wrong with the type of an atomic. It returns true, so that a `static_assert` can call it.
 template <class T, thread_scope Scope>
 [[nodiscard]] MEMBAR_HOST_DEVICE consteval bool require_value() noexcept {
   require_scope<Scope>();

@@ -224,10 +224,10 @@ class adopted_region {
 /// outlive its use by kernels. A backend has one heap at a time, and nothing else may use the memory at the same time. The
 /// destructor is local: it releases the callback, through which a `host_group` informs the others that this process has left.
 ///
-/// Requires: the memory begins at a multiple of 256 bytes on every PE. Errors, on every PE: throws `error` that names the PE
-/// that was given no address, a misaligned address, or another PE's address; if sizes differ; and if the callback does not
-/// return one number per PE. A rank out of range and an empty callback are errors only in that process, because it cannot
-/// inform the others. Exceptions that the callback throws are propagated.
+/// Requires: the memory begins at a multiple of 256 bytes on every PE. Errors, on every PE: throws `error` if a PE was given no
+/// address, a misaligned address, or another PE's address, naming the PE; if sizes differ; and if the callback does not return
+/// one number per PE. A rank out of range and an empty callback are errors only in that process, because it cannot inform the
+/// others. Exceptions that the callback throws are propagated.
 template <visibility Visible>
 class basic_adopted_backend {
  public:

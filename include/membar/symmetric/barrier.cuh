@@ -253,8 +253,8 @@ __device__ inline void barrier(Group group, const Words& words, wait_budget budg
 /// The first half of a barrier: signals to every other PE that this PE has arrived. The group continues and waits later.
 ///
 /// Synchronizes, with `release`: everything that the group did before, including puts, is visible to every PE's group after its
-/// `wait`. With `relaxed`, nothing is ordered. Requires: the previous arrival of the group, or of the PE, has been waited for,
-/// and at most one group of each PE calls it at a time. PTX (peer): the same as `try_barrier` up to its loads.
+/// `wait`. With `relaxed`, nothing is ordered. Requires: the group or another group of the PE has waited for the previous
+/// arrival, and at most one group of each PE calls it at a time. PTX (peer): the same as `try_barrier` up to its loads.
 template <class Group, class Words, class Order = release_t>
 [[nodiscard("wait for this arrival before the next one")]] __device__ inline arrival arrive(Group group, const Words& words,
                                                                                             Order order = Order()) noexcept {

@@ -87,7 +87,7 @@ template <class T>
 ///
 /// Everything that is enqueued afterwards, on any stream of any PE, is ordered after the copy. It waits for all work in the
 /// stream. If that includes a wait for another PE whose notification has not been enqueued yet, the call deadlocks. Errors: the
-/// sizes differ; CUDA errors.
+/// sizes differ, or a CUDA error occurs.
 template <class T, class Backend>
 void copy_to([[maybe_unused]] const span<T, Backend>& to, [[maybe_unused]] std::type_identity_t<std::span<const T>> from,
              [[maybe_unused]] stream_handle stream) {

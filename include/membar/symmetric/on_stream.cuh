@@ -209,10 +209,10 @@ void barrier_on_stream(const span<barrier_word, Backend>& words, wait_budget bud
 /// Enqueues the part of PE `which`, which is the stream's PE, of a barrier of its team. Barriers of two teams may run
 /// concurrently, on two streams.
 ///
-/// Synchronizes like `barrier`: later work of the stream has acquired. Errors: those of `launch`; a PE that is not in the team
-/// or belongs to another process; the team is in use on another stream, or its work there has not ended (`stream_guard`); an
-/// earlier arrival was not waited for. In a captured stream, nothing runs yet, so hold `team.guard(which)` where the graph is
-/// launched.
+/// Synchronizes like `barrier`: later work of the stream has acquired. Errors: those of `launch`; the PE is not in the team or
+/// belongs to another process; the team is in use on another stream, or its work there has not ended (`stream_guard`); an
+/// earlier arrival has not been waited for. In a captured stream, nothing runs yet, so hold `team.guard(which)` where the graph
+/// is launched.
 template <backend Backend>
 void barrier_on_stream(team_barrier<Backend>& team, pe which, wait_budget budget, stream_handle stream) {
   const auto held = team.take(which, stream);

@@ -322,7 +322,7 @@ __device__ inline void get_nonblocking(Group group, To* to, const From& from, pe
 /// Stores one object on `other` as a single access. Only the calling thread executes it.
 ///
 /// It is relaxed and orders nothing, so it is not a notification. PTX (peer): `st.relaxed.sys`. NVSHMEM: the same if it reaches
-/// the PE, otherwise `nvshmem_*_p`. Requires: 1, 2, 4, 8 or 16 bytes without padding; with NVSHMEM at most 8.
+/// the PE, otherwise `nvshmem_*_p`. Requires: 1, 2, 4, 8 or 16 bytes without padding; at most 8 bytes with NVSHMEM.
 template <class To>
 __device__ inline void put_value(const To& to, const detail::element_of<To>& value, pe other) noexcept {
   if constexpr (detail::require_fixed_size_object<To>()) {
@@ -335,7 +335,7 @@ __device__ inline void put_value(const To& to, const detail::element_of<To>& val
 /// A `fence` between two fetches by a thread orders them. Without one, two fetches of the same object are in order if loads and
 /// stores reach the PE, because of coherence: the second fetch does not return an older value than the first. Over a network,
 /// and for two different objects, fetches are not in order. PTX (peer): `ld.relaxed.sys`. NVSHMEM: the same if it reaches the
-/// PE, otherwise `nvshmem_*_g`. Requires: 1, 2, 4, 8 or 16 bytes without padding; with NVSHMEM at most 8.
+/// PE, otherwise `nvshmem_*_g`. Requires: 1, 2, 4, 8 or 16 bytes without padding; at most 8 bytes with NVSHMEM.
 template <class From>
 [[nodiscard]] __device__ inline detail::element_of<From> fetch(const From& from, pe other) noexcept {
   if constexpr (detail::require_fixed_size_object<From>()) {

@@ -298,9 +298,9 @@ class peer_region {
 /// operations that the cluster does not support do not compile. A device that appears twice is two PEs, which is useful for
 /// tests; kernels that wait for each other must then fit on the device at the same time.
 ///
-/// Requires: peer access between every two devices; no multicast. Errors: throws `error`, which names the two devices without
-/// peer access, or the device that does not support the requested kind of memory. The backend is a value; its heaps own the
-/// memory.
+/// Requires: peer access between every two devices; multicast is not used. Errors: throws `error`, which names the two
+/// devices without peer access, or the device that does not support the requested kind of memory. The backend is a value; its
+/// heaps own the memory.
 template <visibility Visible>
 class basic_peer_backend {
  public:

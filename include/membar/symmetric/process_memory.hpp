@@ -55,10 +55,10 @@ struct sharing_calls {
 /// The constructor is collective, but the destructor is not: a part exists until the last process that has it mapped has ended
 /// or released it. The memory has no name in the system. The backends that adopt it must be destroyed first.
 ///
-/// CUDA: `cuMemCreate`, `cuMemExportToShareableHandle`, `cuMemImportFromShareableHandle`, `cuMemMap`. No multicast. Requires:
-/// peer access between the devices, which may be hidden from each other's processes. Errors, on every PE: throws `error` if
-/// sizes differ, if some device does not support the kind of sharing, or if a call fails, naming the call and its PE; also
-/// throws the group's errors.
+/// CUDA: `cuMemCreate`, `cuMemExportToShareableHandle`, `cuMemImportFromShareableHandle`, `cuMemMap`. Multicast is not used.
+/// Requires: peer access between the devices, which may be hidden from each other's processes. Errors, on every PE: throws
+/// `error` if sizes differ, if some device does not support the kind of sharing, or if a call fails, naming the call and its
+/// PE; also throws the group's errors.
 class process_memory {
  public:
   process_memory(host_group& group, std::size_t bytes, shared_by how = shared_by::automatic)

@@ -47,8 +47,8 @@ class team_barrier {
 
   [[nodiscard]] const team& members() const noexcept { return members_; }
 
-  /// Returns the barrier for the kernels of PE `which`, which must belong to the team and to this process. Errors: any other
-  /// PE.
+  /// Returns the barrier for the kernels of PE `which`, which must belong to the team and to this process. Errors: `which` is
+  /// any other PE.
   [[nodiscard]] team_words<Backend> on(pe which) const {
     const auto words = words_.on(which);
     require_member(which);

@@ -27,9 +27,10 @@ inline namespace v0_2 {
 /// among consumers. Ends: if no stage is free, or no tile arrives, during the whole budget, a call returns `timed_out` and
 /// changes nothing.
 ///
-/// PTX: fill: `mbarrier.try_wait.parity.acquire.cta`, `cp.async.bulk.shared::cta.global`, `mbarrier.arrive.expect_tx.relaxed.cta`. take:
-/// `mbarrier.try_wait.parity.acquire.cta`. give_back: `fence.proxy.async.shared::cta`, `mbarrier.arrive.release.cta`. Requires: compute
-/// capability 9.0; `StageBytes` a multiple of 16.
+/// PTX: fill: `mbarrier.try_wait.parity.acquire.cta`, `cp.async.bulk.shared::cta.global`,
+/// `mbarrier.arrive.expect_tx.relaxed.cta`. take: `mbarrier.try_wait.parity.acquire.cta`. give_back:
+/// `fence.proxy.async.shared::cta`, `mbarrier.arrive.release.cta`. Requires: compute capability 9.0; `StageBytes` is a multiple
+/// of 16.
 template <int Stages, unsigned StageBytes>
 class bulk_pipeline {
   static_assert(detail::require_stages<Stages, StageBytes>());

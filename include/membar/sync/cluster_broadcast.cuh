@@ -43,13 +43,15 @@ enum class cluster_copies : unsigned char {
 /// consumers of multicast tiles, may write into the stage. Ends: if no stage is free, or no tile arrives, during the whole
 /// budget, a call returns `timed_out` and changes nothing.
 ///
-/// PTX: fill: `mbarrier.try_wait.parity.acquire.cluster`, `fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster`, then
-/// if multicast `cp.async.bulk.shared::cluster.global.multicast::cluster` and for each block `mapa`,
-/// `mbarrier.arrive.expect_tx.relaxed.cluster`, else `cp.async.bulk.shared::cta.global`, `mbarrier.arrive.expect_tx.release.cta`. pass_on:
-/// `mbarrier.try_wait.parity.acquire.cta`, for each other block `cp.async.bulk.shared::cluster.shared::cta`,
-/// `mbarrier.arrive.expect_tx.relaxed.cluster`. take: `mbarrier.try_wait.parity.acquire.cta`. give_back:
-/// `fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster`, `mapa`, `mbarrier.arrive.release.cluster`. Requires: compute
-/// capability 9.0; `StageBytes` a multiple of 16; a cluster of at most 16 blocks.
+/// PTX: fill: `mbarrier.try_wait.parity.acquire.cluster`,
+/// `fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster`, then if multicast
+/// `cp.async.bulk.shared::cluster.global.multicast::cluster` and for each block `mapa`,
+/// `mbarrier.arrive.expect_tx.relaxed.cluster`, else `cp.async.bulk.shared::cta.global`,
+/// `mbarrier.arrive.expect_tx.release.cta`. pass_on: `mbarrier.try_wait.parity.acquire.cta`, for each other block
+/// `cp.async.bulk.shared::cluster.shared::cta`, `mbarrier.arrive.expect_tx.relaxed.cluster`. take:
+/// `mbarrier.try_wait.parity.acquire.cta`. give_back: `fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster`,
+/// `mapa`, `mbarrier.arrive.release.cluster`. Requires: compute capability 9.0; `StageBytes` is a multiple of 16; the cluster
+/// has at most 16 blocks.
 template <int Stages, unsigned StageBytes, cluster_copies Copies = cluster_copies::relayed>
 class cluster_broadcast {
   static_assert(detail::require_stages<Stages, StageBytes>());

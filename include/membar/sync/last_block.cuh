@@ -23,9 +23,9 @@ inline namespace v0_2 {
 /// which it returns true. It guarantees nothing to the other blocks, for which it returns false. No block waits for another, so
 /// the blocks need not be resident at the same time, and the kernel cannot hang.
 ///
-/// PTX: bar.sync, atom.acq_rel.inc by the first thread, bar.red. Requires: every thread of every block calls it, and none calls
-/// it again before the last block has called it, so a second use in the kernel needs another object; `device` scope for kernels
-/// in one physical domain, otherwise `system`.
+/// PTX: bar.sync, atom.acq_rel.inc by the first thread, bar.red. Requires: every thread of every block calls it, and no thread
+/// calls it again before the last block has called it, so a second use in the kernel needs another object; `device` scope for
+/// kernels in one physical domain, otherwise `system`.
 template <thread_scope Scope>
 class last_block {
  public:

@@ -26,10 +26,10 @@ inline namespace v0_2 {
 /// If consumers push their own work, they can all block in a push to a full channel, so that no thread pops. In that case, they
 /// must use `try_push`, and do the work themselves if the channel is full.
 ///
-/// PTX: push: ld.relaxed, ld.acquire, atom.relaxed.cas, st of the message, st.release; pop: ld.relaxed, ld.acquire, atom.relaxed.cas,
-/// ld of the message, st.release. Requires: `Message` trivially copyable; `Capacity` a power of two; memory that supports
-/// compare-and-swap from all threads at `Scope`, which most memory across PCIe does not; for device scope, all kernels in one
-/// physical domain.
+/// PTX: push: ld.relaxed, ld.acquire, atom.relaxed.cas, st of the message, st.release; pop: ld.relaxed, ld.acquire,
+/// atom.relaxed.cas, ld of the message, st.release. Requires: `Message` is trivially copyable; `Capacity` is a power of two;
+/// the memory supports compare-and-swap from all threads at `Scope`, which most memory across PCIe does not; for device scope,
+/// all kernels run in one physical domain.
 template <class Message, int Capacity, thread_scope Scope>
 class mpmc_channel {
  public:

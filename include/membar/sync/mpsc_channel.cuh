@@ -82,9 +82,9 @@ struct claimed_slots {
 /// side may call `close`. Afterwards no push succeeds, but messages that were pushed earlier can still be taken.
 ///
 /// PTX: push: ld.relaxed, ld.acquire, atom.relaxed.cas, st of the message, st.release; pop: ld.acquire, ld of the message,
-/// st.release. Requires: `Message` trivially copyable; `Capacity` a power of two; memory that supports compare-and-swap from
-/// all producers at `Scope`, which most memory across PCIe does not (use an `spsc_channel` for each producer there); for device
-/// scope, all kernels in one physical domain.
+/// st.release. Requires: `Message` is trivially copyable; `Capacity` is a power of two; the memory supports compare-and-swap
+/// from all producers at `Scope`, which most memory across PCIe does not (use an `spsc_channel` for each producer there); for
+/// device scope, all kernels run in one physical domain.
 template <class Message, int Capacity, thread_scope Scope>
 class mpsc_channel {
  public:

@@ -43,8 +43,8 @@ struct publisher_report {
 /// per publication, but the other sources share these fences.
 ///
 /// PTX: publish: st.release.FROM of the tail; serve: ld.acquire.FROM of the tails, one fence.release.TO, st.relaxed.TO of the
-/// values, st.release.FROM of the heads. Requires: `To` wider than `From`; at `device` both sides in one physical
-/// domain; a serving warp that runs at the same time as its sources; signals that only this publisher stores to.
+/// values, st.release.FROM of the heads. Requires: `To` is wider than `From`; at `device`, both sides run in one physical
+/// domain; the serving warp runs at the same time as its sources; only this publisher stores to the signals.
 template <int Sources, int Lag, thread_scope From = thread_scope::block, thread_scope To = thread_scope::system>
 class publisher {
   struct entry {

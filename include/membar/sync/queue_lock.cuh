@@ -21,7 +21,7 @@ inline namespace v0_2 {
 ///
 /// PTX: lock: atom.acq_rel.exch, st.release of the link, ld.acquire of its own node; unlock: ld.acquire of the link, st.release
 /// to the next node, or atom.release.cas. Requires: one node per thread that locks or waits, in memory that all threads in
-/// `Scope` can access, never on a stack; for device scope, all kernels in one physical domain. Source: Mellor-Crummey and
+/// `Scope` can access, never on a stack; for device scope, all kernels run in one physical domain. Source: Mellor-Crummey and
 /// Scott, "Algorithms for scalable synchronization on shared-memory multiprocessors", 1991.
 template <thread_scope Scope>
 class queue_lock {

@@ -24,7 +24,7 @@ inline namespace v0_2 {
 /// write, returns `timed_out`.
 ///
 /// PTX: write: st.relaxed, fence.release, st.relaxed of each 8 bytes, st.release; read: ld.acquire, ld.relaxed of each 8 bytes,
-/// fence.acquire, ld.relaxed. Requires: device code; `T` trivially copyable; for device scope, all kernels in one
+/// fence.acquire, ld.relaxed. Requires: device code; `T` is trivially copyable; for device scope, all kernels run in one
 /// physical domain.
 template <class T, thread_scope Scope>
 class sequence_lock {

@@ -25,9 +25,9 @@ inline namespace v0_2 {
 /// remaining messages can still be taken.
 ///
 /// PTX: push: st of the message, st.release of a counter; ld.acquire of the other counter if the channel seems full. pop: ld of
-/// the message, st.release of a counter; ld.acquire of the other counter if the channel seems empty. Requires: `Message`
-/// trivially copyable; `Capacity` a power of two; for device scope, both kernels in one physical domain, which `launch` checks
-/// for a `domain_bound<channel*, N>`.
+/// the message, st.release of a counter; ld.acquire of the other counter if the channel seems empty. Requires: `Message` is
+/// trivially copyable; `Capacity` is a power of two; for device scope, both kernels run in one physical domain, which `launch`
+/// checks for a `domain_bound<channel*, N>`.
 template <class Message, int Capacity, thread_scope Scope>
 class spsc_channel {
   static_assert(detail::is_bytes<Message>, "membar: a channel's message type must be trivially copyable");

@@ -19,7 +19,7 @@ inline namespace v0_2 {
 /// whether current or later, returns `closed`. To stop waiting without closing the lock, use `try_lock`.
 ///
 /// PTX: lock: atom.relaxed.add, ld.acquire; try_lock: ld.acquire, atom.relaxed.cas; unlock: red.release.add. Requires: for
-/// device scope, all kernels in one physical domain.
+/// device scope, all kernels run in one physical domain.
 template <thread_scope Scope>
 class ticket_lock {
  public:
