@@ -19,10 +19,10 @@ namespace {
 
 struct named_reading {
   std::string_view name;
-  bool lenient;                  ///< whether the alternative gives a program more guarantees than the model's reading
-  reading one = reading::count;  ///< count: the alternative is the model without the rule `without`
+  bool lenient;                  ///< whether the alternative gives programs more guarantees than the model's reading
+  reading one = reading::count;  ///< if `count`, the alternative is the model without the rule `without`
   rule without = rule::count;
-  bool checked = false;  ///< whether membar-check also has the alternative
+  bool checked = false;  ///< whether membar-check also supports the alternative
 };
 
 constexpr named_reading readings[] = {
