@@ -98,7 +98,7 @@ def kernels_of(text):
 
 
 def reason_of(message):
-    """Returns what is unsupported according to a message of membar-check: an instruction without its operands, or the message itself."""
+    """Returns what a message of membar-check calls unsupported: an instruction without its operands, or the message itself."""
     quoted = re.search(r"'([a-z][\w:.]*)'", message)
     if quoted is not None and "." in quoted.group(1):
         return quoted.group(1)
@@ -119,7 +119,7 @@ class Count:
         return 100 * self.read / self.all if self.all else 0
 
     def add(self, checker, ptx):
-        """Counts the kernels of a file that were not counted before."""
+        """Counts the kernels of a file that have not been counted before."""
         text = ptx.read_text(errors="replace")
         fresh = collections.Counter()
         for name, body in kernels_of(text):

@@ -71,7 +71,7 @@ class Runner:
         return self.folder / name
 
     def record(self, name, words, options=(), **variables):
-        """Records a program; returns the row's description, and the folder."""
+        """Records a program. Returns the description in the table's row, and the folder of the recording."""
         output = self.folder / "recordings" / name
         status, said = self.run(self.checker, "record", f"--output={output}", *options, "--", *words, **variables)
         told = [line.removeprefix("membar-check: ") for line in said.splitlines() if line.startswith("membar-check: ")]

@@ -42,7 +42,7 @@ def witnessed(checker, name, options):
 
 
 def counted(form, delayed):
-    """Returns the failed runs, the hangs and the number of all runs, with delays or without."""
+    """Returns the numbers of failed runs, of hangs and of all runs, with or without delays."""
     arms = [a for a in form.get("runs", []) if a["kind"].startswith("delays") == delayed]
     return sum(a["wrong"] + a["hangs"] for a in arms), sum(a["runs"] for a in arms)
 

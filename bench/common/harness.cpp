@@ -164,7 +164,7 @@ void suite::need_compute_capability(int major, const char* what) {
 
 void suite::add_one(const case_name& name, std::function<figures()> measure) {
   const std::string waived = name.waived.empty() ? waived_ : name.waived;
-  // Aggregates do not show a failed repetition, so its message is printed once, and all later repetitions fail as well.
+  // Aggregates do not show a failed repetition, so its message is printed once; all later repetitions then fail as well.
   const auto failure = std::make_shared<std::string>();
   auto* const added = benchmark::RegisterBenchmark(
       name.text.c_str(), [this, text = name.text, waived, failure, measure = std::move(measure)](benchmark::State& state) {
@@ -204,7 +204,7 @@ int suite::run() {
                  benchmark::GetBenchmarkFilter().c_str());
     return 1;
   }
-  benchmark::ClearRegisteredBenchmarks();  // And the objects that the cases share, while CUDA can still free them.
+  benchmark::ClearRegisteredBenchmarks();  // Also frees the objects that the cases share, while CUDA can still free them.
   benchmark::Shutdown();
   return failures_ != 0 && what_.fails_with_cases ? 1 : 0;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The harness of all benches that run on a GPU: `main`, options, waived cases, machine context, and cases by declared axes.
+/// The harness of all benches that run on a GPU: `main`, options, waived cases, machine context, and cases declared by axes.
 ///
-/// A bench defines `bench::describe()`. Its cases are measured by Google Benchmark, whose options apply. A case is an arm at one
+/// A bench defines `bench::describe()`. Google Benchmark measures its cases, and its options apply. A case is an arm at one
 /// point of the axes, and its name does not depend on the machine.
 #pragma once
 
@@ -36,8 +36,8 @@ using axis = std::vector<T>;
 /// A case's name, with a placeholder for the value of each axis: `{}`, `{02}` for at least two digits, `{.3}` for three decimals.
 struct case_name {
   std::string text;
-  std::string waived{};  ///< Why this case cannot be measured here; empty if it can.
-  int repetitions = 0;   ///< 0: as many as the bench's other cases have.
+  std::string waived{};  ///< The reason why this case cannot be measured here; empty if it can.
+  int repetitions = 0;   ///< The number of repetitions; 0: as many as the bench's other cases have.
 
   case_name(const char* name) : text(name) {}
   case_name(std::string name, std::string reason = "", int times = 0)
@@ -62,7 +62,7 @@ struct option {
   std::function<void(const char* value)> set;
 };
 
-/// The value of an integer option; throws an error that names the option and its limits.
+/// Returns the value of an integer option. Throws an error that names the option and its limits.
 [[nodiscard]] int to_number(const char* name, const char* text, int least, int most = 1000);
 
 class suite;
