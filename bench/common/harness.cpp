@@ -204,7 +204,7 @@ int suite::run() {
                  benchmark::GetBenchmarkFilter().c_str());
     return 1;
   }
-  benchmark::ClearRegisteredBenchmarks();  // Also frees the objects that the cases share, while CUDA can still free them.
+  benchmark::ClearRegisteredBenchmarks();  // This also frees the objects that the cases share, while CUDA can still free them.
   benchmark::Shutdown();
   return failures_ != 0 && what_.fails_with_cases ? 1 : 0;
 }

@@ -33,8 +33,8 @@ struct kernel_report {
   unsigned failures;
 };
 
-/// Calls `round(number)`, starting from 1, until one fails or all are done. Reports the time of the rounds after the warm-up, until
-/// the last thread of the block has finished.
+/// Calls `round(number)`, starting from 1, until a call fails or all rounds are done. Reports the time of the rounds after the
+/// warm-up, until the last thread of the block has finished.
 template <class Group, class Round>
 __device__ void timed_rounds(Group, unsigned rounds, kernel_report* report, Round round) {
   unsigned long long begin = 0;
@@ -119,10 +119,10 @@ struct alignas(4) payload {
   unsigned words[Bytes / 4];
 };
 
-/// Where a message comes from and goes to.
+/// Where a message is taken from and received into.
 enum class message_in {
   global_memory,
-  group  ///< A thread's registers; a warp's or block's shared memory.
+  group  ///< The registers of a thread; the shared memory of a warp or block.
 };
 
 template <wait_form Form, class Group, class Box, class Message>
@@ -141,7 +141,7 @@ __device__ void packed_between(Group group, const Box& box, const Message* sent,
       });
 }
 
-/// Round trips of a packed message: PE 1 returns what PE 0 sends unchanged. `memory` has space for two messages.
+/// Round trips of a packed message: PE 1 returns the message of PE 0 unchanged. `memory` has space for two messages.
 template <class Group, int Bytes, message_in Where, class Backend, wait_form Form = wait_form::returning>
 __global__ void __launch_bounds__(1024, 1)
     packed_round_trips(span<packed<payload<Bytes>>, Backend> boxes, payload<Bytes>* memory, unsigned first, unsigned rounds,
@@ -196,7 +196,7 @@ __global__ void __launch_bounds__(1024, 1)
   }
 }
 
-/// Each block puts its part of the data, `rounds` times.
+/// Each block puts its part of the data `rounds` times.
 template <class Backend>
 __global__ void __launch_bounds__(1024, 1)
     put_parts(span<unsigned char, Backend> data, const unsigned char* source, unsigned rounds) {
@@ -211,7 +211,7 @@ __global__ void __launch_bounds__(1024, 1)
   symmetric::quiet(by_block, data.reach());
 }
 
-/// A sequence of AMOs, each of which needs the previous one's result: `next(seen)`.
+/// A sequence of AMOs, `next(seen)`, each of which needs the previous one's result.
 template <class Next>
 __device__ void amo_chain(unsigned rounds, kernel_report* report, Next next) {
   unsigned long long seen = 0;

@@ -5,7 +5,7 @@ import typing
 import cases
 import words
 
-TOLERANCE = 0.1  # The tolerance of medians that must be equal.
+TOLERANCE = 0.1  # The tolerance for medians that should be equal.
 _ROUNDING = 1e-9
 
 
@@ -17,9 +17,9 @@ class Value(typing.NamedTuple):
 
 
 class Control:
-    """One rule, with its ratio in every case in which both sides were measured. `beyond_spread`: a case fails only if its ratio is also
-    farther from 1 than its spread. If the spread exceeds the tolerance, a ratio beyond the tolerance is not a failure, and the case says
-    nothing."""
+    """One rule, with its ratio in every case in which both sides were measured. `beyond_spread`: a case fails only if its
+    ratio is also farther from 1 than its spread. If the spread exceeds the tolerance, a ratio beyond the tolerance is not a
+    failure, and the case is inconclusive."""
 
     def __init__(self, name, rule, tolerance=TOLERANCE, only_above=False, beyond_spread=False):
         self.name, self.rule, self._tolerance, self._only_above, self._beyond_spread = name, rule, tolerance, only_above, beyond_spread
@@ -38,7 +38,7 @@ class Control:
 
     @property
     def blind(self):
-        """Returns the cases that say nothing."""
+        """Returns the inconclusive cases."""
         return [v for v in self.values if self._beyond_spread and v.spread > self._tolerance and v not in self.failing]
 
     @property
@@ -87,7 +87,7 @@ def check(results):
          "", ("env0", "same")))
     for control, kind, arms in rules:
         if results.one_domain and arms == ("same", "separate"):
-            continue  # Both arms run in the only domain, so their ratio says nothing about domains.
+            continue  # Both arms run in the only domain, so their ratio does not measure the effect of domains.
         for victim in results.victims():
             for noise in results.noises(victim):
                 ratio = results.ratio(victim, noise, *arms) if noise.startswith(kind) else None

@@ -46,7 +46,7 @@ def _options(arguments):
 
 
 def _choose(options):
-    """Returns the results to draw; this machine's own results, or None; and whether the former are recorded ones."""
+    """Returns the results to draw; this machine's own results, or None; and whether the results to draw are recorded ones."""
     try:
         own = cases.load(options.input)
         if own.measured or not options.recorded:
@@ -115,7 +115,7 @@ def _write(path, text):
 
 
 def _publish(staging, folder):
-    """Moves the finished files into place, and removes pictures of an earlier report that this one does not have."""
+    """Moves the finished files into place, and removes pictures that an earlier report had and this one does not."""
     fresh = os.listdir(staging)
     for name in fresh:
         if os.path.isdir(os.path.join(folder, name)):
