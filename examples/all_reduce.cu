@@ -57,7 +57,7 @@ int main() try {
     });
   }
   graphs.replay(1000);
-  sums.check();  // A GPU that was late does not end the process.
+  sums.check();  // A GPU that is late does not end the process.
   unsigned long long all_wrong = 0, here = 0;
   for (const pe which : gpus.local_pes()) {
     membar::check(cudaMemcpy(&here, wrong.on(which).local(), sizeof here, cudaMemcpyDefault));

@@ -25,8 +25,8 @@ struct all_to_all_memory {
   span<float, Backend> rows;                     ///< count x most x width: received rows, by the PE that sent them
   span<float, Backend> returned;                 ///< count x most x width: returned rows, by the PE that handled them
   span<unsigned, Backend> counts;                ///< count: the number of received rows, by the PE that sent them
-  span<symmetric::barrier_word, Backend> words;  ///< The words of a barrier, one for each block.
-  unsigned most;                                 ///< rows of a PE
+  span<symmetric::barrier_word, Backend> words;  ///< The words of the barriers, one barrier for each block.
+  unsigned most;                                 ///< the number of rows of each PE
   unsigned width;                                ///< The number of floats in a row, a multiple of 4.
 
   [[nodiscard]] __device__ bool is_pe(int which) const { return which >= 0 && which < rows.count(); }
@@ -70,7 +70,7 @@ template <class Backend>
 __global__ void send_rows(all_to_all_memory<Backend> all, const float* in, const int* to, const unsigned* slots,
                           const unsigned* sent, unsigned rows) {
   const int self = all.rows.self().index();
-  all.meet();  // Every PE has used the rows it received last.
+  all.meet();  // Every PE has used the rows that it received last.
   const unsigned warps = gridDim.x * blockDim.x / 32;
   for (unsigned i = (blockIdx.x * blockDim.x + threadIdx.x) / 32; i < rows; i += warps) {
     if (!all.is_pe(to[i])) {
@@ -89,7 +89,7 @@ __global__ void send_rows(all_to_all_memory<Backend> all, const float* in, const
 template <class Backend>
 __global__ void send_back(all_to_all_memory<Backend> all) {
   const int self = all.rows.self().index();
-  all.meet();  // Every PE has used the rows that were returned last.
+  all.meet();  // Every PE has used the rows that were returned to it last.
   const unsigned warps = gridDim.x * blockDim.x / 32;
   for (int from = 0; from != all.rows.count(); ++from) {
     for (unsigned slot = (blockIdx.x * blockDim.x + threadIdx.x) / 32; slot < all.counts.local()[from]; slot += warps) {
@@ -110,8 +110,8 @@ __global__ void collect_rows(all_to_all_memory<Backend> all, float* out, const i
   }
 }
 
-/// Exchanges between a heap's PEs, one after the other in one stream of each PE: `dispatch`, the program's work on the rows,
-/// `combine`.
+/// Exchanges rows among a heap's PEs, one exchange after the other in one stream of each PE: `dispatch`, the program's work on
+/// the rows, `combine`.
 template <class backend = symmetric::peer_backend>
 class all_to_all {
   static auto launched(unsigned blocks, cudaStream_t stream) {
@@ -119,7 +119,7 @@ class all_to_all {
   }
 
  public:
-  /// For at most `most` rows of each PE, with `row_width` floats, a multiple of 4.
+  /// Allocates for at most `most` rows of each PE, with `row_width` floats, a multiple of 4.
   all_to_all(symmetric::heap<backend>& from, unsigned most, unsigned row_width)
       : count_(static_cast<std::size_t>(from.backend().count())),
         most_(most),

@@ -34,7 +34,7 @@ int work(int rank, int count, const symmetric::rendezvous& where) {
   float* const here = values.on(pe(rank)).local();
   membar::check(cudaMemcpy(here, own.data(), size * sizeof(float), cudaMemcpyHostToDevice));
   sums.enqueue(pe(rank), here, here, size, nullptr);
-  group.synchronize(nullptr);  // It notices within a second if another process ends.
+  group.synchronize(nullptr);  // Each process notices within a second if another one ends.
   sums.check();
   membar::check(cudaMemcpy(sum.data(), here, size * sizeof(float), cudaMemcpyDeviceToHost));
   std::size_t wrong = 0;
@@ -45,7 +45,7 @@ int work(int rank, int count, const symmetric::rendezvous& where) {
   return wrong == 0 ? 0 : 1;
 }
 
-/// Starts this program once for each GPU, in a new rendezvous; returns the number of processes that failed.
+/// Starts this program once for each GPU, in a new rendezvous. Returns the number of processes that failed.
 int launch_all(const char* program, int count) {
   const symmetric::rendezvous where = symmetric::make_rendezvous();
   const std::string of = std::to_string(count);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// A stream whose kernels run in the remote domain for a scope. The program reads the domain of the stream and of a launch into
-/// it: before, in the scope, after it, and after an exception left the scope.
+/// it: before the scope, in it, after it, and after an exception has left the scope.
 #include <membar/launch.hpp>
 
 #include <cstdio>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Three threads: thread 1, in a kernel, writes x and releases a. Thread 2, in another kernel, acquires a and releases b. Thread 3,
-/// on the host, acquires b and must find x, which thread 2 never wrote. If both kernels are in one synchronization domain,
-/// device scope is enough for a. If each is in its own domain, a needs system scope. With --managed, the words are in managed
-/// memory.
+/// Three threads: thread 1, in a kernel, writes x and releases a. Thread 2, in another kernel, acquires a and releases b.
+/// Thread 3, on the host, acquires b and must see the new x, which thread 2 never wrote. If both kernels are in one
+/// synchronization domain, device scope is enough for a. If each is in its own domain, a needs system scope. With --managed,
+/// the words are in managed memory.
 #include "three_threads.cuh"
 
 #include <membar/managed_memory.hpp>

@@ -66,7 +66,7 @@ class kernel_boundary final : public victim {
     }
   }
 
-  /// The chain as a graph, after `prepare` with the same domains.
+  /// Measures the chain. In the form `graph`, it measures the graph that `prepare` has captured for the same domains.
   std::vector<double> measure(const domain_choice& domains, const occupied&, int samples,
                               const std::function<void()>& between_samples) override {
     std::vector<double> ns;

@@ -11,7 +11,7 @@ namespace {
 using namespace membar_test;
 using check::check_status;
 
-/// A block in which warp 0, the last warp and the warps in between each do a different thing. `s` and `t` are shared arrays
+/// A block in which warp 0, the last warp, and the warps in between each do something different. `s` and `t` are shared arrays
 /// with a word for each lane.
 check::check_result explore(const std::string& first, const std::string& last, std::uint32_t warps = 2,
                             const std::string& between = "") {

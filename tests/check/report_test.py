@@ -104,7 +104,7 @@ the first has device scope, but the threads are on devices 0 and 1; only system 
     # The block lacks a barrier.
     ("launch for_block block 2 args data flag\nlaunch last args data flag out\n",
      "  flags.cu:3 writes flag for the block, and no barrier orders flags.cu:2 in the other threads before it\n"),
-    # the flag is what passes data on, not the datum of thread 0
+    # the report names the flag that passes data on, not the data of thread 0
     ("launch for_block block 2 args data flag\nlaunch block_reads block 2 args data flag\n",
      "both are weak\n  flags.cu:3 writes flag for the block, and no barrier orders flags.cu:2 in the other threads before it\n  thread 1 "),
     # a copy: both of its sides
@@ -127,7 +127,7 @@ def progress(check, folder, expect):
     line = waiting["text"].stderr.readline() if told else "nothing within a minute"
     expect("progress", line == "membar-check: text.scenario is being read, 2 s so far\n", line)
     for name, process in waiting.items():
-        if process.poll() is None:  # else nobody would read it
+        if process.poll() is None:  # otherwise nobody would read it
             (folder / f"{name}.scenario").write_text(MEMORY + "launch strong args data\n", encoding="utf-8")
         output, error = process.communicate()
         expect(name, process.returncode == 0 and (name == "text" or error == ""), output + error)

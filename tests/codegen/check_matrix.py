@@ -37,7 +37,7 @@ def normal(instruction):
 
 
 def read_kernel(body):
-    """Returns the instructions that matter, the number of plain stores of results, and the fences inside loops."""
+    """Returns the relevant instructions, the number of plain stores of results, and the fences inside loops."""
     lines = [statement for line in body.splitlines() for statement in line.split(";")]
     labels, found, stores, looped, ranges = {}, [], 0, [], []
     for number, line in enumerate(lines):
@@ -100,7 +100,8 @@ def main():
         ptx = pathlib.Path(folder, "membar.ptx")
         run([*nvcc, *of_ptx, "-ptx", architecture, "-o", ptx, source])
         functions = dict(FUNCTION.findall(ptx.read_text()))
-        # A function that a kernel calls counts as a part of the kernel, such as the loop for objects in another block's shared memory.
+        # A function that a kernel calls counts as part of the kernel, such as the loop for objects in another block's shared
+        # memory.
         kernels = {name: CALL.sub(lambda call: functions.get(call.group(1), call.group(0)), body) for name, body in ENTRY.findall(ptx.read_text())}
         wrong = [d for name, case in cases.items() if (d := differences(name, case, kernels.get(name, "")))]
         hand = {name for name, case in cases.items() if case["by_hand"]}

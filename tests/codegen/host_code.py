@@ -45,7 +45,7 @@ def cases():
 
 
 def gnu_operations(function):
-    """Yields the operations in g++'s dump of a function, in order, as (operation, order of success, order of failure)."""
+    """Yields the operations in g++'s dump of a function, in order, as (operation, success order, failure order)."""
     names = {number: order for order, number in ORDERS.items()}
     for line in function.splitlines():
         if match := re.search(r"__atomic_(load|store|exchange|thread_fence)(?:_4)? \((.*)\);", line):

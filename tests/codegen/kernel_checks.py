@@ -34,7 +34,7 @@ TESTS = ROOT / "tests"
 MARK = "// checked"
 HELPER = "checked.cuh"
 CALL = re.compile(r"\bchecked\(")
-# Functions that count findings: they add 0 or 1, or the result of a comparison.
+# Functions that count findings: their arguments add 0 or 1, or the result of a comparison.
 UNMARKED = re.compile(r"(?:\+=|\|=)(?!.*\bchecked\().*(?:\? *[01]U? *: *[01]U?\b| (?:==|!=|<=|>=|<|>) )")
 EXPECTED = re.compile(r"// expect: (.+)")
 SHARED = re.compile(r"__shared__[^;=(]*?(\w+)(?:\[[^\]]*\])*;")
@@ -83,7 +83,8 @@ def functions(ptx):
 
 
 def definitions(lines):
-    """Returns, for each register, the opcodes and operands of the instructions that write it. If no instruction writes it, inline PTX does."""
+    """Returns, for each register, the opcodes and operands of the instructions that write it. A register that no instruction
+    writes is written by inline PTX."""
     written, of_inline, inline = {}, set(), False
     for line in lines:
         if line.startswith("// begin inline asm"):
@@ -102,7 +103,7 @@ def definitions(lines):
 
 
 def constant(value, written):
-    """Returns the number that a register always holds, if it is written once and by a move."""
+    """Returns the number that a register always holds, if a move is the only instruction that writes it."""
     while not re.fullmatch(r"-?\d+", value):
         places = written.get(value, [])
         if len(places) != 1 or not places[0][0].startswith("mov.") or len(places[0][1]) != 1:

@@ -36,8 +36,8 @@ ACQUIRES = {"acquire", "acq_rel", "seq_cst"}
 RELEASES = {"release", "acq_rel", "seq_cst"}
 BARRIER_SCOPES = {"cluster": {"GPU", "SYS"}, "device": {"GPU", "SYS"}, "system": {"SYS"}}
 
-# What the compiler knows about the object: it may be anywhere, or it is in this block's shared memory, in the cluster's shared memory, or
-# in global memory.
+# What the compiler can infer about the object: nothing, or that it is in this block's shared memory, in the cluster's shared
+# memory, or in global memory.
 OBJECT = {
     "anywhere": 'T* object; asm("mov.b64 %0, %1;" : "=l"(object) : "l"(given + threadIdx.x));',
     "shared": "extern __shared__ uint4 own[]; T* object = reinterpret_cast<T*>(own) + threadIdx.x;",
@@ -200,7 +200,8 @@ def fault(name, code, labels, order, scope):
     """Returns what is wrong with a kernel, or None."""
     acquires = order in ACQUIRES and not name.startswith("store")
     following, local = successors(code, labels), local_branch(code)
-    # The open obligations at a position: "data" is stored but not yet released, and each read, with its guard, is not yet acquired.
+    # The open obligations at a position: "data" means that data is stored but not yet released; each read, with its guard, is
+    # not yet acquired.
     states = {0: frozenset()}
     pending = [0]
     seen = {"read": False, "write": False, "data": False, "load": False}
@@ -243,7 +244,7 @@ def fault(name, code, labels, order, scope):
 
 
 def check(wanted, source, architecture, nvcc, disassembler):
-    """Compiles the kernels, and returns a list of (name, what is wrong)."""
+    """Compiles the kernels. Returns a list of (name, what is wrong)."""
     cubin = source.with_suffix(".cubin")
     run([*nvcc, "-cubin", f"-arch=sm_{architecture}", "-o", cubin, source])
     done = subprocess.run([disassembler, "-c", cubin], capture_output=True, text=True)
@@ -270,7 +271,7 @@ def generate(arguments, source):
 
 
 def mutants_missed(arguments, source, nvcc):
-    """Returns the number of mutants in which nothing was found."""
+    """Returns the number of mutants for which no wrong kernel was found."""
     own = next((o for o in nvcc if o.startswith("-I") and pathlib.Path(o[2:], "membar").is_dir()), None)
     if own is None:
         raise SystemExit("machine_code.py: the compiler's command names no -I<folder> of membar's headers")

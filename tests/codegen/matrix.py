@@ -62,13 +62,13 @@ REDUCE = {"add": "add", "sub": "add", "bit_and": "and", "bit_or": "or", "bit_xor
           "dec": "dec"}
 LOOP, TWO_WAY = "loop", "two-way"
 RIVALS = "match.any.sync.b64"  # Determines which lanes of the warp want the same word.
-ONE_SET = "match.any.sync.b32"  # which of them still do
-MOST = "redux.sync.max.u32"  # how many they are, at most
+ONE_SET = "match.any.sync.b32"  # Determines which of these lanes still want it.
+MOST = "redux.sync.max.u32"  # Determines the largest number of such lanes.
 BIG = {8: "h", 16: "h", 32: "r", 64: "l", 128: "q"}
 
 
 class Type:
-    """A value type: its C++ name, its size, and what each operation becomes: an instruction type, LOOP or TWO_WAY."""
+    """A value type: its C++ name, its size, and the form of each operation: an instruction type, LOOP or TWO_WAY."""
 
     def __init__(self, cpp, bits, register=None, elements=1, minimum=80, **becomes):
         self.cpp, self.bits, self.elements, self.minimum = cpp, bits, elements, minimum
@@ -84,7 +84,7 @@ class Type:
 
 
 def integer(cpp, sign, bits):
-    add = f"{sign}32" if bits == 32 else "u64"  # There is no add.s64, and wrapping addition does not need one.
+    add = f"{sign}32" if bits == 32 else "u64"  # There is no add.s64, and wrapping addition does not need it.
     untyped = dict.fromkeys(["exch", "and", "or", "xor"], f"b{bits}")
     own = dict.fromkeys(["min", "max"], f"{sign}{bits}")
     wrapping = {} if sign == "s" else dict.fromkeys(["inc", "dec"], "u32" if bits == 32 else LOOP)
@@ -180,7 +180,7 @@ static_assert(applied<atom_op::dec>(0U, 3U) == 3 && applied<atom_op::dec>(2U, 3U
 """
 
 
-SAMPLED = 6  # A sample has one of this many cases.
+SAMPLED = 6  # A sample has one out of this many cases.
 
 
 class Part:
@@ -224,8 +224,9 @@ def with_fence(order, scope, otherwise):
 
 
 def fetch(order, scope, operation, what, bits, architecture):
-    """Returns the fences before an instruction that returns the old value, its order, its state space if it is known to be global, and the
-    fences after it. For some of these instructions ptxas may make loops for shared memory, which come after the instruction's own acquire."""
+    """Returns the fences before an instruction that returns the old value, its order, its state space if it is known to be
+    global, and the fences after it. For shared memory, ptxas may expand some of these instructions into loops, which come
+    after the instruction's own acquire."""
     fences, own = with_fence(order, scope, "acquire")
     rereads = operation != "exch" and (bits == 64 or operation == "add" and "f" in what)
     if rereads and AFTER[order] and scope != "cta" and architecture < 90:
@@ -240,8 +241,8 @@ def around_loop(order, scope, inside):
 
 
 def update_loop(order, scope, bits):
-    """A first load, each lane's own attempts, and the attempts of one lane on behalf of all lanes that want its word, with the order for
-    all of them. The warp barriers and fences are outside of the attempts."""
+    """A first load, each lane's own attempts, and the attempts of one lane on behalf of all lanes that want its word, with
+    the order for all of them. The warp barriers and fences are outside of the attempts."""
     attempt = f"atom.relaxed.{scope}.cas.b{bits}"
     merged = ["bar.warp.sync", *around_loop(order, scope, [ONE_SET, MOST, attempt]), "bar.warp.sync"]
     return around_loop(order, scope, [f"ld.relaxed.{scope}.b{bits}", attempt, RIVALS, *merged])
@@ -338,7 +339,8 @@ def add_operation(part, name, kind, call, order, scope, operation, head, result)
 
 
 def add_policies(part, scope, types, keep=lambda case: True):
-    """Adds read-modify-writes with an L2 policy: one instruction in global memory, whose own order is enough there."""
+    """Adds read-modify-writes with an L2 policy: one instruction in global memory, for which the instruction's own order is
+    sufficient."""
     s = SCOPES[scope]
     for key in types:
         kind = TYPES[key]
@@ -444,7 +446,7 @@ def add_owning(part, scope):
             ("compare_exchange", "unsigned expected, unsigned value, bool* result",
              "*result = object->compare_exchange(expected, value, membar::release, membar::acquire);", [f"atom.acq_rel.{s}.cas.b32"])]
     for form in ("", "_weak", "_strong"):
-        for order in ORDERS:  # On failure, the operation has its order without the release half.
+        for order in ORDERS:  # On failure, the order of the operation is its success order without the release half.
             fences, own = with_fence(order, s, "acquire")
             rows.append((f"compare_exchange{form}_{order}", "unsigned expected, unsigned value, bool* result",
                          f"*result = object->compare_exchange{form}(expected, value, membar::{order});",
@@ -461,7 +463,7 @@ def add_owning(part, scope):
 
 
 def add_pointers(part, scope):
-    """Adds the operations on pointers: addition counts bytes, and the other operations are 64-bit."""
+    """Adds the operations on pointers: addition counts bytes, and the other operations are 64-bit operations."""
     s = SCOPES[scope]
     ref = f"membar::atomic_ref<int*, membar::thread_scope::{scope}>(*object)"
     for operation, sign in (("fetch_add", ""), ("fetch_sub", "-")):
@@ -486,9 +488,10 @@ TORN = {"s64": ["and", "or", "xor", "min", "max"], "u64": ["and", "or", "xor", "
 
 
 def add_places(part, scope, every_order=False):
-    """Adds operations on an object whose location the compiler does not know, and on one whose location it knows. In the first case, a loop
-    is next to the instruction if that is not atomic in another block's shared memory; a reduction and a relaxed fetch have a form for
-    global memory, and a reduction also has one for this block's shared memory. In the second case, there is only one of these forms."""
+    """Adds operations on an object whose location the compiler does not know, and on one whose location it knows. In the
+    first case, the code contains a loop next to the instruction if the instruction is not atomic in another block's shared
+    memory; a reduction and a relaxed fetch have a form for global memory, and a reduction also has a form for this block's
+    shared memory. In the second case, there is only one of these forms."""
     s = SCOPES[scope]
 
     def instructions(head, own, space, operation, what, bits):
@@ -511,7 +514,8 @@ def add_places(part, scope, every_order=False):
                         fences, own, space, after = fetch(order, s, *form, part.architecture)
                         in_global = fences + instructions(head, own, space, *form) + after
                         elsewhere = fences + instructions(head, own, "", *form) + after
-                        # ptxas makes no loop of these. At wider scopes the object may be in another block's shared memory.
+                        # ptxas does not expand these into loops. At wider scopes the object may be in another block's shared
+                        # memory.
                         of_shared = bool(space) and key in ("u32", "s32") and scope == "block"
                         in_shared = instructions(head, own, ".shared", *form) if of_shared else elsewhere
                         either = [IN_CLUSTER, IN_OWN_BLOCK, *loop, *elsewhere] if torn else elsewhere
@@ -550,7 +554,7 @@ def add_places(part, scope, every_order=False):
 
 
 def add_aggregated(part, scope):
-    """Adds one operation per warp and address, with warp barriers where the order releases or acquires."""
+    """Adds one operation per warp and address, with warp barriers if the order releases or acquires."""
     s = SCOPES[scope]
     for form in ("one_address", "any_address"):
         ref = f"membar::aggregated_ref<unsigned, membar::thread_scope::{scope}, membar::aggregation::{form}>(*object)"
@@ -608,8 +612,8 @@ def parts(sampled):
             add_aggregated(part, scope)
             yield part
     yield from asynchronous.parts(Part)
-    # Every operation on every type once, with orders and scopes in turn, and every order and scope of one type. This is small enough to
-    # compile for every mutation of the headers.
+    # Every operation on every type once, with orders and scopes in turn, and every order and scope of one type. This set is
+    # small enough to compile for every mutation of the headers.
     part = Part("sample_sm_90", 90)
     add_fences(part, SCOPES, PROXIES | PROXIES_SM_90, FENCES_SM_90)
     seen = {}

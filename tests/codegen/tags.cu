@@ -5,7 +5,7 @@
 #include <membar/read_only.cuh>
 #include <membar/symmetric/group.cuh>
 
-#if !defined(__CUDACC_RTC__)  // It has std::forward without including a header.
+#if !defined(__CUDACC_RTC__)  // NVRTC has std::forward without a header.
 #include <utility>
 #endif
 

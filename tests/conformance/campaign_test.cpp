@@ -69,10 +69,10 @@ suite small_suite() {
 class fake_runner : public runner {
  public:
   std::map<std::string, std::uint64_t> shown;
-  names runs;  ///< of tests, in order
+  names runs;  ///< the tests that ran, in order
   names tuned;
   parameter_sets sets;
-  std::vector<double> seconds;  ///< of each run: its limits
+  std::vector<double> seconds;  ///< the limits of each run
   std::vector<std::uint64_t> instances;
   std::string fails;
   litmus::parameters shown_under{.width = 0};  ///< If the width is not 0, outcomes are shown only under these parameters.
@@ -142,7 +142,7 @@ class conformance_campaign : public ::testing::Test {
 
 TEST_F(conformance_campaign, runs_controls_first_each_test_once_under_every_set_and_skips_what_has_no_place) {
   machine.shown[weak] = 3;
-  run({.draws = 3});  // And two built-in sets of parameters.
+  run({.draws = 3});  // Three drawn sets are added to two built-in ones.
   EXPECT_EQ(machine.runs, (names{weak, weak, weak, weak, weak, right, right, right, right, right}));
   EXPECT_EQ(built_in_sets(), (parameter_sets{{}, litmus::parse_parameters("share=75 stress=25 pattern=st/st lines=64")}));
   EXPECT_EQ(parameter_sets(machine.sets.begin(), machine.sets.begin() + 2), built_in_sets());

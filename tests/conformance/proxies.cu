@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The async proxy: a bulk copy reads what ordinary stores wrote before a proxy fence, and may overwrite memory that ordinary
-/// accesses before one have finished with. Source: fence.cuh, `proxy_fence`; bulk_copy.cuh.
+/// accesses before a proxy fence have finished with. Source: fence.cuh, `proxy_fence`; bulk_copy.cuh.
 ///
-/// The other proxies are not run: alias would need a second mapping of the cells, and tensormap a tensor map.
+/// The other proxies are not tested: alias would need a second mapping of the cells, and tensormap a tensor map.
 #include "holds.cuh"
 
 #include <membar/bulk_copy.cuh>
@@ -41,7 +41,7 @@ constexpr model::variable place = model::shared(y);
 template <class Fence>
 struct copy_in_bulk {
   __device__ static read<unsigned long long> run(void* cell) noexcept {
-    __shared__ quad places[1024];  // One per thread of the largest block.
+    __shared__ quad places[1024];  // One place for each thread of the largest block.
     quad* const mine = &places[threadIdx.x];
     const auto from = static_cast<unsigned>(__cvta_generic_to_shared(mine));
     const std::size_t to = __cvta_generic_to_global(cell);
@@ -76,7 +76,7 @@ enum class before_load {
 template <before_load Before, class Fence>
 struct load_in_bulk {
   __device__ static read<unsigned long long> run(void* cell) noexcept {
-    __shared__ quad places[1024];  // One per thread of the largest block.
+    __shared__ quad places[1024];  // One place for each thread of the largest block.
     __shared__ membar::mbarrier<thread_scope::block> barriers[1024];
     quad* const mine = &places[threadIdx.x];
     membar::mbarrier<thread_scope::block>& full = barriers[threadIdx.x];

@@ -116,9 +116,9 @@ class Rows(unittest.TestCase):
                                   "cluster_shared", "cluster_barrier", "two_kernels"})
 
 
-# How the tests spell the calls. The calls here have a test for each order at each scope. Calls in ONE_SCOPE share their function, which
-# takes the operation as a parameter, with one of these calls. They need only one test with a release and one with an acquire, at device
-# scope.
+# How the tests write the calls. The calls here have a test for each order at each scope. Calls in ONE_SCOPE share their
+# function, which takes the operation as a parameter, with one of these calls, so they need only one test with a release and one
+# with an acquire, at device scope.
 EACH_SCOPE = {
     "atomic.hpp": {"load": "atomic_ref.load", "store": "atomic_ref.store", "exchange": "exchange", "fetch_add": "fetch_add",
                    "compare_exchange": "compare_exchange", "add": "reduce_add", "fetch_update": "fetch_update",
@@ -133,13 +133,13 @@ ONE_SCOPE = {
                    **{name: f"reduce_{name}" for name in ("sub", "min", "max", "inc", "dec")},
                    **{f"bit_{name}": f"reduce_{name}" for name in ("and", "or", "xor")}},
 }
-# These functions call a tested function.
+# These functions call a function that is tested.
 SAME = {
     "aggregated.cuh": {"fetch_combine", "combine", "flush",
                        "fetch_inc", "fetch_dec", *(form + name for name in ("sub", "min", "max") for form in ("fetch_", "")),
                        *(form + name for name in ("and", "or", "xor") for form in ("fetch_", "bit_"))},
     "atomic.hpp": {"fetch_fminimum_num", "fetch_fmaximum_num"},  # fetch_update
-    "fence.cuh": {"shared_fence", "shared_proxy_fence"},  # For shared memory only; the engine's cells are in global memory.
+    "fence.cuh": {"shared_fence", "shared_proxy_fence"},  # For shared memory only, but the engine's cells are in global memory.
 }
 
 
@@ -242,7 +242,7 @@ class Mutants(unittest.TestCase):
     def test_a_campaign_chooses_tests_that_run_and_whose_controls_showed_most(self):
         told = mutants.merged([self.campaign(("c1", ("g1",), 1, "a"), ("c2", ("g2",), 9, "b"), ("c3", ("g3",), 99, "c"), skipped=["g3"])])
         self.assertEqual(["g2", "g1"], mutants.few_of(["g0", "g1", "g2", "g3"], 2, 8, told))
-        self.assertEqual(["g3"], mutants.few_of(["g3"], 2, 8, told))  # it says what is missing
+        self.assertEqual(["g3"], mutants.few_of(["g3"], 2, 8, told))  # The message says what is missing.
 
     def test_results_of_several_runs_are_one_campaign(self):
         told = mutants.merged([self.campaign(("c1", ("g1",), 1, "a"), skipped=["g1"]), self.campaign(("c1", ("g2",), 5, "b"))])
@@ -319,7 +319,7 @@ class Table(unittest.TestCase):
             return table.main()
 
     def test_without_results_everything_is_not_measured_yet(self):
-        # A file without tests, which replaces the repository's.
+        # A file without tests, which replaces the repository's file.
         nothing = self.folder / "nothing.json"
         nothing.write_text(json.dumps({"mutants": []}))
         self.assertEqual(0, self.call("--results", str(nothing)))

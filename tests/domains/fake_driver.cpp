@@ -79,7 +79,7 @@ CUgraphNode new_node(const CUgraphNode_st& of) {
   return node;
 }
 
-/// A copy with nodes of its own.
+/// A copy with its own nodes.
 CUgraph copy_of(CUgraph graph) {
   auto* const out = new CUgraph_st;
   std::map<CUgraphNode, CUgraphNode> copies;
@@ -109,7 +109,7 @@ int number(const char* variable, int otherwise) {
   return value == nullptr ? otherwise : std::atoi(value);
 }
 
-/// With FAKE_DRIVER_MEETS, a launch returns only after another one was made concurrently.
+/// With FAKE_DRIVER_MEETS, a launch returns only after another launch was made concurrently.
 void meet() {
   static std::barrier<> both(2);
   if (number("FAKE_DRIVER_MEETS", 0) != 0) {
@@ -137,7 +137,7 @@ bool last_put_moved = false;
 bool any_put_moved = false;
 
 thread_local CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
-thread_local bool capture_is_invalid = false;  ///< that of stream 0x3000
+thread_local bool capture_is_invalid = false;  ///< Whether the capture of stream 0x3000 is invalid.
 
 CUresult launched(const char* how, CUfunction f, CUstream stream, const CUlaunchAttribute* attributes, unsigned count,
                   void** parameters = nullptr) {
@@ -193,7 +193,7 @@ std::atomic<int>& launched_kernels() {
 FAKE CUresult cuLaunchKernel(CUfunction f, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream s,
                              void** parameters, void**) {
   static const bool bare = number("FAKE_DRIVER_BARE", 0) != 0;
-  if (bare) {  // for the cost of a launch
+  if (bare) {  // only the cost of a launch is measured
     return CUDA_SUCCESS;
   }
   meet();
@@ -272,7 +272,8 @@ FAKE CUresult cuLibraryLoadFromFile(CUlibrary* library, const char* path, CUjit_
                                     void**, unsigned) {
   return cuModuleLoadData(reinterpret_cast<CUmodule*>(library), path);
 }
-/// Returns the size of each parameter in bytes, from the lines of the file FAKE_DRIVER_PARAMETERS: the kernel, and its numbers.
+/// Returns the size of each parameter in bytes, from the lines of the file FAKE_DRIVER_PARAMETERS, each of which has the kernel
+/// and its numbers.
 namespace {
 std::vector<std::size_t> parameters_in_file(const std::string& kernel) {
   const char* const path = std::getenv("FAKE_DRIVER_PARAMETERS");
@@ -305,7 +306,7 @@ FAKE CUresult cuFuncGetParamInfo(CUfunction f, std::size_t index, std::size_t* o
 namespace {
 bool mapped = false;
 std::map<CUdeviceptr, std::size_t> allocations;
-/// Returns the allocation of an address, or none.
+/// Returns the allocation that contains an address, or null.
 std::pair<CUdeviceptr, std::size_t> allocation_at(CUdeviceptr pointer) {
   const auto behind = allocations.upper_bound(pointer);
   if (behind == allocations.begin()) {
@@ -322,7 +323,7 @@ FAKE CUresult cuMemAlloc(CUdeviceptr* pointer, std::size_t bytes) {
   next += (bytes + 511) / 512 * 512;
   return CUDA_SUCCESS;
 }
-/// A handle names the process and the place and size of its memory; the importing process maps memory of its own.
+/// A handle names the process and the position and size of its memory; the importing process maps its own memory.
 FAKE CUresult cuIpcGetMemHandle(CUipcMemHandle* handle, CUdeviceptr at) {
   const auto [begin, bytes] = allocation_at(at);
   std::memset(handle, 0, sizeof *handle);
@@ -358,7 +359,7 @@ std::map<CUdeviceptr, placement>::iterator placement_at(CUdeviceptr at) {
   return behind != placements.begin() && at - std::prev(behind)->first < std::prev(behind)->second.bytes ? std::prev(behind)
                                                                                                          : placements.end();
 }
-/// Returns where the contents of an address are: memory that is mapped more than once has them in one place.
+/// Returns where the contents of an address are: memory that is mapped more than once has its contents in one place.
 CUdeviceptr contents_at(CUdeviceptr at) {
   const auto where = placement_at(at);
   return where == placements.end() ? at : (where->second.of << 40U) + where->second.offset + (at - where->first);
@@ -467,7 +468,7 @@ FAKE CUresult cuPointerGetAttribute(void* value, CUpointer_attribute what, CUdev
   *static_cast<unsigned*>(value) = type ? kind : owner;
   return CUDA_SUCCESS;
 }
-/// The device's memory, as far as a program has stored into it. Each allocation extends to the next multiple of 4096 bytes.
+/// The device's memory, as far as a program has stored to it. Each allocation extends to the next multiple of 4096 bytes.
 namespace {
 std::map<CUdeviceptr, CUdeviceptr> memory;
 }

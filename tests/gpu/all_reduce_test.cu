@@ -41,7 +41,7 @@ struct on_stream_of_pe {
   cudaStream_t stream = nullptr;
 };
 
-/// Two, three and four PEs on the available GPUs, several of which may share one.
+/// Two, three and four PEs on the available GPUs. Several PEs may share a GPU.
 class all_reduce_of_pes : public gpu_test {
  protected:
   [[nodiscard]] static std::vector<std::vector<int>> worlds() {

@@ -81,7 +81,7 @@ float as_float(T value) {
   }
 }
 
-/// An operation: its effect on the device, and the value that must follow `old` on the host.
+/// An operation: its effect on the device, and the value that must follow `old`, computed on the host.
 struct addition {
   template <class T>
   __device__ static T run(const membar::atomic_ref<T, thread_scope::device>& object, T operand, auto order) {
@@ -157,8 +157,8 @@ std::uint64_t bits_of(T value) {
   return bits;
 }
 
-/// Exactly one operation found each value of an object, except for the last value, which remains; and exactly one left each
-/// value, except for the first.
+/// Exactly one operation found each value of an object, except for the last value, which remains; and exactly one operation
+/// left each value, except for the first.
 template <class Operation, class T>
 void expect_one_chain_an_object(spread how, unsigned choice, auto order) {
   SCOPED_TRACE(std::string(spread_names[static_cast<int>(how)]) + ", choice of lanes " + std::to_string(choice));

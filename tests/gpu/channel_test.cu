@@ -90,8 +90,8 @@ TYPED_TEST(channel_of_many_producers, loses_duplicates_reorders_and_tears_nothin
   expect_all_passed<3, TypeParam>(16, wait_result::done);
 }
 
-/// A work queue of all blocks: even blocks push numbers, odd blocks take them until the queue is closed, and count each number.
-/// The last producer to finish closes the queue. A message says where other memory was written.
+/// A work queue of all blocks: even blocks push numbers; odd blocks take numbers until the queue is closed, and count each
+/// number. The last producer to finish closes the queue. A message says where other memory was written.
 template <class Queue>
 __global__ void share_work(Queue* queue, unsigned each, unsigned* producing, unsigned* announced, unsigned* taken,
                            channel_outcome* outcomes) {

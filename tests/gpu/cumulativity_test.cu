@@ -16,10 +16,10 @@ namespace membar_test {
 namespace {
 
 constexpr int rounds = 100'000;
-/// Signals that the last round has passed: thread 1 also ends when its time is up.
+/// Signals that the last round is over: thread 1 also ends when its time is up.
 constexpr int last_round = 0x40000000;
 
-/// The observations of a thread in a chain: the rounds of the flag, and the rounds in which x was older.
+/// The observations of a thread in a chain: the rounds of the flag, and the rounds in which x was older than the flag.
 struct seen_rounds {
   unsigned long long seen = 0;
   unsigned long long stale = 0;
@@ -95,7 +95,7 @@ MEMBAR_HOST_DEVICE seen_rounds follow(int& flag, int& x, PassOn pass_on) {
   return result;
 }
 
-/// Thread 2.
+/// Thread 2 of the chain.
 template <thread_scope ScopeOfA>
 __global__ void kernel_b(shared_state* state, int* a) {
   everywhere(state->b_kernel_is_there).store(1, membar::relaxed);
@@ -104,7 +104,7 @@ __global__ void kernel_b(shared_state* state, int* a) {
 
 class cumulativity : public gpu_test {
  protected:
-  /// Runs the three threads; if x is `carried`, expects that it was never stale.
+  /// Runs the three threads. If x is `carried`, expects that it was never stale.
   template <thread_scope ScopeOfA>
   static void run(int domain_of_a, int domain_of_b, bool carried) {
     if ((domain_of_a != 0 || domain_of_b != 0) && membar::sync_domain_count() < 2) {
@@ -124,7 +124,7 @@ class cumulativity : public gpu_test {
                    state.get(), a.get(), elsewhere.get(), rounds);
     membar::launch(launch_config{1, 1, stream_b.get()}.with(both(domain_of_b)), kernel_b<ScopeOfA>, state.get(), a.get());
 
-    // Thread 3.
+    // Thread 3 of the chain.
     const seen_rounds on_cpu = follow<thread_scope::system>(state[0].b, state[0].x, [](int) {});
     stream_a.synchronize();
     stream_b.synchronize();

@@ -45,7 +45,7 @@ class Figures:
         return math.hypot(*[self.get("pace", way, warps, noise, "cv") or 0.0 for way in ("release", "publisher")])
 
     def kept(self, warps, noise):
-        """Returns the pace of the publisher's block during noise, as a share of its pace without noise."""
+        """Returns the pace of a block with a publisher during noise, as a share of its pace without noise."""
         quiet, beside = self.get("pace", "publisher", warps, "none"), self.get("pace", "publisher", warps, noise)
         return quiet / beside if quiet and beside else None
 
