@@ -13,7 +13,8 @@ namespace {
 
 constexpr int rounds = 100'000;
 
-/// Within a block, the first threads of two warps are writer and reader; otherwise, the first threads of two blocks.
+/// Within a block, the writer and the reader are the first threads of two warps; otherwise, they are the first threads of two
+/// blocks.
 template <thread_scope Scope, passing How>
 __global__ void pass_messages(mailbox* box, passing_outcome* outcome, int count) {
   if constexpr (Scope != thread_scope::cluster || has_hopper) {
@@ -55,7 +56,7 @@ class message_passing : public gpu_test, public ::testing::WithParamInterface<pa
     expect_in_order(copied(outcome)[0]);
   }
 
-  /// Runs `kernel` and, on this thread, the other end.
+  /// Runs `kernel` and, on this thread, the other side.
   static void expect_order_with_the_host(void (*kernel)(mailbox*, passing_outcome*, int),
                                          void (*other_end)(mailbox&, int, passing_outcome&)) {
     const support::pinned_memory<mailbox> box(1);

@@ -30,7 +30,7 @@ using membar::litmus_files::run_plan;
   return text;
 }
 
-/// The digits of a test, or the reason why it does not run.
+/// Returns the digits of a test, or the reason why the test does not run.
 [[nodiscard]] std::string digits_of(const std::string& text) {
   const plan_or_reason one = plan_of(text);
   return one.plan == nullptr ? one.reason : digits_text(*one.plan);
@@ -51,7 +51,7 @@ TEST(litmus_run_plan, a_digit_has_every_value_that_an_execution_gives) {
 }
 
 TEST(litmus_run_plan, a_forbidden_value_has_a_digit_too) {
-  // The lost update is forbidden; if hardware shows it, it has a name.
+  // The lost update is forbidden, but it has a name in case the hardware shows it.
   const plan_or_reason one =
       plan_of(two_threads("x=0;", "atom.relaxed.gpu.add r0, x, 1", "atom.relaxed.gpu.add r0, x, 1", "~exists (x == 1)"));
   ASSERT_NE(one.plan, nullptr) << one.reason;

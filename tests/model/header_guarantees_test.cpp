@@ -95,8 +95,8 @@ static_assert(atomics_synchronize_inside<thread_scope::cluster>());
 static_assert(atomics_synchronize_inside<device>());
 static_assert(atomics_synchronize_inside<system_wide>());
 
-/// atomic.cuh: ... or the value of a read-modify-write that follows it. The order of that operation may be relaxed, but its
-/// scope must be wide enough.
+/// atomic.cuh: ... or the value of a read-modify-write that follows the release operation. The order of the read-modify-write
+/// may be relaxed, but its scope must be wide enough.
 template <thread_scope Middle>
 constexpr auto release_sequence() {
   return litmus(thread(block(0), store(data, 1), store<device>(flag, 1, release)),
@@ -155,8 +155,8 @@ TEST(header_guarantees, hold_at_run_time_too) {
   EXPECT_TRUE(model::forbidden(kernel_boundary(1).ordered(0, 1)));
 }
 
-/// atomic.hpp: lane 1 releases on behalf of lane 0 with an update that merges both. A lane's fences: `own` before the barrier,
-/// `merged` after it.
+/// atomic.hpp: lane 1 releases on behalf of lane 0 with an update that merges the updates of both. Each lane has fences: `own`
+/// before the barrier, `merged` after it.
 bool merged_update_does_not_release(const std::string& own, const std::string& barrier, const std::string& merged) {
   return model::decide(membar::litmus_files::read_litmus("PTX merged_update_releases\n{ x=0; y=0; }\n"
                                                          " P0@cta 0,gpu 0,warp 0 | P1@cta 0,gpu 0,warp 0 | P2@cta 1,gpu 0 ;\n"
@@ -169,7 +169,7 @@ bool merged_update_does_not_release(const std::string& own, const std::string& b
       .reachable;
 }
 
-/// Lane 1 acquires on behalf of lane 0. A lane's fences: `merged` before the barrier, `own` after it.
+/// Lane 1 acquires on behalf of lane 0. Each lane has fences: `merged` before the barrier, `own` after it.
 bool merged_update_does_not_acquire(const std::string& merged, const std::string& barrier, const std::string& own) {
   return model::decide(membar::litmus_files::read_litmus(
                            "PTX merged_update_acquires\n{ x=0; y=0; }\n"

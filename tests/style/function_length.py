@@ -41,7 +41,7 @@ def opens_function(before):
 
 
 def functions(text):
-    """Returns the first line and the length of every outermost function; the lines of tables do not count."""
+    """Returns the first line and the length of every outermost function. The lines of tables do not count."""
     text = blanked(text)
     found, stack, start = [], [], 0
     line, function, tables = 1, None, 0
