@@ -27,7 +27,7 @@ __global__ void pass(result* seen) {
   const unsigned warp = threadIdx.x / lanes, lane = threadIdx.x % lanes;
   if (warp == 0) {
     data[lane] = static_cast<int>(blockIdx.x + lane);
-    __syncwarp();  // all lanes have written
+    __syncwarp();  // all lanes have written their data
     if (lane == 0) {
       flag_ref(flag).store(1, membar::release);
     }

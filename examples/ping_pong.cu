@@ -30,7 +30,7 @@ __global__ void play(span<int, Backend> box, span<int, Backend> message, span<ar
         for (std::size_t i = threadIdx.x; i < words; i += blockDim.x) {
           message.local()[i] = round + static_cast<int>(i);
         }
-        __syncthreads();  // the message is written
+        __syncthreads();  // the whole message is written
         put_signal(by_block, box, message.local(), arrived[0], static_cast<unsigned>(round), pe(1 - self));
       } else {
         wait(by_block, arrived[0], equals(static_cast<unsigned>(round)), membar::wait_budget::milliseconds(2000));

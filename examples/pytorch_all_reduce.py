@@ -28,7 +28,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 try:
     import membar  # pip install membar
     INCLUDE = membar.include_path()
-except (ImportError, RuntimeError):  # or a clone
+except (ImportError, RuntimeError):  # in a clone of the repository
     sys.path.insert(0, str(HERE.parent / "tools" / "python"))
     import membar
     INCLUDE = str(HERE.parent / "include")
@@ -153,7 +153,8 @@ def main():
 
     wrong = torch.zeros((), dtype=torch.int64, device=device)
     step = torch.zeros((), device=device)
-    vectors = [torch.empty(size, device=device, dtype=torch.bfloat16) for size in (16384, MOST)]  # in one shot and in two
+    # the first is reduced in one shot, the second in two
+    vectors = [torch.empty(size, device=device, dtype=torch.bfloat16) for size in (16384, MOST)]
 
     def work():  # Small whole numbers, so that sums are exact.
         step.add_(1)

@@ -215,7 +215,7 @@ __global__ void __launch_bounds__(threads)
     }
   }
   if (seen != 0) {
-    *sum = seen;  // the source is zero
+    *sum = seen;  // This never happens, because the source is zero.
   }
 }
 

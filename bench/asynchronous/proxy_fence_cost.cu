@@ -35,7 +35,7 @@ struct by_ptx {
     }
   }
 };
-/// For comparison, the cost of a generic-proxy fence in the same place.
+/// For comparison: the cost of a generic-proxy fence in the same place.
 template <thread_scope Scope>
 struct ordinary_fence {
   __device__ static void run() { membar::thread_fence<Scope>(membar::acq_rel); }

@@ -106,7 +106,7 @@ template <class T, class Order>
 struct builtin_add {
   static constexpr const char* name = "builtin";
   __device__ static T run(T* object, T value) {
-    if constexpr (std::is_same_v<Order, membar::relaxed_t>) {  // the order is a literal
+    if constexpr (std::is_same_v<Order, membar::relaxed_t>) {  // the order must be a literal
       return __nv_atomic_fetch_add(object, value, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);
     } else {
       static_assert(std::is_same_v<Order, membar::acq_rel_t>);

@@ -95,7 +95,7 @@ __global__ void with_variables(const float* coefficients, const float* x, float*
 
 struct fixture {
   unsigned blocks;
-  std::map<std::string, std::size_t> words;  // For each footprint, a power of two.
+  std::map<std::string, std::size_t> words;  // The number of words for each footprint, a power of two.
   support::device_memory<float> in;
   support::device_memory<float> out;
   support::stream stream;

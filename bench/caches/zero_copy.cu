@@ -58,7 +58,7 @@ void add_arm(bench::suite& cases, const bench::made_once<fixture>& shared, const
       [=](int passes) {
         fixture& here = *shared;
         prepare(here);
-        here.pass(here.device.get());  // the device is awake
+        here.pass(here.device.get());  // This wakes the device.
         here.stream.synchronize();
         const double ns = support::nanoseconds_of(here.stream.get(), [&] { work(here, passes); });
         return bench::figures(ns, {{"GB_per_s", static_cast<double>(passes) * count * sizeof(float4) / ns}});

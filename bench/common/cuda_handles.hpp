@@ -36,7 +36,7 @@ class stream {
   [[nodiscard]] cudaStream_t get() const noexcept { return handle_; }
   void synchronize() const { membar::check(cudaStreamSynchronize(handle_), "a kernel failed"); }
 
-  /// Whether all work enqueued so far has ended.
+  /// Returns whether all work enqueued so far has ended.
   [[nodiscard]] bool idle() const { return has_ended(cudaStreamQuery(handle_)); }
 
  private:

@@ -94,7 +94,7 @@ struct program {
   std::size_t run(const bench::suite& cases);
 };
 
-/// Whether a case is the basis of findings, and not only of controls.
+/// Returns whether a case is the basis of findings, and not only of controls.
 bool is_used(const case_name& name) {
   return (name.arm == alone.name || name.arm == same.name || name.arm == separate.name) && !starts_with(name.noise, "spin") &&
          !starts_with(name.noise, "local");

@@ -123,7 +123,7 @@ class result_table {
   std::map<std::string, case_result> results_;
 };
 
-/// What the reporters write.
+/// The data that the reporters write.
 struct run_results {
   const result_table& table;
   double ghz;

@@ -168,7 +168,7 @@ class naive_model {
     bool jumped = false;
     int vector = -1;
     trace done;
-    std::vector<std::set<std::size_t>> tainted;  // per register
+    std::vector<std::set<std::size_t>> tainted;  // for each register, what its value depends on
     std::set<std::size_t> control;
 
     std::size_t add(happening e) {

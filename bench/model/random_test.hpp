@@ -40,7 +40,7 @@ struct random_program {
   int locations = 0;
   bool aliases = false;
   bool wide = false;
-  std::string edges;       ///< of the CUDA API
+  std::string edges;       ///< The edges of the CUDA API.
   std::vector<int> loads;  ///< For each thread, the number of registers that it loads.
 
   /// The threads in the order in which they were drawn.

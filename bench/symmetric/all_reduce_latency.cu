@@ -106,7 +106,7 @@ double exchange_nanoseconds(world& two, form how) {
   });
 }
 
-/// Whether the all-reduce is one-shot or two-shot.
+/// Returns the time of an all-reduce, one-shot or two-shot.
 template <class T>
 double all_reduce_nanoseconds(world& all, std::size_t bytes, form how, bool one_shot) {
   const std::size_t size = bytes / sizeof(T);

@@ -43,7 +43,7 @@ __global__ void local_step(unsigned* words, unsigned value) {
   }
 }
 
-/// During communication in a domain, or alone.
+/// The chain runs during communication in a domain, or alone.
 double chain_nanoseconds(world& two, const std::optional<membar::sync_domain>& communication) {
   constexpr unsigned blocks = 32;
   constexpr unsigned steps = 400;

@@ -226,7 +226,7 @@ void add_cases(bench::suite& cases) {
   add(from_shared + "/warp:{}/bytes:{}", signals(&shared_source_round_trips<by_warp_t, 16>), threads{32}, sizes{16});
   add(from_shared + "/block:{}/bytes:{}", signals(&shared_source_round_trips<by_block_t, 16>), threads{64}, sizes{16});
   add(from_shared + "/block:{}/bytes:{}", signals(&shared_source_round_trips<by_block_t, 1024>), threads{64}, sizes{1024});
-  // Without data: the time of the link and the release.
+  // Without data, the case measures the time of the link and the release.
   const auto notify = [](auto kernel) { return [kernel](world& two) { return signal_trips(two, 16, 1, kernel); }; };
   add("membar_peer_notify/thread:1/bytes:0", notify(&notify_round_trips<membar::release_t>));
   add("membar_peer_notify_relaxed/thread:1/bytes:0", notify(&notify_round_trips<membar::relaxed_t>));

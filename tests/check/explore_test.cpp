@@ -722,8 +722,8 @@ TEST(check_finds, what_lanes_reduce_their_values_to) {
 }
 
 TEST(check_finds, a_race_that_one_order_of_many_sequential_fences_shows) {
-  // Every thread stores and fences, and the first one counts. The last block reads what the others stored, without a fence
-  // after the count.
+  // Every thread stores and executes a fence, and the first one counts. The last block reads what the others have stored,
+  // without a fence after the count.
   const std::string publish =
       ".shared .align 4 .u32 last; mov.u32 %r0, %ctaid.x; mov.u32 %r1, %tid.x; mov.u64 %rd0, wide; mul.wide.u32 %rd1, %r0, 32;"
       "mul.wide.u32 %rd2, %r1, 4; add.u64 %rd3, %rd0, %rd1; add.u64 %rd3, %rd3, %rd2; st.global.u32 [%rd3], 1; bar.sync 0;"

@@ -193,7 +193,7 @@ void compare_with_every_order(bool scopes) {
   int ordered = 0;
   int in_order = 0;      // The order of insertion is the first order that is tried.
   int broken = 0;        // Conflicts that two fences cause in every order.
-  int ordered_soon = 0;  // Accesses that two fences alone order.
+  int ordered_soon = 0;  // Accesses that only two fences order.
   for (int n = 0; n < 6000; ++n) {
     const std::size_t threads = 3 + below(2);
     execution e(threads, 3);

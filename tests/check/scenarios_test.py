@@ -113,7 +113,7 @@ EXPECTED = {
     "stage_filled_again": "race",
     "stage_filled_again.fixed": "verified",
 }
-# Scenarios whose orders are weakened. Kernels that a scenario does not launch are left alone.
+# Scenarios whose orders are weakened, except in kernels that a scenario does not launch.
 WEAKENED = ["message_passing", "message_passing.fences", "ticket_lock", "spsc_channel.3", "queue_lock", "grid_barrier.rounds", "last_block",
             "aggregated", "mpsc_channel.2x2", "mpmc_channel.wrap", "sequence_lock", "cross_barrier.wrap", "packed_channel", "publisher", "split_barrier",
             "split_barrier.three", "all_reduce.one_shot", "all_reduce.two_shots", "signals", "signals.gather", "signals.fence", "bulk_pipeline",

@@ -199,7 +199,8 @@ std::string by_first_lane(const std::string& body) { return "@!%p4 bra END;" + b
 
 TEST(tensor_maps, are_published_by_a_release_and_taken_by_an_acquire) {
   const std::string use =
-      by_first_lane(init + load(8, 0, 128, "%rd3") + wait + holds(0, 40));  // From the tensor that begins at row 2.
+      // The value is from the tensor that begins at row 2.
+      by_first_lane(init + load(8, 0, 128, "%rd3") + wait + holds(0, 40));
   const auto result = [&](const std::string& body) { return run(row_two + first_lane + to_shared + body, plain, 32); };
   expect(result(replace + publish + acquire + use), check_status::verified);
   expect(result(replace + publish + use), check_status::race, "a proxy fence is missing");

@@ -106,7 +106,7 @@ function(membar_add_header_suite suite)
       if(header IN_LIST arg_SHOWN)
         set(shows ${header})
         if(NOT MEMBAR_TEST_FULL)
-          membar_header_that_shows(shows ${header} ${arg_SHOWN})  # as the stricter suite does
+          membar_header_that_shows(shows ${header} ${arg_SHOWN})  # as in the stricter suite
         endif()
         string(REGEX REPLACE "^membar/" "" shows ${shows})
         string(REPLACE "<header>" ${shows} shown_by ${arg_SHOWN_BY})

@@ -49,7 +49,7 @@ def read_kernel(body):
         opcode, modifiers, operands = match.groups()
         if opcode in ("bra", "brx"):
             target = re.search(r"\$\w+", operands)
-            if target and target.group(0) in labels:  # a jump back
+            if target and target.group(0) in labels:  # a backward branch
                 ranges.append((labels[target.group(0)], number))
             continue
         if opcode == "nanosleep" or modifiers.startswith(".param"):

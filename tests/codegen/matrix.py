@@ -133,7 +133,7 @@ TYPES = {
     **{f"v{n}f16": vector("f16", "__half", n, 16) for n in (2, 4, 8)},
     **{f"v{n}bf16": vector("bf16", "__nv_bfloat16", n, 16) for n in (2, 4, 8)},
 }
-EVERY_PAIR_OF_ORDERS = ["u32", "s64"]  # For compare_exchange only; the other operations fail with relaxed order.
+EVERY_PAIR_OF_ORDERS = ["u32", "s64"]  # Only for compare_exchange; the failure order of the other operations is relaxed.
 
 PREAMBLE = """// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Written by tests/codegen/matrix.py.

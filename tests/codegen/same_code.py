@@ -21,7 +21,7 @@ from kernel_code import code_of_kernels, run, split_arguments
 PREFIX = re.compile(r"\d+(?:in_)?(membar|cuda)(?:_|(?=I))")
 OPERATION = re.compile(r"\d+(?:in_(?:membar|cuda)IN\w*?\d+|(?:membar|cuda)_)([a-z_]+)[EI]([a-z])")
 ORDER = re.compile(r"12memory_orderE(\d)E")
-ORDERS = ["relaxed", "consume", "acquire", "release", "acq_rel", "seq_cst"]  # by value
+ORDERS = ["relaxed", "consume", "acquire", "release", "acq_rel", "seq_cst"]  # in the order of their values
 TYPES = {"h": "u8", "t": "u16", "j": "u32", "i": "s32", "y": "u64", "x": "s64", "f": "f32", "d": "f64"}
 KERNELS = {"follow_chain": "latency", "own_objects": "throughput", "contend_in_shared_memory": "shared"}
 

@@ -26,7 +26,7 @@ inline constexpr int row_team = 1;
 
 /// The effect of a wrong program on GPUs.
 enum class effect {
-  hangs,      ///< in every schedule
+  hangs,      ///< The program hangs in every schedule.
   may_hang,   ///< The program may hang: if streams share a hardware queue, or because its behaviour is undefined.
   runs_early  ///< Nothing waits, but an operation may run before the one that it needs.
 };

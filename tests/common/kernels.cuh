@@ -82,7 +82,7 @@ __device__ void on_objects(T* global, placement where, bool of_cluster, Function
   function(objects);
   meet(of_cluster);
   copy(global, objects);
-  meet(of_cluster);  // and only as long as the block runs
+  meet(of_cluster);  // The shared memory also exists only as long as the block runs.
 }
 
 }  // namespace membar_test

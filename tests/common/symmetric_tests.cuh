@@ -833,7 +833,7 @@ TEST_P(symmetric_pes, words_of_sixteen_bytes_are_never_torn) {
   peer_backend backend(devices());
   heap<peer_backend> heap(backend, 1 << 20);
   const scoped_array words(heap.allocate<word_of_16>(1024));
-  // In device memory that both can access, because a link to the host may not support the additions.
+  // The results are in device memory that both PEs can access, because a link to the host may not support the additions.
   const scoped_array told_at(heap.allocate<torn_words>(1));
   const unsigned reads =
       static_cast<unsigned>(stress_count("MEMBAR_STRESS_READS", 100'000'000) / (2ULL * blocks * threads)) + 1;
@@ -1030,7 +1030,7 @@ struct tell_by_barrier {
   }
 };
 
-/// In kernels: a put with an epoch's notification, and the wait for it.
+/// The same in kernels: a put with an epoch's notification, and the wait for it.
 __global__ void put_and_notify_next(span<int> data, const int* source, object<signal<set>> ready, object<symmetric::epoch> sent,
                                     pe other) {
   put(by_block, data, source, other);

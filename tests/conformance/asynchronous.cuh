@@ -173,7 +173,7 @@ struct own_kernels<Test, where::cluster_barrier> {
   static const void* dependent() { return nullptr; }
 };
 
-/// What the second kernel does before it reads.
+/// The operations of the second kernel before it reads.
 template <bool Waits>
 struct prerequisites {
   __device__ static nothing run(void*) noexcept {

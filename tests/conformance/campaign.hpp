@@ -21,13 +21,13 @@ namespace conformance {
 
 /// How a campaign runs.
 struct plan {
-  double seconds = 1.0;  ///< For each test, over all parameter sets.
+  double seconds = 1.0;  ///< The time for each test, over all parameter sets.
   /// If not 0, the limit for all tests of all parts together; `seconds` is then the limit per test.
   std::uint64_t instances = 0;
   std::uint64_t seed = 1;
   /// The number of randomly drawn parameter sets, in addition to given and tuned ones.
   int draws = 4;
-  /// For each shape and place, on the control that shows its outcome most often.
+  /// The time to tune each shape and place, on the control that shows its outcome most often.
   double tune_seconds = 0;
   std::vector<membar::litmus::parameters> given{};  ///< The parameter sets to start with.
   double hunt_seconds = 0;  ///< If not 0, guarantees run in turns until one is broken or this time is up.

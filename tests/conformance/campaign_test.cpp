@@ -247,7 +247,7 @@ TEST_F(conformance_campaign, a_guarantee_runs_under_what_was_tuned_for_its_contr
   machine.shown[weak] = 1;
   run({.draws = 0, .tune_seconds = 1});
   ASSERT_EQ(machine.sets.size(), 7u);
-  EXPECT_EQ(machine.sets[0], litmus::parameters{});  // the first short run
+  EXPECT_EQ(machine.sets[0], litmus::parameters{});  // the parameters of the first short run
   for (const std::size_t run : {1u, 4u}) {
     EXPECT_EQ(machine.sets[run].width, 64);
     EXPECT_EQ(machine.sets[run + 1], litmus::parameters{});

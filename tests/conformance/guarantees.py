@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Row:
-    file: str   # in include/membar, or a page in docs
+    file: str   # The header in include/membar, or a page in docs.
     words: str  # A sentence quoted from its documentation.
-    tests: str  # a regular expression
+    tests: str  # A regular expression that selects tests.
 
 
 ROWS = [

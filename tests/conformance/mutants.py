@@ -43,8 +43,8 @@ FAR = r"@(two_domains|two_devices|host_\w+)$"
 @dataclass(frozen=True)
 class Mutant:
     name: str
-    says: str     # What is wrong with the headers.
-    header: str   # in include/membar
+    says: str     # Describes what is wrong with the headers.
+    header: str   # The header's path in include/membar.
     old: str      # The text that is replaced. It occurs once in the header.
     new: str
     parts: tuple = ("message_passing_device",)  # The suite's source files to compile.

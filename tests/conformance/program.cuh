@@ -98,7 +98,7 @@ enum class where {
   two_kernels
 };
 
-/// Whether tests at a place have their own kernels instead of the engine's kernel.
+/// Returns whether tests at a place have their own kernels instead of the engine's kernel.
 [[nodiscard]] constexpr bool has_own_kernels(where w) noexcept {
   return w == where::cluster_shared || w == where::cluster_barrier || w == where::two_kernels;
 }

@@ -815,7 +815,8 @@ FAKE CUresult cuGraphInstantiateWithFlags(CUgraphExec* exec, CUgraph graph, unsi
   if (number("FAKE_DRIVER_QUIET", 0) == 0) {
     log_nodes("node", graph, " flags=" + std::to_string(flags));
   }
-  if (!instantiated.insert(graph).second && number("FAKE_DRIVER_ALLOCATES", 0) != 0) {  // as for nodes that allocate memory
+  // Nodes that allocate memory behave this way.
+  if (!instantiated.insert(graph).second && number("FAKE_DRIVER_ALLOCATES", 0) != 0) {
     return CUDA_ERROR_NOT_SUPPORTED;
   }
   *exec = reinterpret_cast<CUgraphExec>(copy_of(graph));

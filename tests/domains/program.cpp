@@ -299,7 +299,7 @@ int main(int count, char** words) {
       result = plain(f, stream(1));
     } else if (word == "put" || word == "small") {
       result = plain(word == "put" ? put : small, stream(1));
-    } else if (word == "put/mapped") {  // In a stream with its own map.
+    } else if (word == "put/mapped") {  // put in a stream with its own map.
       result = plain(put, stream(5));
     } else if (word == "put/ex") {
       config.attrs = nullptr;

@@ -609,14 +609,14 @@ TEST_F(asynchronous, columns_of_a_tensor_arrive_whole_with_zeros_outside_of_it) 
     const int x = base % width - 1 + offset % 3;
     const int y = base / width - 1 + offset / 3;
     const bool inside = x >= 0 && x < width && y >= 0 && y < height;
-    const int at = ((height + y) * width + x) * column_channels + i % column_channels;  // of image 1
+    const int at = ((height + y) * width + x) * column_channels + i % column_channels;  // the position in image 1
     ASSERT_EQ(result[static_cast<std::size_t>(i)], inside ? values[static_cast<std::size_t>(at)] : 0U) << i;
   }
 }
 
 TEST_F(asynchronous, boxes_of_a_tensor_arrive_whole_and_add_up) {
   constexpr unsigned width = 100;  // The last box has 4 columns.
-  constexpr unsigned height = 50;  // and 2 rows
+  constexpr unsigned height = 50;  // The last box has 2 rows.
   const std::vector<unsigned> values = different_values(width * height);
   const device_copy<unsigned> from(values);
   const support::device_memory<unsigned> to(values.size());

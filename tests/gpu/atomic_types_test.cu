@@ -149,7 +149,7 @@ TYPED_TEST(atomic_type, exchange_gives_back_every_value_once) {
       std::vector<unsigned> seen(all.seen[order], all.seen[order] + contestants);
       seen.push_back(0);
       const unsigned total = std::accumulate(seen.begin(), seen.end(), 1U);
-      seen[contestants] = contestants + 1 - total;  // not counted on the device
+      seen[contestants] = contestants + 1 - total;  // this value is not counted on the device
       ++seen[types::count_of(all.cells[order].object)];
       for (unsigned i = 0; i != types::distinct<T>; ++i) {
         // In a byte, two ranks have the same value, and the first also equals the initial value.
@@ -646,7 +646,7 @@ TEST_F(atomic_objects, a_wait_ends_with_the_store_and_acquires) {
 __global__ void count_at_several_addresses(unsigned* counters, unsigned* seen, unsigned each) {
   for (unsigned turn = 0; turn != 8; ++turn) {
     const unsigned slot = ((threadIdx.x * 2654435761U) >> (8 + turn)) % 16;
-    if ((threadIdx.x + turn) % 3 != 0) {  // not all lanes
+    if ((threadIdx.x + turn) % 3 != 0) {  // not all lanes take part
       const unsigned old = membar::aggregated_ref<unsigned, thread_scope::device>(counters[slot]).fetch_add(1, membar::acq_rel);
       if (old < each) {
         atomicAdd(&seen[slot * each + old], 1U);

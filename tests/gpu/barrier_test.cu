@@ -35,7 +35,7 @@ __global__ void meet(membar::grid_barrier<Scope>* barrier, outcome* seen, unsign
     wait_result met = wait_result::done;
     if constexpr (Split) {
       const auto arrival = barrier->arrive(membar::release);
-      ++between[mine];  // no other block reads it
+      ++between[mine];  // no other block reads this cell
       met = barrier->wait(arrival, membar::acquire, generous);
     } else {
       met = barrier->sync(generous);
@@ -171,7 +171,8 @@ TEST_F(grid_barrier, is_not_needed_where_the_last_block_finishes) {
 __global__ void sum_of_shaped_blocks(block_partials<thread_scope::device> partial, unsigned long long* result,
                                      unsigned* lasts) {
   unsigned long long total = 0;
-  const auto plus = [](unsigned long long a, unsigned long long b) { return 3 * a + b; };  // in the order of the blocks
+  // the result depends on the order of the blocks
+  const auto plus = [](unsigned long long a, unsigned long long b) { return 3 * a + b; };
   const unsigned long long block = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z) + 1;
   const bool first = threadIdx.x == 0 && threadIdx.y == 0 && threadIdx.z == 0;
   if (membar::last_block_reduce(first ? block : ~0ULL, partial, plus, total) && first) {

@@ -23,9 +23,9 @@ constexpr auto arrival(auto order) {
   return fetch_add<Scope>(seen, arrived, 1, order);
 }
 
-/// Whether a thread can read a stale value in one launch of three blocks. A thread resets a cell, and the first thread of its
-/// block arrives. A second block arrives last and releases the others. The first thread of the third block waits for the
-/// release, and another thread of that block reads the cell.
+/// Returns the test of whether a thread can read a stale value in one launch of three blocks. A thread resets a cell, and the
+/// first thread of its block arrives. A second block arrives last and releases the others. The first thread of the third block
+/// waits for the release, and another thread of that block reads the cell.
 template <thread_scope Scope, class Arrive = membar::acq_rel_t, class Last = membar::acq_rel_t, class Pass = membar::release_t,
           class Wait = membar::acquire_t>
 bool stale_within_a_launch(const place& near, const place& far, Arrive arrive = acq_rel, Last last = acq_rel,

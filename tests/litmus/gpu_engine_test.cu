@@ -196,7 +196,7 @@ TEST_F(litmus_engine, runs_the_same_layouts_with_the_same_seed) {
   engine e;
   const runnable_test test = make_test<tells_where>("where");
   const parameters how{.share = 10};
-  run_options options{.seconds = 60, .instances = 1};  // the instances end the run
+  run_options options{.seconds = 60, .instances = 1};  // the run ends once it has this many instances
   const std::uint64_t per_step = e.run(test, how, options).layout.instances();
   options.instances = 20 * per_step;
   const auto counts = [&](std::uint64_t seed) {

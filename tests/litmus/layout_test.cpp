@@ -251,7 +251,7 @@ TEST(litmus_layout_of_a_seed, draws_each_number_below_a_bound) {
     ++seen.at(detail::scaled(detail::draw(3, step, 5), 7));
   }
   for (const unsigned count : seen) {
-    EXPECT_GT(count, 850U);  // of 1000; five standard deviations are 146
+    EXPECT_GT(count, 850U);  // out of 1000; five standard deviations are 146
     EXPECT_LT(count, 1150U);
   }
 }

@@ -49,7 +49,7 @@ struct scenario {
   const char* name;
   const char* start;  ///< Locations and their initial values.
   std::vector<scenario_thread> threads;
-  const char* violation;  ///< the condition
+  const char* violation;  ///< The condition of the litmus test.
 };
 
 inline std::ostream& operator<<(std::ostream& out, const order_site& s) { return out << s.header << ": " << s.code; }

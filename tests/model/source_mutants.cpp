@@ -157,7 +157,7 @@ std::string failing_test() {
   };
   testing::TestEventListeners& listeners = testing::UnitTest::GetInstance()->listeners();
   delete listeners.Release(listeners.default_result_printer());
-  auto* const failure = new first_failure;  // the listeners own it
+  auto* const failure = new first_failure;  // the listeners own this object
   listeners.Append(failure);
   const int failed = RUN_ALL_TESTS();
   return failed != 0 && failure->name.empty() ? "a test" : failure->name;

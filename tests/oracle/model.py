@@ -128,7 +128,8 @@ class Message(NamedTuple):
     chain: frozenset  # The writes that a read of this write also observes.
 
 
-NOTHING = Message(0, Access(-1, 0, True, False, False, "sys", None), frozenset(), frozenset())  # What a read returns if nothing was written.
+# The value of a read if nothing was written.
+NOTHING = Message(0, Access(-1, 0, True, False, False, "sys", None), frozenset(), frozenset())
 
 
 class ThreadState(NamedTuple):
@@ -297,7 +298,8 @@ class Oracle:
         return Verdict(frozenset(self.findings), frozenset(self.finals), exact, self.open, self.why)
 
     def successors(self, s):
-        """Returns the states after one step. A step that commutes with all steps of the other threads is taken alone."""
+        """Returns the states after one step. If a step commutes with all steps of the other threads, it is the only one
+        taken."""
         steps = []
         for t, th in enumerate(s.threads):
             if th.ended or th.waits:
@@ -403,7 +405,7 @@ class Oracle:
             for c in self.of_group(t, th.pc - 1):
                 k = k.with_count(self.n + c, 1 if i.arg == "read" else 2)
             th = th._replace(known=k)
-        else:  # a copy starts
+        else:  # starts a copy
             c = self.copies.index((t, th.pc - 1))
             s = s._replace(copies=s.copies[:c] + (CopyState(k),) + s.copies[c + 1:])
         return [put(s, t, th)]

@@ -24,7 +24,7 @@ __global__ void scaled_early(const float* from, const float* weights, float* to,
 
 __global__ void scaled(const float* from, const float* weights, float* to, int n) {
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-  const float weight = i < n ? weights[i] : 0;  // no kernel writes them
+  const float weight = i < n ? weights[i] : 0;  // no kernel writes the weights
   asm volatile("griddepcontrol.wait;" ::: "memory");
   if (i < n) {
     to[i] = weight * *static_cast<const volatile float*>(from + i);

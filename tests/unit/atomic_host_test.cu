@@ -117,7 +117,7 @@ TEST_P(atomic_on_the_host, threads_lose_no_increment) {
   });
 }
 
-// Which references convert to cuda::atomic_ref, and to which of its types.
+// Tests which references convert to cuda::atomic_ref, and to which of its types.
 template <thread_scope Scope, cuda::thread_scope Cuda>
 constexpr bool converts = std::is_convertible_v<membar::atomic_ref<int, Scope>, cuda::atomic_ref<int, Cuda>> &&
                           std::is_convertible_v<membar::atomic<int, Scope>&, cuda::atomic_ref<int, Cuda>>;

@@ -24,7 +24,7 @@ namespace deadlock = membar::deadlock;
 using namespace membar::deadlock;
 using stream_simulator::outcome;
 
-/// What a random program may contain.
+/// The elements that a random program may contain.
 struct ingredients {
   bool sets = false;  ///< Signals 2 and 3 are set; signals 0 and 1 are added to.
   bool events = true;

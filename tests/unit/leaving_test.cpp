@@ -143,7 +143,7 @@ TEST_F(processes_that_leave, when_all_work_is_done_are_no_error) {
                           return 0;
                         }
                         static_cast<void>(left.wait_for(1));
-                        all.group->synchronize(nullptr);  // the kernel has ended
+                        all.group->synchronize(nullptr);  // waits until the kernel has ended
                         return 0;
                       }),
             (std::vector<int>{0, 0}));

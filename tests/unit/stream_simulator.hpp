@@ -23,7 +23,7 @@ namespace membar_test::stream_simulator {
 using membar::deadlock::callers, membar::deadlock::handle, membar::deadlock::operation_kind, membar::deadlock::program,
     membar::deadlock::stream_operation;
 
-/// What may happen in some schedule.
+/// The events that may happen in some schedule.
 struct outcome {
   bool hangs = false;  ///< the program hangs in some schedule
   /// It hangs even with a queue for each stream, and graphs that run with as much parallelism as their edges allow.

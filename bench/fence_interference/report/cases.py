@@ -11,7 +11,7 @@ COUNTERS = ("p50_ns", "p90_ns", "p99_ns", "max_ns", "p50_cycles", "p90_cycles", 
 # What the memory model requires of the victim, 1 or 0; it is known for waived cases as well.
 REQUIRED = ("orders_own", "orders_noise", "orders_noise_seen_at_device_scope", "orders_noise_seen_at_system_scope")
 RATIOS = ("interference", "slowdown", "relief", "residual")
-MOST_SPREAD = 0.05  # of a ratio that is known
+MOST_SPREAD = 0.05  # The maximum spread of a known ratio.
 
 
 class Results:

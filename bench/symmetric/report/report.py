@@ -30,7 +30,7 @@ ROUND_TRIPS = {
     "NCCL send, receive": ["nccl_send_recv"],
 }
 COPY = "cudaMemcpyPeerAsync"
-# By one of membar's kernels: the variants that are compared with the copy engine.
+# Puts by one of membar's kernels: these variants are compared with the copy engine.
 PUTS = ["membar_peer", "membar_peer_tiles"]
 
 
