@@ -10,7 +10,7 @@
 
 namespace by_hand {
 
-/// Longer than any wait that succeeds.
+/// A budget that is longer than any successful wait.
 constexpr membar::wait_budget generous = membar::wait_budget::milliseconds(2'000);
 
 /// Ends the kernel with an error if a wait timed out.

@@ -20,7 +20,7 @@ namespace {
 /// How a kernel of the chain triggers its successor and waits for its predecessor.
 enum class way { full, late, early, early_ptx, early_cuda };
 
-/// The time of the preparation or the work, in nanoseconds.
+/// The duration of the preparation or of the work, in nanoseconds.
 __device__ void spend(unsigned nanoseconds) {
   for (const unsigned long long begin = membar::global_nanoseconds(); membar::global_nanoseconds() - begin < nanoseconds;) {
   }
@@ -72,7 +72,7 @@ void enqueue(cudaStream_t on, unsigned prepares, unsigned works) {
   }
 }
 
-/// A graph of `links` kernels, made on first use.
+/// A graph of `links` kernels, created on first use.
 template <way Way>
 cudaGraphExec_t graph_of(unsigned prepares, unsigned works) {
   static std::map<std::pair<unsigned, unsigned>, cudaGraphExec_t> made;  // The graphs live as long as the program.
@@ -92,7 +92,7 @@ cudaGraphExec_t graph_of(unsigned prepares, unsigned works) {
   return one;
 }
 
-/// Runs the chain, and checks that every link ran and found its predecessor's result.
+/// Runs the chain, and checks that every kernel ran and found its predecessor's result.
 template <way Way>
 void require_whole(cudaGraphExec_t graph) {
   const support::stream on;

@@ -68,7 +68,7 @@ struct store {
     return value;
   }
 };
-/// An operation that returns nothing: a reduction.
+/// An operation that returns nothing, that is, a reduction.
 struct add {
   __device__ static auto run(const auto& object, auto value, auto order) {
     object.add(value, order);
@@ -267,7 +267,7 @@ __host__ __device__ T one() {
   }
 }
 
-/// Bits that depend on a value.
+/// Returns bits that depend on a value.
 template <class T>
 __device__ unsigned low_bits(const T& value) {
   if constexpr (std::is_same_v<T, wide>) {
@@ -283,7 +283,7 @@ __device__ unsigned low_bits(const T& value) {
   }
 }
 
-/// The operand of the chain's next step: it depends on the previous step's result, and costs one instruction.
+/// Returns the operand of the chain's next step: it depends on the previous step's result, and costs one instruction.
 template <class T>
 __device__ T next_operand(const T& before) {
   if constexpr (std::is_same_v<T, wide>) {

@@ -15,8 +15,8 @@
 namespace {
 
 constexpr std::size_t most_words = 16384;  // 64 KiB, the limit for a program
-constexpr int accesses = 32768;            // With 16 concurrent accesses, each chain goes twice through the largest table.
-constexpr unsigned step = 16;              // Words from one access to the next: 64 bytes.
+constexpr int accesses = 32768;            // With 16 concurrent accesses, each chain goes through the largest table twice.
+constexpr unsigned step = 16;              // The number of words from one access to the next: 64 bytes.
 
 __constant__ membar::constant_table<unsigned, most_words> table;
 

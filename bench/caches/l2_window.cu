@@ -65,7 +65,7 @@ class fixture {
     return support::nanoseconds_of(stream_.get(), [&] { launch(region_bytes, window); });
   }
 
-  /// The result of `run` with nothing set aside.
+  /// Returns the result of `run` with nothing set aside.
   template <class Run>
   double without_set_aside(Run run) {
     hold_.reset();

@@ -50,7 +50,7 @@ struct fixture {
       : blocks(static_cast<unsigned>(support::attribute(cudaDevAttrMultiProcessorCount, device)) * 16),
         out(std::size_t{blocks} * threads) {}
 
-  static constexpr std::size_t words = std::size_t{1} << 26;  // 256 MiB: no cache holds it
+  static constexpr std::size_t words = std::size_t{1} << 26;  // 256 MiB: too large for any cache
   unsigned blocks;
   support::device_memory<float> in{words};
   support::device_memory<float> out;

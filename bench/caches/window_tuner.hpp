@@ -15,7 +15,7 @@ namespace bench {
 
 using membar::access_policy_window, membar::error, membar::l2_facts, membar::l2_plan, membar::reset_persisting_lines;
 
-/// One window that the tuner tried.
+/// A window that the tuner has tried.
 struct l2_trial {
   access_policy_window window{};
   double median_seconds = 0.0;
@@ -171,7 +171,7 @@ class sliding_window {
 
   [[nodiscard]] std::size_t size() const noexcept { return bytes_ / step_ + (bytes_ % step_ != 0 ? 1 : 0); }
 
-  /// The window over part `index`, which is below `size()`.
+  /// Returns the window over part `index`, which must be less than `size()`.
   [[nodiscard]] access_policy_window operator[](std::size_t index) const {
     const std::size_t offset = index * step_;
     return plan_.window(start_ + offset, std::min(step_, bytes_ - offset));

@@ -25,7 +25,7 @@ WANTED_OF_EACH = 95
 
 
 class Project:
-    """A project of projects.txt."""
+    """A project listed in projects.txt."""
 
     def __init__(self, name, origin, folder):
         self.name = name
@@ -33,7 +33,7 @@ class Project:
         self.root = folder / name if origin else HERE
         self.options = []
         self.expected = ""
-        self.sources = []  # files, with their options
+        self.sources = []  # the files, with their options
 
     def hash(self):
         """Returns the SHA-256 of the names and texts of the sources."""

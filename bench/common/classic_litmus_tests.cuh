@@ -153,7 +153,7 @@ struct isa2 : program<Scope, thread<put<x>, put<y>>, thread<get<0, y>, put<z>>, 
   static constexpr auto model_test = isa2::modelled().when(in(1, r0) == 1 && in(2, r0) == 1 && in(2, r1) == 0);
 };
 
-/// A thread passes on a store that it has observed.
+/// A thread passes on a store that it has observed to another thread.
 template <thread_scope Scope>
 struct wrc : program<Scope, thread<put<x>>, thread<get<0, x>, put<y>>, thread<get<0, y>, get<1, x>>> {
   static constexpr auto model_test = wrc::modelled().when(in(1, r0) == 1 && in(2, r0) == 1 && in(2, r1) == 0);

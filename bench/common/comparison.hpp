@@ -30,7 +30,8 @@ struct arm {
 /// other's.
 struct comparison {
   std::string name;
-  std::function<double(workload)> operations;  ///< Operations of one launch, along one thread's chain or over all threads.
+  /// The number of operations of one launch, along one thread's chain or over all threads.
+  std::function<double(workload)> operations;
   std::vector<arm> arms;
   int most_blocks = 1;
   std::function<void(cudaStream_t)> reset = [](cudaStream_t) {};  ///< Called before each launch, outside the timed part.

@@ -60,7 +60,7 @@ suite::suite(int argc, char** argv, description what) : what_(std::move(what)), 
     options.push_back({"--repetitions=", "how often each case is repeated (default: " + std::to_string(what_.repetitions) + ")",
                        [this](const char* value) { repetitions_ = to_number("--repetitions=", value, 1); }});
   }
-  // The bench's settings precede the user's arguments, so that the user's take effect.
+  // The bench's settings come before the user's arguments, so that the user's arguments take precedence.
   static char interleave[] = "--benchmark_enable_random_interleaving=true";
   static char aggregates[] = "--benchmark_report_aggregates_only=true";
   std::vector<char*> kept{argv[0]};

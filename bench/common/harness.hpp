@@ -47,7 +47,7 @@ struct case_name {
   [[nodiscard]] case_name at(long long value) const;
   [[nodiscard]] case_name at(double value) const;
   [[nodiscard]] case_name at(std::integral auto value) const { return at(static_cast<long long>(value)); }
-  /// A pair fills two placeholders.
+  /// A pair provides the values of two placeholders.
   template <class First, class Second>
   [[nodiscard]] case_name at(const std::pair<First, Second>& value) const {
     return at(value.first).at(value.second);

@@ -141,7 +141,7 @@ class chained_memory {
     const std::size_t lines = bytes_ / line;
     std::vector<std::uint32_t> order(lines);
     std::iota(order.begin(), order.end(), 0U);
-    std::mt19937 random(1);  // The same order on every machine.
+    std::mt19937 random(1);  // This gives the same order on every machine.
     for (std::size_t i = lines - 1; i > 0; --i) {
       std::swap(order[i], order[std::uniform_int_distribution<std::size_t>(0, i)(random)]);
     }

@@ -32,7 +32,8 @@ def number(value):
 
 
 class Case:
-    """One case: its name without run options, its figures, why it was waived or failed, and how often it was repeated.
+    """One case: its name without run options, its figures, the reason why it was waived or failed, and how often it was
+    repeated.
 
     The figure `ns` is the time, unless the bench has a counter of that name."""
 

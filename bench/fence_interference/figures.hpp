@@ -36,9 +36,9 @@ struct case_result {
   std::vector<double> ns;
   std::vector<double> medians;  ///< The median of each repetition.
   std::vector<double> noise_gbps;
-  int chain = 0;                        ///< Kernels in the chain, if the victim is one.
-  std::string note;                     ///< Why nothing was measured: "waived: ..." or "failed: ...".
-  std::optional<requirement> required;  ///< With noise: what the memory model requires the victim to wait for.
+  int chain = 0;                        ///< The number of kernels in the chain, if the victim is a chain.
+  std::string note;                     ///< The reason why nothing was measured: "waived: ..." or "failed: ...".
+  std::optional<requirement> required;  ///< With noise, what the memory model requires the victim to wait for.
 };
 
 using figures = std::map<std::string, double>;

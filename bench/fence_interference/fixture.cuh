@@ -238,7 +238,7 @@ class fixture {
 #endif
     }
     constexpr kernel_noise::extent wide{widest_noise, 1024};
-    constexpr kernel_noise::extent narrow{4, 1024};  // Enough for a link to the host.
+    constexpr kernel_noise::extent narrow{4, 1024};  // This rate is enough for a link to the host.
     if (kind == "nvlink_both") {
       const support::device_guard guard(*peer_);
       if (!peer_streams_) {
@@ -283,7 +283,7 @@ class fixture {
     return std::make_unique<kernel_noise>(streams, target->get(), bytes, shape);
   }
 
-  /// The rate of the noise by itself, over 30 ms.
+  /// Returns the rate of the noise by itself, measured over 30 ms.
   static double rate_of(noise& noise) {
     noise.start(alone.noise);
     std::this_thread::sleep_for(std::chrono::milliseconds(30));

@@ -40,7 +40,7 @@ __global__ void find_free_multiprocessors(unsigned* found, unsigned long long wa
   }
 }
 
-/// A queue of all-reduces that never runs empty while it is fed.
+/// A queue of all-reduces that never runs empty as long as it is fed.
 ///
 /// NCCL chooses the logical domain of its launches itself, so an arm chooses the physical domain with the map of NCCL's stream:
 /// both logical domains map to the arm's domain.

@@ -24,7 +24,7 @@ constexpr unsigned iterations = 500;
 constexpr unsigned work_steps = 480;  // The number of four-cycle instructions: about 1,950 cycles per iteration.
 constexpr membar::wait_budget generous = membar::wait_budget::milliseconds(5'000);
 
-/// How a warp's results become visible.
+/// The ways to make a warp's results visible.
 enum class way {
   nothing,    ///< They are not published: the work by itself.
   release,    ///< A release store at system scope by each warp.

@@ -42,7 +42,7 @@ class victim {
   [[nodiscard]] virtual int chain_length() const noexcept { return 0; }
 };
 
-/// A tiny kernel that writes only local memory; its end is the measured boundary.
+/// A tiny kernel that writes only local memory. Its end is the measured boundary.
 __global__ void tiny_local_kernel(unsigned* data, unsigned value) { data[blockIdx.x * blockDim.x + threadIdx.x] = value; }
 
 /// A chain of tiny kernels in one stream; a sample is the chain's time divided by its length.

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 
 import arms
 
-# hidden size, layers, batch size, new tokens per sequence, keys, heads
+# the hidden size, layers, batch size, new tokens per sequence, keys, and heads
 MODELS = {
     'small': (1024, 12, 4, 1, 256, 16),
     'large': (2048, 16, 8, 1, 256, 16),

@@ -13,7 +13,7 @@ class Value(typing.NamedTuple):
     """The measured ratio of a rule in one case."""
     where: str
     ratio: float
-    spread: float = 0.0  # The larger one of the two cases that form the ratio.
+    spread: float = 0.0  # the larger of the two cases that form the ratio
 
 
 class Control:
@@ -72,7 +72,7 @@ def check(results):
     def equal(name, rule):
         return Control(name, rule, beyond_spread=True)
 
-    rules = (  # The control, the kind of noise it concerns or "", and the two arms of its ratio.
+    rules = (  # The control, the kind of noise that it concerns or "", and the two arms of its ratio.
         (Control("spin interference", "a spinning kernel costs the victim nothing: interference ≤ 1.1", only_above=True), "spin",
          ("same", "alone")),
         (Control("spin relief", "domains change nothing during a spinning kernel: relief 1 ± 0.1"), "spin", ("same", "separate")),

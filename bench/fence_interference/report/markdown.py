@@ -48,7 +48,7 @@ def _victim_section(results, victim):
              *[_or_dash(case.get(width), lambda share: "%.1f %%" % (100 * share)) for width in widths],
              _or_dash(case.get("noise_gbps"), words.bandwidth),
              *["" if ratios[case][name] is None else words.factor(ratios[case][name]) for name in columns]] for case in members]
-    for row, before in reversed(list(zip(rows[1:], rows))):  # A noise is written once, before its arms.
+    for row, before in reversed(list(zip(rows[1:], rows))):  # The name of a noise is written once, before its arms.
         row[0] = "" if row[0] == before[0] else row[0]
     text = "### %s\n\n" % words.victim_name(victim)
     times = ["%s, %s" % (time, unit) for time in ("p50", "p90", "p99", "max")]

@@ -85,7 +85,7 @@ def _written(options, folder):
     checked = controls.check(results)
     published, published_is_recorded = _publisher(options)
     found = findings.Findings(results, checked, publisher.sentence(published) if published else "")
-    drawn, links = {}, {}  # Link in report.md: SVG; name of the drawing: its link.
+    drawn, links = {}, {}  # The links in report.md and their SVG; the name of each picture and its link.
 
     def draw(what, picture):
         if picture is not None:

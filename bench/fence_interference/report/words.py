@@ -33,7 +33,7 @@ FAMILIES = (
 )
 
 
-# The names that the bench knows, in the report's order.
+# The names that the bench uses, in the report's order.
 VICTIMS = (*[f"kernel_boundary.{form}" for form in _BOUNDARY],
            *[f"fence.{scope}.{order}.{place}" for scope in SCOPES for place in PLACEMENTS for order in ORDERS],
            *[f"{operation}.{scope}.{place}" for operation in ("release_store", "acquire_load") for scope in SCOPES
