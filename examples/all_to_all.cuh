@@ -19,7 +19,7 @@ using symmetric::by_block, symmetric::by_warp, symmetric::pe, symmetric::span;
 constexpr unsigned all_to_all_blocks = 32, all_to_all_threads = 512;
 constexpr membar::wait_budget all_to_all_budget = membar::wait_budget::milliseconds(5000);
 
-/// The rows' memory while they are away. There is space for `rows` rows from each PE, in the order in which it sent them.
+/// The memory of rows that are away. There is space for `rows` rows from each PE, in the order in which it sent them.
 template <class Backend>
 struct all_to_all_memory {
   span<float, Backend> rows;                     ///< count x most x width: received rows, by the PE that sent them
@@ -85,7 +85,7 @@ __global__ void send_rows(all_to_all_memory<Backend> all, const float* in, const
   all.meet();
 }
 
-/// Sends back the received rows, from where they were handled in place.
+/// Sends back the received rows, which were handled in place.
 template <class Backend>
 __global__ void send_back(all_to_all_memory<Backend> all) {
   const int self = all.rows.self().index();
@@ -147,7 +147,7 @@ class all_to_all {
                    sent);
     membar::launch(launched(all_to_all_blocks, stream), send_rows<backend>, on(which), in, to, slots, sent, rows);
   }
-  /// Returns the rows of the last `dispatch`, handled, in their original order.
+  /// Returns the handled rows of the last `dispatch` in their original order.
   void combine(pe which, float* out, const int* to, unsigned rows, cudaStream_t stream) const {
     membar::launch(launched(all_to_all_blocks, stream), send_back<backend>, on(which));
     membar::launch(membar::launch_config{rows == 0 ? 1 : rows, 128, stream}, collect_rows<backend>, on(which), out, to,

@@ -39,7 +39,7 @@ __global__ void pass(result* seen) {
       }
     }
     raised = __shfl_sync(~0U, raised, 0);
-    __syncwarp();  // All lanes see what lane 0 has acquired.
+    __syncwarp();  // Now all lanes see what lane 0 has acquired.
     const bool right = raised != 0 && data[lane] == static_cast<int>(blockIdx.x + lane);
     const bool all_right = __all_sync(~0U, right) != 0;
     if (lane == 0) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// membar::all_reduce for PyTorch, in PyTorch's own symmetric memory, with one process for each GPU.
-/// pytorch_all_reduce.py makes operators of it.
+/// membar::all_reduce for PyTorch, in PyTorch's own symmetric memory, with one process for each GPU. pytorch_all_reduce.py
+/// turns it into operators.
 #include <membar/symmetric/adopted_backend.hpp>
 #include <membar/symmetric/all_reduce.cuh>
 

@@ -8,7 +8,7 @@
 
 __global__ void communicate() {}
 
-/// Returns the domain in which a launch into `stream` runs: a captured launch shows it on its graph node.
+/// Returns the domain in which a launch into `stream` runs. A captured launch shows it on its graph node.
 membar::sync_domain domain_of_a_launch(cudaStream_t stream) {
   membar::check(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
   membar::launch(membar::launch_config{1, 1, stream}, communicate);

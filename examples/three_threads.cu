@@ -29,7 +29,7 @@ int main(int argc, char** argv) try {
   const membar::mapped_memory<words> on_host(1);
   const membar::managed_memory<words> moving(1);
   words* const shared = managed ? moving.data() : on_host.data();
-  if (managed) {  // The page stays on the host and the device maps it; otherwise it would migrate back and forth.
+  if (managed) {  // The page stays on the host and the device maps it. Otherwise it would migrate back and forth.
     membar::advise_preferred_location(shared, sizeof(words), membar::memory_location::host());
     membar::advise_accessed_by(shared, sizeof(words), membar::memory_location::device(0));
   }

@@ -111,7 +111,7 @@ inline constexpr bool has_cluster_scope = false;
 inline constexpr bool has_cluster_scope = true;
 #endif
 
-/// An operation timed inside a kernel: one operation after one local store per lane.
+/// An operation that is timed inside a kernel: one operation after one local store per lane.
 template <membar::thread_scope Scope, class Order>
 struct fence_operation {
   __device__ static unsigned run(unsigned*) {
@@ -211,7 +211,7 @@ class operation_victim final : public victim {
 
   struct setup {
     const support::stream& stream;
-    unsigned* data;  ///< A line and a word; all victims use the same ones, because the path to L2 differs between lines.
+    unsigned* data;  ///< A line and a word. All victims use the same ones, because the path to L2 differs between lines.
     kernel_pointer kernel;
     sm_placement placement;
     std::size_t preferred_multiprocessor;

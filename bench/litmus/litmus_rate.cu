@@ -40,7 +40,7 @@ constexpr double seconds_of_search = 4;
 struct counts {
   double seconds = 0;
   double instances = 0;
-  double weak = 0;  ///< Instances that satisfied the condition.
+  double weak = 0;  ///< The number of instances that satisfied the condition.
 
   void count_weak(const litmus::runnable_test& test, const std::vector<std::uint64_t>& seen) {
     const std::vector<bool> wanted = litmus::objective_outcomes(test, litmus::objective::condition);
@@ -205,7 +205,7 @@ void costs(const cases& all, const std::string& name) {
   without.kernel = reinterpret_cast<const void*>(&litmus::run_instances<uncounted<Test>>);
   all.test("cost/" + name + "/uncounted", without);
   all.into->add("cost/" + name + "/host_reset", [engine = all.on, test] {
-    // The engine's layout for the test: the same number of blocks, without stress blocks.
+    // The engine's layout for the test, with the same number of blocks but without stress blocks.
     const litmus::placement where = litmus::place_threads(test.model_test, engine->runs_on());
     litmus::run_options shortly;
     shortly.instances = 1;

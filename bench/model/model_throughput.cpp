@@ -46,7 +46,7 @@ void report(benchmark::State& state, std::uint64_t candidates, std::size_t tests
   state.counters["tests/s"] = benchmark::Counter(static_cast<double>(tests_decided), benchmark::Counter::kIsRate);
 }
 
-/// Decides all tests repeatedly; `decide` returns how many candidates it has examined.
+/// Decides all tests repeatedly. `decide` returns how many candidates it has examined.
 template <class Decide>
 void measure(benchmark::State& state, const std::vector<model::litmus_test>& all, const Decide& decide) {
   std::uint64_t candidates = 0;

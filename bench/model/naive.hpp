@@ -533,7 +533,7 @@ class naive_model {
   void for_each_barriers(const matrix& rf, const std::function<void(const matrix&)>& use) {
     const numbers barriers = every([&](auto e) { return is(e, 'B'); });
     std::vector<int> group_of(events_.size(), 0);
-    // numbers in order of first use, so that renaming groups is not counted as a difference
+    // numbers the groups in order of first use, so that renamed groups do not count as different
     const std::function<void(std::size_t, int)> guess = [&](std::size_t k, int highest) {
       if (work_ > budget_ * 40) {
         return;
@@ -745,7 +745,7 @@ class naive_model {
       if (one_address && ((generic(x) && generic(y)) || (proxy_of(x) == proxy_of(y) && one_block(x, y)))) {
         return true;
       }
-      // way: x, perhaps a fence of x's proxy, perhaps an alias fence, perhaps a fence of y's proxy, y
+      // the way: x, possibly a fence of x's proxy, possibly an alias fence, possibly a fence of y's proxy, y
       for (const std::size_t f : fences_of(x)) {
         for (const std::size_t g : fences_of(y)) {
           const bool reaches = (generic(x) || base.at(x, f)) && (generic(y) || base.at(g, y));

@@ -29,7 +29,7 @@ struct random_shape {
   bool dense = false;          ///< Half of the instructions are barriers, proxy fences or wide accesses, if the shape has any.
   bool strong = false;         ///< Every access is strong, at device scope or wider.
   bool only_accesses = false;  ///< There are exactly `instructions` instructions, and each accesses memory.
-  bool sizes = false;          ///< Accesses of 4 and of 8 bytes, most of them atomic.
+  bool sizes = false;          ///< Accesses have 4 or 8 bytes, and most of them are atomic.
   bool kernels = false;        ///< Adds API edges, and loads through the read-only path.
 };
 

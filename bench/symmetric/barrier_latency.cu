@@ -21,7 +21,7 @@ __global__ void cross_barriers(flags* first, flags* second, int rank, unsigned r
   timed_rounds(by_thread, rounds, report, [&](unsigned) { return barrier.sync(generous) == wait_result::done; });
 }
 
-/// A team's barrier, whole or in two halves with nothing in between.
+/// A team's barrier, as a whole or in two halves with nothing in between.
 template <bool Halves>
 __global__ void team_barriers(symmetric::team_words<peer_backend> words, unsigned rounds, kernel_report* report) {
   timed_rounds(by_block, rounds, report, [&](unsigned) {

@@ -24,8 +24,8 @@ inline constexpr std::size_t shared_bytes = std::size_t{tile} * tiles;
   return major >= 9;
 }
 
-/// Each block of one thread copies every `gridDim.x`-th tile, `times` times. `bytes` is a multiple of a tile. No kernel that runs
-/// at the same time writes the source.
+/// Each block has one thread, which copies every `gridDim.x`-th tile, `times` times. `bytes` is a multiple of the tile size. No
+/// kernel that runs at the same time writes the source.
 __global__ void __launch_bounds__(32) copy(unsigned char* to, const unsigned char* from, std::size_t bytes, unsigned times) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   namespace ptx = cuda::ptx;
@@ -72,7 +72,7 @@ __global__ void __launch_bounds__(32) copy(unsigned char* to, const unsigned cha
 #endif
 }
 
-/// Gives `copy` its shared memory on the current device.
+/// Allows `copy` to use its shared memory on the current device.
 inline void prepare() {
   membar::check(cudaFuncSetAttribute(copy, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes)));
 }

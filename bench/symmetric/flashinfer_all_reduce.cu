@@ -18,7 +18,7 @@ namespace {
 
 using element = __nv_bfloat16;
 
-/// vLLM's, which reads the inputs of the other ranks in place.
+/// vLLM's all-reduce, which reads the inputs of the other ranks in place.
 struct of_vllm {
   of_vllm(void* const* signals, void* const* inputs, void* rank_data, std::size_t bytes, int rank, int ranks)
       : all(reinterpret_cast<vllm::Signal**>(const_cast<void**>(signals)), rank_data, bytes, rank, ranks),

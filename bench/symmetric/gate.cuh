@@ -44,7 +44,7 @@ __global__ void hold_stream(const unsigned* open, unsigned* late) {
   }
 }
 
-/// Blocks streams until all timed work has been enqueued after it, so that times do not include the host's launches.
+/// Blocks streams until all timed work has been enqueued behind it, so that times do not include the host's launches.
 class gate {
  public:
   template <class Backend>

@@ -21,10 +21,10 @@ using symmetric::by_block, symmetric::by_block_t, symmetric::by_thread, symmetri
 using symmetric::counter, symmetric::packed, symmetric::pe, symmetric::ring_neighbour, symmetric::scoped_array, symmetric::span;
 using set_signal = symmetric::signal<symmetric::set>;
 
-/// Longer than any wait that succeeds.
+/// A budget that is longer than any successful wait.
 inline constexpr membar::wait_budget generous = membar::wait_budget::milliseconds(5'000);
 
-/// Rounds before the clock starts.
+/// The number of rounds before the clock starts.
 inline constexpr unsigned warm_up = 20;
 
 /// The report of a kernel: the time of its rounds, and whether a wait timed out.
@@ -73,7 +73,7 @@ __device__ void round_trips(Group group, bool starts, unsigned rounds, kernel_re
 
 /// How a kernel waits.
 enum class wait_form {
-  returning,  ///< The forms whose names begin with `try_`.
+  returning,  ///< With the functions whose names begin with `try_`.
   trapping
 };
 
@@ -93,7 +93,7 @@ __device__ void signalled_round_trips(Group group, span<set_signal, Backend> sig
       });
 }
 
-/// Data and a signal to the other PE and back.
+/// Sends data and a signal to the other PE and back.
 template <class Group, class Backend, wait_form Form = wait_form::returning>
 __global__ void __launch_bounds__(1024, 1)
     put_signal_round_trips(span<unsigned char, Backend> data, const unsigned char* source, span<set_signal, Backend> signals,
@@ -234,7 +234,7 @@ __global__ void compare_exchange_chain(amo_counters<Backend> counters, pe other,
   amo_chain(rounds, report, [&](auto seen) { return symmetric::amo_compare_exchange(counters[1], seen, seen + 1, other); });
 }
 
-/// Additions that do not wait for each other, with one wait for all of them at the end.
+/// Additions that do not wait for each other, followed by one wait for all of them.
 template <class Backend>
 __global__ void add_stream(amo_counters<Backend> counters, pe other, unsigned rounds, kernel_report* report) {
   timed_rounds(by_thread, rounds, report, [&](unsigned round) {

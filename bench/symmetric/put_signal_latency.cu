@@ -12,7 +12,7 @@ namespace {
 
 using namespace symmetric_bench;
 
-/// The memory of a case, which is as large as the largest message.
+/// The memory of a case, which is large enough for the largest message.
 struct memory {
   explicit memory(world& two)
       : data(two.heap.allocate<unsigned char>(largest)),
@@ -34,7 +34,7 @@ double signal_trips(world& two, std::size_t bytes, unsigned threads, void (*kern
   });
 }
 
-/// A signal to the other PE and back, without data.
+/// Sends a signal to the other PE and back, without data.
 template <class Order>
 __global__ void notify_round_trips(span<unsigned char>, const unsigned char*, span<set_signal> signals,
                                    unsigned long long first, unsigned rounds, kernel_report* report) {
@@ -230,7 +230,7 @@ void add_cases(bench::suite& cases) {
   const auto notify = [](auto kernel) { return [kernel](world& two) { return signal_trips(two, 16, 1, kernel); }; };
   add("membar_peer_notify/thread:1/bytes:0", notify(&notify_round_trips<membar::release_t>));
   add("membar_peer_notify_relaxed/thread:1/bytes:0", notify(&notify_round_trips<membar::relaxed_t>));
-  // The name of a case by its group, as in "/warp:32", and its size.
+  // Returns the name of a case from its group, as in "/warp:32", and its size.
   const auto where = []<class Group>(Group, unsigned count, int bytes) {
     return std::string("/") + Group::name + ":" + std::to_string(count) + "/bytes:" + std::to_string(bytes);
   };

@@ -90,7 +90,7 @@ __global__ void __launch_bounds__(1024, 1) raw_barriers(unsigned rounds, kernel_
   });
 }
 
-/// One PE's side of all cases: all PEs run the same cases in the same order, and PE 0 prints.
+/// One PE's part in all cases: all PEs run the same cases in the same order, and PE 0 prints.
 class side {
  public:
   side(const symmetric::nvshmem_session& session, std::string question)
@@ -148,7 +148,7 @@ class side {
   pe self;
 
  private:
-  /// Returns when all PEs have called it.
+  /// Returns once all PEs have called it.
   void meet() {
     const unsigned long long mine = 0;
     std::vector<unsigned long long> all(static_cast<std::size_t>(count()));

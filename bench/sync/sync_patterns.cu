@@ -160,7 +160,7 @@ struct lock_by_hand {
   }
 };
 
-/// State that zeros do not initialize.
+/// State that needs an initialization other than zeros.
 template <class Object>
 __global__ void prepare(Object* object, unsigned blocks) {
   if constexpr (std::is_same_v<Object, cuda_barrier>) {
@@ -184,7 +184,7 @@ __global__ void take_turns(Lock* lock, unsigned long long* guarded, unsigned rou
   seen->add(rounds, failures);
 }
 
-// Channels: even blocks push, odd blocks pop.
+// Channels: even blocks push, and odd blocks pop.
 
 struct message {
   unsigned words[3];

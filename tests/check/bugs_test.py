@@ -39,7 +39,7 @@ def answers(check, folder, name):
             lines.append("\t".join(line.split("\t")[:2]))
             statuses[line.split("\t")[0]] = line.split("\t")[1]
         elif lines and "\t" in lines[-1] and line.startswith("  "):
-            lines.append(line)  # The first line below the status names the finding.
+            lines.append(line)  # The first line after the status names the finding.
     kept = []
     for line in lines:
         if "\t" in line or "\t" in kept[-1]:

@@ -149,7 +149,7 @@ class drawn {
     return of[static_cast<std::size_t>(below(static_cast<int>(of.size())))];
   }
 
-  /// An access to x or y. No instruction uses register %r15, and %r0 to %r3 are stored at the end.
+  /// Returns an access to x or y. No instruction uses register %r15, and %r0 to %r3 are stored at the end.
   [[nodiscard]] std::string access(bool fences) {
     const std::string at = "[" + pick({"x", "x", "y"}) + "]";
     const std::string result = "%r" + std::to_string(below(4));
@@ -203,7 +203,7 @@ class drawn {
 const std::string variables =
     ".global .align 64 .b8 wide[64];\n.global .u32 x;\n.global .u32 y;\n.shared .align 8 .b64 barrier;\n";
 
-/// A program of one block, in which each thread executes one of `bodies`.
+/// Returns a program of one block, in which each thread executes one of `bodies`.
 check::program block_of(const std::vector<std::string>& bodies, const std::string& before = "") {
   std::string text = before + "mov.u32 %r14, %tid.x;\n";
   for (std::size_t t = 0; t < bodies.size(); ++t) {
@@ -462,7 +462,7 @@ std::string wait_of(drawn& stream, int number) {
          "@!%p4 bra " + label + ";\n";
 }
 
-/// Loads x or y weakly; nothing uses the value.
+/// Loads x or y with a weak load whose value is not used.
 std::string unused_load(drawn& stream) {
   return "setp.eq.u32 %p5, 1, 2;\nld.global.u32 %r8, [" + stream.pick({"x", "y"}) +
          "];\nselp.u32 %r9, %r8, 7, %p5;\nst.global.u32 [z], %r9;\n";

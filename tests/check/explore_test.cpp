@@ -570,7 +570,7 @@ TEST(check_finds, that_a_packed_operation_is_one_of_each_element) {
 }
 
 TEST(check_finds, what_packed_operations_return_and_leave) {
-  // 1.0 and 2.0 in one word; each addition adds 1.0 to the low half and 2.0 to the high half.
+  // 1.0 and 2.0 are in one word. Each addition adds 1.0 to the low half and 2.0 to the high half.
   const std::string one_two = "mov.b32 %r1, 0x40003c00; ";
   const auto holds = [](const std::string& value) { return "setp.ne.u32 %p0, %r2, " + value + "; @%p0 trap;"; };
   EXPECT_EQ(ptx_program({one_two + "atom.relaxed.gpu.global.add.noftz.f16x2 %r2, [x], %r1;" + holds("0") +

@@ -264,8 +264,8 @@ void compare_with_every_order(bool scopes) {
 TEST(check_orders_fences, of_one_scope_as_every_order_tried_says) { compare_with_every_order(false); }
 TEST(check_orders_fences, of_several_scopes_as_every_order_tried_says) { compare_with_every_order(true); }
 
-/// Returns whether the pairs, added to `before`, can be related in a way that leads from no fence to itself or to a fence that
-/// it never precedes.
+/// Returns whether the pairs, added to `before`, can be oriented so that no fence reaches itself or a fence that it never
+/// precedes.
 bool some_order(std::vector<std::vector<bool>> before, const std::vector<std::vector<bool>>& never,
                 const std::vector<std::pair<std::size_t, std::size_t>>& pairs, std::size_t next) {
   const std::size_t count = before.size();

@@ -85,7 +85,7 @@ TEST(check_waits_together, not_if_a_round_leaves_something_behind) {
     const std::string meet = "vote.sync.all.pred %p1, %p2, 3;\n";
     EXPECT_EQ(status_of({polls("0", meet + "ld." + memory), polls("1", meet)}, ""), check_status::gave_up) << memory;
   }
-  // One of the lanes counts its rounds, and ends after three.
+  // One of the lanes counts its rounds and stops after three.
   const std::string counts =
       "mov.u32 %r5, 0;\nL1: bar.warp.sync 3;\nadd.u32 %r5, %r5, 1;\nsetp.lt.u32 %p3, %r5, 3;\n@%p3 bra L1;\n" + raise +
       "bar.warp.sync 3;\n";

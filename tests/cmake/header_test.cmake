@@ -154,7 +154,7 @@ function(membar_add_header_tests)
   membar_add_header_suite(plain SUFFIX .cpp HEADERS ${plain} ALONE ${membar_cxx} -H -fsyntax-only
     OBJECT ${membar_cxx} -H -c LINK ${CMAKE_CXX_COMPILER})
   list(TRANSFORM plain REPLACE "^membar/" "headers.plain." OUTPUT_VARIABLE names)
-  # -H lists the included files; the toolkit may be on the compiler's own path.
+  # -H lists the included files; the toolkit may also be on the compiler's own path.
   set_tests_properties(${names} PROPERTIES FAIL_REGULAR_EXPRESSION "/(cuda|cuda_runtime|cuda_runtime_api|driver_types)\\.h")
   if(CUDAToolkit_FOUND)
     set(toolkit -isystem ${CUDAToolkit_INCLUDE_DIRS})
@@ -176,9 +176,10 @@ function(membar_add_header_tests)
     membar_add_skipped_test(headers.cuda LABEL headers "no CUDA compiler found to read the headers as CUDA C++20")
     return()
   endif()
-  # Nothing here is instantiated, so PTX for one architecture is enough. Each header is compiled by itself in the device pass, which also
-  # parses host code, and in both passes if everything is tested. A `.hpp` that does not depend on the compiler is the same text for both:
-  # unless everything is tested, it is compiled by itself as C++, and as CUDA together with all others.
+  # The headers instantiate nothing here, so PTX for one architecture is enough. Each header is compiled by itself in the device
+  # pass, which also parses host code, and in both passes if everything is tested. For a `.hpp` header that does not depend on
+  # the compiler, the text is the same in both. Unless everything is tested, it is compiled by itself as C++, and as CUDA
+  # together with all others.
   foreach(header IN LISTS host)
     file(STRINGS ${root}/${header} asks REGEX "^ *# *(el)?if.*__CUDA" LIMIT_COUNT 1)
     if(asks)

@@ -52,7 +52,8 @@ function(membar_need_for_kind kind)
   endif()
 endfunction()
 
-# membar_add_skipped_test(<name> LABEL <label>[;<label>...] <reason>): a test that only reports why other tests are missing.
+# membar_add_skipped_test(<name> LABEL <label>[;<label>...] <reason>): adds a test that only reports why other tests are
+# missing.
 function(membar_add_skipped_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL" "")
   list(GET arg_LABEL 0 kind)

@@ -53,7 +53,8 @@ extern "C" __global__ void two_shots(const __half* in, __half* out, std::size_t 
   static_cast<void>(symmetric::detail::reduce_in_two_shots<membar::maximum>(in, out, size, all));
 }
 
-// The contents of packed messages: pairs, bytes and structs with padding, three per word of 12 bytes or one per several words.
+// The contents of packed messages: pairs, bytes and structs with padding, with three elements per 12-byte word or one element
+// in several words.
 struct odd {
   char bytes[13];
 };

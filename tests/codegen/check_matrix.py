@@ -31,7 +31,8 @@ OPERANDS = {"atom": 3, "red": 2, "ld": 2, "st": 2}
 
 
 def normal(instruction):
-    """Returns an instruction with its modifiers sorted: PTX accepts several orders, such as atom.add.relaxed.gpu and atom.relaxed.gpu.add."""
+    """Returns an instruction with its modifiers sorted, because PTX accepts several orders, such as atom.add.relaxed.gpu and
+    atom.relaxed.gpu.add."""
     opcode, _, rest = instruction.partition(".")
     return opcode + "".join("." + word for word in sorted(rest.split(".")) if word)
 

@@ -30,7 +30,8 @@ import sys
 import matrix
 from kernel_code import run, split_arguments
 
-SCOPES = ["cluster", "device", "system"]  # Within a block, the order of issue is enough, so the code shows no instruction for it.
+# Within a block, the issue order is sufficient, so the code has no instruction for it.
+SCOPES = ["cluster", "device", "system"]
 PLACES = ["anywhere", "shared", "cluster", "global"]
 ACQUIRES = {"acquire", "acq_rel", "seq_cst"}
 RELEASES = {"release", "acq_rel", "seq_cst"}
@@ -47,7 +48,7 @@ OBJECT = {
 }
 PARAMETERS = "T* given, const T* values, T* results, int rank, uint4* data, const uint4* other, uint4* seen"
 
-# For each mutant: what is broken, how, and the type and place of an operation that shows it.
+# For each mutant: what is broken and how, and the type and place of an operation that reveals it.
 DEVICE = "detail/atomic_device.cuh"
 LATE = """reads_again_in_shared_memory<Op, T>()) {"""
 MUTANTS = [

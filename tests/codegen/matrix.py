@@ -202,7 +202,7 @@ class Part:
             return
         instructions = json.loads(self.of_architecture(json.dumps(instructions)))
         head = f'extern "C" __global__ void {name}({parameters})'
-        if variable:  # It is in both files, because the code contains its offset.
+        if variable:  # The variable is in both files, because the code contains its offset.
             self.kernels.append(variable)
             self.by_hand.append(variable)
         self.kernels.append(f"{head} {{ {body} }}")
@@ -418,7 +418,7 @@ def add_compare_exchange(part, scope, key, ref, order, failure, covering):
     parameters = f"{kind.cpp}* object, {kind.cpp} expected, {kind.cpp} desired, {kind.cpp}* before, bool* exchanged"
     body = f"*exchanged = {ref}.compare_exchange(expected, desired, membar::{order}, membar::{failure}); *before = expected;"
     if kind.bits < 32:
-        look = [f"ld.relaxed.{s}.b32"]  # The order before the fence, if it need not be sequentially consistent.
+        look = [f"ld.relaxed.{s}.b32"]  # The order of the load before the fence, if it need not be sequentially consistent.
         attempt = [f"atom.relaxed.{s}.cas.b32"]
         instructions = (around_loop(covering, s, look + attempt) if covering == "seq_cst"
                         else look + around_loop(covering, s, attempt))
@@ -519,7 +519,8 @@ def add_places(part, scope, every_order=False):
                         of_shared = bool(space) and key in ("u32", "s32") and scope == "block"
                         in_shared = instructions(head, own, ".shared", *form) if of_shared else elsewhere
                         either = [IN_CLUSTER, IN_OWN_BLOCK, *loop, *elsewhere] if torn else elsewhere
-                        if space and order != "relaxed":  # This is before Hopper, where an acquire on the instruction would be a second MEMBAR.
+                        # On architectures before Hopper, an acquire on the instruction would be a second MEMBAR.
+                        if space and order != "relaxed":
                             weaker = "release" if order == "acq_rel" else "relaxed"
                             elsewhere = instructions(head, weaker, "", *form) + [f"fence.acquire.{s}"]
                             either = [*fences, "isspacep.global", *instructions(head, own, space, *form), *elsewhere]

@@ -132,7 +132,7 @@ def mutations(path, text):
         # The instructions of a loop do not show what it computes; unit and GPU tests check it.
         if "fetch_number<" in line:
             continue
-        # Rules about what may be called emit no code; tests/compile_fail/ breaks them.
+        # Rules about what may be called emit no code; tests/compile_fail/ breaks these rules.
         if stripped.startswith("requires(") or following.strip().startswith("static_assert"):
             continue
         in_rule = in_rule or stripped.startswith("concept ") or "order_among<" in line
@@ -152,7 +152,7 @@ def mutations(path, text):
                     for new in TEXT.get(word.group(0), []):
                         yield number, string.start(1) + word.start(), word.group(0), new
             code = line.split("//")[0]
-            # A template argument in the name of a specialisation selects it; it is not emitted.
+            # A template argument in the name of a specialisation selects the specialisation; no code is emitted for it.
             if "struct ptx_" in code or "case " in code and ":" in code and "return" not in code:
                 code = ""
             for match in re.finditer(r"\b(memory_order|thread_scope|atom_op|ptx_type|state_space)::(\w+)", code):

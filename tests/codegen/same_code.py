@@ -55,7 +55,7 @@ def main():
         kernels = code_of_kernels(cubin)
     pairs = {}
     for name, code in kernels.items():
-        # `somewhere` hides from the compiler where an object is, so membar's code tests for it.
+        # `somewhere` hides the location of an object from the compiler, so membar's code tests for it.
         if (prefix := PREFIX.search(name)) and "somewhere" not in name:
             pairs.setdefault(PREFIX.sub("", name), {})[prefix.group(1)] = (name, code)
     alone = [name for name, pair in pairs.items() if len(pair) != 2]

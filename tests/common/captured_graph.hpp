@@ -40,7 +40,7 @@ class captured_graph {
     return nodes[0];
   }
 
-  /// Instantiates the graph, launches it in `stream` and waits for it.
+  /// Instantiates the graph, launches it in `stream` and waits until it has finished.
   void run(cudaStream_t stream) const {
     cudaGraphExec_t executable = nullptr;
     check(cudaGraphInstantiate(&executable, graph_, 0));

@@ -27,7 +27,7 @@ namespace membar_test {
 
 using membar::launch_config, membar::thread_scope;
 
-/// Throws, with the location of the call, unless `status` is success. A test that throws has failed.
+/// Throws, with the location of the call, unless `status` is success. A test that throws fails.
 inline void check(cudaError_t status, std::source_location where = std::source_location::current()) {
   if (status != cudaSuccess)
     throw std::runtime_error(std::string(where.file_name()) + ":" + std::to_string(where.line()) + ": " +
@@ -70,8 +70,8 @@ struct device_copy : support::device_memory<T> {
   }
 };
 
-/// Loads a kernel onto the current device now. Loading at the first launch might wait for running kernels, which in turn may
-/// wait for this one.
+/// Loads a kernel onto the current device now. If the first launch loaded it, the launch might wait for running kernels, which
+/// in turn may wait for this kernel.
 template <class... Parameters>
 void load(void (*kernel)(Parameters...), std::source_location where = std::source_location::current()) {
   cudaFuncAttributes attributes{};
@@ -93,7 +93,7 @@ void launch_with_if(bool condition, const launch_config<>& config, const Attribu
   return value != nullptr && std::string_view(value) == "1";
 }
 
-/// The reason why a test cannot use a GPU; empty if it can.
+/// Returns the reason why a test cannot use a GPU; empty if it can.
 [[nodiscard]] inline std::optional<std::string> missing_gpu() {
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);

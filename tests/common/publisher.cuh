@@ -40,8 +40,8 @@ struct served {
   unsigned long long fences;
 };
 
-/// Writes data with a warp and publishes each round as a warp, without a barrier of its own: everything that any lane wrote is
-/// published.
+/// Writes data with a warp and publishes each round as a warp, without an additional barrier: everything that any lane has
+/// written is published.
 template <class Publisher>
 __device__ void write_posts_as_a_warp(Publisher& publisher, int index, post& to, unsigned count, publisher_end& seen) {
   typename Publisher::warp_source source(publisher, index);

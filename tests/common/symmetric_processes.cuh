@@ -102,7 +102,7 @@ template <class Backend, class Group, class Kernel>
   return result;
 }
 
-/// A protocol by threads, warps and blocks.
+/// A protocol that threads, warps and blocks execute.
 template <class Protocol, class Backend>
 [[nodiscard]] int pass_protocol(Backend& backend) {
   return pass_by(backend, by_thread, pass_messages<Protocol, by_thread_t, Backend>, 5) |

@@ -149,8 +149,8 @@ template <class Group>
   return wrong;
 }
 
-// Protocols: the sender's action in a round, and the receiver's until it may read the data. `source` holds the message, and may
-// be written again after `send`.
+// The protocols: the sender's actions in a round, and the receiver's actions until it may read the data. `source` holds the
+// message, and may be written again after `send`.
 
 /// A receiver that waits for the sender's newest round.
 struct notified_by_ready {

@@ -633,7 +633,7 @@ TEST_P(symmetric_pes, wait_that_times_out_traps_and_names_pe_and_signal_or_who_i
 }
 TEST_P(symmetric_pes, packed_message_that_never_comes_traps_and_names_pe_and_box) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  // One line: lanes whose words have arrived print nothing.
+  // The output has one line, because lanes whose words have arrived print nothing.
   constexpr auto printed =
       "^membar: PE 0 waited 2000000 ns for the packed message at 0x[0-9a-f]+ to be equal to 42, but it is 41: [^\n]*\n"
       "the kernel ended with";
@@ -755,7 +755,7 @@ TEST_P(symmetric_pes, puts_of_more_than_four_gibibytes_arrive_whole) {
   EXPECT_EQ(copied(wrong)[0], 0U);
 }
 
-// 16-byte words that one PE stores and both read.
+// 16-byte words that one PE stores and both PEs read.
 
 struct alignas(16) word_of_16 {
   unsigned long long value;
@@ -943,7 +943,7 @@ TEST_P(symmetric_pes, a_late_wait_on_a_stream_ends_those_of_all_and_the_program_
     own.synchronize();
     EXPECT_EQ(status[0].result, stream_result::timed_out);
   }
-  // Words that are allocated again work like new ones.
+  // Words that are allocated again work like newly allocated ones.
   const scoped_array flags(heap.allocate<signal<set>>(1));
   const scoped_array epochs(heap.allocate<symmetric::epoch>(2));
   const scoped_array words(heap.allocate_barrier());
@@ -962,7 +962,7 @@ TEST_P(symmetric_pes, a_late_wait_on_a_stream_ends_those_of_all_and_the_program_
   }
 }
 
-// Graphs that are captured once and replayed with other data each time.
+// Graphs that are captured once and replayed with different data each time.
 
 /// Writes the data of the next round, and counts rounds.
 __global__ void write_next(int* to, unsigned size, unsigned* round) {
@@ -972,7 +972,7 @@ __global__ void write_next(int* to, unsigned size, unsigned* round) {
     *round = now;
   }
 }
-/// Expects the data of the next round, and counts rounds.
+/// Checks that the data is that of the next round, and counts rounds.
 __global__ void expect_next(const int* from, unsigned size, unsigned* round, pe_report* report) {
   const unsigned now = *round + 1;
   add_to(*report, by_block, wrong_words(by_block, from, size, 0, now), false, 1);

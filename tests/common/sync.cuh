@@ -18,7 +18,7 @@ namespace membar_test {
 using membar::wait_budget;
 using membar::wait_result;
 
-/// Longer than any wait that succeeds.
+/// A budget that is longer than any successful wait.
 inline constexpr wait_budget generous = wait_budget::milliseconds(10'000);
 inline constexpr wait_budget short_one = wait_budget::milliseconds(2);
 
@@ -65,7 +65,7 @@ struct message {
 struct channel_outcome {
   unsigned long long messages = 0;
   unsigned long long torn = 0;
-  unsigned long long out_of_order = 0;  ///< Lost, duplicated or reordered messages.
+  unsigned long long out_of_order = 0;  ///< The number of lost, duplicated or reordered messages.
   unsigned ended = 0;                   ///< The `wait_result` of the last call.
 };
 
@@ -89,7 +89,7 @@ MEMBAR_HOST_DEVICE void produce_among_many(Channel& channel, unsigned producer, 
   outcome.ended = static_cast<unsigned>(result);
 }
 
-/// Pushes `count` messages and closes.
+/// Pushes `count` messages and then closes the channel.
 template <class Channel>
 MEMBAR_HOST_DEVICE void produce(Channel& channel, unsigned producer, unsigned count, channel_outcome& outcome) {
   typename Channel::producer end(channel);

@@ -110,7 +110,7 @@ template <class T>
   return *static_cast<T*>(cell);
 }
 
-/// The value that an action read. Its digits are computed after all actions of the thread, so that no access waits for an
+/// The value that an action has read. Its digits are computed after all actions of the thread, so that no access waits for an
 /// earlier one.
 template <class T>
 struct read {

@@ -80,8 +80,8 @@ struct meets {
 };
 /// @}
 
-/// A writer stores data and synchronizes with the reader, who then reads them. The data is in global memory, or in the reader's
-/// shared memory.
+/// A writer stores data and synchronizes with the reader, which then reads the data. The data is in global memory, or in the
+/// reader's shared memory.
 template <class Meeting, bool SharedData = false>
 struct met
     : shape<"MP", by<meets<Meeting, true>>, finally<>, outcome<0>, thread<at<x, store_weak<>>, at<y, meets<Meeting, true>>>,
@@ -192,7 +192,7 @@ struct prerequisites {
   static std::string text() { return Waits ? "wait_for_prerequisites" : "no-wait"; }
 };
 
-/// A kernel triggers the next one, then stores; the next one reads.
+/// A kernel triggers the next one and then stores; the next kernel reads.
 template <bool Waits>
 struct launched : shape<"MP.launch", by<prerequisites<Waits>>, finally<>, outcome<0>, thread<at<x, store_weak<>>>,
                         thread<at<y, prerequisites<Waits>>, see<x, load_weak<>>>> {

@@ -98,7 +98,7 @@ void campaign::run() {
   for (test_result& t : results_) {
     try {
       t.homes = on_->find_place(*t.test);
-    } catch (const membar::error& lack) {  // the machine lacks the place
+    } catch (const membar::error& lack) {  // the machine lacks the test's place
       t.was_skipped = true;
       t.reason = lack.what();
     }

@@ -58,12 +58,12 @@ struct test_result {
   std::uint64_t weak = 0;       ///< The number of instances with the outcome in question.
   std::uint64_t forbidden = 0;  ///< The number of instances with any outcome that the model forbids.
   double seconds = 0;           ///< kernel time
-  double best_rate = -1;        ///< Weak outcomes per instance, under the parameters that showed the most.
+  double best_rate = -1;        ///< The number of weak outcomes per instance, under the parameters that showed the most.
   std::string best_parameters{};
   std::uint64_t best_seed = 0;
   int sets = 0;          ///< the number of parameter sets
   int homes = 1;         ///< The number of launches whose device can hold the launch's memory.
-  std::string reason{};  ///< Why it was skipped or failed, or the forbidden outcomes and their parameters.
+  std::string reason{};  ///< The reason why it was skipped or failed, or the forbidden outcomes and their parameters.
   bool was_skipped = false;
   bool has_failed = false;
 
@@ -140,7 +140,7 @@ class campaign {
   std::map<std::string, std::size_t> index_;
   std::size_t turns_left_ = 0;  ///< the number of tests that can run
   std::map<std::string, membar::litmus::parameters> tuned_;
-  std::set<std::string> searched_;  ///< Kinds that were tuned, or that have no control with an outcome.
+  std::set<std::string> searched_;  ///< The number of kinds that were tuned, or that have no control with an outcome.
 };
 
 }  // namespace conformance

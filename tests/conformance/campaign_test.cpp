@@ -282,7 +282,7 @@ TEST_F(conformance_campaign,
   all = suite_to_tune();
   run({.tune_seconds = 1});
   EXPECT_EQ(machine.tuned, (names{"MP+b.relaxed@here", "MP+a.release@here", "MP+thread_fence@here"}));
-  EXPECT_EQ(machine.sets[4], litmus::parameters{});  // after four short runs, one per control
+  EXPECT_EQ(machine.sets[4], litmus::parameters{});  // the parameters after four short runs, one per control
 }
 
 TEST_F(conformance_campaign, a_test_that_fails_is_reported_and_the_next_one_runs) {

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class Row:
     file: str   # The header in include/membar, or a page in docs.
-    words: str  # A sentence quoted from its documentation.
+    words: str  # A sentence quoted from the documentation in this file.
     tests: str  # A regular expression that selects tests.
 
 

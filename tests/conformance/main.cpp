@@ -231,7 +231,7 @@ int run(const suite& all, const options& how) {
   const std::unique_ptr<runner> gpus = gpu_runner();
   auto context = support::machine_context(0);
   context.emplace_back("command", how.command);
-  // If a run is killed, the results so far remain.
+  // If a run is killed, the results up to that point remain.
   constexpr std::chrono::seconds between_writes(30);
   auto written = std::chrono::steady_clock::now();
   const campaign* running = nullptr;
@@ -250,7 +250,7 @@ int run(const suite& all, const options& how) {
     }
   });
   running = &work;
-  save();  // This reports a file that cannot be written at the start, not after hours.
+  save();  // This reports at the start, and not after hours, that a file cannot be written.
   work.run();
   if (how.json) {
     write_json(std::cout, all, work, context);

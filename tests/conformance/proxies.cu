@@ -67,9 +67,9 @@ struct copy_in_bulk {
 
 /// What the thread does before a bulk copy of the cell to its own place in shared memory, and which value it observes.
 enum class before_load {
-  store_to_source,       ///< Writes 2 and then 1 to the cell; observes the place at the end.
-  store_to_destination,  ///< Writes 1 to the cell, and 2 to the place; observes the place at the end.
-  load_of_destination    ///< Does the same, and reads the place: observes the value read.
+  store_to_source,       ///< Writes 2 and then 1 to the cell, and observes the place at the end.
+  store_to_destination,  ///< Writes 1 to the cell and 2 to the place, and observes the place at the end.
+  load_of_destination    ///< Does the same, also reads the place, and observes the value read.
 };
 
 /// Accesses the cell or the place with ordinary accesses, executes `Fence`, and then copies the cell to the place in bulk.

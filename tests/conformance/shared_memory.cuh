@@ -205,9 +205,9 @@ template <class Done>
 
 /// Runs `Test` in clusters of two blocks: each block reads what the other one writes. Round n stores n as data, and sets the
 /// flag. Each quarter of a block's threads has one role:
-/// * polls the flag, reads the data and puts the flag down: its first thread, the reader;
-/// * writes: its first thread. The others store to scratch memory;
-/// * loads the data, so that the L1 cache holds them;
+/// * polls the flag, reads the data and lowers the flag: its first thread, the reader;
+/// * writes: its first thread. The other threads store to scratch memory;
+/// * loads the data, so that the L1 cache holds it;
 /// * changes the flag's lower part. How many of them do so depends on the round; occasionally all of them rest, so that no
 ///   thread waits forever.
 ///

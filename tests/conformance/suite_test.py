@@ -57,7 +57,7 @@ def sentences(header):
 
 
 class Words(unittest.TestCase):
-    """The table quotes the documentation exactly."""
+    """Checks that the table quotes the documentation exactly."""
 
     def test_the_words_of_each_row_stand_in_its_file(self):
         for row in guarantees.ROWS:
@@ -84,7 +84,7 @@ class Words(unittest.TestCase):
 
 
 class Rows(unittest.TestCase):
-    """The table and the suite cover each other."""
+    """Checks that the table and the suite cover each other."""
 
     def test_each_row_has_tests(self):
         for row, found in table.rows_of(listed()):
@@ -172,7 +172,7 @@ def calls_of(header):
 
 
 class Orders(unittest.TestCase):
-    """Each order of each call has a test."""
+    """Checks that each order of each call has a test."""
 
     def test_each_call_is_known(self):
         for header in EACH_SCOPE:
@@ -182,7 +182,7 @@ class Orders(unittest.TestCase):
             self.assertEqual(set(), known - found, f"{header} has no such calls")
 
     def assert_tested(self, header, name, order, scope, pattern):
-        """Relaxed calls order nothing, so no guarantee can test them: the controls contain them."""
+        """Relaxed calls order nothing, so no guarantee can test them; the controls contain them."""
         tests = (t["test"] for t in listed()["tests"]) if order == "relaxed" else held()
         self.assertTrue(any(re.search(pattern, t) for t in tests), f"no test of {header}: {name}({order}) at {scope} scope")
 
@@ -202,7 +202,7 @@ class Orders(unittest.TestCase):
 
 
 class Mutants(unittest.TestCase):
-    """The mutants are patches of the current headers."""
+    """Checks that the mutants are patches of the current headers."""
 
     def test_each_patch_applies_once_and_changes_the_header(self):
         for mutant in mutants.MUTANTS:
@@ -303,7 +303,7 @@ def fake_results(folder):
 
 
 class Table(unittest.TestCase):
-    """The tables of the page show the values of the JSON."""
+    """Checks that the tables of the page show the values of the JSON."""
 
     def setUp(self):
         self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
@@ -362,7 +362,7 @@ class Table(unittest.TestCase):
 
 
 class Page(unittest.TestCase):
-    """The tables of docs/conformance.md are up to date."""
+    """Checks that the tables of docs/conformance.md are up to date."""
 
     def test_the_page_is_up_to_date(self):
         with tempfile.NamedTemporaryFile("w", suffix=".json") as file, mock.patch.object(sys, "argv", ["table.py", "--check", file.name]):
@@ -372,7 +372,7 @@ class Page(unittest.TestCase):
 
 
 class Program(unittest.TestCase):
-    """The program rejects invalid options and says why."""
+    """Checks that the program rejects invalid options and says why."""
 
     def call(self, *options):
         return subprocess.run([PROGRAM, *options], capture_output=True, text=True)

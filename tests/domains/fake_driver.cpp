@@ -235,7 +235,7 @@ FAKE CUresult cuModuleGetFunction(CUfunction* f, CUmodule, const char* name) {
   }
   return CUDA_SUCCESS;
 }
-/// Modules and libraries are the images they were loaded from. All of them have the functions "put" and "small".
+/// Modules and libraries are the images from which they were loaded. All of them have the functions "put" and "small".
 FAKE CUresult cuModuleEnumerateFunctions(CUfunction* all, unsigned count, CUmodule module) {
   const char* const names[] = {"put", "small"};
   for (unsigned i = 0; i < count; ++i) {
