@@ -611,7 +611,7 @@ FAKE CUresult cuEventCreate(CUevent* event, unsigned) {
 namespace {
 std::atomic<int> waits_for_room{0};
 }
-/// Returns whether, after some puts, 400 puts in a row were all moved or all not moved.
+/// Returns whether, after some puts, 400 consecutive puts were all moved or all not moved.
 FAKE bool fakeHasSettled() { return any_put_moved && puts_in_a_row >= 400; }
 FAKE int fakeWaitsForRoom() { return waits_for_room; }
 FAKE CUresult cuEventRecord(CUevent event, CUstream stream) {
@@ -850,7 +850,7 @@ FAKE CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream) {
   run_nodes(graph, stream);
   return CUDA_SUCCESS;
 }
-/// The driver chooses the encoding of a tensor map: here it is the input, reordered and scrambled.
+/// The driver chooses the encoding of a tensor map. Here the encoding is the input, reordered and scrambled.
 namespace {
 CUresult encode(CUtensorMap* map, unsigned kind, void* address, std::uint64_t first_extent) {
   auto* const words = reinterpret_cast<std::uint64_t*>(map);

@@ -73,7 +73,7 @@ TEST(gain, the_interval_rests_on_turns_and_not_on_units) {
   lane_times few = lane(100, 50, 100, 400);
   for (std::size_t t = 0; t < 8; ++t) {
     for (double& v : few.beside[0][t]) {
-      v *= t % 2 == 0 ? 1 : 1.2;  // Turns differ, but their units do not.
+      v *= t % 2 == 0 ? 1 : 1.2;  // The turns differ, but the units within a turn do not.
     }
   }
   const gain_report report = gains({few});

@@ -11,7 +11,7 @@
 /// launch), long (a kernel with a long name), check/... (pointers), put/null, small/null (in the null stream), child, update,
 /// exchange, parameters, conditional (graphs), put, small (launches), put/ex, put/remote, put/map (with attributes),
 /// put/cooperative, graph, race (many of these concurrently), race/two (the same in two contexts), exit=<status>, abort.
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // Old programs call such functions.
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // Old programs call deprecated functions.
 #include <cuda.h>
 #include <dlfcn.h>
 #include <limits.h>
@@ -41,7 +41,7 @@ extern "C" CUresult cuGraphInstantiate_v2(CUgraphExec*, CUgraph, CUgraphNode*, c
 extern "C" CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec*, CUgraph, CUDA_GRAPH_INSTANTIATE_PARAMS*);
 extern "C" CUresult cuGraphExecUpdate(CUgraphExec, CUgraph, CUgraphNode*, CUgraphExecUpdateResult*);
 
-/// A function of the fake driver: with the real one, making such a node takes many more calls.
+/// A function of the fake driver. With the real driver, making such a node takes many more calls.
 extern "C" CUresult cuGraphAddConditional(CUgraph graph);
 extern "C" int fakeWaitsForRoom();
 extern "C" bool fakeHasSettled();
@@ -501,11 +501,10 @@ int main(int count, char** words) {
       }
       result = driver.instantiate(&exec, graph, 5);
       cuGraphLaunch(exec, stream(1));
-    } else if (
-        word.starts_with(
-            // 40 launches of a graph with put, and small kernels concurrent with each; graphs/streams: alternating between two
-            // streams.
-            "graphs/")) {
+    } else if (word.starts_with(
+                   // 40 launches of a graph with put, each with concurrent small kernels. graphs/streams alternates between two
+                   // streams.
+                   "graphs/")) {
       CUgraph graph = nullptr;
       CUgraphNode node = nullptr;
       CUgraphExec exec = nullptr;

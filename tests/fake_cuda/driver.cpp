@@ -137,7 +137,7 @@ CUresult cuMemSetAccess(CUdeviceptr, std::size_t, const CUmemAccessDesc* access,
 bool has_flag(CUpointer_attribute attribute, CUdeviceptr pointer) {
   return attribute == CU_POINTER_ATTRIBUTE_SYNC_MEMOPS && !now().mapped.contains(pointer);
 }
-/// The driver's data on an address in an allocation.
+/// Returns the driver's data on an address in an allocation.
 CUresult attribute_of_allocation(void* value, CUpointer_attribute attribute, CUdeviceptr pointer) {
   const std::lock_guard lock(now().mutex);
   const auto after = now().sizes.upper_bound(reinterpret_cast<const void*>(pointer));

@@ -143,9 +143,9 @@ struct machine {
   bool driver = true;
   int driver_version = CUDART_VERSION;
   std::vector<device> devices = std::vector<device>(4);
-  std::map<std::string, failure> fails;  ///< By the name of the call, such as "cudaMalloc" or "cuMemMap".
+  std::map<std::string, failure> fails;  ///< Planned failures, by the name of the call, such as "cudaMalloc" or "cuMemMap".
   std::size_t largest_allocation = std::numeric_limits<std::size_t>::max();
-  std::set<int> hidden;                                     ///< Devices that cannot be found by a bus number.
+  std::set<int> hidden;                                     ///< Devices that cannot be found by their bus number.
   std::set<std::pair<int, int>> no_access;                  ///< (from, to) pairs without peer access.
   std::set<std::pair<int, int>> no_native_atomics;          ///< links without native atomics
   std::map<std::pair<int, int>, unsigned> partial_atomics;  ///< Links that support some atomics, with their capabilities.
@@ -158,7 +158,7 @@ struct machine {
   std::map<const void*, kernel> kernels;                    ///< The defaults of devices that are not listed.
   /// Called to read a launch's arguments while they exist.
   std::function<void(void** arguments)> on_launch;
-  /// The work that a launch does in its stream, on a host thread. There is none if this is empty or returns nothing.
+  /// The work that a launch does in its stream, on a host thread. There is no work if this is empty or returns nothing.
   std::function<std::function<void()>(const launch& made, void** arguments)> work_of;
 
   /// What has happened.
@@ -178,14 +178,14 @@ struct machine {
   std::vector<int> allocated_on;              ///< The device of each allocation so far.
   std::map<unsigned long long, int> created;  ///< Memory that the driver created and that was not released, with its device.
   std::map<unsigned long long, int>
-      shared;  ///< The files of memory in `created` that may be shared; they are real and shared between processes.
+      shared;  ///< The files of memory in `created` that may be shared. They are real files, shared between processes.
   std::map<unsigned long long, std::size_t> reserved;
   std::map<unsigned long long, std::size_t> mapped;  ///< mappings made by the driver
   std::vector<int> accessible_to;                    ///< the devices of the last cuMemSetAccess
   std::vector<std::pair<int, std::size_t>> zeroed;   ///< The device and the size of each cudaMemsetAsync.
   std::vector<symbol_copy> symbol_copies;
   unsigned host_flags = 0;   ///< the flags of the last cudaHostAlloc
-  shape_asked occupancy_of;  ///< From the last call that asked how many blocks or clusters fit.
+  shape_asked occupancy_of;  ///< The shape in the last call that asked how many blocks or clusters fit.
   std::vector<page_advice> advised;
   std::vector<page_advice> prefetched;
   std::vector<const void*> owned_by_graph;             ///< Objects that the graph of a captured stream keeps alive.

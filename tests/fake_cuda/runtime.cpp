@@ -22,7 +22,8 @@ namespace {
 
 std::optional<machine> the_machine;
 thread_local int this_threads_device = 0;
-thread_local int this_threads_context = 0;  // 0: no context; device + 1: the primary context; larger: the program's own.
+// 0: no context; device + 1: the primary context; larger values: the program's own contexts
+thread_local int this_threads_context = 0;
 
 stream& of(cudaStream_t handle) { return handle == nullptr ? now().null_stream : *reinterpret_cast<stream*>(handle); }
 node& of(cudaGraphNode_t handle) { return *reinterpret_cast<node*>(handle); }

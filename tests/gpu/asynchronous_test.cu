@@ -42,8 +42,8 @@ __device__ void count(outcome* seen, unsigned long long runs, unsigned long long
 
 // ---- copies arrive
 
-/// Two blocks of a cluster: the first sends its shared memory to the second, which checks it and adds it to a sum in global
-/// memory.
+/// Two blocks of a cluster: the first block sends its shared memory to the second, which checks it and adds it to a sum in
+/// global memory.
 __global__ void send_and_reduce(outcome* seen, unsigned* sum, unsigned rounds) {
   __shared__ alignas(16) unsigned here[64];
   __shared__ alignas(16) unsigned there[64];
@@ -155,7 +155,7 @@ __global__ void copy_by_word(outcome* seen, const uint4* from, uint4* to, unsign
     }
     late = __syncthreads_or(late);  // all threads have taken their words
   }
-  if constexpr (OnMbarrier) {  // The copy ahead of the last tile.
+  if constexpr (OnMbarrier) {  // The copy that is ahead of the last tile.
     late = late || full[tiles % 2].wait_parity(tiles / 2 % 2, acquire, generous) != wait_result::done;
   } else {
     membar::async_wait();
@@ -217,7 +217,7 @@ __global__ void store_in_next(outcome* seen, unsigned rounds) {
 constexpr int box_width = 32;
 constexpr int box_height = 8;
 
-// The tensor copies are libcu++'s. They complete on membar's mbarriers, and membar's fences, groups and waits order them.
+// The tensor copies are libcu++'s. They complete on membar's mbarriers, and are ordered by membar's fences, groups and waits.
 namespace ptx = cuda::ptx;
 
 template <class Barrier>
@@ -245,7 +245,7 @@ __global__ void copy_boxes(outcome* seen, const __grid_constant__ CUtensorMap fr
   count(seen, 1, 0, late);
 }
 
-/// A box that the first block of a cluster brings to all of them; each block writes it to its own place.
+/// A box that the first block of a cluster copies to all blocks. Each block writes it to its own place.
 __global__ void share_boxes(outcome* seen, const __grid_constant__ CUtensorMap from, unsigned* to) {
   __shared__ alignas(128) unsigned box[box_height * box_width];
   __shared__ cluster_mbarrier full;

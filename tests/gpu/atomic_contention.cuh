@@ -211,7 +211,7 @@ struct change_bits : operation {
 using fetch_and = change_bits<false>;
 using fetch_or = change_bits<true>;
 
-/// The value after `combine` with the values of n parts.
+/// Returns the value after `combine` with the values of n parts.
 template <class T, class Combine>
 T combined(T value, unsigned n, Combine combine) {
   for (unsigned id = 0; id != n; ++id) {
@@ -266,7 +266,7 @@ struct fetch_extreme : operation {
 using fetch_min = fetch_extreme<false>;
 using fetch_max = fetch_extreme<true>;
 
-/// Every load finds a whole value that some thread stored.
+/// Every load must find a whole value that some thread has stored.
 struct load_store : operation {
   static constexpr int objects = 3;
   template <class T>

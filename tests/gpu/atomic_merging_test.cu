@@ -91,7 +91,7 @@ struct addition {
   static T after(T old, T operand) {
     if constexpr (std::is_integral_v<T>) {
       return static_cast<T>(old + operand);
-    } else if constexpr (std::is_same_v<T, __half>) {  // The sum of two halves as float is rounded once.
+    } else if constexpr (std::is_same_v<T, __half>) {  // The sum of two half-precision numbers as float is rounded once.
       return __float2half(as_float(old) + as_float(operand));
     } else {
       return __float2bfloat16(as_float(old) + as_float(operand));

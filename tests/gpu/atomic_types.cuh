@@ -46,7 +46,7 @@ __host__ __device__ T number(int i) {
   }
 }
 
-/// Counting starts here, so that every count up to `contestants` is exact in bfloat16, and integers wrap.
+/// Counting starts here, so that every count up to `contestants` is exact in bfloat16, and integers wrap around.
 template <class T>
 __host__ __device__ T start() {
   if constexpr (is_float<T>) {
@@ -76,7 +76,7 @@ __host__ __device__ unsigned count_of(T value) {
 template <class T>
 inline constexpr unsigned distinct = sizeof(T) == 1 ? 256 : contestants;
 
-/// An object between two that no thread accesses, for 8 and 16 bits in the same word.
+/// An object between two objects that no thread accesses. With 8 or 16 bits, the object shares a word with them.
 template <class T>
 struct guarded {
   T before;
@@ -176,7 +176,8 @@ __global__ void count(contest<T>* all, placement where) {
   }
 }
 
-/// A thread's operand: every sign, both zeros, infinities, and numbers of all sizes. No NaN.
+/// Returns a thread's operand. The operands have both signs and include both zeros, infinities, and numbers of all sizes, but
+/// no NaN.
 template <class T>
 __host__ __device__ T operand(unsigned rank) {
   const int magnitude = static_cast<int>((rank * 2654435761U) >> 24);

@@ -159,7 +159,7 @@ TYPED_TEST(atomic_type, exchange_gives_back_every_value_once) {
   });
 }
 
-/// One type of each kind of lowering.
+/// One type for each kind of lowering.
 template <class T>
 class atomic_lowering : public atomic_type<T> {};
 using lowered_types = ::testing::Types<unsigned char, __int128, float, __half>;
@@ -505,7 +505,7 @@ __global__ void operate_with_a_policy(unsigned* words, unsigned long long* wide,
   membar::atomic<unsigned, thread_scope::device>& owned =
       *reinterpret_cast<membar::atomic<unsigned, thread_scope::device>*>(&words[5]);
   owned.bit_or(1U << rank % 32, membar::relaxed, hot);
-  // The values that the threads take plus the remaining value are 0 and the square of each rank.
+  // The values that the threads take, together with the remaining value, are 0 and the square of each rank.
   const unsigned long long taken =
       membar::atomic_ref<unsigned long long, thread_scope::device>(wide[0]).exchange(1ULL * rank * rank, membar::acq_rel, hot);
   membar::atomic_ref<unsigned long long, thread_scope::device>(wide[1]).fetch_add(taken, membar::relaxed, hot);
@@ -683,7 +683,7 @@ __global__ void count_letters(const unsigned char* text, unsigned n, unsigned* b
   }
 }
 
-/// Each operation starts from its own identity, whatever the shape of the block.
+/// Each operation starts from its own identity, for every shape of the block.
 template <class T, class Operation>
 __global__ void combine_in_a_block(const T* values, int n, T* result) {
   __shared__ membar::privatized_counter<T, Operation> mine;

@@ -227,7 +227,7 @@ __global__ void reduce_twice(block_partials<thread_scope::device> partial, unsig
 }
 
 TEST_F(grid_barrier, partial_values_of_a_use_that_has_not_ended_stop_the_kernel) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");  // A new process, because CUDA does not work after a fork.
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // Death tests need a new process, because CUDA does not work after a fork.
   EXPECT_EXIT(reduce_twice_until_trapped(), ::testing::ExitedWithCode(3),
               "membar: last_block_reduce in block 0 received partial values that an earlier use is still reading");
 }

@@ -40,7 +40,7 @@ namespace {
 /// The results of a kernel.
 struct seen {
   unsigned long long runs = 0;
-  unsigned long long wrong = 0;  ///< Values that should be different.
+  unsigned long long wrong = 0;  ///< The number of values that should be different.
   unsigned late = 0;             ///< the number of waits that nothing ended
 };
 
@@ -82,7 +82,7 @@ class bugs : public gpu_test {
     return all;
   }
 
-  /// Runs the fixed kernel, which must be right, and then the wrong one, whose failures are recorded.
+  /// Runs the fixed kernel, which must give the right result, and then the wrong one, whose failures are recorded.
   template <class Run>
   void witness(Run run) {
     const seen fixed = run(std::true_type{});

@@ -26,7 +26,7 @@ struct seen_rounds {
   bool timed_out = false;
 };
 
-/// The data shared by host and device, in pinned host memory, each in its own line.
+/// The data that the host and the device share, in pinned host memory, each object in its own line.
 struct shared_state {
   alignas(256) int x;
   alignas(256) int b;
@@ -152,7 +152,7 @@ TEST_F(cumulativity, within_one_domain_device_scope_carries_x_to_both) { run<thr
 TEST_F(cumulativity, within_another_domain_device_scope_carries_x_to_both) { run<thread_scope::device>(1, 1, true); }
 TEST_F(cumulativity, across_domains_system_scope_carries_x_to_both) { run<thread_scope::system>(0, 1, true); }
 
-// Nothing is guaranteed here, so the test asserts only that the run ends: the counts are printed and recorded.
+// Nothing is guaranteed here, so the test asserts only that the run ends. The counts are printed and recorded.
 TEST_F(cumulativity, across_domains_device_scope_promises_nothing) { run<thread_scope::device>(0, 1, false); }
 
 }  // namespace

@@ -120,7 +120,7 @@ class residency : public gpu_test {
     }
   }
 
-  /// Enqueues `kernel` on the hot lines. It does not wait, because no time may pass between a touch and a flush.
+  /// Enqueues `kernel` on the hot lines without waiting, because no time may pass between a touch and a flush.
   template <class Kernel>
   void run(Kernel kernel, const access_policy_window& window = {}) const {
     membar::launch(launch_config{16, 256}.with(window), kernel, hot, count);

@@ -45,7 +45,7 @@ class launch_attribute : public gpu_test {
   static const auto& with(const auto& config) { return config; }
   static auto with(const auto& config, const auto& first, const auto&... rest) { return with(config.with(first), rest...); }
 
-  /// Expects that a stream or a node has each of these attributes.
+  /// Expects a stream or a node to have each of these attributes.
   template <class... Attributes>
   static void expect_on(auto carrier, const Attributes&... values) {
     const auto expect_one = [&]<class Attribute>(const Attribute& value) {
@@ -56,13 +56,13 @@ class launch_attribute : public gpu_test {
 
   static void set_on(auto carrier, const auto&... values) { (set_attribute(carrier, values), ...); }
 
-  /// Expects that a captured launch with all of `values` has them.
+  /// Expects a captured launch with all of `values` to have them.
   void expect_read_back(const auto&... values) { expect_on(captured(values...).kernel_node(), values...); }
 
   /// Expects for each of `values` that the stream has the value once it is set.
   void expect_set_on_stream(const auto&... values) { (expect_set(stream->get(), values), ...); }
 
-  /// Expects that the node of a launch with `attributes` has `value` once it is set.
+  /// Expects the node of a launch with `attributes` to have `value` once it is set.
   void expect_set_on_node(const auto& value, const auto&... attributes) {
     const captured_graph graph = captured(attributes...);
     expect_set(graph.kernel_node(), value);

@@ -142,7 +142,7 @@ TYPED_TEST(fair_lock, is_granted_in_the_order_of_asking) {
 
 template <class Lock>
 __global__ void hold_for_ever(Lock* lock, wait_result* results) {
-  // Block 0 requests the lock first and never unlocks it; block 1 then times out, and block 2 requests it last.
+  // Block 0 requests the lock first and never unlocks it. Block 1 then times out, and block 2 requests the lock last.
   if (blockIdx.x == 0) {
     results[0] = lock->lock(generous);
   } else if (blockIdx.x == 1) {

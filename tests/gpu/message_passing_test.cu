@@ -46,7 +46,7 @@ __global__ void pass_messages_in_shared_memory(passing_outcome* outcome, int cou
   }
 }
 
-/// Every test runs once per way of ordering data and flag.
+/// Every test runs once for each way of ordering data and flag.
 class message_passing : public gpu_test, public ::testing::WithParamInterface<passing> {
  protected:
   template <class Config, class Kernel, class... Arguments>
@@ -104,7 +104,7 @@ TEST_P(message_passing, holds_within_a_device_at_system_scope_in_host_memory) {
        [&]<passing How>() { expect_order(launch_config{2, 32}, pass_messages<thread_scope::system, How>, box.get()); });
 }
 
-// Between the host and a kernel: fences or operations on the device, and operations on the host.
+// Message passing between the host and a kernel, with fences or operations on the device and operations on the host.
 
 TEST_P(message_passing, holds_from_a_kernel_to_the_host) {
   with(GetParam(), [&]<passing How>() {

@@ -45,7 +45,7 @@ __global__ void publish_from_blocks(device_publisher* publisher, post* posts, un
   }
 }
 
-/// A publisher's run with the posts in pinned memory.
+/// Runs a publisher with the posts in pinned memory.
 struct everything : publisher_outcome {
   support::pinned_memory<post> posts{sources};
 
@@ -115,7 +115,7 @@ __global__ void publish_alone(unsigned long long* signal, alone* seen) {
   seen->after_shutdown = membar::publisher<2, 4>::source(publisher, 1).publish(*signal, 11, generous);
 }
 
-/// The results of a warp at a publisher that does not serve; all lanes get equal results.
+/// The results of a warp at a publisher that does not serve. All lanes must get the same results.
 __global__ void publish_alone_as_a_warp(unsigned long long* signal, alone* seen) {
   __shared__ membar::publisher<2, 4> publisher;
   if (threadIdx.x == 0) {

@@ -114,7 +114,7 @@ void expect_in_order(const reading& seen) {
 
 // A number that grows: its type, its last value, how it is read, and how it advances.
 
-/// 64 bits whose halves are equal, by stores.
+/// 64-bit values whose halves are equal, advanced by stores.
 struct stored_growing {
   using type = unsigned long long;
   static constexpr unsigned last = 200'000;

@@ -55,7 +55,7 @@ WARNINGS = {
 }
 
 
-# The rules for which a kernel has a note, which is shown only on request.
+# The rules for which a kernel has a note. Notes are shown only on request.
 NOTES = {
     "noted_early_read": {"pdl-read-before-wait"},
     "noted_early_producer": {"pdl-read-before-wait"},

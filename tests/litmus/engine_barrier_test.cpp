@@ -48,7 +48,7 @@ TEST(litmus_barrier_of_one_launch, needs_each_of_its_orders) {
   EXPECT_TRUE(stale_within_a_launch<device>(block(0), block(1), acq_rel, acq_rel, release, relaxed));
 }
 
-/// The last block to arrive publishes its own accesses without another block's arrival.
+/// The last block to arrive publishes its own accesses, even if no other block arrives.
 TEST(litmus_barrier_of_one_launch, hides_stale_values_in_the_block_that_arrives_last) {
   const auto stale = [](auto pass) {
     return allowed(litmus(thread(block(0), store(cell, 1), sync_block()),
@@ -86,7 +86,7 @@ TEST(litmus_barrier_of_one_launch, publishes_what_every_block_did_whichever_arri
             .when(in(1, seen) == 1 && in(2, seen) == 2 && in(3, seen) == 1 && in(3, value) == 0));
   };
   EXPECT_FALSE(thrice(acq_rel, acq_rel));
-  EXPECT_FALSE(thrice(acq_rel, relaxed));  // An arrival that reads another one continues its release sequence.
+  EXPECT_FALSE(thrice(acq_rel, relaxed));  // An arrival that reads another arrival continues its release sequence.
   EXPECT_TRUE(thrice(relaxed, acq_rel));
 }
 

@@ -84,7 +84,7 @@ std::vector<arrangement> arrangements() {
     all.push_back({"exactly_seven_blocks_" + in, made(7, 64, 1, 1, within), apart(7)});
     all.push_back({"clusters_" + in, made(12, 64, 4, 1, within), mixed()});
     all.push_back({"two_clusters_" + in, made(4, 64, 2, 2, within), mixed()});
-    // One H200: 132 multiprocessors with 1024 threads each.
+    // One H200, with 132 multiprocessors of 1024 threads each.
     all.push_back({"h200_" + in, made(528, 256, 1, 1, within), apart(4)});
     all.push_back({"h200_clusters_" + in, made(528, 256, 2, 1, within), mixed()});
   }
@@ -93,7 +93,7 @@ std::vector<arrangement> arrangements() {
 
 class litmus_layout : public ::testing::TestWithParam<arrangement> {
  protected:
-  /// More steps if there are few instances.
+  /// There are more steps if there are few instances.
   [[nodiscard]] static unsigned steps() { return GetParam().layout.instances() > 100'000 ? 3 : 50; }
 };
 INSTANTIATE_TEST_SUITE_P(, litmus_layout, ::testing::ValuesIn(arrangements()),

@@ -174,7 +174,7 @@ class data_flow {
         } else if (opcode.starts_with("ld.") && opcode.find(".param") == opcode.npos && opcode.find(".const") == opcode.npos) {
           loads_.insert(registers.front());
         }
-      } else if (opcode.starts_with("st.weak")) {  // This store belongs to the file: the engine's own stores are plain.
+      } else if (opcode.starts_with("st.weak")) {  // This store comes from the file, because the engine's own stores are plain.
         stores_.push_back(registers);
       }
     }

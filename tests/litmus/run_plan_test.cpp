@@ -109,7 +109,7 @@ TEST(litmus_run_plan, how_a_loop_or_an_address_ends_is_a_digit) {
   const plan_or_reason one = plan_of(spin);
   ASSERT_NE(one.plan, nullptr) << one.reason;
   EXPECT_EQ(digits_text(*one.plan), "P1:r0{0,1} the end of P1{0,1,2}");
-  // 3 * 4 outcomes: r0 in 0, 1, other; then reached, strayed, unfinished, none of these
+  // 3 * 4 outcomes: r0 is 0, 1 or other; the thread has reached its end, strayed, is unfinished, or none of these
   const membar::litmus_files::folded_counts folded = one.plan->fold({1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048});
   EXPECT_EQ(folded.counts, (std::vector<std::uint64_t>{1, 2, 4}));
   EXPECT_EQ(folded.strayed, 8U + 16U + 32U);

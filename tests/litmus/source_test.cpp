@@ -126,7 +126,7 @@ void expect_the_files_instructions(const unit& made, const std::string& ptx) {
           statements.push_back(statement);
         }
       }
-      if (made.plans[n]->end_of(static_cast<int>(t)) == nullptr) {  // A loop's code is not in the order in which it runs.
+      if (made.plans[n]->end_of(static_cast<int>(t)) == nullptr) {  // The code of a loop is not in the order in which it runs.
         EXPECT_EQ(accesses_between(kernel->second), std::vector<std::string>{}) << test.name << " P" << t;
       }
       // A compiler may peel the first iteration of a loop; then the body of the loop appears once more.

@@ -137,7 +137,7 @@ TEST(litmus_tuner, changes_one_or_two_parameters_for_a_neighbour) {
   const parameters from;
   for (std::uint64_t index = 0; index < 300; ++index) {
     const parameters to = neighbour_of(from, 1, index);
-    EXPECT_LE(different(from, to), 3);  // A larger share may leave less for stress.
+    EXPECT_LE(different(from, to), 3);  // A larger share may leave less for the stress.
     EXPECT_NO_THROW(validate(to));
   }
 }

@@ -97,7 +97,7 @@ static_assert(model::allowed(passed<thread_scope::block>(membar::release, membar
 static_assert(model::allowed(passed<thread_scope::cluster>(membar::relaxed, membar::acquire)));
 static_assert(model::allowed(passed<thread_scope::cluster>(membar::release, membar::relaxed)));
 
-/// A kernel, and one that depends on it.
+/// A kernel, and another kernel that depends on it.
 template <class... Before>
 constexpr auto launched(Before... before) {
   return litmus(thread(block(0), model::launch_dependents(), store(x, 1)), thread(block(1), before..., load(r0, x)))

@@ -1704,7 +1704,7 @@ TEST(asynchronous_rules, one_fence_more_allows_nothing_more) {
     for (std::size_t t = 0; t < forbidden.threads.size() && !jumps(forbidden); ++t) {
       for (std::size_t n = 0; n <= forbidden.threads[t].code.size(); ++n) {
         if (n < forbidden.threads[t].code.size() && forbidden.threads[t].code[n].element != 0) {
-          continue;  // Within a copy of several elements.
+          continue;  // This position is within a copy of several elements.
         }
         for (const instruction& fence : fences) {
           litmus_test more = forbidden;

@@ -131,7 +131,7 @@ constexpr auto carried_on(model::place last) {
 static_assert(model::forbidden(carried_on(host())));
 static_assert(model::forbidden(carried_on(in_domain(block(2), 1))));
 
-/// launch.hpp: the end of a kernel makes its writes visible to what the stream orders after it, whatever their domains.
+/// launch.hpp: the end of a kernel makes its writes visible to the operations that the stream orders after it, in any domain.
 constexpr auto kernel_boundary(int domain) {
   return litmus(thread(block(0), store(data, 1)), thread(in_domain(block(1), domain), load(value, data)))
       .when(in(1, value) == 0);
@@ -140,7 +140,7 @@ static_assert(model::forbidden(kernel_boundary(0).ordered(0, 1)));
 static_assert(model::forbidden(kernel_boundary(1).ordered(0, 1)));
 static_assert(model::allowed(kernel_boundary(0)));
 
-/// memory_order.hpp: relaxed operations order only accesses of the same location.
+/// memory_order.hpp: relaxed operations order only accesses to the same location.
 constexpr auto coherent = litmus(thread(block(0), store<device>(data, 1, relaxed)),
                                  thread(block(1), load<device>(seen, data, relaxed), load<device>(value, data, relaxed)))
                               .when(in(1, seen) == 1 && in(1, value) == 0);

@@ -109,7 +109,7 @@ class network {
     after.on_its_way.erase(after.on_its_way.find(what));
     if (what.puts) {
       after.landed.insert(what);
-      // A put's signal is delivered after its data.
+      // The signal of a put is delivered after the put's data.
       if (what.notifies) {
         after.on_its_way.insert({what.from, what.to, what.epoch, 0, 0, what.signal, false, true});
       }

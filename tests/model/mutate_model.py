@@ -46,7 +46,7 @@ inline int active_mutant = 0;
 }  // namespace NAMESPACE
 """
 
-# Replacements other than those of operators.
+# Replacements other than those for operators.
 WORDS = {
     "po_loc": ["po"], "same_address": ["overlap"], "overlap": ["same_address"], "strong_writes": ["strong_reads"], "reads": ["writes"],
     "acquires": ["releases"], "releases": ["acquires"], "cause": ["base"], "arrives": ["waits"], "waits": ["arrives"],
@@ -222,7 +222,7 @@ def generate(folder, every, left_out):
                 places.setdefault((start, end), []).append((number, new))
 
         def between(start, end):
-            """Returns the text with these places replaced."""
+            """Returns the text with these replacements."""
             out, at = "", start
             inside = [p for p in places if start <= p[0] and p[1] <= end and p != (start, end)]
             for place in sorted(inside, key=lambda p: (p[0], -p[1])):

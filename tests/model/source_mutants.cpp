@@ -191,7 +191,7 @@ int main(int count, char** arguments) {
     return 1;
   }
   const auto seconds = 1 + 10 * (std::clock() - start) / CLOCKS_PER_SEC;
-  const itimerval limit = {{0, 0}, {seconds, 0}};  // A limit on CPU time, so that an endless loop ends.
+  const itimerval limit = {{0, 0}, {seconds, 0}};  // A limit on the CPU time ends endless loops.
   std::map<pid_t, int> running;
   for (int number; std::cin >> number;) {
     if (running.size() == jobs) {

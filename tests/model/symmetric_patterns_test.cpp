@@ -77,7 +77,7 @@ scenario signalled(const char* name, const std::string& set, const std::string& 
           "P2:r0 == 1 /\\ P3:r0 == 0"};
 }
 
-// PE 0 puts to PE 1 and to PE 2, fences, and notifies only PE 1, which notifies PE 2.
+// PE 0 puts to PE 1 and PE 2, executes a fence, and notifies only PE 1, which notifies PE 2.
 scenario two_puts_and_one_signal(const char* name, const std::string& fence) {
   return {name,
           "x=0; w=0; signal=0; told=0;",
@@ -96,7 +96,7 @@ scenario fetches(const char* name, const std::string& fence) {
           "P1:r0 == 1 /\\ P1:r1 == 0"};
 }
 
-// A barrier of three PEs: PE 1 waits for PE 0, and PE 2 waits for PE 1 in the next phase, without PE 0's flag.
+// A barrier of three PEs: PE 1 waits for PE 0; PE 2 waits for PE 1 in the next phase, but does not see PE 0's flag.
 scenario barrier(const char* name, const std::string& fence, const std::string& arrive, const std::string& wait) {
   const std::string arrives = "fence." + fence + ".sys; st." + arrive + ".sys ";
   return {name,

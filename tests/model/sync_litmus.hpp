@@ -92,7 +92,7 @@ template <thread_scope To>
       .when(in(1, r0) == 1 && in(2, r0) == 1 && in(2, r1) == 0);
 }
 
-/// A source publishes two signals one after the other: the second is visible but the first is not.
+/// A source publishes two signals one after the other. The second signal is visible but the first is not.
 [[nodiscard]] constexpr auto signals_out_of_order(auto between) {
   return litmus(thread(block(0), model::thread_fence<system_wide>(release), store<system_wide>(x, 1, relaxed),
                        fence_or_nothing<system_wide>(between), store<system_wide>(y, 1, relaxed)),

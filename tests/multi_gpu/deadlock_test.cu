@@ -194,7 +194,7 @@ TYPED_TEST(deadlock_on_gpus, is_reported_by_its_name_and_ends_within_its_budget)
   if (in_vain != 0) {
     EXPECT_GE(took, budget) << "a wait gave up before its budget was used up";
   }
-  // The time of all waits one after the other, doubled in case the machine is shared.
+  // The time of all waits one after the other, doubled in case other programs use the machine.
   EXPECT_LE(took, 2 * (machine.waits() + 1) * budget);
   if (TypeParam::on_gpus == deadlocks::effect::hangs) {
     EXPECT_GT(in_vain, 0U) << "nothing hung, though the recorder says: " << reports.front().sentence;

@@ -468,9 +468,9 @@ class Oracle:
         return s
 
     def passes(self, s, threads):
-        """Handles a barrier that waited for a thread's exit. This wait has no causality in the weak model. In every interleaving, it keeps
-        a fence.sc before the exit and another after the barrier in one order, but the Fence-SC order may have them the other way round. In
-        that case, what they order is not even contended here."""
+        """Handles a barrier that waited for a thread's exit. In the weak model, this wait creates no causality. In every
+        interleaving, it keeps a fence.sc before the exit and another one after the barrier in one order, but the Fence-SC
+        order may have them the other way round. In that case, the accesses that they order are not even contended here."""
         fences = [t for t, code in enumerate(self.p.code) if any(i.op == "fence" and i.order == "sc" for i in code)]
         for t in threads:
             if s.threads[t].ended:

@@ -31,7 +31,7 @@ __global__ void scaled(const float* from, const float* weights, float* to, int n
   }
 }
 
-/// Launches both kernels. Returns 0 or CUDA's error.
+/// Launches both kernels. Returns 0 or the CUDA error.
 extern "C" int launch_both(int early, const float* from, float* between, const float* weights, float* to, int n,
                            cudaStream_t stream) {
   constexpr int threads = 128;

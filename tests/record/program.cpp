@@ -330,7 +330,8 @@ int main(int count, char** words) {
       cuGraphAddKernelNode(&nodes[2], graph, nodes.data(), 1, &p);
       cuGraphInstantiate(&exec, graph, 0);
       cuGraphLaunch(exec, stream(1));
-    } else if (word == "child" || word == "child/update") {  // late, then a graph of put and late, then late
+      // Launches late, then a graph of put and late, and then late again.
+    } else if (word == "child" || word == "child/update") {
       CUgraph inner = nullptr;
       CUgraph graph = nullptr;
       CUgraphExec exec = nullptr;

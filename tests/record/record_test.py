@@ -320,7 +320,8 @@ class Record(Recorder):
 
 
 class Dependents(Recorder):
-    """Tests record --pdl, which prints a table of programmatic dependent launches that too early access memory that others write."""
+    """Tests record --pdl, which prints a table of the programmatic dependent launches that access memory too early, while
+    other kernels write it."""
 
     MODULE = MODULE.with_name("dependents.ptx")
 
@@ -492,7 +493,7 @@ class Dependents(Recorder):
 
 
 class Processes(Recorder):
-    """Two processes of one job. The first shares its memory, and they synchronize through pipes."""
+    """Tests two processes of one job. The first one shares its memory, and the two synchronize through pipes."""
 
     def setUp(self):
         super().setUp()
@@ -537,7 +538,7 @@ class Processes(Recorder):
 
 
 class Parts(Recorder):
-    """Memory of cuMemCreate, with several pieces mapped next to each other."""
+    """Tests memory of cuMemCreate, with several pieces mapped next to each other."""
 
     MEETING = ["launch meet grid 1 block 1 stream s1 args arg0", "launch meet grid 1 block 1 device 1 stream s2 args arg0_2"]
 
@@ -623,7 +624,7 @@ extern "C" __global__ void small(unsigned* p) { p[0] = 1; }
 
 @unittest.skipUnless(NVCC.exists(), "no nvcc")
 class Images(Recorder):
-    """Images as nvcc produces them."""
+    """Tests images as nvcc produces them."""
 
     def image(self, *options):
         (self.folder / "kernels.cu").write_text(SOURCE)
@@ -678,7 +679,7 @@ class Images(Recorder):
 
 
 class Tests(Recorder):
-    """Recordings as CMake tests, and in the GitHub action."""
+    """Tests recordings as CMake tests, and in the GitHub action."""
 
     def run_command(self, *words, **variables):
         environment = dict(os.environ, **{"LD_LIBRARY_PATH": str(DRIVER), "TMPDIR": str(self.folder), **variables})
@@ -760,7 +761,7 @@ class Tests(Recorder):
 
 
 class Recordings(unittest.TestCase):
-    """Recordings of programs on a GPU, which are stored in the repository."""
+    """Tests recordings of programs on a GPU, which are stored in the repository."""
 
     FOLDER = pathlib.Path(__file__).resolve().with_name("recordings")
     VERIFIED = ("DeviceReduceSingleTileKernel_1", "DeviceScanInitKernel_1", "DeviceScanKernel_1", "ring_sum_1", "through_table_1", "ticket_1")

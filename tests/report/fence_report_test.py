@@ -395,7 +395,7 @@ class Recorded(Scratch):
         self.waived = Synthetic().waived(BOUNDARY, "none", "alone", "no GPU")
 
     def test_the_pages_are_what_the_report_makes_of_their_results(self):
-        def lines(text):  # Everything except the pictures, which are elsewhere here.
+        def lines(text):  # Everything except the pictures, which are in another place here.
             return [line for line in text.splitlines() if line and "![" not in line]
 
         pages = sorted((BENCH.parent / "docs" / "measurements").glob("*/fence_interference.md"))

@@ -33,7 +33,7 @@ namespace {
 using membar::thread_scope;
 using membar_test::equal, membar_test::pair, membar_test::value_of;
 
-/// Every test runs once per scope.
+/// Every test runs once for each scope.
 class atomic_on_the_host : public ::testing::TestWithParam<thread_scope> {
  protected:
   /// Calls `function` with the scope as its template argument. The function has a capture, because nvcc warns about a

@@ -98,7 +98,7 @@ class collective_launch_of : public fake_cuda::test {
       symmetric::collective_launch(backend, {dim3(grids[i]), dim3(64)}, {}, meets, its_number);
     });
   }
-  /// Expects that each process got these words.
+  /// Expects each process to have got these words.
   static void expect_all_say(const std::vector<std::string>& told, const char* words) {
     for (const std::string& each : told) {
       EXPECT_TRUE(says(each, words));

@@ -184,7 +184,7 @@ class random_program {
     }
   }
 
-  /// Moves a run of one PE's operations into a graph, which is launched in their place.
+  /// Moves consecutive operations of one PE into a graph, which is launched in their place.
   void capture() {
     const int pe = below(program_.pes);
     std::vector<stream_operation> outside;
@@ -337,7 +337,8 @@ class verdicts {
   int cautious_ = 0;  // The number of programs that are reported although no schedule hangs.
 };
 
-/// The reports on a program that is checked after each of its operations, as if it were too long for the exact analysis.
+/// Returns the reports on a program that is checked after each of its operations, as if it were too long for the exact
+/// analysis.
 std::vector<deadlock::report> reports_in_steps(const program& whole) {
   program grown = whole;
   grown.operations.clear();

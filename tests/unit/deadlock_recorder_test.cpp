@@ -562,7 +562,7 @@ TEST(deadlock_recorder, a_signal_is_set_or_added_to) {
   record.notify(0, 1, signal_add(1));
   EXPECT_THROW(record.notify(0, 1, signal_set(1)), membar::error);
   EXPECT_THROW(record.wait(1, signal_equals(1)), membar::error);
-  record.notify(1, 0, signal_set(1));  // PE 0's signal is a different one.
+  record.notify(1, 0, signal_set(1));  // PE 0's signal is a different signal.
   steps late(2);
   late.wait(1, signal_equals(1));
   EXPECT_THROW(late.notify(0, 1, signal_add(1)), membar::error);
@@ -722,7 +722,7 @@ TEST(deadlock_recorder, a_record_that_hangs_can_be_discarded) {
   record.discard();
   EXPECT_TRUE(record.operations().empty());
   EXPECT_EQ(kinds(record), nothing);
-  // A different kind of signal than before.
+  // The signal is of a different kind than before.
   record.notify(0, 1, signal_add(1)).wait(1, signal_at_least(1)).synchronize_pe(pe(1));
   record.wait(1, signal_at_least(2));
   EXPECT_EQ(kinds(record), only(hazard::never_notified));

@@ -373,7 +373,7 @@ TEST_F(host_groups, without_descriptors_say_so_and_lose_no_file_in_silence) {
   EXPECT_EQ(::rmdir(where.directory.c_str()), 0);
   for (int poor = 0; poor != 3; ++poor) {
     int refusals = 0;
-    for (int left = poor == 0 ? 2 : 1; left != 14; ++left) {  // With fewer descriptors, not all processes get the message.
+    for (int left = poor == 0 ? 2 : 1; left != 14; ++left) {  // With fewer descriptors, not all processes receive the message.
       const rendezvous here = symmetric::make_rendezvous();
       const std::vector<std::string> said = said_by_poor(here, poor, left);
       const std::string& own = said[static_cast<std::size_t>(poor)];

@@ -26,8 +26,8 @@ class launch_attribute : public fake_cuda::test {
 
 // Every call with a legal attribute compiles. tests/compile_fail tests that the calls reject illegal ones.
 
-/// The rule that a value can be read back. It cannot be read as the tag of a domain, because the domain is known only at run
-/// time.
+/// The rule that a value can be read back. It cannot be read back as the tag of a domain, because the domain is known only at
+/// run time.
 template <class Attribute>
 concept readable = requires(cudaLaunchAttributeValue value) {
   { attribute_traits<Attribute>::decode(value) } -> std::same_as<Attribute>;

@@ -182,7 +182,8 @@ TEST_F(launch, a_physical_domain_holds_for_both_logical_domains) {
   EXPECT_EQ(now().launches.back().attributes.size(), 4U);
   EXPECT_EQ(launched_with(cudaLaunchAttributeMemSyncDomainMap).memSyncDomainMap.default_, 3);
   EXPECT_EQ(launched_with(cudaLaunchAttributeMemSyncDomainMap).memSyncDomainMap.remote, 3);
-  static_cast<void>(launched_with(cudaLaunchAttributeMemSyncDomain));  // Otherwise the stream's domain would be copied.
+  // Without this attribute, the stream's domain would be copied.
+  static_cast<void>(launched_with(cudaLaunchAttributeMemSyncDomain));
   EXPECT_EQ(launched_with(cudaLaunchAttributeCooperative).cooperative, 1);
 }
 

@@ -495,7 +495,7 @@ TEST_F(heap_of_processes, rejects_collective_calls_that_differ) {
   const auto second = all.allocate<int>(1);
   cluster.other = tagged(collective::freed, 1);
   EXPECT_TRUE(says(refusal([&] { all.free(second); }), "PE 1 has freed allocation number 2, but PE 0 has 1"));
-  cluster.other = tagged(collective::objects, 2);  // Another call with the same value.
+  cluster.other = tagged(collective::objects, 2);  // A different call with the same value.
   EXPECT_TRUE(
       says(refusal([&] { all.free(second); }), "PE 1 has freed allocation number 2, but PE 0 has an allocation of objects 2"));
   all.free(first);
@@ -534,7 +534,7 @@ TEST_F(heap_of_processes, keeps_what_an_exception_ended_on_one_pe_alone) {
   const std::size_t place = abandoned(all);
   EXPECT_EQ(all.bytes_taken(), 8 * sizeof(int));
   cluster.other = 0;  // The other process has abandoned nothing.
-  cluster.after = 4;  // After size, element, alignment and the memory's own alignment.
+  cluster.after = 4;  // The other process differs after size, element, alignment and the memory's own alignment.
   const scoped_array next(all.allocate<int>(8));
   EXPECT_NE(next.offset(), place) << "the other process still has it";
 }
@@ -574,13 +574,13 @@ TEST_F(heap_of_processes, reports_no_leak_of_what_an_exception_ended) {
   EXPECT_TRUE(now().failures.empty());
 }
 
-/// Two PEs of one process with a network between them: a put is delivered on request, in any order.
+/// Two PEs of one process with a network between them that delivers puts on request, in any order.
 class late_network : public peer_backend {
  public:
   using peer_backend::peer_backend;
 
   void put(int* to, int value) { on_its_way.push_back({to, value}); }
-  /// Delivers the puts in flight, the last one first.
+  /// Delivers the puts in flight, starting with the last one.
   void deliver() {
     for (; !on_its_way.empty(); on_its_way.pop_back()) {
       *on_its_way.back().first = on_its_way.back().second;
@@ -627,7 +627,7 @@ TEST_F(peers, that_end_a_scope_have_completed_the_puts_to_it) {
 
 TEST_F(heap_of_processes, rejects_an_alignment_that_only_the_other_process_lacks) {
   cluster.other = 1;  // PE 0, encoded as its number and 1
-  cluster.after = 3;  // After size, element and alignment, which agree.
+  cluster.after = 3;  // The other process differs after size, element and alignment.
   EXPECT_EQ(refusal([&] { return all.allocate<char>(1, 128); }),
             "membar: an alignment of 128 was requested, but the backend's memory on PE 0 is aligned to less: ask for 256 at "
             "most, or for peer_memory::mapped");

@@ -34,7 +34,7 @@ std::size_t words_of(const std::string& kernel) {
   return std::strtoul(module_text.c_str() + at + registers.size(), nullptr, 10);
 }
 
-/// Returns the parameters of a kernel, as the PTX declares them.
+/// Returns the number of parameters of a kernel, as the PTX declares them.
 std::size_t parameters_of(const std::string& kernel) {
   const std::size_t begin = module_text.find(".entry " + kernel + "(");
   const std::size_t end = module_text.find(')', begin);
@@ -151,7 +151,7 @@ int cuGetErrorName(int status, const char** name) {
   return 0;
 }
 
-/// A launch by a program, which passes no delays: they are constants of the module.
+/// A launch by a program, which passes no delays, because they are constants of the module.
 int cuLaunchKernel(handle function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, handle,
                    void** parameters, void**) {
   const std::string rows = "membar_rows_" + std::string(static_cast<const char*>(function)) + "[";

@@ -127,7 +127,7 @@ TEST(witness, the_copy_for_a_thread_of_the_warp_has_its_own_labels_and_barriers_
   EXPECT_EQ(count(text, ".reg .pred %q;"), 2U);  // the registers of a scope
 }
 
-/// A kernel that reads its block's position in the grid, and pointers from a struct.
+/// A kernel that reads its block's position in the grid and receives pointers in a struct.
 constexpr std::string_view placed = R"(.version 8.0
 .target sm_90
 .address_size 64
