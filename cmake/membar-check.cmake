@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Sets <result> to the command membar-check, from this build or otherwise the installed one. `function` is the name of the caller, for
-# messages.
+# Sets <result> to the path of membar-check: the command of this build if there is one, otherwise the installed command. `function` is
+# the name of the calling function for messages.
 function(_membar_find_checker function result)
   if(TARGET membar-check)
     set(${result} $<TARGET_FILE:membar-check> PARENT_SCOPE)
@@ -13,7 +13,7 @@ function(_membar_find_checker function result)
   set(${result} ${MEMBAR_CHECK} PARENT_SCOPE)
 endfunction()
 
-# Sets <result> to the status that EXPECT names, or to "verified" if it names none.
+# Sets <result> to the status in EXPECT, or to "verified" if EXPECT is empty.
 function(_membar_expected_status function expect result)
   set(known verified race violated hang uninitialised "out of bounds" undefined "gave up")
   if(NOT expect)
@@ -24,8 +24,9 @@ function(_membar_expected_status function expect result)
   set(${result} ${expect} PARENT_SCOPE)
 endfunction()
 
-# membar_add_scenario_test(<name> <file.scenario> [EXPECT <status>]): a test that explores a scenario with the command membar-check.
-# It passes if the status is <status> (default: "verified"). It uses the command of this build, or otherwise the installed command.
+# membar_add_scenario_test(<name> <file.scenario> [EXPECT <status>]): adds a test that explores a scenario with membar-check.
+# The test passes if the result is <status> (default: "verified"). It uses the command of this build or, if there is none, the installed
+# command.
 function(membar_add_scenario_test name scenario)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "EXPECT" "")
   _membar_expected_status(membar_add_scenario_test "${arg_EXPECT}" expect)
@@ -35,11 +36,11 @@ function(membar_add_scenario_test name scenario)
   set_tests_properties(${name} PROPERTIES PASS_REGULAR_EXPRESSION "\t${expect}\t")
 endfunction()
 
-# membar_add_recorded_test(<name> COMMAND <program> [<argument>...] [KERNELS <regex>] [RECORDING <folder>] [EXPECT <status>]): a test that
-# checks the kernels that a program launches, from a recording in <folder>, which is recordings/<name> beside the CMakeLists.txt. The target
-# <name>_recording makes the recording again on a machine with a GPU; if you commit it, the test needs no GPU. Without a recording, the test
-# makes one in the build folder if it can, and is skipped otherwise. <program> is a target or a path. The test passes if the status of every
-# scenario is <status> (default: "verified").
+# membar_add_recorded_test(<name> COMMAND <program> [<argument>...] [KERNELS <regex>] [RECORDING <folder>] [EXPECT <status>]): adds a test
+# that checks the kernels that a program launches. It uses a recording in <folder> (default: recordings/<name> in the source folder of the
+# caller). The target <name>_recording makes the recording again on a machine with a GPU; if you commit the recording, the test does not need
+# a GPU. Without a recording, the test makes one in the build folder or, if it cannot, is skipped. <program> is a target or a path. The test
+# passes if the status of every scenario is <status> (default: "verified").
 function(membar_add_recorded_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "KERNELS;RECORDING;EXPECT" "COMMAND")
   if(NOT arg_COMMAND OR arg_UNPARSED_ARGUMENTS)

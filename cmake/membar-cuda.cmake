@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# What membar's CUDA headers need from the build of a consumer. The source tree and the installed package include this file, so that
-# add_subdirectory, FetchContent and find_package behave alike. None of it is exported, because the machine that builds a package must
-# not decide for the machine that uses it.
+# The settings that membar's CUDA headers need in a consumer's build. Both the source tree and the installed package include this file, so
+# add_subdirectory, FetchContent and find_package have the same effect. The settings are not exported, because they depend on the machine
+# that uses a package and not on the machine that has built it.
 
-# Requires CUDA C++20. Older versions of CMake do not support it although nvcc does; with them, CUDA_STANDARD would silently compile
-# C++17, so this passes the flag.
+# Requires CUDA C++20. Older versions of CMake do not support it although nvcc does. With them, CUDA_STANDARD would silently compile C++17,
+# so the compiler flag is passed directly.
 function(_membar_require_cuda_cxx20 target)
   if("cuda_std_20" IN_LIST CMAKE_CUDA_COMPILE_FEATURES)
     target_compile_features(${target} INTERFACE $<BUILD_INTERFACE:cuda_std_20>)
@@ -13,8 +13,8 @@ function(_membar_require_cuda_cxx20 target)
   endif()
 endfunction()
 
-# Finds the toolkit. For projects that ask for CMake 3.25 or newer, FindCUDAToolkit of CMake 3.25 stops at CUDA 12.9 and newer, which
-# have no nvToolsExt; so this function claims an older CMake, in its own scope.
+# Finds the toolkit. If a project requires CMake 3.25 or newer, FindCUDAToolkit of CMake 3.25 fails for CUDA 12.9 and newer, which no longer
+# contain nvToolsExt. Therefore this function sets an older required version in its own scope.
 function(_membar_find_cuda_toolkit)
   set(CMAKE_MINIMUM_REQUIRED_VERSION 3.24)
   find_package(CUDAToolkit QUIET)
@@ -23,18 +23,18 @@ function(_membar_find_cuda_toolkit)
   endforeach()
 endfunction()
 
-# _membar_add_cuda_usage(<target> <dir>): a consumer may enable CUDA after finding membar, so the decision about the language is deferred
-# to the end of <dir>, unless CUDA is already enabled.
+# _membar_add_cuda_usage(<target> <dir>): adds the settings to <target>. A consumer may enable CUDA after it has found membar. Unless CUDA is
+# already enabled, the decision about the language standard is therefore deferred to the end of <dir>.
 function(_membar_add_cuda_usage target directory)
   if(DEFINED CMAKE_CUDA_COMPILE_FEATURES)
     _membar_require_cuda_cxx20(${target})
   else()
-    # EVAL, because a deferred call would expand ${target} only when it runs.
+    # EVAL expands ${target} now; a deferred call would expand it only when it runs.
     cmake_language(EVAL CODE "cmake_language(DEFER DIRECTORY [[${directory}]] CALL _membar_require_cuda_cxx20 ${target})")
   endif()
 
-  # The `.hpp` headers call the CUDA runtime. nvcc links it itself. For the host compiler, this adds the library that nvcc would choose for
-  # the target, but only where nvcc does not link, so that the program has one runtime.
+  # The `.hpp` headers call the CUDA runtime, which nvcc links by itself. If the host compiler links the target, the library that nvcc would
+  # choose for the target is added here. It is not added if nvcc links, so the program has only one runtime.
   _membar_find_cuda_toolkit()
   if(CUDAToolkit_FOUND)
     target_include_directories(${target} SYSTEM INTERFACE

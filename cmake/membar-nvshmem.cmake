@@ -1,24 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# The component nvshmem: membar::nvshmem, which is membar::membar and NVSHMEM. The source tree and the installed package include this
-# file. If MEMBAR_NVSHMEM_ROOT is set as a CMake or environment variable, NVSHMEM must be in that folder. Otherwise this file looks for it in
-# its own CMake package, in the environment's NVSHMEM_HOME, and in the site-packages of the active Python, where the wheel
-# nvidia-nvshmem-cu13 installs it.
+# The component nvshmem, whose target membar::nvshmem combines membar::membar and NVSHMEM. Both the source tree and the installed package
+# include this file. If MEMBAR_NVSHMEM_ROOT is set as a CMake or environment variable, NVSHMEM must be in that folder. Otherwise this file
+# searches for NVSHMEM's CMake package, in the folder of the environment variable NVSHMEM_HOME, and in the site-packages of the active
+# Python, where the wheel nvidia-nvshmem-cu13 is installed.
 #
 # NVSHMEM's device code is a library, so a target that links membar::nvshmem must set CUDA_SEPARABLE_COMPILATION.
 
-# Finds the header and the libraries below <folders>: sets <prefix>_INCLUDE, <prefix>_DEVICE and <prefix>_HOST; those not found are false.
+# Finds the header and the libraries below the given folders. Sets <prefix>_INCLUDE, <prefix>_DEVICE and <prefix>_HOST. A variable is false
+# if its file was not found.
 function(_membar_find_nvshmem_in prefix)
   set(below PATHS ${ARGN} NO_DEFAULT_PATH NO_CACHE)
   find_path(header nvshmem.h ${below} PATH_SUFFIXES include)
   find_file(device libnvshmem_device.a ${below} PATH_SUFFIXES lib lib64)
-  # The wheel has the library only under its SONAME.
+  # The wheel contains the library only under its SONAME.
   find_file(host NAMES libnvshmem_host.so libnvshmem_host.so.3 ${below} PATH_SUFFIXES lib lib64)
   set(${prefix}_INCLUDE ${header} PARENT_SCOPE)
   set(${prefix}_DEVICE ${device} PARENT_SCOPE)
   set(${prefix}_HOST ${host} PARENT_SCOPE)
 endfunction()
 
-# Defines membar::nvshmem and sets MEMBAR_NVSHMEM_WHERE to the location if NVSHMEM is found; otherwise sets MEMBAR_NVSHMEM_MISSING to a
+# If NVSHMEM is found, defines membar::nvshmem and sets MEMBAR_NVSHMEM_WHERE to its location. Otherwise, sets MEMBAR_NVSHMEM_MISSING to a
 # message.
 function(_membar_add_nvshmem)
   if(TARGET membar::nvshmem)
@@ -66,7 +67,7 @@ function(_membar_add_nvshmem)
   if(nvshmem_INCLUDE)
     target_include_directories(membar_nvshmem SYSTEM INTERFACE ${nvshmem_INCLUDE})
   endif()
-  # NVSHMEM's headers use what C++20 deprecates.
+  # NVSHMEM's headers use features that are deprecated in C++20.
   target_compile_options(membar_nvshmem INTERFACE "$<$<COMPILE_LANG_AND_ID:CUDA,NVIDIA>:-diag-suppress=3012,3013>")
   set(MEMBAR_NVSHMEM_WHERE ${where} PARENT_SCOPE)
 endfunction()

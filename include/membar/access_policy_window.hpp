@@ -2,8 +2,8 @@
 /// @file
 /// L2 access-policy windows: a range of addresses whose lines persist in L2, as a launch attribute.
 ///
-/// L2 gives a share of the accesses in the window the hit property and gives the others the miss property. That share is the
-/// hit ratio. The window does not affect accesses outside of it. L2 keeps persisting lines in the part that an `l2_set_aside`
+/// L2 applies the hit property to a share of the accesses in the window, and the miss property to the rest. That share is the
+/// hit ratio. Accesses outside of the window are not affected. L2 keeps persisting lines in the part that an `l2_set_aside`
 /// reserves, so the sum of window bytes times hit ratio over all concurrent kernels should not exceed the set-aside. A window
 /// changes neither the values nor the order of accesses. Source: CUDA C++ Programming Guide, "L2 Cache Control". Requires
 /// compute capability 8.0.
@@ -21,7 +21,8 @@ inline namespace v0_2 {
 
 /// How L2 treats the line of an access.
 enum class access_property {
-  normal = cudaAccessPropertyNormal,         ///< behaves as without a window, and turns a persisting line back to normal
+  normal = cudaAccessPropertyNormal,         ///< the access behaves as it does without a window, and turns a persisting line
+                                             ///< back to normal
   streaming = cudaAccessPropertyStreaming,   ///< L2 evicts the line first
   persisting = cudaAccessPropertyPersisting  ///< L2 keeps the line in the set-aside
 };
@@ -38,7 +39,7 @@ struct access_policy_window {
 
   [[nodiscard]] constexpr bool off() const noexcept { return bytes == 0; }
 
-  /// Returns how many bytes of the set-aside the window uses.
+  /// Returns the number of bytes of the set-aside that the window uses.
   [[nodiscard]] constexpr std::size_t persisting_bytes() const noexcept {
     return hit == access_property::persisting
                ? static_cast<std::size_t>(static_cast<double>(bytes) * static_cast<double>(hit_ratio))
@@ -52,7 +53,7 @@ struct access_policy_window {
   }
 };
 
-/// Throws `error` if a device with these facts cannot honour `window`. Lines can persist only if some L2 is set aside.
+/// Throws `error` if a device with these properties cannot honour `window`. Lines can persist only if part of L2 is set aside.
 inline void validate(const access_policy_window& window, const l2_facts& facts) {
   if (window.off()) {
     return;
@@ -133,8 +134,8 @@ template <memory_range Range>
       .start = range.data(), .bytes = static_cast<std::size_t>(range.size()) * sizeof(*range.data()), .hit_ratio = hit_ratio};
 }
 
-/// Returns a window over the range of `window` with the normal property. A kernel that runs under it turns the persisting lines
-/// that it accesses back to normal. Persisting lines outside of the range do not change.
+/// Returns a window over the same range as `window`, with the normal property. A kernel that runs with this window turns the
+/// persisting lines that it accesses back to normal. Persisting lines outside of the range do not change.
 [[nodiscard]] constexpr access_policy_window back_to_normal(access_policy_window window) noexcept {
   window.hit = access_property::normal;
   window.miss = access_property::normal;
@@ -151,7 +152,7 @@ inline void reset_persisting_lines() {
   check(cudaCtxResetPersistingL2Cache(), "this call needs a working CUDA driver and device");
 }
 
-/// Computes windows whose hit ratio makes as much of a region persist as fits into the set-aside.
+/// Computes windows with a hit ratio at which as much of a region persists as fits into the set-aside.
 ///
 /// The constructor reads the set-aside, so construct an `l2_set_aside` first. `share` is the part of the set-aside that one
 /// kernel may use. window_planning.hpp divides the set-aside among several kernels.
@@ -187,7 +188,7 @@ class l2_plan {
     }
     if (bytes > share_) {
       planned.hit_ratio = static_cast<float>(static_cast<double>(share_) / static_cast<double>(bytes));
-      // Rounding to float must not exceed the share.
+      // Rounding to float must not raise the ratio above the share.
       if (static_cast<double>(bytes) * static_cast<double>(planned.hit_ratio) > static_cast<double>(share_)) {
         planned.hit_ratio = static_cast<float>(static_cast<double>(planned.hit_ratio) * (1.0 - 1.0 / (1 << 22)));
       }

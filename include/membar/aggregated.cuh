@@ -30,9 +30,9 @@ struct combining_operation {
 };
 /// Addition.
 using plus = combining_operation<detail::atom_op::add>;
-/// The smaller value.
+/// The smaller of two values.
 using minimum = combining_operation<detail::atom_op::min>;
-/// The larger value.
+/// The larger of two values.
 using maximum = combining_operation<detail::atom_op::max>;
 /// Bitwise and.
 using bit_and = combining_operation<detail::atom_op::bitwise_and>;
@@ -73,7 +73,7 @@ MEMBAR_HOST_DEVICE void combine(atomic_ref<T, Scope> object, T operand, Operatio
   }
 }
 
-/// To which objects the lanes of a warp that execute a call together refer.
+/// Whether all lanes of a warp that execute a call together refer to the same object.
 enum class aggregation {
   one_address,  ///< all lanes refer to the same object, which the caller guarantees
   any_address   ///< each lane may refer to a different object; lanes are grouped by address
@@ -103,7 +103,7 @@ class lane_group {
 
   /// The number of lanes in the group.
   [[nodiscard]] __device__ unsigned size() const noexcept { return static_cast<unsigned>(__popc(static_cast<int>(group_))); }
-  /// Returns how many lanes of the group have a lower number than this one.
+  /// Returns the number of lanes in the group whose lane number is lower than this lane's.
   [[nodiscard]] __device__ unsigned rank() const noexcept {
     return static_cast<unsigned>(__popc(static_cast<int>(group_ & below_)));
   }
@@ -184,7 +184,7 @@ template <class T>
     old = 0;
     --count;
   }
-  const T period = static_cast<T>(limit + 1);  // 0 means the period of the type
+  const T period = static_cast<T>(limit + 1);  // 0 stands for the type's full period
   if (period == 0) {
     return static_cast<T>(old + count);
   }
@@ -273,15 +273,15 @@ class aggregated_ref {
   __device__ T fetch_add(T value, auto order) const noexcept { return fetch_combine(value, plus{}, order); }
   /// Subtracts `value` and returns the value before this lane's operation.
   __device__ T fetch_sub(T value, auto order) const noexcept { return fetch_combine(detail::negated(value), plus{}, order); }
-  /// Stores the smaller of the value and `value`, and returns the value before this lane's operation.
+  /// Stores the smaller of the current value and `value`, and returns the value before this lane's operation.
   __device__ T fetch_min(T value, auto order) const noexcept { return fetch_combine(value, minimum{}, order); }
-  /// Stores the larger of the value and `value`, and returns the value before this lane's operation.
+  /// Stores the larger of the current value and `value`, and returns the value before this lane's operation.
   __device__ T fetch_max(T value, auto order) const noexcept { return fetch_combine(value, maximum{}, order); }
-  /// Stores the bitwise and with `value`, and returns the value before this lane's operation.
+  /// Stores the bitwise and of the current value and `value`, and returns the value before this lane's operation.
   __device__ T fetch_and(T value, auto order) const noexcept { return fetch_combine(value, membar::bit_and{}, order); }
-  /// Stores the bitwise or with `value`, and returns the value before this lane's operation.
+  /// Stores the bitwise or of the current value and `value`, and returns the value before this lane's operation.
   __device__ T fetch_or(T value, auto order) const noexcept { return fetch_combine(value, membar::bit_or{}, order); }
-  /// Stores the bitwise exclusive or with `value`, and returns the value before this lane's operation.
+  /// Stores the bitwise exclusive or of the current value and `value`, and returns the value before this lane's operation.
   __device__ T fetch_xor(T value, auto order) const noexcept { return fetch_combine(value, membar::bit_xor{}, order); }
 
   /// Adds 1, or stores 0 if the value is `limit` or more, and returns the previous value. Lanes that update the same object must pass the same limit.
@@ -296,19 +296,19 @@ class aggregated_ref {
     return fetch_wrapping([](T old, unsigned count, T most) { return detail::decremented(old, count, most); }, limit, order);
   }
 
-  /// Adds `value`. Relaxed or release.
+  /// Adds `value`. The order is relaxed or release.
   __device__ void add(T value, auto order) const noexcept { combine(value, plus{}, order); }
-  /// Subtracts `value`. Relaxed or release.
+  /// Subtracts `value`. The order is relaxed or release.
   __device__ void sub(T value, auto order) const noexcept { combine(detail::negated(value), plus{}, order); }
-  /// Stores the smaller of the value and `value`. Relaxed or release.
+  /// Stores the smaller of the current value and `value`. The order is relaxed or release.
   __device__ void min(T value, auto order) const noexcept { combine(value, minimum{}, order); }
-  /// Stores the larger of the value and `value`. Relaxed or release.
+  /// Stores the larger of the current value and `value`. The order is relaxed or release.
   __device__ void max(T value, auto order) const noexcept { combine(value, maximum{}, order); }
-  /// Stores the bitwise and with `value`. Relaxed or release.
+  /// Stores the bitwise and of the current value and `value`. The order is relaxed or release.
   __device__ void bit_and(T value, auto order) const noexcept { combine(value, membar::bit_and{}, order); }
-  /// Stores the bitwise or with `value`. Relaxed or release.
+  /// Stores the bitwise or of the current value and `value`. The order is relaxed or release.
   __device__ void bit_or(T value, auto order) const noexcept { combine(value, membar::bit_or{}, order); }
-  /// Stores the bitwise exclusive or with `value`. Relaxed or release.
+  /// Stores the bitwise exclusive or of the current value and `value`. The order is relaxed or release.
   __device__ void bit_xor(T value, auto order) const noexcept { combine(value, membar::bit_xor{}, order); }
 
  private:
@@ -399,7 +399,7 @@ class privatized_histogram {
   alignas(word) T identity_;
 };
 
-/// A counter that a block keeps in shared memory: a histogram with one bin.
+/// A block's counter in shared memory: a histogram with one bin.
 template <class T, class Operation = plus>
 using privatized_counter = privatized_histogram<T, 1, Operation>;
 

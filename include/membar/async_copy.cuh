@@ -8,8 +8,8 @@
 /// reduction that releases (`async_store_release`, compute capability 10.0) writes to global memory, and only a thread that
 /// reads its value can detect its completion.
 ///
-/// These operations access memory through the generic proxy, like ordinary loads and stores, so they need no proxy fence. But
-/// they are not in program order:
+/// These operations access memory through the generic proxy, like ordinary loads and stores, so they need no proxy fence.
+/// However, they are not in program order:
 ///
 /// * They are ordered after everything that precedes their call in the thread. They are not ordered with anything that follows
 ///   the call.
@@ -85,10 +85,11 @@ struct ptx_remote_type<O, std::uint32_t> { static constexpr char text[] = "u32";
 template <async_operation O> requires(O >= async_operation::bitwise_and)
 struct ptx_remote_type<O, std::uint32_t> { static constexpr char text[] = "b32"; };
 template <> struct ptx_remote_type<async_operation::add, unsigned long long> { static constexpr char text[] = "u64"; };
-template <> struct ptx_remote_type<async_operation::add, long long> { static constexpr char text[] = "u64"; };  // it wraps alike
+// signed and unsigned addition wrap around in the same way
+template <> struct ptx_remote_type<async_operation::add, long long> { static constexpr char text[] = "u64"; };
 // clang-format on
 
-/// Returns whether one `cp.async` can copy the type, so that the compiler prints a single message.
+/// Requires a type that a single `cp.async` can copy. Returns whether it is one, so that the compiler prints a single message.
 template <class T, async_caching Caching>
 [[nodiscard]] __device__ constexpr bool require_copyable() noexcept {
   constexpr bool whole = (sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16) && alignof(T) >= sizeof(T) && is_bytes<T>;
@@ -138,7 +139,8 @@ __device__ inline started_copies async_copy(T* to, const T* from, l2_policy poli
 /// Like `async_copy`, but copies only the first `there` bytes of the object, 0 to `sizeof(T)`. The rest of `*to` becomes zero,
 /// and the rest of `*from` is not read. Use 0 for an element past the end of its array.
 ///
-/// PTX: `cp.async.{ca,cg}.shared::cta.global [to], [from], sizeof(T), there`, one instruction. Requires: as `async_copy`.
+/// PTX: `cp.async.{ca,cg}.shared::cta.global [to], [from], sizeof(T), there`, one instruction. Requires: the same as
+/// `async_copy`.
 template <async_caching Caching = async_caching::all_levels, class T>
 __device__ inline started_copies async_copy_first(T* to, const T* from, unsigned there) noexcept {
   if constexpr (detail::require_copyable<T, Caching>()) {
@@ -259,7 +261,8 @@ __device__ inline transaction_bytes async_store(T* to, unsigned rank, const std:
 /// Updates the object that corresponds to `to` in the shared memory of block `rank` of the cluster with `value`, by a relaxed
 /// atomic of cluster scope. It completes in the same way as `async_store`.
 ///
-/// `T` is an unsigned integer of 32 bits (all operations), a signed one (add, min, max), or an integer of 64 bits (add).
+/// `T` is an unsigned integer of 32 bits (all operations), a signed integer of 32 bits (add, min, max), or an integer of 64
+/// bits (add).
 ///
 /// PTX: `mapa.shared::cluster.u32` for `to` and for `barrier`, then
 /// `red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.OP.T`. Requires: compute capability 9.0; the other
@@ -294,8 +297,8 @@ __device__ inline transaction_bytes async_reduce(T* to, unsigned rank, std::type
 
 namespace detail {
 
-/// Returns whether an asynchronous operation on global memory can have this scope and order, so that the compiler prints a
-/// single message.
+/// Requires a scope and an order that an asynchronous operation on global memory can have. Returns whether they are valid, so
+/// that the compiler prints a single message.
 template <thread_scope Scope, class Order, bool Fits>
 [[nodiscard]] __device__ constexpr bool require_release_in_global() noexcept {
   constexpr bool named = sizeof(ptx_async_release<Order>::text) > 1;
@@ -317,8 +320,9 @@ template <thread_scope Scope, class Order, bool Fits>
 /// store to it may be performed first. With `mmio`, at system scope, the store is performed exactly once and as written, as a
 /// device register requires. There is no other way to detect its completion.
 ///
-/// PTX: `st.async{.mmio}.release.{gpu,sys}.global.{b16,b32,b64} [to], value`, one instruction. Requires: compute capability 10.0 (PTX
-/// ISA 8.7); `to` in global memory; a trivially copyable `T` of 2, 4 or 8 bytes, aligned to its size. Source: PTX ISA, "st.async".
+/// PTX: `st.async{.mmio}.release.{gpu,sys}.global.{b16,b32,b64} [to], value`, one instruction. Requires: compute capability
+/// 10.0 (PTX ISA 8.7); `to` is in global memory; a trivially copyable `T` of 2, 4 or 8 bytes, aligned to its size. Source: PTX
+/// ISA, "st.async".
 template <thread_scope Scope, class T, class Order>
 __device__ inline void async_store_release(T* to, const std::type_identity_t<T>& value, Order) noexcept {
   constexpr bool fits = (sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8) && alignof(T) >= sizeof(T) && detail::is_bytes<T>;
@@ -348,11 +352,11 @@ __device__ inline void async_store_release(T* to, const std::type_identity_t<T>&
 }
 
 /// Updates the object in global memory at `to` with `value` by an atomic with release semantics. The thread continues before
-/// the update is performed. Its release and its ordering are those of `async_store_release`. The operations and types are those
-/// of `async_reduce`.
+/// the update is performed. It releases and is ordered in the same way as `async_store_release`, and supports the operations
+/// and types of `async_reduce`.
 ///
-/// PTX: `red.async{.mmio}.release.{gpu,sys}.global.OP.T [to], value`, one instruction. Requires: compute capability 10.0 (PTX ISA 8.7);
-/// `to` in global memory. Source: PTX ISA, "red.async".
+/// PTX: `red.async{.mmio}.release.{gpu,sys}.global.OP.T [to], value`, one instruction. Requires: compute capability 10.0 (PTX
+/// ISA 8.7); `to` is in global memory. Source: PTX ISA, "red.async".
 template <async_operation Operation, thread_scope Scope, class T, class Order>
 __device__ inline void async_reduce_release(T* to, std::type_identity_t<T> value, Order) noexcept {
   using type = detail::ptx_remote_type<Operation, typename detail::element_of<T>::type>;

@@ -82,8 +82,9 @@ void device_wait(const T* object, const T& old) noexcept;
 ///                     space, isspacep instructions determine it.
 ///   with an L2 policy after the order of an exchange, a fetch_* or a reduction: atom....S.global.OP.L2::cache_hint.T and
 ///                     red....S.global.OP.L2::cache_hint.T in every order; a loop does not accept a policy.
-/// docs/headers/atomic.md has the table of types, operations and architectures. On the host every scope acts as an operation of the host's memory
-/// model, by the compiler's `__atomic` functions on the value's bits, and a policy says nothing.
+/// docs/headers/atomic.md has the table of types, operations and architectures. On the host every scope acts as an operation of
+/// the host's memory model, implemented with the compiler's `__atomic` functions on the value's bits, and a policy has no
+/// effect.
 ///
 /// `atomic_ref<const T, Scope>` can only load and wait. Its other operations do not compile.
 ///
@@ -91,13 +92,12 @@ void device_wait(const T* object, const T& old) noexcept;
 /// -0 < +0 < +inf < +NaN. Integer arithmetic wraps around.
 ///
 /// Requires: an object aligned to its size, in global, shared or distributed shared memory or in host memory that the device
-/// reaches, never on a thread's stack. A read-modify-write of 8 or 16 bits: the whole aligned 32-bit word around the object in
-/// the same allocation or variable. Vectors, and operations with an L2 policy: global memory. A policy: compute capability 8.0.
-/// Cluster scope, 16-byte read-modify-writes and vectors: compute capability 9.0 in all code compiled for a device, host
-/// functions of the same file included. 16-byte objects on the host:
-/// libatomic, whose loads may need memory that can be written. Errors: what a type, an order, a const object or a policy does
-/// not allow does not compile.
-/// Source: PTX ISA, "atom", "red", "ld", "st", "Memory Consistency Model".
+/// can access, never on a thread's stack. For a read-modify-write of 8 or 16 bits, the whole aligned 32-bit word around the
+/// object must be in the same allocation or variable. Vectors, and operations with an L2 policy, require global memory. A
+/// policy requires compute capability 8.0. Cluster scope, 16-byte read-modify-writes and vectors require compute capability 9.0
+/// in all code compiled for a device, including host functions of the same file. 16-byte objects on the host require libatomic,
+/// whose loads may need writable memory. Errors: an operation that the type, the order, a const object or a policy does not
+/// allow does not compile. Source: PTX ISA, "atom", "red", "ld", "st", "Memory Consistency Model".
 template <class T, thread_scope Scope>
 class atomic_ref {
  public:
@@ -108,7 +108,7 @@ class atomic_ref {
   using op = detail::atom_op;
   static constexpr thread_scope scope = Scope;
   static constexpr int required_alignment = static_cast<int>(sizeof(T));
-  /// Whether the operations are lock-free on every machine. On the host, libatomic may use a lock for 16 bytes.
+  /// Whether all operations are lock-free on every machine. On the host, libatomic may use a lock for 16 bytes.
   static constexpr bool is_always_lock_free = sizeof(T) <= 8;
 
   /// Refers to `object`.
@@ -235,25 +235,25 @@ class atomic_ref {
     return fetch<op::add>(detail::negated(static_cast<difference_type>(value)), said...);
   }
 
-  /// Stores the bitwise and of the value and `value`, and returns the previous value.
+  /// Stores the bitwise and of the current value and `value`, and returns the previous value.
   MEMBAR_HOST_DEVICE value_type fetch_and(operand value, auto... said) const noexcept {
     return fetch<op::bitwise_and>(value, said...);
   }
 
-  /// Stores the bitwise or of the value and `value`, and returns the previous value.
+  /// Stores the bitwise or of the current value and `value`, and returns the previous value.
   MEMBAR_HOST_DEVICE value_type fetch_or(operand value, auto... said) const noexcept {
     return fetch<op::bitwise_or>(value, said...);
   }
 
-  /// Stores the bitwise exclusive or of the value and `value`, and returns the previous value.
+  /// Stores the bitwise exclusive or of the current value and `value`, and returns the previous value.
   MEMBAR_HOST_DEVICE value_type fetch_xor(operand value, auto... said) const noexcept {
     return fetch<op::bitwise_xor>(value, said...);
   }
 
-  /// Stores the smaller of the value and `value`, and returns the previous value.
+  /// Stores the smaller of the current value and `value`, and returns the previous value.
   MEMBAR_HOST_DEVICE value_type fetch_min(operand value, auto... said) const noexcept { return fetch<op::min>(value, said...); }
 
-  /// Stores the larger of the value and `value`, and returns the previous value.
+  /// Stores the larger of the current value and `value`, and returns the previous value.
   MEMBAR_HOST_DEVICE value_type fetch_max(operand value, auto... said) const noexcept { return fetch<op::max>(value, said...); }
 
   /// Adds 1, or stores 0 if the value is `limit` or more, and returns the previous value.
@@ -290,25 +290,25 @@ class atomic_ref {
     reduce<op::add>(detail::negated(static_cast<difference_type>(value)), said...);
   }
 
-  /// Stores the bitwise and of the value and `value`. Relaxed or release.
+  /// Stores the bitwise and of the current value and `value`. The order is relaxed or release.
   MEMBAR_HOST_DEVICE void bit_and(operand value, auto... said) const noexcept { reduce<op::bitwise_and>(value, said...); }
 
-  /// Stores the bitwise or of the value and `value`. Relaxed or release.
+  /// Stores the bitwise or of the current value and `value`. The order is relaxed or release.
   MEMBAR_HOST_DEVICE void bit_or(operand value, auto... said) const noexcept { reduce<op::bitwise_or>(value, said...); }
 
-  /// Stores the bitwise exclusive or of the value and `value`. Relaxed or release.
+  /// Stores the bitwise exclusive or of the current value and `value`. The order is relaxed or release.
   MEMBAR_HOST_DEVICE void bit_xor(operand value, auto... said) const noexcept { reduce<op::bitwise_xor>(value, said...); }
 
-  /// Stores the smaller of the value and `value`. Relaxed or release.
+  /// Stores the smaller of the current value and `value`. The order is relaxed or release.
   MEMBAR_HOST_DEVICE void min(operand value, auto... said) const noexcept { reduce<op::min>(value, said...); }
 
-  /// Stores the larger of the value and `value`. Relaxed or release.
+  /// Stores the larger of the current value and `value`. The order is relaxed or release.
   MEMBAR_HOST_DEVICE void max(operand value, auto... said) const noexcept { reduce<op::max>(value, said...); }
 
-  /// Adds 1, or stores 0 if the value is `limit` or more. Relaxed or release.
+  /// Adds 1, or stores 0 if the value is `limit` or more. The order is relaxed or release.
   MEMBAR_HOST_DEVICE void inc(operand limit, auto... said) const noexcept { reduce<op::inc>(limit, said...); }
 
-  /// Subtracts 1, or stores `limit` if the value is 0 or above `limit`. Relaxed or release.
+  /// Subtracts 1, or stores `limit` if the value is 0 or above `limit`. The order is relaxed or release.
   MEMBAR_HOST_DEVICE void dec(operand limit, auto... said) const noexcept { reduce<op::dec>(limit, said...); }
 
   /// Stores `function(value)` and returns the previous value, by a loop of relaxed compare-and-swap on the bits.
@@ -357,11 +357,11 @@ class atomic_ref {
   template <detail::atom_op Op>
   static constexpr bool adds_bytes = Op == detail::atom_op::add && detail::kind_of<T> == detail::value_kind::pointer;
 
-  /// The type of an operation's argument. For a pointer it is a number of objects.
+  /// The type of an operation's argument. For a pointer, the argument is a number of objects.
   template <detail::atom_op Op>
   using operated = std::conditional_t<Op == detail::atom_op::add, difference_type, value_type>;
 
-  /// Atomic operations on a pointer's bits. They add numbers of bytes.
+  /// Atomic operations on a pointer's bits. Additions count bytes.
   [[nodiscard]] MEMBAR_HOST_DEVICE auto address() const noexcept {
     return atomic_ref<detail::bits_of<T>, Scope>(*reinterpret_cast<detail::bits_of<T>*>(object_));
   }
@@ -445,8 +445,8 @@ class atomic_ref {
 };
 
 /// Returns a reference to `object`, which the caller guarantees is in global memory: `atomic_ref<T,
-/// thread_scope::device>(in_global(*pointer))`. Operations then need no code for other state spaces, which otherwise is most of
-/// their code if the compiler does not know the state space. The call itself is not an instruction.
+/// thread_scope::device>(in_global(*pointer))`. Operations then need no code for other state spaces. Without this call, that
+/// code is most of an operation if the compiler does not know the state space. The call itself compiles to no instruction.
 template <class T>
 [[nodiscard]] MEMBAR_HOST_DEVICE T& in_global(T& object) noexcept {
 #if defined(__CUDA_ARCH__)

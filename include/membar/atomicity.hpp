@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Determines whether an operation of system scope is atomic with respect to the host or another device. That depends on the
-/// location of the memory and on the links to it, which no compiler can check.
+/// Determines whether an operation of system scope is atomic with respect to the host or another device. The answer depends on
+/// the location of the memory and on the links to it, which no compiler can check.
 ///
 /// Atomicity is not ordering: the memory order of an atomic operation determines its ordering.
 /// Source: libcu++ documentation, "Memory model: Atomicity"; CUDA 13.0's `cudaDeviceGetHostAtomicCapabilities` and
@@ -81,9 +81,9 @@ enum class memory_kind { device, mapped, managed, pageable };
 
 /// A link between a device and the memory, and the atomic operations that the link supports.
 struct atomic_link {
-  bool native = false;        ///< whether it supports all of them
-  bool partial = false;       ///< whether it supports some of them, see `capabilities`; known since CUDA 13.0
-  unsigned capabilities = 0;  ///< for the instructions of the operation in question: bits of `cudaAtomicOperationCapability`
+  bool native = false;        ///< whether the link supports all atomic operations
+  bool partial = false;       ///< whether the link supports some of them, which `capabilities` lists; known from CUDA 13.0 on
+  unsigned capabilities = 0;  ///< bits of `cudaAtomicOperationCapability` for the instructions of the operation
 };
 
 /// A device that accesses the memory.
@@ -92,13 +92,13 @@ struct atomic_participant {
   bool pageable_access = false;
   bool concurrent_managed_access = false;
   atomic_link to_host{};
-  atomic_link to_owner{};  ///< to the device whose memory it is, if that is another device
+  atomic_link to_owner{};  ///< the link to the device that owns the memory, if that is another device
 };
 
-/// All facts that the answer depends on.
+/// All the properties that determine whether an operation is atomic.
 struct atomicity_facts {
   memory_kind kind = memory_kind::device;
-  int owner = 0;  ///< the device whose memory it is
+  int owner = 0;  ///< the device that owns the memory
   atomic_participant device{};
   /// Whether the host uses the object at the same time.
   bool with_host = false;
@@ -107,7 +107,7 @@ struct atomicity_facts {
   atomic_participant peer{};
 };
 
-/// The answer and the reason for it.
+/// Whether an operation is atomic, and why.
 struct atomicity {
   bool atomic = false;
   const char* reason = "";
@@ -117,7 +117,7 @@ struct atomicity {
 
 namespace detail {
 
-/// The bits of cudaAtomicOperationCapability, which CUDA 13.0 introduced.
+/// The bits of cudaAtomicOperationCapability, an enumeration introduced in CUDA 13.0.
 enum atomic_capability : unsigned {
   capability_signed = 1U << 0,
   capability_unsigned = 1U << 1,
@@ -180,7 +180,7 @@ template <class T>
   return {{{atomic_operation::compare_exchange, use.bytes < 4 ? 4 : use.bytes}}, 1};
 }
 
-/// Uses the same table as the device code.
+/// This function uses the same table as the device code.
 [[nodiscard]] constexpr atomic_instructions instructions_of(const atomic_use& use) noexcept {
   const bool floating = use.operation == atomic_operation::float_add || use.operation == atomic_operation::float_min ||
                         use.operation == atomic_operation::float_max;
@@ -236,7 +236,8 @@ template <class T>
 
 }  // namespace detail
 
-/// Returns whether `use` at system scope is atomic among all those that use the object concurrently according to `facts`.
+/// Returns whether `use` at system scope is atomic with respect to all processors that use the object concurrently according to
+/// `facts`.
 [[nodiscard]] constexpr atomicity atomicity_of(const atomicity_facts& facts, const atomic_use& use) noexcept {
   const bool alone = !facts.with_host && !facts.with_peer;
   switch (facts.kind) {

@@ -25,12 +25,12 @@ __device__ constexpr void require_election() noexcept {
 /// One of a block's 16 barriers, for `threads` of its threads. `__syncthreads` uses barrier 0.
 ///
 /// Arrivals are counted per warp: a call by any thread counts as 32 threads. All calls for one barrier must pass the same
-/// `threads`. The barrier can be reused once all its threads have arrived. A thread that only arrives needs a second barrier to
-/// learn this, so ring buffers use two barriers, one for "full" and one for "empty".
+/// `threads`. The barrier can be reused once all its threads have arrived. A thread that only arrives can learn this only
+/// through a second barrier, so ring buffers use two barriers, one for "full" and one for "empty".
 ///
 /// Requires: `number` is 0 to 15; `threads` is a multiple of 32, from 32 to the size of the block. Errors: a debug build (nvcc
-/// -G) stops the kernel at other values. There is no time limit: if a warp never arrives, the others wait forever. Source: PTX
-/// ISA, "barrier".
+/// -G) stops the kernel if either value is invalid. There is no time limit: if a warp never arrives, the others wait forever.
+/// Source: PTX ISA, "barrier".
 class named_barrier {
  public:
   static constexpr unsigned most = 16;  ///< the number of barriers of a block
@@ -62,7 +62,7 @@ class named_barrier {
   }
 
  private:
-  /// Stops a debug build (nvcc -G) if PTX has no such barrier.
+  /// In a debug build (nvcc -G), stops the kernel if the number or the thread count is not valid in PTX.
   __device__ void check() const noexcept {
 #if defined(__CUDACC_DEBUG__) && !defined(__CUDACC_RTC__)
     assert(number_ < most && "membar: a block has barriers 0 to 15: give named_barrier a number from 0 to 15");

@@ -44,7 +44,7 @@ __device__ constexpr void require_bulk_copies() noexcept {
 #endif
 }
 
-/// Rejects architectures without the bulk-copy features of compute capability 10.0 in the same way.
+/// Rejects architectures without the bulk-copy features of compute capability 10.0, in the same way.
 template <bool Needed>
 __device__ constexpr void require_masked_copies() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 1000
@@ -213,7 +213,8 @@ template <async_operation O> requires(O <= async_operation::max)
 struct ptx_bulk_type<O, unsigned long long> { static constexpr char text[] = "u64"; };
 template <async_operation O> requires(O == async_operation::min || O == async_operation::max)
 struct ptx_bulk_type<O, long long> { static constexpr char text[] = "s64"; };
-template <> struct ptx_bulk_type<async_operation::add, long long> { static constexpr char text[] = "u64"; };  // it wraps alike
+// signed and unsigned addition wrap around in the same way
+template <> struct ptx_bulk_type<async_operation::add, long long> { static constexpr char text[] = "u64"; };
 template <> struct ptx_bulk_type<async_operation::add, float> { static constexpr char text[] = "f32"; };
 template <> struct ptx_bulk_type<async_operation::add, double> { static constexpr char text[] = "f64"; };
 template <> struct ptx_bulk_type<async_operation::add, __half> { static constexpr char text[] = "noftz.f16"; };
@@ -228,7 +229,8 @@ template <async_operation O> requires(O >= async_operation::bitwise_and)
 struct ptx_bulk_type<O, unsigned long long> { static constexpr char text[] = "b64"; };
 // clang-format on
 
-/// Returns whether bulk reductions support the operation on the type, so that the compiler prints a single message.
+/// Requires an operation that bulk reductions support for the type. Returns whether they support it, so that the compiler
+/// prints a single message.
 template <auto Operation, class T>
 [[nodiscard]] __device__ constexpr bool require_bulk_reduction() noexcept {
   static_assert(std::is_same_v<decltype(Operation), async_operation>,
@@ -247,8 +249,9 @@ template <auto Operation, class T>
 /// belongs to a group of the calling thread. Each element is updated by a relaxed atomic of device scope, which is atomic only
 /// with respect to other bulk copies, because an ordinary atomic on the same memory uses another proxy.
 ///
-/// `T` is an unsigned integer of 32 bits (all operations) or 64 (all but inc and dec), a signed one of 32 or 64 bits (add, min, max), `float`
-/// or `double` (add), `__half`, `__nv_bfloat16` or a pair of them (add, which keeps subnormal numbers, min, max).
+/// `T` is an unsigned integer of 32 bits (all operations) or 64 (all but inc and dec), a signed integer of 32 or 64 bits (add,
+/// min, max), `float` or `double` (add), or `__half`, `__nv_bfloat16` or a pair of either (min, max, and add, which keeps
+/// subnormal numbers).
 ///
 /// PTX: `cp.reduce.async.bulk.global.shared::cta.bulk_group.OP.T [to], [from], bytes`, one instruction. Requires: compute capability
 /// 9.0. A proxy fence is needed in the same places as for `bulk_store`. Source: PTX ISA, "cp.reduce.async.bulk".

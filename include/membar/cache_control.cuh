@@ -13,7 +13,7 @@ inline namespace v0_2 {
 
 namespace detail {
 
-/// The parameter `Dependent` delays the check until the call is instantiated.
+/// The parameter `Dependent` delays the check until the template is instantiated.
 template <int Floor, class Dependent>
 __device__ constexpr void require_cache_control() noexcept {
 #if defined(__CUDA_ARCH__)
@@ -57,8 +57,8 @@ __device__ inline void prefetch_l2(const void* address, l2_hint<Priority>) noexc
 
 /// Prefetches the tensor map at `map` for a later tensor copy, so that the first copy of a kernel does not have to wait for it.
 ///
-/// PTX: `prefetch.tensormap [a]`. Requires: compute capability 9.0; `map` in parameter, constant or global memory, as a generic
-/// address. Source: PTX ISA, "prefetch".
+/// PTX: `prefetch.tensormap [a]`. Requires: compute capability 9.0; `map` is a generic address in parameter, constant or global
+/// memory. Source: PTX ISA, "prefetch".
 template <class T>
 __device__ inline void prefetch_tensor_map(const T* map) noexcept {
   detail::require_cache_control<901, T>();
@@ -69,8 +69,8 @@ __device__ inline void prefetch_tensor_map(const T* map) noexcept {
 /// Starts to bring `bytes` bytes from `address` into L2. A single thread requests all of them. There is no way to detect when
 /// they have arrived.
 ///
-/// PTX: `cp.async.bulk.prefetch.L2.global [a], size`. Requires: compute capability 9.0; address and size multiples of 16.
-/// Source: PTX ISA, "cp.async.bulk.prefetch".
+/// PTX: `cp.async.bulk.prefetch.L2.global [a], size`. Requires: compute capability 9.0; the address and the size are multiples
+/// of 16. Source: PTX ISA, "cp.async.bulk.prefetch".
 template <class T>
 __device__ inline void bulk_prefetch_l2(const T* address, std::uint32_t bytes) noexcept {
   detail::require_cache_control<900, T>();
@@ -79,8 +79,8 @@ __device__ inline void bulk_prefetch_l2(const T* address, std::uint32_t bytes) n
 }
 /// Starts to bring `bytes` bytes from `address` into L2, with an L2 policy.
 ///
-/// PTX: `cp.async.bulk.prefetch.L2.global.L2::cache_hint [a], size, policy`. Requires: compute capability 9.0; address and size
-/// multiples of 16. Source: PTX ISA, "cp.async.bulk.prefetch".
+/// PTX: `cp.async.bulk.prefetch.L2.global.L2::cache_hint [a], size, policy`. Requires: compute capability 9.0; the address and
+/// the size are multiples of 16. Source: PTX ISA, "cp.async.bulk.prefetch".
 template <class T>
 __device__ inline void bulk_prefetch_l2(const T* address, std::uint32_t bytes, l2_policy policy) noexcept {
   detail::require_cache_control<900, T>();
@@ -92,8 +92,8 @@ __device__ inline void bulk_prefetch_l2(const T* address, std::uint32_t bytes, l
 /// Starts to bring `Bytes` bytes from `address` into L2, with an L2 policy if one is given. The size is checked at compile
 /// time.
 ///
-/// PTX: `cp.async.bulk.prefetch.L2.global{.L2::cache_hint} [a], size{, policy}`. Requires: compute capability 9.0; address and
-/// size multiples of 16. Source: PTX ISA, "cp.async.bulk.prefetch".
+/// PTX: `cp.async.bulk.prefetch.L2.global{.L2::cache_hint} [a], size{, policy}`. Requires: compute capability 9.0; the address
+/// and the size are multiples of 16. Source: PTX ISA, "cp.async.bulk.prefetch".
 template <std::uint32_t Bytes, class T, class... Policy>
 __device__ inline void bulk_prefetch_l2(const T* address, Policy... policy) noexcept {
   static_assert(Bytes > 0 && Bytes % 16 == 0, "membar: the size of a bulk prefetch must be a multiple of 16 bytes");
@@ -103,7 +103,7 @@ __device__ inline void bulk_prefetch_l2(const T* address, Policy... policy) noex
 /// Gives the 128 bytes at `address` the priority `l2::evict_normal` in L2, which turns persisting lines back to normal. PTX
 /// allows only this priority here.
 ///
-/// PTX: `applypriority.global.L2::evict_normal [a], 128`. Requires: compute capability 8.0; `address` a multiple of 128.
+/// PTX: `applypriority.global.L2::evict_normal [a], 128`. Requires: compute capability 8.0; `address` is a multiple of 128.
 /// Source: PTX ISA, "applypriority".
 template <int Bytes = 128, l2_priority Priority>
 __device__ inline void apply_priority(const void* address, l2_hint<Priority>) noexcept {
@@ -116,7 +116,7 @@ __device__ inline void apply_priority(const void* address, l2_hint<Priority>) no
 
 /// Discards the 128 bytes at `address` without writing them back. Their value is undefined until they are written again.
 ///
-/// PTX: `discard.global.L2 [a], 128`. Requires: compute capability 8.0; `address` a multiple of 128. Source: PTX ISA,
+/// PTX: `discard.global.L2 [a], 128`. Requires: compute capability 8.0; `address` is a multiple of 128. Source: PTX ISA,
 /// "discard".
 template <int Bytes = 128, class T>
 __device__ inline void discard_l2(T* address) noexcept {

@@ -2,8 +2,8 @@
 /// @file
 /// Cache hints for L1 and L2, passed as values after the pointer of a load or a store.
 ///
-/// A hint affects where lines are cached and for how long, and never the semantics of an access. Hints are for global memory:
-/// an access with a hint must not have an address in shared, local or constant memory.
+/// A hint affects where lines are cached and for how long. It never changes the semantics of an access. Hints are for global
+/// memory: an access with a hint must not have an address in shared, local or constant memory.
 #pragma once
 
 #include <membar/base/config.hpp>
@@ -16,7 +16,7 @@ inline namespace v0_2 {
 /// The priority with which L1 evicts the line of an access.
 enum class l1_priority {
   evict_normal,     ///< the default priority, as without a hint
-  evict_unchanged,  ///< does not change the priority of a line that is already cached
+  evict_unchanged,  ///< leaves the priority of a line that is already cached unchanged
   evict_first,      ///< evicts the line first: for data used once
   evict_last,       ///< evicts the line last: for data that will be used again soon
   no_allocate       ///< does not bring the line into L1
@@ -29,13 +29,13 @@ enum class l2_priority { evict_normal, evict_unchanged, evict_first, evict_last 
 ///
 /// An access with a cache operator has neither an order nor an L1 eviction priority.
 enum class cache_operator {
-  ca,  ///< loads: cache at all levels
-  cg,  ///< cache in L2 but not in L1
-  cs,  ///< used once: evict first
-  lu,  ///< loads: last use
-  cv,  ///< loads: fetch the data again and ignore cached copies
-  wb,  ///< stores: write back
-  wt   ///< stores: write through L2 to host memory
+  ca,  ///< for loads: caches the line at all levels
+  cg,  ///< caches the line in L2 but not in L1
+  cs,  ///< for data used once: evicts the line first
+  lu,  ///< for loads: the last use of the line
+  cv,  ///< for loads: fetches the data again and ignores cached copies
+  wb,  ///< for stores: writes back
+  wt   ///< for stores: writes through L2 to host memory
 };
 
 /// The type of an L1 eviction priority as an argument of an access; its values are in the namespace `l1`.
@@ -76,7 +76,8 @@ MEMBAR_CONSTANT l1_hint<l1_priority::no_allocate> no_allocate{};
 
 /// L2 eviction priorities, used as the arguments of a `cache_policy`, which any access accepts.
 ///
-/// An access that names one directly, as in `load_weak(p, l2::evict_first)`, requires 32 bytes and compute capability 10.0.
+/// An access that names an L2 priority directly, as in `load_weak(p, l2::evict_first)`, requires 32 bytes and compute
+/// capability 10.0.
 namespace l2 {
 MEMBAR_CONSTANT l2_hint<l2_priority::evict_normal> evict_normal{};
 MEMBAR_CONSTANT l2_hint<l2_priority::evict_unchanged> evict_unchanged{};
@@ -103,10 +104,11 @@ MEMBAR_CONSTANT prefetch_size<128> prefetch_128B{};
 MEMBAR_CONSTANT prefetch_size<256> prefetch_256B{};
 
 namespace detail {
-/// nvcc's message for a rejected fraction shows only the names of the constructor's template arguments, so these names explain
-/// the error.
+/// When nvcc rejects a fraction, its message shows only the names of the constructor's template arguments, so these names
+/// explain the error.
 struct needs_a_constant_above_0_and_at_most_1_or_hit_fraction_at_run_time;
-/// A call of this function is not a constant expression, so it rejects a bad constant even if exceptions are disabled.
+/// A call of this function is not a constant expression, so the compiler rejects an invalid constant even if exceptions are
+/// disabled.
 MEMBAR_HOST void the_fraction_of_a_cache_policy_lies_above_0_and_is_at_most_1();
 }  // namespace detail
 
@@ -160,7 +162,7 @@ class l2_policy {
 
 namespace detail {
 
-/// PTX's spellings, as operands of an inline-assembly statement's "C" constraint.
+/// The priorities as PTX spells them, used as operands with the "C" constraint of an inline-assembly statement.
 // clang-format off
 template <l2_priority Priority> struct l2_text;
 template <> struct l2_text<l2_priority::evict_normal> { static constexpr char text[] = ".L2::evict_normal"; };
@@ -168,7 +170,7 @@ template <> struct l2_text<l2_priority::evict_unchanged> { static constexpr char
 template <> struct l2_text<l2_priority::evict_first> { static constexpr char text[] = ".L2::evict_first"; };
 template <> struct l2_text<l2_priority::evict_last> { static constexpr char text[] = ".L2::evict_last"; };
 
-/// The secondary priority of a policy. PTX uses evict_unchanged if none is given.
+/// The secondary priority of a policy. PTX uses evict_unchanged if a policy does not name one.
 template <l2_priority Priority> struct secondary_l2_text : l2_text<Priority> {};
 template <> struct secondary_l2_text<l2_priority::evict_unchanged> { static constexpr char text[] = ""; };
 // clang-format on
@@ -207,8 +209,7 @@ class cache_policy : public l2_policy {
 /// The window extends as far before the primary range as after it. Addresses outside of the window have normal priority.
 ///
 /// PTX: `createpolicy.range.global.L2::Primary{.L2::Secondary}.b64`, one instruction. Requires: compute capability 8.0; `start`
-/// in global memory. Errors: unless 0 < `primary_bytes` <= `total_bytes`, the kernel is stopped. Source: PTX ISA,
-/// "createpolicy".
+/// is in global memory. Errors: the kernel stops unless 0 < `primary_bytes` <= `total_bytes`. Source: PTX ISA, "createpolicy".
 template <l2_priority Primary, l2_priority Secondary = l2_priority::evict_unchanged>
 class cache_policy_range : public l2_policy {
  public:

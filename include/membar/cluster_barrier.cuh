@@ -76,8 +76,7 @@ __device__ inline cluster_arrival cluster_arrive(Order) noexcept {
 /// Waits until all threads of the cluster have arrived. It synchronizes with the arrivals that had `release`.
 ///
 /// PTX: `barrier.cluster.wait.acquire{.aligned}`, one instruction. Requires: compute capability 9.0. Like a block barrier, it
-/// has no time limit: it waits as long as a thread of the cluster neither arrives nor exits. Source: PTX ISA,
-/// "barrier.cluster".
+/// has no time limit: it waits until every thread of the cluster has arrived or exited. Source: PTX ISA, "barrier.cluster".
 template <warp_execution Execution = warp_execution::diverged, bool Needed = true>
 __device__ inline void cluster_wait(cluster_arrival) noexcept {
   detail::require_clusters<Needed>();
@@ -85,10 +84,11 @@ __device__ inline void cluster_wait(cluster_arrival) noexcept {
   asm volatile("barrier.cluster.wait.acquire%0;" ::"C"(detail::ptx_aligned<Execution>::text) : "memory");
 }
 
-/// Arrives with `release` and waits. Everything that any thread of the cluster did before the call is visible to all of them
-/// after it.
+/// Arrives with `release` and waits. Everything that any thread of the cluster did before the call is visible to all threads of
+/// the cluster after the call.
 ///
-/// PTX: `barrier.cluster.arrive.release{.aligned}` and `barrier.cluster.wait.acquire{.aligned}`. Requires: as these.
+/// PTX: `barrier.cluster.arrive.release{.aligned}` and `barrier.cluster.wait.acquire{.aligned}`. Requires: the same as
+/// `cluster_arrive` and `cluster_wait`.
 template <warp_execution Execution = warp_execution::diverged>
 __device__ inline void cluster_sync() noexcept {
   cluster_wait<Execution>(cluster_arrive<Execution>(release));
@@ -123,8 +123,8 @@ template <bool Needed = true>
 ///
 /// The other block must have started and must not have exited: call `cluster_sync` before the first use and after the last.
 ///
-/// PTX: `mapa.u64`. Requires: compute capability 9.0; `own` in shared memory, `rank` less than `cluster_block_count()`. Source: PTX
-/// ISA, "mapa".
+/// PTX: `mapa.u64`. Requires: compute capability 9.0; `own` is in shared memory, and `rank` is less than
+/// `cluster_block_count()`. Source: PTX ISA, "mapa".
 template <class T>
 [[nodiscard]] __device__ inline T* shared_of_block(T* own, unsigned rank) noexcept {
   detail::require_clusters<sizeof(T*) != 0>();

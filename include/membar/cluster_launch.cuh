@@ -3,8 +3,8 @@
 /// Cluster launch control: a running block takes over the work of a block that has not started.
 ///
 /// Launch a grid with one block for each piece of work. A block that has finished its own piece cancels the launch of another
-/// block and continues with that block's number, until no blocks are left. In this way free blocks take over the remaining work
-/// without a counter.
+/// block and continues with that block's number, until no blocks are left. In this way, blocks that are done take over the
+/// remaining work, and the kernel needs no work counter.
 #pragma once
 
 #include <membar/detail/asynchronous.cuh>
@@ -28,9 +28,9 @@ __device__ constexpr void require_launch_control() noexcept {
 
 /// The response to `cancel_launch`, in shared memory: whether the launch of a cluster was cancelled, and which cluster it was.
 ///
-/// It is written through the async proxy. It may be read after a wait that acquires the mbarrier's phase. Another
-/// `cancel_launch` may write it after `proxy_fence<proxy::async_shared_block>` (fence.cuh) of each thread that read it and a
-/// barrier. Source: PTX ISA, "clusterlaunchcontrol.query_cancel".
+/// It is written through the async proxy. It may be read after a wait that acquires the mbarrier's phase. Before another
+/// `cancel_launch` may write it, each thread that read it must execute `proxy_fence<proxy::async_shared_block>` (fence.cuh) and
+/// then a barrier. Source: PTX ISA, "clusterlaunchcontrol.query_cancel".
 class alignas(16) cancelled_launch {
  public:
   /// Returns whether a cluster was cancelled. If not, `cancel_launch` must not be called again.
@@ -50,7 +50,8 @@ class alignas(16) cancelled_launch {
     return cancelled != 0;
   }
 
-  /// Returns the `blockIdx` of the cancelled cluster's first block. Requires: `succeeded()`, otherwise the result is undefined.
+  /// Returns the `blockIdx` of the cancelled cluster's first block. Requires: `succeeded()` is true; otherwise the result is
+  /// undefined.
   ///
   /// PTX: `clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128 {x, y, z, _}, answer`, after a load of the answer.
   template <bool Needed = true>
@@ -78,8 +79,8 @@ class alignas(16) cancelled_launch {
 /// on `barrier`, an mbarrier of the block, one phase of which must expect the 16 bytes. A wait that acquires the phase sees the
 /// response.
 ///
-/// One thread of the cluster calls it, with an `answer` and a `barrier` of its own block. It does not order anything else: a
-/// cancelled block has not executed anything and never will.
+/// One thread of the cluster calls it, with an `answer` and a `barrier` of its own block. It orders nothing else: a cancelled
+/// block has not executed anything and never will.
 ///
 /// PTX: `clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [answer], [barrier]`, one instruction.
 /// Requires: compute capability 10.0 (PTX ISA 8.6). Source: PTX ISA, "clusterlaunchcontrol.try_cancel".

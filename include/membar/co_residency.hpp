@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Checks whether all blocks of a grid can be resident on the device at the same time, which blocks that wait for each other
-/// require.
+/// Checks whether all blocks of a grid can be resident on the device at the same time. Blocks that wait for each other require
+/// this.
 #pragma once
 
 #include <membar/error.hpp>
@@ -68,15 +68,15 @@ inline void validate_co_residency(unsigned long long blocks, unsigned co_residen
 /// are resident at the same time.
 ///
 /// Errors: throws `error` without launching if the device cannot hold the grid, and throws the errors of `launch`. It cannot
-/// detect a kernel that never ends, which delays the launch forever. If grids on several devices wait for each other, the host
-/// must launch all of them before it waits for any.
+/// detect a running kernel that never ends; such a kernel delays the launch forever. If grids on several devices wait for each
+/// other, the host must launch all of them before it waits for any.
 template <class... Attributes, class... Parameters>
 void launch_co_resident(const launch_config<Attributes...>& config, void (*kernel)(Parameters...),
                         std::type_identity_t<detail::lossless_argument<Parameters>>... arguments) {
   const dim3 grid = config.grid();
   cudaLaunchConfig_t shape{};
   shape.dynamicSmemBytes = config.dynamic_shared_bytes();
-  // otherwise no block with this much shared memory would fit
+  // without this attribute, no block with this much shared memory would fit
   detail::allow<Attributes...>(reinterpret_cast<const void*>(kernel), shape);
   cluster_dimensions cluster{1, 1, 1};
   if constexpr ((std::is_same_v<Attributes, cluster_dimensions> || ...)) {

@@ -4,8 +4,8 @@
 /// one access.
 ///
 /// Constant memory is off-chip and has its own cache, which serves one address per warp at a time. If all threads use the same
-/// index, the access is a broadcast; k different indices take k accesses. It is meant for values that a whole warp needs at the
-/// same time, such as the coefficients of a formula. Kernel parameters are also in constant memory, and `const
+/// index, the access is a broadcast; k different indices take k accesses. Constant memory is meant for values that a whole warp
+/// needs at the same time, such as the coefficients of a formula. Kernel parameters are also in constant memory, and `const
 /// __grid_constant__` keeps a parameter there.
 #pragma once
 
@@ -102,8 +102,9 @@ inline void validate_upload(std::size_t first, std::size_t count, std::size_t si
   }
 }
 
-/// Returns the address from which a copy in `stream` reads `values`. This is `values` itself, except if the stream is being
-/// captured: then it is a copy that lives as long as the graph, because the graph reads the values whenever it is launched.
+/// Returns the address from which a copy in `stream` reads `values`. This is the address of `values` itself, unless the stream
+/// is being captured. In that case it is the address of a copy that lives as long as the graph, because the graph reads the
+/// values at each launch.
 [[nodiscard]] inline const void* values_for(cudaStream_t stream, const void* values, std::size_t bytes) {
   cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
   cudaGraph_t graph = nullptr;
@@ -132,7 +133,7 @@ inline void validate_upload(std::size_t first, std::size_t count, std::size_t si
   return copy;
 }
 
-/// The number of elements that a range's type fixes, as an array type does; otherwise `not_fixed`.
+/// The number of elements of a range if its type fixes that number, as an array type does; otherwise `not_fixed`.
 inline constexpr std::size_t not_fixed = static_cast<std::size_t>(-1);
 template <class Range>
 [[nodiscard]] consteval std::size_t fixed_size() {
@@ -152,7 +153,7 @@ template <class Range>
 /// It writes to the table of the current device. If `values` is in pinned memory, the call returns immediately, and the memory
 /// must not change until the copy is complete. In a captured stream, the graph keeps a copy of the values of this call. No
 /// kernel that reads the table may run at the same time, because constant memory must not change while a kernel reads it.
-/// Errors: more values than the table holds starting at `first`, or a CUDA error. In both cases nothing is copied.
+/// Errors: the table holds fewer values starting at `first`, or a CUDA error occurs. In both cases nothing is copied.
 template <class T, std::size_t Size>
 void upload_part(const constant_table<T, Size>& table, std::size_t first, const std::type_identity_t<T>* values,
                  std::size_t count, stream_handle stream) {
@@ -165,7 +166,7 @@ void upload_part(const constant_table<T, Size>& table, std::size_t first, const 
 
 /// Copies `count` values into `table` in stream order. `count` must be the table's size.
 ///
-/// Errors: a different `count`, or a CUDA error. In both cases nothing is copied.
+/// Errors: `count` differs from the table's size, or a CUDA error occurs. In both cases nothing is copied.
 template <class T, std::size_t Size>
 void upload(const constant_table<T, Size>& table, const std::type_identity_t<T>* values, std::size_t count,
             stream_handle stream) {
@@ -192,8 +193,8 @@ void upload(const constant_table<T, Size>& table, const U (&values)[Count], stre
 /// Copies a `std::array`, a `std::vector`, a `std::span`, or another range with `data()` and `size()` into `table` in stream
 /// order.
 ///
-/// The type is checked at compile time, as is the size if the type fixes it. Errors: a different size, or a CUDA error. In both
-/// cases nothing is copied.
+/// The type is checked at compile time, as is the size if the type fixes it. Errors: the sizes differ, or a CUDA error occurs.
+/// In both cases nothing is copied.
 template <class T, std::size_t Size, class Range>
   requires requires(const Range& values) {
     sizeof(*values.data());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Sets the current device of a thread within a scope.
+/// Sets a thread's current device for the duration of a C++ scope.
 #pragma once
 
 #include <membar/detail/driver_function.hpp>
@@ -19,7 +19,7 @@ class device_switch {
     if (status_ != cudaSuccess || previous_ == device) {
       return;
     }
-    // The runtime handles only devices. It would make the primary context current even if the thread had another context.
+    // The runtime API only switches devices: it would make the primary context current even if the thread had another context.
     void* get = nullptr;
     void* set = nullptr;
     if (find_in_driver("cuCtxGetCurrent", get) == cudaSuccess && find_in_driver("cuCtxSetCurrent", set) == cudaSuccess &&
@@ -47,7 +47,7 @@ class device_switch {
   cudaError_t status_;
   const char* remedy_ = "this call needs a working CUDA driver and device";
   int (*set_)(CUctx_st*) = nullptr;
-  CUctx_st* context_ = nullptr;  // null if the thread had none
+  CUctx_st* context_ = nullptr;  // null if the thread had no context
   bool changed_ = false;
 };
 

@@ -18,7 +18,7 @@
 
 #include <cstdarg>
 #include <cstdio>
-#include <new>  // std::exception, at a tenth of the cost of <exception>
+#include <new>  // declares std::exception, at a tenth of the compile time of <exception>
 #include <source_location>
 
 #if CUDART_VERSION < 12080
@@ -78,7 +78,7 @@ struct function_name {
   return {start, static_cast<int>(at - start)};
 }
 
-/// Returns the remedy if CUDA does not work at all, whatever was called, and null for every other status.
+/// Returns the remedy if CUDA does not work at all, regardless of the call, and null for every other status.
 [[nodiscard]] constexpr const char* remedy_without_cuda(cudaError_t status) noexcept {
   switch (status) {
     case cudaErrorInsufficientDriver:
@@ -138,8 +138,8 @@ inline void handle_failed_restore(const char* sentence) noexcept {
 }
 
 /// `check` for destructors: a failure is passed to the handler. `consequence` describes the state after the failure. The caller
-/// must not hold a lock, because the handler may use membar. When a process exits, the runtime may shut down before its last
-/// objects are destroyed; then nothing is left to restore.
+/// must not hold a lock, because the handler may use membar. When a process exits, the runtime may shut down before the last
+/// objects are destroyed. In that case there is nothing left to restore.
 inline void report_failed_restore(cudaError_t status, const char* consequence = "a value was not restored and is still changed",
                                   const std::source_location& where = std::source_location::current()) noexcept {
   if (status != cudaSuccess && status != cudaErrorCudartUnloading) {

@@ -11,7 +11,7 @@
 namespace membar {
 inline namespace v0_2 {
 
-/// A path to memory other than ordinary loads and stores, or through another virtual address.
+/// A proxy: a path to memory other than ordinary loads and stores, or access through another virtual address.
 ///
 /// PTX has no proxy fence for constant memory, textures and surfaces: only a later kernel may read data through these paths
 /// that ordinary stores wrote.
@@ -50,7 +50,8 @@ __device__ constexpr void require_hopper_fence() noexcept {
 #endif
 }
 
-/// Returns whether the order is acquire or release, so that the compiler prints a single message.
+/// Requires an acquire or release order. Returns whether the order is one of these, so that the compiler prints a single
+/// message.
 template <class Order>
 [[nodiscard]] __device__ constexpr bool require_restricted() noexcept {
   static_assert(order_among<Order, memory_order::acquire, memory_order::release>,
@@ -67,9 +68,8 @@ template <class Order>
 /// path between them. For example, if ordinary stores write shared memory that a bulk copy reads, `proxy_fence<proxy::async>`
 /// must be after the stores and before the barrier that precedes the copy.
 ///
-/// PTX: `fence.proxy.{alias,async,async.global,async.shared::cta,async.shared::cluster}`, one instruction.
-/// Requires: compute capability 7.0 for `alias`, 9.0 for the others.
-/// Source: PTX ISA, "membar/fence" and "Proxies".
+/// PTX: `fence.proxy.{alias,async,async.global,async.shared::cta,async.shared::cluster}`, one instruction. Requires: compute
+/// capability 7.0 for `alias`, and 9.0 for the other proxies. Source: PTX ISA, "membar/fence" and "Proxies".
 template <proxy Proxy>
 __device__ inline void proxy_fence() noexcept {
   static_assert(
@@ -102,9 +102,9 @@ __device__ inline void proxy_fence(release_t) noexcept {
 
 /// Acquires the 128-byte tensor map at `map`, which another thread released, for the calling thread's tensor copies.
 ///
-/// PTX: `fence.proxy.tensormap::generic.acquire.{cta,cluster,gpu,sys} [map], 128`, one instruction.
-/// Requires: compute capability 9.0; `map` aligned to 128 bytes, in global, constant or parameter memory, as a generic address.
-/// Source: PTX ISA, "membar/fence".
+/// PTX: `fence.proxy.tensormap::generic.acquire.{cta,cluster,gpu,sys} [map], 128`, one instruction. Requires: compute
+/// capability 9.0; `map` is a generic address in global, constant or parameter memory, aligned to 128 bytes. Source: PTX ISA,
+/// "membar/fence".
 template <proxy Proxy, thread_scope Scope>
 __device__ inline void proxy_fence(acquire_t, const void* map) noexcept {
   static_assert(Proxy == proxy::tensormap, "membar: only the tensormap proxy has an acquire fence: write proxy_fence<Proxy>()");
@@ -115,14 +115,15 @@ __device__ inline void proxy_fence(acquire_t, const void* map) noexcept {
 }
 
 /// Copies the 128-byte tensor map at `from`, in the block's shared memory, to global memory at `to`, and releases it to tensor
-/// copies of the threads in `Scope`. A kernel edits a map in shared memory. The whole warp must call it together.
+/// copies of the threads in `Scope`. A kernel edits a tensor map in shared memory and publishes it with this function. The
+/// whole warp must call it together.
 ///
 /// It releases like `proxy_fence<proxy::tensormap, Scope>(release)`: an atomic store of a flag must follow it, and the thread
 /// that reads the flag uses `proxy_fence<proxy::tensormap, Scope>(acquire, to)`.
 ///
-/// PTX: `tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.{cta,cluster,gpu,sys}.sync.aligned [to], [from], 128`,
-/// one instruction. Requires: compute capability 9.0 (PTX ISA 8.3); both addresses aligned to 128 bytes; all 32 threads of the warp.
-/// Source: PTX ISA, "tensormap.cp_fenceproxy".
+/// PTX: `tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.{cta,cluster,gpu,sys}.sync.aligned [to], [from],
+/// 128`, one instruction. Requires: compute capability 9.0 (PTX ISA 8.3); both addresses are aligned to 128 bytes; all 32
+/// threads of the warp make the call. Source: PTX ISA, "tensormap.cp_fenceproxy".
 template <thread_scope Scope>
 __device__ inline void publish_tensor_map(void* to, const void* from) noexcept {
   detail::require_hopper_fence<Scope == Scope>();
@@ -151,9 +152,9 @@ __device__ inline void shared_fence(Order) noexcept {
 /// A fence of cluster scope between ordinary accesses and the async proxy, for objects in shared memory only.
 ///
 /// It works in one direction and needs a matching fence: ordinary accesses before a release happen before asynchronous copies
-/// after an acquire, which a thread of the copies' block executes. The release applies to the shared memory of the calling
-/// thread's block, and the acquire to that of the cluster. The two synchronize through a relaxed flag or arrival of cluster
-/// scope between them.
+/// after an acquire, which a thread of the block that starts the copies executes. The release applies to the shared memory of
+/// the calling thread's block, and the acquire to that of the cluster. The two synchronize through a relaxed flag or arrival of
+/// cluster scope between them.
 ///
 /// PTX: `fence.proxy.async::generic.{acquire.sync_restrict::shared::cluster,release.sync_restrict::shared::cta}.cluster`.
 /// Requires: compute capability 9.0 (PTX ISA 8.6). Source: PTX ISA, "membar/fence".

@@ -47,11 +47,11 @@ void device_fence() noexcept;
 /// released. All `seq_cst` fences in scope also have a single order. Device scope includes the threads of one physical
 /// synchronization domain.
 ///
-/// PTX: `fence.{acquire,release,acq_rel,sc}.{cta,cluster,gpu,sys}`, one instruction; `acquire` and `release` are `acq_rel` before
-/// sm_90. On the host every scope is a fence of the host's memory model, `__atomic_thread_fence`.
-/// Requires: compute capability 7.0; `thread_scope::cluster` 9.0. Cost: at device scope and wider, the fence waits until all
-/// earlier writes of the domain, including those of other threads, are visible at that scope. Source: PTX ISA, "membar/fence"
-/// and "Memory Consistency Model".
+/// PTX: `fence.{acquire,release,acq_rel,sc}.{cta,cluster,gpu,sys}`, one instruction; `acquire` and `release` are `acq_rel`
+/// before sm_90. On the host every scope is a fence of the host's memory model, `__atomic_thread_fence`. Requires: compute
+/// capability 7.0, or 9.0 for `thread_scope::cluster`. Cost: at device scope and wider, the fence waits until all earlier
+/// writes of the domain, including those of other threads, are visible at that scope. Source: PTX ISA, "membar/fence" and
+/// "Memory Consistency Model".
 template <thread_scope Scope = detail::missing_scope, class Order>
 MEMBAR_HOST_DEVICE inline void thread_fence(Order) noexcept {
   detail::require_scope<Scope>();

@@ -17,16 +17,16 @@ inline namespace v0_2 {
 
 /// The resources that a kernel's code for the current device uses, per thread or per block.
 struct kernel_resources {
-  int registers = 0;                    ///< per thread, 32 bits each
-  std::size_t local_bytes = 0;          ///< per thread: arrays, structs and spills together
-  std::size_t static_shared_bytes = 0;  ///< per block
-  std::size_t constant_bytes = 0;       ///< in the constant tables of the kernel's source file
-  int max_threads_per_block = 0;        ///< as limited by registers and launch bounds
-  int max_dynamic_shared_bytes = 0;     ///< per block, as currently set for the kernel
-  int binary_version = 0;               ///< 90 for sm_90 code
+  int registers = 0;                    ///< registers per thread, of 32 bits each
+  std::size_t local_bytes = 0;          ///< local memory per thread, for arrays, structs and spills together
+  std::size_t static_shared_bytes = 0;  ///< static shared memory per block
+  std::size_t constant_bytes = 0;       ///< the size of the constant tables in the kernel's source file
+  int max_threads_per_block = 0;        ///< the limit that follows from registers and launch bounds
+  int max_dynamic_shared_bytes = 0;     ///< the limit per block that is currently set for the kernel
+  int binary_version = 0;               ///< the architecture of the code, for example 90 for sm_90
 };
 
-/// How much of a multiprocessor a launch occupies.
+/// The share of a multiprocessor that a launch occupies.
 struct kernel_occupancy {
   int blocks = 0;           ///< resident per multiprocessor
   int threads = 0;          ///< resident per multiprocessor
@@ -54,7 +54,7 @@ template <class... Parameters>
   return resources;
 }
 
-/// Returns how many blocks of `threads_per_block` threads can be resident on a multiprocessor of the current device.
+/// Returns the number of blocks of `threads_per_block` threads that can be resident on a multiprocessor of the current device.
 template <class... Parameters>
 [[nodiscard]] kernel_occupancy occupancy_of(void (*kernel)(Parameters...), int threads_per_block,
                                             std::size_t dynamic_shared_bytes = 0) {
@@ -69,7 +69,7 @@ template <class... Parameters>
   return occupancy;
 }
 
-/// For tests: throws `error` if the kernel uses local memory.
+/// Throws `error` if the kernel uses local memory. This function is meant for tests.
 inline void require_no_local_memory(const kernel_resources& resources, const char* kernel) {
   if (resources.local_bytes != 0) {
     throw error(cudaErrorInvalidValue,

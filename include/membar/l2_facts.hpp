@@ -11,8 +11,8 @@
 namespace membar {
 inline namespace v0_2 {
 
-/// The properties of a device's L2, in bytes. This is a value, so that checks that depend on it can be tested without such a
-/// device.
+/// The properties of a device's L2, in bytes. It is a plain value, so that checks that depend on it can be tested without such
+/// a device.
 struct l2_facts {
   int device = 0;
   std::size_t l2_bytes = 0;
@@ -37,7 +37,7 @@ namespace detail {
   return static_cast<std::size_t>(value);
 }
 
-/// Only the name reveals a MIG instance: "NVIDIA A100-SXM4-40GB MIG 1g.5gb".
+/// A MIG instance can be recognized only by its name: "NVIDIA A100-SXM4-40GB MIG 1g.5gb".
 [[nodiscard]] constexpr bool names_a_mig_instance(const char* name) noexcept {
   for (; *name != '\0'; ++name) {
     if (name[0] == ' ' && name[1] == 'M' && name[2] == 'I' && name[3] == 'G' && name[4] == ' ') {
@@ -57,8 +57,8 @@ namespace detail {
 
 }  // namespace detail
 
-/// Returns the facts about `device`. Each launch with a window calls it, so it makes no slow calls if the device supports a
-/// set-aside.
+/// Returns the L2 properties of `device`. Each launch with a window calls this function, so it makes no slow calls if the
+/// device supports a set-aside.
 [[nodiscard]] inline l2_facts l2_facts_of(int device) {
   l2_facts facts;
   facts.device = device;
@@ -81,7 +81,7 @@ namespace detail {
   return facts;
 }
 
-/// Returns the facts about the calling thread's current device.
+/// Returns the L2 properties of the calling thread's current device.
 [[nodiscard]] inline l2_facts l2_facts_of_current_device() {
   int device = 0;
   check(cudaGetDevice(&device), "this call needs a working CUDA driver and device");

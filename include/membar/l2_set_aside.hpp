@@ -23,7 +23,7 @@ inline namespace v0_2 {
 
 namespace detail {
 
-/// Throws if the device cannot set lines aside, or if MPS has fixed a limit that is too small.
+/// Throws if the device cannot set aside lines, or if MPS has fixed a limit that is too small.
 inline void validate_set_aside(std::size_t limit, const l2_facts& facts) {
   if (limit == 0) {
     return;
@@ -40,14 +40,14 @@ inline void validate_set_aside(std::size_t limit, const l2_facts& facts) {
   }
 }
 
-/// Returns the limit that an account needs.
+/// Returns the limit that the requests of an account need.
 [[nodiscard]] constexpr std::size_t limit_of(const membar_l2_account_v1& account) noexcept {
   return account.sum < account.largest ? account.sum : account.largest;
 }
 
 /// The lock of all accounts and of the limits that they represent. A thread that finds it locked sleeps. Code that holds the
-/// lock must not call the handler of failed restores, which may use set-asides itself. This is not a std::mutex, because
-/// including <mutex> costs more than this header.
+/// lock must not call the handler for failed restores, because the handler may use set-asides itself. This is not a std::mutex,
+/// because including <mutex> costs more than this header.
 class l2_accounts_guard {
  public:
   l2_accounts_guard() noexcept { pthread_mutex_lock(&membar_process_l2_accounts_v1.lock); }
@@ -79,10 +79,11 @@ class l2_accounts_guard {
 /// Sets aside `bytes` of the L2 of `device` for persisting lines, for the lifetime of the object.
 ///
 /// While any such object exists, the device's limit is the sum of all requests, or the largest possible set-aside if that is
-/// smaller. When the last object is destroyed, also because of an exception, the limit returns to the value before the first
-/// one. The objects may nest and overlap, and may be created by several threads and libraries. A limit that other code sets in
-/// the meantime is overwritten. Errors: the device cannot set L2 aside (a MIG instance, or before compute capability 8.0), or
-/// MPS fixed the limit below the sum. The limit is then unchanged. A failed restore is reported to the handler of error.hpp.
+/// smaller. When the last object is destroyed, even by an exception, the limit returns to its value before the first object was
+/// created. The objects may nest and overlap, and may be created by several threads and libraries. A limit that other code sets
+/// in the meantime is overwritten. Errors: the device cannot set L2 aside (a MIG instance, or before compute capability 8.0),
+/// or MPS has fixed the limit below the sum. The limit is then unchanged. A failed restore is reported to the handler of
+/// error.hpp.
 class l2_set_aside {
  public:
   [[nodiscard("destroying this object ends the set-aside: give the object a name")]] l2_set_aside(int device, std::size_t bytes)
@@ -135,7 +136,7 @@ class l2_set_aside {
   }
 
  private:
-  /// Removes this request from the account and sets the limit for the others.
+  /// Removes this request from the account and sets the limit that the other requests need.
   [[nodiscard]] cudaError_t end(bool set) noexcept {
     const detail::l2_accounts_guard lock;
     account_->sum -= counted_;
@@ -145,7 +146,7 @@ class l2_set_aside {
 
   std::size_t bytes_;
   std::size_t counted_ = 0;
-  bool puts_back_ = false;  ///< whether the limit can be set
+  bool puts_back_ = false;  ///< whether the limit can be set, and must be restored
   membar_l2_account_v1* account_ = nullptr;
 };
 

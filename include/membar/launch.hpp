@@ -49,7 +49,7 @@ struct attribute_holder {
 
 }  // namespace detail
 
-/// Satisfied if no attribute is given twice. A physical domain counts as both a domain and a map.
+/// Satisfied if each attribute is given at most once. A physical domain counts as both a domain and a map.
 template <class Attribute, class... Given>
 concept not_given_before = (!detail::share_an_attribute_id<Attribute, Given>() && ...);
 
@@ -128,7 +128,8 @@ template <class From, class To>
 concept always_refused =
     (std::floating_point<From> && std::integral<To>) || (std::is_pointer_v<From> && std::same_as<To, bool>);
 
-/// It is not usable in a constant expression, so that the compiler names it if a constant is out of range.
+/// This function cannot be used in a constant expression. The compiler's message therefore contains its name if a constant is
+/// out of range.
 void the_kernel_parameter_does_not_hold_this_constant() noexcept;
 
 template <class T>
@@ -153,7 +154,7 @@ template <class To, class From>
   }
 }
 
-/// An argument of a launch, converted to the type of its kernel parameter like in brace-initialization: a conversion that may
+/// An argument of a launch, converted to the type of its kernel parameter as in brace-initialization: a conversion that may
 /// change a number's value is rejected, unless the value is a constant that the parameter can hold.
 template <class Parameter>
 struct lossless_argument {
@@ -162,8 +163,8 @@ struct lossless_argument {
              !may_change_the_value<std::decay_t<Argument>, Parameter> && !always_refused<std::decay_t<Argument>, Parameter>)
   constexpr lossless_argument(Argument&& argument) : value(static_cast<Parameter>(static_cast<Argument&&>(argument))) {}
 
-  /// For constants. For any other value, such as a function's result, the compiler reports that it is not a constant
-  /// expression; cast it.
+  /// This constructor accepts constants. For any other value, such as a function's result, the compiler reports that it is not
+  /// a constant expression; cast it in that case.
   template <class Argument>
     requires(may_change_the_value<std::remove_cvref_t<Argument>, Parameter> &&
              !always_refused<std::remove_cvref_t<Argument>, Parameter> && !is_variable<Argument>)
@@ -201,7 +202,7 @@ template <class... Parameters, class... Arguments>
   requires(sizeof...(Parameters) == sizeof...(Arguments))
 inline constexpr bool arguments_fit<void(Parameters...), Arguments...> = (std::convertible_to<Arguments, Parameters> && ...);
 
-/// Explains why the arguments do not fit.
+/// Explains why the arguments do not match the kernel's parameters.
 template <std::size_t Parameters, std::size_t Arguments>
 constexpr void refuse_arguments() noexcept {
   static_assert(Parameters == Arguments, "membar: a launch needs exactly one argument per kernel parameter");
@@ -246,7 +247,7 @@ template <class Wanted>
   return sync_domain_count() == 1 ? 0 : effective<sync_domain_map>(launch).physical(effective<sync_domain>(launch));
 }
 
-/// Rejects an argument whose device scope is bound to a domain other than the launch's.
+/// Rejects an argument that is bound to a domain other than the launch's domain.
 template <int LaunchDomain, class Parameter>
 void check_domain(const Parameter& argument, int launch_domain) {
   if constexpr (bound_to_domain<Parameter>) {
@@ -264,7 +265,7 @@ void check_domain(const Parameter& argument, int launch_domain) {
   }
 }
 
-/// Returns CUDA's form of a configuration. Its attributes are stored in `attributes`, which must be large enough.
+/// Converts a configuration to CUDA's form. The attributes are stored in `attributes`, which must be large enough.
 template <class... Attributes>
 [[nodiscard]] cudaLaunchConfig_t native_config(const launch_config<Attributes...>& config, cudaLaunchAttribute* attributes) {
   cudaLaunchAttribute* next = attributes;
@@ -299,7 +300,7 @@ void allow(const void* kernel, const cudaLaunchConfig_t& native) {
   (allow_one(std::type_identity<Attributes>{}), ...);
 }
 
-/// Checks that attributes that require another attribute have it.
+/// Checks that every attribute that requires another one is accompanied by it.
 template <class... Attributes>
 [[nodiscard]] consteval bool require_companions() {
   constexpr bool has_dimensions = (std::same_as<Attributes, cluster_dimensions> || ...);
@@ -316,7 +317,7 @@ template <class... Attributes>
 
 /// Launches `kernel` with `arguments`, each converted to its parameter's type.
 ///
-/// Numbers convert like in brace-initialization: a conversion that may change a value does not compile, except for a constant
+/// Numbers convert as in brace-initialization: a conversion that may change a value does not compile, except for a constant
 /// that the parameter can hold. For example, 3 can be passed to an `unsigned char`, but 300 and an `int` variable cannot.
 /// Attributes that the launch does not name (domain, map, priority, access-policy window) come from the stream. As with any
 /// launch, the end of the kernel makes its writes visible to later work in the stream. Errors: throws `error` if an attribute's

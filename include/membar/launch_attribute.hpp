@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Launch attributes as types. For each attribute there is one type, the places (launch, stream, graph kernel node) in which
-/// CUDA accepts it, and the calls that set it there and read it back.
+/// Launch attributes as types. For each attribute, this header defines a type, the places (launch, stream, graph kernel node)
+/// in which CUDA accepts it, and the calls that set it there and read it back.
 ///
-/// Capturing a launch copies to the graph node the attributes of the launch, and those of the stream that the launch does not
-/// name. From then on, only the node's attributes apply: the attributes of the stream that launches the graph do not affect its
-/// nodes. Source: `cudaLaunchAttributeID` in CUDA 13.0's driver_types.h, whose comments say where each attribute is valid.
+/// Capturing a launch copies to the graph node the attributes of the launch and, for attributes that the launch does not name,
+/// those of the stream. From then on, only the node's attributes apply: the attributes of the stream that launches the graph do
+/// not affect its nodes. Source: `cudaLaunchAttributeID` in CUDA 13.0's driver_types.h, whose comments say where each attribute
+/// is valid.
 #pragma once
 
 #include <membar/detail/stream_handle.hpp>
@@ -31,7 +32,8 @@ struct cooperative {
   friend constexpr bool operator==(cooperative, cooperative) noexcept = default;
 };
 
-/// Blocks per thread block cluster. Each member must divide the grid's. Requires compute capability 9.0.
+/// Blocks per thread block cluster. Each member must divide the corresponding dimension of the grid. Requires compute
+/// capability 9.0.
 struct cluster_dimensions {
   unsigned x = 1;
   unsigned y = 1;
@@ -67,10 +69,10 @@ struct launch_completion_event {
 };
 
 /// Cluster dimensions that the device uses if it can. They must be multiples of `cluster_dimensions` in x and y, have the same
-/// z, and divide the grid's. The launch also needs `cluster_dimensions`.
+/// z, and divide the grid's dimensions. The launch also needs `cluster_dimensions`.
 ///
-/// Requires compute capability 10.0, and is an error on older devices: on an H200, CUDA accepts the attribute on a launch
-/// without an error and ignores it, and the node of the captured launch does not have it.
+/// Requires compute capability 10.0. On older devices, membar reports an error, because CUDA may silently ignore the attribute:
+/// on an H200, it accepts the attribute on a launch without an error, and the node of the captured launch does not have it.
 struct preferred_cluster_dimensions {
   unsigned x = 1;
   unsigned y = 1;
@@ -133,7 +135,7 @@ struct attribute_places {
 /// `encode` writes one `cudaLaunchAttribute` per id. It throws `error` for a value that the current device cannot honour.
 /// `if_refused`, if given, is the remedy if the driver rejects the attribute in a place that CUDA documents. An attribute that
 /// CUDA stores with the kernel has no id, and has `allow(kernel, launch)` instead of `encode`. A header that adds an attribute
-/// adds a specialisation.
+/// also adds a specialization.
 template <class Attribute>
 struct attribute_traits {};
 
@@ -169,7 +171,7 @@ struct attribute_traits<sync_domain_map> {
   }
 };
 
-/// A physical domain combines a logical domain and a map that sends both logical domains to it: two ids in one attribute.
+/// A physical domain combines a logical domain and a map that assigns both logical domains to it: one attribute with two ids.
 template <int Id>
 struct attribute_traits<physical_domain<Id>> {
   static constexpr cudaLaunchAttributeID ids[2] = {cudaLaunchAttributeMemSyncDomain, cudaLaunchAttributeMemSyncDomainMap};
@@ -367,7 +369,7 @@ template <class Attribute>
 concept kept_with_the_kernel =
     requires(const void* kernel, const cudaLaunchConfig_t& launch) { attribute_traits<Attribute>::allow(kernel, launch); };
 
-/// Satisfied if a type can hold every value of its attribute. `sync_domain` can; the types of its tags cannot.
+/// Satisfied if a type can hold every value of its attribute. `sync_domain` satisfies this; the types of its tags do not.
 template <class Attribute>
 concept readable_back = requires(const cudaLaunchAttributeValue& value) {
   { attribute_traits<Attribute>::decode(value) } -> std::same_as<Attribute>;
@@ -385,7 +387,8 @@ inline constexpr bool is_physical_domain = false;
 template <int Id>
 inline constexpr bool is_physical_domain<physical_domain<Id>> = true;
 
-/// Requires an attribute that is valid on streams. Returns whether it is, so that the compiler prints a single message.
+/// Requires an attribute that is valid on streams. Returns whether it is valid there, so that the compiler prints a single
+/// message.
 template <class Attribute>
 [[nodiscard]] consteval bool require_on_a_stream() {
   static_assert(!is_physical_domain<Attribute>,
@@ -396,7 +399,7 @@ template <class Attribute>
   return legal_on_a_stream<Attribute>;
 }
 
-/// Requires an attribute that is valid on graph kernel nodes, and returns whether it is.
+/// Requires an attribute that is valid on graph kernel nodes. Returns whether it is valid there.
 template <class Attribute>
 [[nodiscard]] consteval bool require_on_a_graph_node() {
   static_assert(!is_physical_domain<Attribute>,
@@ -407,7 +410,7 @@ template <class Attribute>
   return legal_on_a_graph_node<Attribute>;
 }
 
-/// Requires a type as which an attribute can be read back, and returns whether it is one.
+/// Requires a type in which an attribute can be read back. Returns whether `Attribute` is such a type.
 template <class Attribute>
 [[nodiscard]] consteval bool require_readable_back() {
   static_assert(readable_back<Attribute>, "membar: read this attribute back as a type that can hold any of its values");
@@ -426,8 +429,8 @@ template <class Attribute>
 inline constexpr char pass_a_stream[] = "pass a stream of the current device";
 inline constexpr char pass_a_node[] = "pass a kernel node of a graph that still exists";
 
-/// Converts `value` to CUDA's attribute. This is for attributes with a single id, which all attributes of streams and nodes
-/// have.
+/// Converts `value` to CUDA's attribute. This function handles attributes with a single id. All attributes of streams and nodes
+/// have a single id.
 template <class Attribute>
 [[nodiscard]] cudaLaunchAttribute encoded(const Attribute& value) {
   static_assert(attribute_id_count<Attribute> == 1);
@@ -438,8 +441,8 @@ template <class Attribute>
 
 }  // namespace detail
 
-/// Sets an attribute of a stream, or of the default stream if it is null. Later launches into the stream have it unless they
-/// name their own.
+/// Sets an attribute of a stream, or of the default stream if it is null. Later launches into the stream use it unless they set
+/// the attribute themselves.
 ///
 /// Errors: the current device cannot honour the value, the stream is invalid, or the driver does not accept the attribute
 /// there. The stream is then unchanged.
@@ -452,7 +455,7 @@ void set_attribute(stream_handle stream, const Attribute& value) {
   }
 }
 
-/// Sets an attribute of a graph kernel node; executable graphs instantiated from then on have it.
+/// Sets an attribute of a graph kernel node; executable graphs that are instantiated afterwards have it.
 ///
 /// Errors: the current device cannot honour the value, the node is not a kernel node, or the driver does not accept the
 /// attribute there. The node is then unchanged.
@@ -476,7 +479,7 @@ template <class Attribute>
       return attribute_traits<Attribute>::decode(value);
     }
   }
-  __builtin_unreachable();  // not reached, because this case does not compile
+  __builtin_unreachable();  // not reached: this case does not compile
 }
 
 /// Reads an attribute of a graph kernel node back, as in `get_attribute<sync_domain>(node)`.
@@ -490,10 +493,10 @@ template <class Attribute, std::same_as<cudaGraphNode_t> Node>
       return attribute_traits<Attribute>::decode(value);
     }
   }
-  __builtin_unreachable();  // not reached, because this case does not compile
+  __builtin_unreachable();  // not reached: this case does not compile
 }
 
-/// Sets an attribute of a stream and restores the previous value at the end of the scope, also when an exception leaves it.
+/// Sets an attribute of a stream and restores the previous value at the end of the scope, even if an exception ends the scope.
 ///
 /// The stream must outlive the object. A restore that fails is reported to the handler of error.hpp.
 template <class Attribute>

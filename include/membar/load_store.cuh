@@ -22,9 +22,9 @@ inline namespace v0_2 {
 /// nor repeated. The load is a single access for every size: 16 bytes are `.b128`, not a vector.
 ///
 /// PTX: `ld.{relaxed,acquire}.S{.global.HINTS}.T`; seq_cst is two instructions: `fence.sc.S; ld.acquire.S...`; mmio:
-/// `ld.mmio.relaxed.sys.T`. S is cta, cluster, gpu or sys for block, cluster, device or system.
-/// Requires: a trivially copyable type of 1, 2, 4, 8 or 16 bytes, aligned to its size; with a hint, global memory; an L2 policy
-/// compute capability 8.0. Source: PTX ISA, "ld".
+/// `ld.mmio.relaxed.sys.T`. S is cta, cluster, gpu or sys for block, cluster, device or system. Requires: a trivially copyable
+/// type of 1, 2, 4, 8 or 16 bytes, aligned to its size; global memory for an access with a hint; compute capability 8.0 for an
+/// L2 policy. Source: PTX ISA, "ld".
 template <thread_scope Scope = detail::missing_scope, class T, class... Said>
 [[nodiscard]] __device__ inline T load(const T* address, Said... said) noexcept {
   detail::require_scope<Scope>();
@@ -43,7 +43,7 @@ template <thread_scope Scope = detail::missing_scope, class T, class... Said>
   }
 }
 
-/// Reads `*address` without an order, like a plain read, with cache hints.
+/// Reads `*address` without an order, as a plain read does, with cache hints.
 ///
 /// At most one each of the following may come after the pointer: an L1 eviction priority or a cache operator, an L2 policy, a
 /// prefetch size, and for 32 bytes an L2 eviction priority.
@@ -64,7 +64,7 @@ template <class T, class... Said>
 ///
 /// Synchronizes: a release store synchronizes with the acquire operation that reads the value, if each scope includes the
 /// other's thread, and releases everything that this thread has observed. A relaxed store is atomic but orders nothing. `mmio`
-/// is as for `load`.
+/// has the same meaning as for `load`.
 ///
 /// PTX: `st.{relaxed,release}.S{.global.HINTS}.T`; seq_cst is two instructions: `fence.sc.S; st.relaxed.S...`; mmio:
 /// `st.mmio.relaxed.sys.T`. Requires: the same as `load`. Source: PTX ISA, "st".

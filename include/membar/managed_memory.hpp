@@ -3,10 +3,10 @@
 /// Managed (unified) memory has one address for host and devices, and its pages migrate to the processor that accesses them.
 /// Advice and prefetch calls have the same spelling for CUDA 12 and 13.
 ///
-/// Use managed memory if it is not known in advance which processor accesses which data, or if the data exceeds the device's
-/// memory. Otherwise a prefetch or a copy is faster than page faults. Host and device may access it concurrently only if the
-/// device has concurrent managed access. On other devices, the host must wait for every kernel before it accesses any managed
-/// memory. For variables, CUDA has `__managed__`.
+/// Use managed memory if it is not known in advance which processor accesses which data, or if the data does not fit into the
+/// device's memory. Otherwise, a prefetch or a copy is faster than page faults. Host and device may access it concurrently only
+/// if the device has concurrent managed access. On other devices, the host must wait for every kernel before it accesses any
+/// managed memory. For managed variables, CUDA provides `__managed__`.
 #pragma once
 
 #include <membar/detail/owned_array.hpp>
@@ -27,7 +27,7 @@ class memory_location {
 
   [[nodiscard]] static constexpr memory_location device(int index) noexcept { return {kind::device, index}; }
   [[nodiscard]] static constexpr memory_location host() noexcept { return {kind::host, 0}; }
-  /// Node `node` of the host.
+  /// The NUMA node `node` of the host.
   [[nodiscard]] static constexpr memory_location host_numa(int node) noexcept { return {kind::host_numa, node}; }
   /// The NUMA node of the calling thread.
   [[nodiscard]] static constexpr memory_location host_numa_current() noexcept { return {kind::host_numa_current, 0}; }
@@ -52,7 +52,7 @@ struct managed_facts {
   bool concurrent_access = false;
 };
 
-/// Returns the facts about `device`.
+/// Returns the managed-memory capabilities of `device`.
 [[nodiscard]] inline managed_facts managed_facts_of(int device) {
   const auto attribute = [&](cudaDeviceAttr which) {
     int value = 0;
@@ -62,7 +62,7 @@ struct managed_facts {
   return {device, attribute(cudaDevAttrManagedMemory), attribute(cudaDevAttrConcurrentManagedAccess)};
 }
 
-/// Throws if pages cannot be prefetched to a device with these facts, or advised about it.
+/// Throws if prefetch and advice calls do not apply to a device with these capabilities.
 inline void validate_managed(const managed_facts& facts) {
   if (!facts.managed_memory) {
     throw error(cudaErrorNotSupported, "membar: device %d has no managed memory: copy the data, or use mapped memory",
@@ -105,7 +105,7 @@ inline void validate_location(memory_location location) {
   return result;
 }
 
-// CUDA's calls that take a location have a suffix up to 12.9, and none since 13.0.
+// CUDA's calls that take a location have a suffix up to CUDA 12.9. Since 13.0 they have no suffix.
 [[nodiscard]] inline cudaError_t advise(const void* start, std::size_t bytes, cudaMemoryAdvise advice,
                                         memory_location location) {
 #if CUDART_VERSION >= 13000
@@ -145,8 +145,8 @@ inline void advise_no_preferred_location(const void* start, std::size_t bytes) {
   detail::advise_checked(start, bytes, cudaMemAdviseUnsetPreferredLocation, memory_location::host());
 }
 
-/// Advises that `location` will access the pages: they stay mapped there, so that the access does not fault. `false` withdraws
-/// the advice.
+/// Advises that `location` will access the pages. They then stay mapped there, so that the access does not fault. `false`
+/// withdraws the advice.
 inline void advise_accessed_by(const void* start, std::size_t bytes, memory_location location, bool accessed = true) {
   detail::advise_checked(start, bytes, accessed ? cudaMemAdviseSetAccessedBy : cudaMemAdviseUnsetAccessedBy, location);
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Host memory that devices read and write in place (zero-copy). It is pinned and mapped into the devices' address space at one
-/// address.
+/// Host memory that devices read and write in place (zero-copy). The memory is pinned, and is mapped at one address for the
+/// host and the devices.
 ///
 /// Every access by a device crosses the link to the host. Use it for data that is accessed once, for a small part of large
 /// data, or for words that host and device exchange while both are running. Copies from pinned memory reach the bandwidth of
 /// the link. Only operations of system scope and synchronization order the writes of host and device, and only for ordinary
-/// host memory. `mapped_memory` is always ordinary memory. Memory that the host does not cache has its own type, whose
-/// `publish` orders its writes. Whether a read-modify-write is atomic with respect to the host depends on the link: see
+/// host memory. `mapped_memory` is always ordinary memory. Memory that the host does not cache has a type of its own, whose
+/// `publish` orders the writes. Whether a read-modify-write is atomic with respect to the host depends on the link: see
 /// atomicity.hpp.
 #pragma once
 
@@ -25,7 +25,7 @@ inline namespace v0_2 {
 
 /// How mapped memory is allocated.
 struct mapping {
-  /// Pinned for every device of the process, not only for the current one.
+  /// Whether the memory is pinned for every device of the process, not only for the current device.
   bool portable = true;
 
   friend constexpr bool operator==(mapping, mapping) noexcept = default;
@@ -40,7 +40,7 @@ struct mapping_facts {
   bool registered_at_host_address = false;
 };
 
-/// Returns the facts about `device`.
+/// Returns the host-memory capabilities of `device`.
 [[nodiscard]] inline mapping_facts mapping_facts_of(int device) {
   const auto attribute = [&](cudaDeviceAttr which) {
     int value = 0;
@@ -116,11 +116,11 @@ class mapped_memory : public detail::owned_array<T, &cudaFreeHost> {
 /// An array of `size` zeroed objects in mapped host memory that the host writes past its caches (write-combined) and never
 /// reads: for data that the host writes once and kernels read.
 ///
-/// The host has no pointer to it, so it cannot contain atomics or channels of the host: on x86, a release store or fence does
-/// not order these writes. `publish` does: call it between the writes and the release store to ordinary memory that announces
-/// them to a running kernel. A launch or another CUDA call that follows the writes in the same thread needs no `publish`.
-/// Requirements and errors: the same as for `mapped_memory`; pinned for every device. Source: CUDA Runtime API,
-/// `cudaHostAlloc`.
+/// The host has no pointer to this memory, so the host cannot use atomics or channels in it: on x86, a release store or fence
+/// does not order these writes. `publish` orders them. Call it between the writes and the release store to ordinary memory that
+/// announces them to a running kernel. A launch or another CUDA call that follows the writes in the same thread needs no
+/// `publish`. Requirements and errors: the same as for `mapped_memory`. The memory is pinned for every device. Source: CUDA
+/// Runtime API, `cudaHostAlloc`.
 template <class T>
 class write_combined_memory : private detail::owned_array<T, &cudaFreeHost> {
   using objects = detail::owned_array<T, &cudaFreeHost>;
@@ -135,12 +135,12 @@ class write_combined_memory : private detail::owned_array<T, &cudaFreeHost> {
                 count) {}
 
   using objects::size;
-  /// Returns the address for kernels, through which they read. Reads by the host are slow and unordered.
+  /// Returns the address through which kernels read. Reads by the host are slow and unordered.
   [[nodiscard]] const T* device_data() const noexcept { return objects::data(); }
 
   /// Writes `value` at `index`, which must be below `size()`.
   void write(std::size_t index, const T& value) noexcept { (*this)[index] = value; }
-  /// Writes `count` values starting at `index`. Errors: the values do not fit.
+  /// Writes `count` values starting at `index`. Errors: the values do not fit into the array.
   void write(std::size_t index, const T* values, std::size_t count) {
     if (index > this->size() || count > this->size() - index) {
       throw error(

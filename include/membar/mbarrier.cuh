@@ -28,7 +28,7 @@ __device__ constexpr void require_hopper_mbarrier() noexcept {
 #endif
 }
 
-/// Returns whether an arrival can have this order, so that the compiler prints a single message.
+/// Requires an order that an arrival can have. Returns whether it is valid, so that the compiler prints a single message.
 template <class Order, bool BeforeHopper>
 [[nodiscard]] __device__ constexpr bool require_arrival() noexcept {
   constexpr bool legal = order_among<Order, memory_order::relaxed, memory_order::release>;
@@ -37,7 +37,7 @@ template <class Order, bool BeforeHopper>
   return legal;
 }
 
-/// Returns whether a wait can have this order.
+/// Requires an order that a wait can have. Returns whether it is valid.
 template <class Order, bool BeforeHopper>
 [[nodiscard]] __device__ constexpr bool require_phase_wait() noexcept {
   constexpr bool legal = order_among<Order, memory_order::relaxed, memory_order::acquire>;
@@ -46,12 +46,12 @@ template <class Order, bool BeforeHopper>
   return legal;
 }
 
-/// Returns the address in shared memory in the form that instructions of that state space need.
+/// Converts a generic address in shared memory to the form that instructions of that state space need.
 [[nodiscard]] __device__ inline unsigned shared_address(const void* object) noexcept {
   return static_cast<unsigned>(__cvta_generic_to_shared(object));
 }
 
-/// Returns the address of the corresponding object in another block of the cluster.
+/// Returns the address of the object at the same location in another block of the cluster.
 [[nodiscard]] __device__ inline unsigned cluster_address(unsigned own, unsigned rank) noexcept {
   unsigned there = 0;
   // mapa.shared::cluster.u32 there, here, rank;  PTX ISA 7.8, sm_90
@@ -79,7 +79,7 @@ class mbarrier_token {
 /// The token of `arrive_no_complete`, which also holds the number of arrivals that the phase expected.
 class pending_token : public mbarrier_token {
  public:
-  /// Returns how many arrivals the phase still expected just before this one. It does not synchronize.
+  /// Returns the number of arrivals that the phase still expected just before this arrival. It does not synchronize.
   ///
   /// PTX: `mbarrier.pending_count.b64 count, state`, one instruction. The state must come from `.noComplete`, otherwise the
   /// result is undefined. Source: PTX ISA, "mbarrier.pending_count".
@@ -99,8 +99,8 @@ class pending_token : public mbarrier_token {
 /// The operations that a thread of the cluster may perform on an mbarrier in the shared memory of any block of the cluster.
 /// Waiting is not one of them: a thread can wait only on mbarriers of its own block.
 ///
-/// Created by `mbarrier::in_block`. An arrival synchronizes with a wait of cluster scope, so the mbarrier must have cluster
-/// scope. Source: PTX ISA, "mbarrier.arrive".
+/// `mbarrier::in_block` creates such an object. An arrival synchronizes with a wait of cluster scope, so the mbarrier must have
+/// cluster scope. Source: PTX ISA, "mbarrier.arrive".
 class remote_mbarrier {
  public:
   /// Arrives `count` times. With `release`, it synchronizes with the waits that acquire the phase.
@@ -191,7 +191,7 @@ class remote_mbarrier {
 /// An arrival with `release` synchronizes with a wait with `acquire` for its phase, if each scope includes the other's thread.
 /// A fence before a relaxed arrival and a fence after a relaxed wait have the same effect. The completion of an asynchronous
 /// copy synchronizes with each wait that acquires its phase, regardless of the scope: the data of the copy is then visible
-/// without a proxy fence. The completion does not order anything else that the thread which started the copy did.
+/// without a proxy fence. The completion does not order any other access of the thread that started the copy.
 ///
 /// Requires: shared memory; compute capability 8.0 for `init`, `arrive(release)`, `arrive_no_complete`, `arrive_drop(release)`,
 /// `test_wait` with `acquire` and `wait` with `acquire`, at block scope, and 9.0 for everything else. A phase expects 1 to 2^20
@@ -204,7 +204,7 @@ class alignas(8) mbarrier {
   static constexpr bool before_hopper = Scope == thread_scope::block;
 
  public:
-  /// Does not initialize the mbarrier, because it is in shared memory: call `init` first.
+  /// Does not initialize the mbarrier, because objects in shared memory are not constructed: call `init` first.
   mbarrier() = default;
   mbarrier(const mbarrier&) = delete;
   mbarrier& operator=(const mbarrier&) = delete;
@@ -212,7 +212,8 @@ class alignas(8) mbarrier {
   /// The maximum number of arrivals, and of bytes, that a phase may expect.
   static constexpr unsigned most = (1U << 20) - 1;
 
-  /// Returns an existing mbarrier, such as the one of a `cuda::barrier`: `of(cuda::device::barrier_native_handle(barrier))`.
+  /// Returns a reference to an existing mbarrier, such as the mbarrier of a `cuda::barrier`:
+  /// `of(cuda::device::barrier_native_handle(barrier))`.
   [[nodiscard]] __device__ static mbarrier& of(void* native) noexcept { return *static_cast<mbarrier*>(native); }
   /// Returns the mbarrier's 64 bits, which only mbarrier instructions may access.
   [[nodiscard]] __device__ unsigned long long* native_handle() noexcept { return &bits_; }
@@ -376,7 +377,7 @@ class alignas(8) mbarrier {
   }
 
   /// Like `test_wait`, but it may suspend the thread for a time that the system chooses. A later arrival by the same thread may
-  /// still affect the answer, unless that arrival depends on the answer.
+  /// still affect the result, unless that arrival depends on the result.
   template <class Order>
   [[nodiscard]] __device__ bool try_wait(mbarrier_token token, Order) noexcept {
     unsigned complete = 0;
@@ -497,7 +498,7 @@ class alignas(8) mbarrier {
       if (is_complete()) {
         return wait_result::done;
       }
-      if (poll.time_is_up()) {  // in each iteration, because a try may have taken long
+      if (poll.time_is_up()) {  // checked in each iteration, because a try may have taken a long time
         return wait_result::timed_out;
       }
     }

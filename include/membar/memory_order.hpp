@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Memory orders, which say what an atomic operation or a fence orders. An order is passed as a tag, so it is known at compile
-/// time.
+/// Memory orders, which determine what an atomic operation or a fence orders. An order is passed as a tag, so it is known at
+/// compile time.
 #pragma once
 
 #include <membar/base/config.hpp>
@@ -9,14 +9,14 @@
 namespace membar {
 inline namespace v0_2 {
 
-/// The orders as values, for code that tabulates or prints them. Calls use the tags below.
+/// The orders as values, for code that puts them in tables or prints them. Calls use the tags below.
 ///
-/// The values are those of libcu++ and of the compilers' atomic functions, so `memory_order(cuda::memory_order_acquire)` is
-/// `acquire`. The value 1 is `consume`, which membar does not have.
+/// The values are the same as in libcu++ and in the compilers' atomic functions, so `memory_order(cuda::memory_order_acquire)`
+/// is `acquire`. The value 1 is `consume`, which membar does not have.
 enum class memory_order { relaxed = 0, acquire = 2, release = 3, acq_rel = 4, seq_cst = 5 };
 
-/// The type of an order's tag. Each order has its own type, so passing an order that an operation does not support does not
-/// compile.
+/// The type of an order's tag. Each order has its own type, so a call with an order that the operation does not support does
+/// not compile.
 template <memory_order Order>
 struct memory_order_constant {
   static constexpr memory_order value = Order;
@@ -76,8 +76,8 @@ template <class Order>
 concept fence_order =
     order_among<Order, memory_order::acquire, memory_order::release, memory_order::acq_rel, memory_order::seq_cst>;
 
-/// Satisfied by the orders of reductions, which return nothing: relaxed or release. A value that is not returned cannot be
-/// acquired.
+/// Satisfied by the orders of reductions, which return nothing: relaxed or release. An operation that does not return the value
+/// cannot acquire.
 template <class Order>
 concept reduction_order = order_among<Order, memory_order::relaxed, memory_order::release>;
 

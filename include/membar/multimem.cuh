@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// Operations on an address that refers to one object in each of several devices: a multicast object, for example with NVLink
-/// SHARP. The switch stores to all of them, or reduces the values of all of them.
+/// SHARP. The switch stores to all of these objects, or reduces their values.
 #pragma once
 
 #include <membar/detail/ld_st_instructions.cuh>
@@ -23,7 +23,8 @@ struct alignas(16) packed_bfloat8 {
 
 namespace detail {
 
-/// The spelling of a type's operations: for sums, for minima and maxima, and for bits. Empty if PTX has no such operation.
+/// The type as spelled in the instructions for sums, for minima and maxima, and for bitwise operations. A spelling is empty if
+/// PTX has no such operation.
 template <class T>
 struct multimem_type {
   static constexpr bool exists = false;
@@ -152,8 +153,8 @@ template <class Order, class Scope, class Operation, class Type, class T>
 }  // namespace detail
 
 /// One object in the memory of each of several devices, accessed through the address of a multicast object (a multimem
-/// address). A store writes all of them, a reduction updates all of them, and a load returns the sum, minimum and so on of all
-/// their values.
+/// address). A store writes all objects, a reduction updates all of them, and a load returns the sum, the minimum, or another
+/// reduction of all their values.
 ///
 /// `T` can be an integer of 32 or 64 bits; `float`, `double`, `float2` or `float4`, which support only sums; or `packed_half8`
 /// or `packed_bfloat8`, whose sums are accumulated as floats and which support no bitwise operations. Each device's object is
@@ -166,9 +167,9 @@ template <class Order, class Scope, class Operation, class Type, class T>
 /// only if `proxy_fence<proxy::alias>` is on the path between them (the litmus tests `Alias.multimem.*`).
 ///
 /// PTX: `multimem.st`, `multimem.red` and `multimem.ld_reduce` with `.{relaxed,acquire,release}.{cta,cluster,gpu,sys}.global`,
-/// one instruction. Requires: compute capability 9.0, and the address of a multicast object; any other address is undefined.
-/// This class has been compiled and assembled, but has not been run. Source: PTX ISA, "multimem.ld_reduce, multimem.st,
-/// multimem.red".
+/// one instruction. Requires: compute capability 9.0, and the address of a multicast object; with any other address, the
+/// behaviour is undefined. This class has been compiled and assembled, but has not been run. Source: PTX ISA,
+/// "multimem.ld_reduce, multimem.st, multimem.red".
 template <class T, thread_scope Scope>
 class multimem_ref {
   static_assert(
@@ -285,7 +286,7 @@ class multimem_ref {
   template <class Order>
   using order_text = detail::ptx_order<Order::value>;
 
-  // Each function checks a rule and returns whether it holds, so that the compiler prints a single message.
+  // Each of these functions checks a rule and returns whether it holds, so that the compiler prints a single message.
   template <class Order>
   [[nodiscard]] __device__ static constexpr bool writes_with() noexcept {
     static_assert(

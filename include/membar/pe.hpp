@@ -15,7 +15,8 @@ class pe {
  public:
   MEMBAR_HOST_DEVICE constexpr explicit pe(int index) noexcept : index_(index) {}
 
-  /// Integers do not convert. This constructor exists so that the compiler's message says what to write instead of an `int`.
+  /// Integers do not convert to a PE. This constructor exists so that the compiler's message says what to write instead of an
+  /// `int`.
   template <class Integer>
     requires std::is_same_v<Integer, int>
   MEMBAR_HOST_DEVICE constexpr pe(Integer index) noexcept : index_(index) {
@@ -70,8 +71,8 @@ class pe_range {
   int size_;
 };
 
-/// Identifies an object of a symmetric heap. It is the same on every PE, and different for every allocation and heap. Heaps and
-/// allocations are numbered from 1; processes that compare identities must create their heaps in the same order.
+/// Identifies an object of a symmetric heap. The identity is the same on every PE, and different for every allocation and heap.
+/// Heaps and allocations are numbered from 1; processes that compare identities must create their heaps in the same order.
 struct object_identity {
   unsigned long long heap = 0;
   unsigned long long allocation = 0;

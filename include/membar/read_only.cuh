@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Data that does not change while a kernel runs: loads through the read-only (non-coherent) path, and a span that is read only
-/// through this path.
+/// Data that does not change while a kernel runs: loads through the read-only (non-coherent) path, and a span whose elements
+/// are read only through this path.
 ///
-/// The path may keep a line cached as long as the kernel runs, even if the data is written in the meantime. Therefore a
-/// read-only load is undefined if any thread, including the reading one, writes its bytes between the start and the end of the
-/// kernel. Data that an earlier kernel of the stream wrote, or that was copied before the launch, is safe. With programmatic
-/// dependent launch, data of the previous kernel is safe only after `cudaGridDependencySynchronize`.
+/// The path may keep a line cached for as long as the kernel runs, even if the data is written in the meantime. Therefore a
+/// read-only load is undefined if any thread, including the thread that reads, writes the loaded bytes between the start and
+/// the end of the kernel. It is safe to read data that an earlier kernel of the stream wrote, or that was copied before the
+/// launch. With programmatic dependent launch, data of the previous kernel is safe only after `cudaGridDependencySynchronize`.
 #pragma once
 
 #include <membar/base/config.hpp>
@@ -20,7 +20,7 @@ inline namespace v0_2 {
 
 namespace detail {
 
-/// The widest load that a type's alignment and size allow.
+/// The widest load that the alignment and the size of a type allow.
 template <class T>
 [[nodiscard]] MEMBAR_HOST_DEVICE consteval std::size_t chunk_bytes() noexcept {
   std::size_t bytes = 16;
@@ -86,12 +86,12 @@ template <class T, class... Said>
   }
 }
 
-/// A span that is read only through the read-only path. It can be created on the host or the device and is passed to a kernel
-/// by value.
+/// A span whose elements are read only through the read-only path. It can be created on the host or the device and is passed to
+/// a kernel by value.
 ///
 /// It returns no references to elements, so nothing can be written through it and the compiler cannot insert an ordinary load.
 /// `const T* __restrict__` asks the compiler for such loads, but the compiler may decline. This span always uses them.
-/// Requires: `T` trivially copyable; global memory; no write to the elements while the kernel runs.
+/// Requires: `T` is trivially copyable; the elements are in global memory, and nothing writes them while the kernel runs.
 template <class T>
 class read_only_span {
  public:
@@ -135,12 +135,12 @@ read_only_span(const T*, std::size_t) -> read_only_span<T>;
 template <class T>
 read_only_span(T*, std::size_t) -> read_only_span<T>;
 
-/// For debugging: detects a write to a span between two points of a kernel.
+/// Detects a write to a span between two points of a kernel. It is meant for debugging.
 ///
-/// Every thread of a block creates one at the beginning of the interval and calls `unchanged()` at the end. Each thread checks
-/// its share of the bytes: it compares a fingerprint from the beginning with one from the end. It does not read the bytes from
-/// L1 or through the read-only path. It does not detect a write of an equal value, a write that is undone, or a write outside
-/// of the interval. It reads the whole span twice per block.
+/// Every thread of a block creates such an object at the beginning of the interval, and calls `unchanged()` at the end. Each
+/// thread checks its share of the bytes: it compares a fingerprint from the beginning with one from the end. It does not read
+/// the bytes from L1 or through the read-only path. It does not detect a write of an equal value, a write that is undone, or a
+/// write outside of the interval. It reads the whole span twice per block.
 template <class T>
 class read_only_watch {
  public:
@@ -167,7 +167,7 @@ class read_only_watch {
     const std::size_t threads = std::size_t{blockDim.x} * blockDim.y * blockDim.z;
     const std::size_t thread = threadIdx.x + blockDim.x * (threadIdx.y + std::size_t{blockDim.y} * threadIdx.z);
     const auto* const words = reinterpret_cast<const word*>(span_.data());
-    constexpr std::uint64_t prime = 1099511628211U;  // of the FNV-1a hash, which depends on every bit of a word
+    constexpr std::uint64_t prime = 1099511628211U;  // the prime of the FNV-1a hash, which depends on every bit of a word
     std::uint64_t hash = 14695981039346656037U;
     for (std::size_t i = thread; i < span_.size() * sizeof(value_type) / word_bytes; i += threads) {
       const word read = detail::load_with<detail::access_kind::load, thread_scope::device, relaxed_t>(words + i, relaxed_t{});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Distributes streams over the physical synchronization domains, for programs without a distinction between local and remote
+/// Distributes streams over the physical synchronization domains, for programs that do not distinguish between local and remote
 /// kernels.
 #pragma once
 
@@ -20,8 +20,9 @@ inline namespace v0_2 {
 /// destroyed. Streams are assigned to the domains in turn.
 ///
 /// Kernels in streams of different domains no longer wait for each other's writes. If they exchange data while they run, they
-/// need system scope. The orders by streams and events do not change. On a device with a single domain, nothing changes.
-/// Errors: a stream is invalid, or there is no device; every stream is then unchanged. The streams must outlive the object.
+/// need system scope. The order that streams and events impose does not change. On a device with a single domain, nothing
+/// changes. Errors: a stream is invalid, or there is no device; every stream is then unchanged. The streams must outlive the
+/// object.
 class stream_partition {
  public:
   /// Partitions `count` streams starting at `streams`, which must belong to the current device.
@@ -57,7 +58,7 @@ class stream_partition {
   stream_partition& operator=(const stream_partition&) = delete;
 
   ~stream_partition() {
-    // The last stream comes first, so that a stream that was passed twice gets back its original map.
+    // The streams are restored in reverse order, so that a stream that was passed twice gets back its original map.
     for (std::size_t i = size_; i != 0; --i) {
       const previous& last = previous_[i - 1];
       detail::report_failed_restore(cudaStreamSetAttribute(last.stream, cudaLaunchAttributeMemSyncDomainMap, &last.map));
@@ -77,8 +78,8 @@ class stream_partition {
     cudaLaunchAttributeValue map;
   };
 
-  // Once this constructor has completed, the destructor runs even if the public one throws, and restores the maps that were
-  // changed so far.
+  // Once this constructor has completed, the destructor runs even if the public constructor throws, and restores the maps that
+  // have been changed so far.
   stream_partition(int domain_count, std::size_t streams) : domain_count_(domain_count), previous_(new previous[streams]) {}
 
   int domain_count_;

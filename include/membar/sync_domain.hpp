@@ -17,7 +17,7 @@ namespace membar {
 inline namespace v0_2 {
 
 /// The logical domain of a kernel: `sync_domain::default_`, or `sync_domain::remote` for kernels that write to other devices or
-/// the host. Libraries mark their communication kernels remote; the application maps logical domains to physical ones.
+/// the host. Libraries mark their communication kernels remote; the application maps logical domains to physical domains.
 ///
 /// The two tags have distinct types; a `sync_domain` holds either at run time.
 class sync_domain {
@@ -45,8 +45,8 @@ class sync_domain {
 
 /// The physical domain of each logical domain. CUDA's default map is {0, 1} if the device has several domains.
 ///
-/// The members are `int`, so an id out of range is rejected instead of wrapping. On a device with a single domain both ids must
-/// be 0, so the default map is rejected there as well.
+/// The members are `int`, so an id out of range is rejected instead of wrapping. On a device with a single domain, both ids
+/// must be 0, so the default map is rejected there as well.
 struct sync_domain_map {
   int default_ = 0;
   int remote = 1;
@@ -59,7 +59,7 @@ struct sync_domain_map {
   friend constexpr bool operator==(const sync_domain_map&, const sync_domain_map&) noexcept = default;
 };
 
-/// A physical domain known at compile time. As a launch attribute, it runs the kernel in domain `Id`, regardless of the
+/// A physical domain that is known at compile time. As a launch attribute, it runs the kernel in domain `Id`, regardless of the
 /// stream's domain.
 template <int Id>
 struct physical_domain {
@@ -107,7 +107,7 @@ inline void validate(const sync_domain_map& map, int domain_count) {
   validate_physical_domain(map.remote, domain_count, "the physical domain that the map assigns to the remote domain");
 }
 
-/// The id of a handle whose physical domain is known only at run time.
+/// Stands for the id of a handle whose physical domain is known only at run time.
 inline constexpr int dynamic_domain = -1;
 
 /// A handle (a pointer, a span, an `atomic_ref`) that is used at device scope, and therefore only by kernels of one physical
@@ -145,8 +145,8 @@ class domain_bound<Handle, dynamic_domain> {
   int domain_;
 };
 
-/// Tells `launch` to which physical domain an argument is bound. Specialise it for a struct that contains a `domain_bound`:
-/// `static_id` is the id or `dynamic_domain`, and `id(value)` returns the id at run time. A type without a specialisation is
+/// Tells `launch` to which physical domain an argument is bound. Specialize it for a struct that contains a `domain_bound`:
+/// `static_id` is the id or `dynamic_domain`, and `id(value)` returns the id at run time. A type without a specialization is
 /// not bound.
 template <class T>
 struct domain_of {};

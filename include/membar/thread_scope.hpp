@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Thread scopes, which say which threads an atomic operation or a fence includes.
+/// Thread scopes, which determine the threads that an atomic operation or a fence includes.
 #pragma once
 
 #include <membar/base/config.hpp>
@@ -14,19 +14,19 @@ inline namespace v0_2 {
 /// `device`: it includes only threads of the same device whose kernels run in the same physical domain. Across domains of one
 /// device, only `system` synchronizes.
 ///
-/// PTX: `.cta`, `.cluster`, `.gpu`, `.sys`. `cluster` requires compute capability 9.0.
-/// The values are those of libcu++, so that `thread_scope(cuda::thread_scope_system)` is `system`. The operators `<` and `>`
-/// compare width. Source: PTX ISA, "Scope"; CUDA C++ Programming Guide, "Memory Synchronization Domains".
+/// PTX: `.cta`, `.cluster`, `.gpu`, `.sys`. `cluster` requires compute capability 9.0. The values are the same as in libcu++,
+/// so that `thread_scope(cuda::thread_scope_system)` is `system`. The operators `<` and `>` compare width. Source: PTX ISA,
+/// "Scope"; CUDA C++ Programming Guide, "Memory Synchronization Domains".
 enum class thread_scope {
-  block = 2,    ///< threads of the same thread block
-  cluster = 4,  ///< threads of the same thread block cluster
-  device = 1,   ///< threads of the same device and the same physical memory synchronization domain
-  system = 0    ///< every thread: all devices, all domains, the host
+  block = 2,    ///< the threads of the same thread block
+  cluster = 4,  ///< the threads of the same thread block cluster
+  device = 1,   ///< the threads of the same device in the same physical memory synchronization domain
+  system = 0    ///< all threads: of all devices, of all domains, and of the host
 };
 
 namespace detail {
 
-/// Replaces a scope that a call or a type does not name.
+/// Stands in for a scope that a call or a type does not name.
 inline constexpr thread_scope missing_scope = static_cast<thread_scope>(-1);
 
 template <thread_scope Scope>
@@ -43,7 +43,7 @@ MEMBAR_HOST_DEVICE constexpr void require_scope() noexcept {
 
 }  // namespace detail
 
-/// Returns whether the first scope includes fewer threads than the second, and so on.
+/// Compares widths: `a < b` holds if `a` includes fewer threads than `b`.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr bool operator<(thread_scope a, thread_scope b) noexcept {
   return detail::width_of(a) < detail::width_of(b);
 }

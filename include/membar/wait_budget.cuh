@@ -20,7 +20,7 @@ namespace detail {
 /// Returns the time of the host's clock, after yielding, because the awaited thread may need this processor.
 [[nodiscard]] MEMBAR_HOST inline unsigned long long host_clock_ns() noexcept {
 #if defined(__CUDACC_RTC__)
-  return 0;  // there is no host in this pass
+  return 0;  // this compilation pass has no host code
 #else
   static_cast<void>(sched_yield());
   timespec now{};
@@ -29,7 +29,7 @@ namespace detail {
 #endif
 }
 
-/// Ends a polling loop when its budget is used up.
+/// Determines when a polling loop has used up its budget.
 class polling {
  public:
   static constexpr unsigned polls_per_look = 32;
@@ -75,7 +75,7 @@ MEMBAR_HOST_DEVICE void pause([[maybe_unused]] unsigned nanoseconds) noexcept {
   }
 }
 
-/// Repeats `attempt` as long as it would have to wait and the budget lasts.
+/// Repeats `attempt` until it returns a result other than `would_wait` or the budget is used up.
 MEMBAR_CALLS_EITHER
 template <class Attempt>
 MEMBAR_HOST_DEVICE wait_result wait_until(wait_budget budget, Attempt attempt) noexcept {
@@ -90,7 +90,7 @@ MEMBAR_HOST_DEVICE wait_result wait_until(wait_budget budget, Attempt attempt) n
   }
 }
 
-/// The bit of a counter that marks its side as closed. The other bits count, and the count never reaches this bit.
+/// The bit of a counter that marks its side as closed. The other bits are the count, which never reaches this bit.
 inline constexpr unsigned long long closed_bit = 1ULL << 63;
 
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr bool is_power_of_two(int value) noexcept {

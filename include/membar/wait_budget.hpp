@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// How long a synchronization pattern may wait, and the result of a wait. No wait hangs.
+/// The maximum time that a synchronization pattern may wait, and the result of a wait. No wait hangs.
 #pragma once
 
 #include <membar/base/config.hpp>
@@ -11,7 +11,7 @@ inline namespace v0_2 {
 /// The result of a pattern's operation. Only `done` synchronizes, unless the operation says otherwise.
 enum class [[nodiscard("only 'done' means that the awaited event happened: check the result")]] wait_result : unsigned char{
     done,        ///< the operation succeeded
-    would_wait,  ///< a `try_` operation would have to wait, and changed nothing
+    would_wait,  ///< a `try_` operation would have had to wait, and changed nothing
     timed_out,   ///< the wait budget was used up
     closed       ///< the object was closed: the operation can never succeed again
 };
@@ -66,7 +66,7 @@ class wait_budget {
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned long long in_nanoseconds() const noexcept { return nanoseconds_; }
 
  private:
-  /// `count` times `num / den` seconds.
+  /// Returns `count` times `num / den` seconds.
   template <class Count>
   [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr unsigned long long in_nanoseconds(Count count, long long num,
                                                                                       long long den) noexcept {

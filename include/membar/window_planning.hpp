@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Planning of access-policy windows for kernels that may run concurrently.
+/// Plans access-policy windows for kernels that may run concurrently.
 ///
-/// A plan keeps the persisting bytes within the set-aside. Whether a window helps depends on the kernel, so measure it.
+/// A plan keeps the persisting bytes within the set-aside. Whether a window helps depends on the kernel, so measure its effect.
 #pragma once
 
 #include <membar/access_policy_window.hpp>
@@ -14,7 +14,8 @@
 namespace membar {
 inline namespace v0_2 {
 
-/// A part of memory that a kernel reads repeatedly. `weight` is used to compare regions: the accesses per byte, in any unit.
+/// A part of memory that a kernel reads repeatedly. `weight` serves to compare regions. It is the number of accesses per byte,
+/// in any unit.
 struct hot_region {
   const void* start = nullptr;
   std::size_t bytes = 0;
@@ -27,11 +28,11 @@ struct planned_kernel {
   std::vector<hot_region> regions{};
 };
 
-/// Returns the window of the kernel with the same index. It is off if the kernel has no region.
+/// The window of the kernel with the same index in the plan's input. It is off if the kernel has no region.
 struct planned_window {
   cudaStream_t stream = nullptr;
   access_policy_window window{};
-  /// The kernel's part of the set-aside, in bytes: its window bytes times its hit ratio do not exceed it.
+  /// The kernel's part of the set-aside, in bytes. The product of the window's bytes and its hit ratio does not exceed it.
   std::size_t share = 0;
 };
 
@@ -42,11 +43,12 @@ inline constexpr auto greater = [](auto a, auto b) { return a < b ? b : a; };
 inline constexpr auto lesser = [](auto a, auto b) { return b < a ? b : a; };
 
 /// Returns the range of a kernel's window, because a launch can have only one window. Neighbouring regions are merged if the
-/// gaps make up at most an eighth of the range; of the remaining ranges, the one with the most accesses is chosen.
+/// gaps make up at most an eighth of the range; of the resulting ranges, the range with the most accesses is chosen.
 [[nodiscard]] inline hot_region chosen_region(std::vector<hot_region> regions, std::size_t max_window) {
   std::erase_if(regions, [](const hot_region& region) { return region.bytes == 0; });
   const auto address = [](const hot_region& region) { return reinterpret_cast<std::size_t>(region.start); };
-  for (std::size_t sorted = 1; sorted < regions.size(); ++sorted) {  // sorted by address; there are few regions
+  // an insertion sort by address, because there are few regions
+  for (std::size_t sorted = 1; sorted < regions.size(); ++sorted) {
     for (std::size_t at = sorted; at != 0 && address(regions[at]) < address(regions[at - 1]); --at) {
       const hot_region earlier = regions[at];
       regions[at] = regions[at - 1];
@@ -77,7 +79,8 @@ inline constexpr auto lesser = [](auto a, auto b) { return b < a ? b : a; };
   return best;
 }
 
-/// Divides `total` among demands in proportion to demand times weight. Parts that one demand does not use go to the others.
+/// Divides `total` among demands in proportion to demand times weight. A share that a demand does not use up is divided among
+/// the others.
 [[nodiscard]] inline std::vector<std::size_t> divided(std::size_t total, std::span<const std::size_t> demands,
                                                       std::span<const double> weights) {
   std::vector<std::size_t> shares(demands.size(), 0);
@@ -121,7 +124,7 @@ inline constexpr auto lesser = [](auto a, auto b) { return b < a ? b : a; };
 /// Returns windows for kernels of several streams. The persisting bytes of kernels that may run concurrently do not exceed the
 /// set-aside in `facts`.
 ///
-/// A kernel has one window. Regions close to each other are covered together; otherwise the one with the most accesses is
+/// A kernel has one window. Regions close to each other are covered together; otherwise the region with the most accesses is
 /// chosen. A region larger than the largest window is truncated to it. The set-aside is divided in proportion to accesses. A
 /// region that kernels of several streams share counts once. Errors: there is no set-aside, or a weight is negative or not a
 /// number.
@@ -165,7 +168,8 @@ inline constexpr auto lesser = [](auto a, auto b) { return b < a ? b : a; };
     }
   }
 
-  // Kernels of one stream never run concurrently, so their claims get the same share. A claim by several streams gets its own.
+  // Kernels of one stream never run concurrently, so their claims get the same share. A claim of several streams gets a share
+  // of its own.
   std::vector<std::size_t> demands;
   std::vector<double> weights;
   for (std::size_t i = 0; i != claims.size(); ++i) {

@@ -413,9 +413,9 @@ def main():
         (folder / "announce.ptx").write_text(ANNOUNCE, encoding="utf-8")
         (folder / "race.litmus").write_text(LITMUS.replace("ld.acquire", "ld.relaxed"), encoding="utf-8")
         expect(["--readings must be lenient or default, but 'strict' was given"], 2, "--readings=strict", "good.scenario", cwd=folder)
-        expect(["--reading needs fence-of-another-block, copies-of-two-blocks or cluster-scope-of-mbarriers: 'x' was given"], 2, "--reading=x", "good.scenario", cwd=folder)
+        expect(["--reading needs fence-of-another-block, copies-of-two-blocks, whole-updates-are-observed or cluster-scope-of-mbarriers: 'x' was given"], 2, "--reading=x", "good.scenario", cwd=folder)
         expect(["clocks stand still, equal threads exchanged; with the other choice for the reading fence-of-another-block; with the other choice for the "
-                "reading copies-of-two-blocks; with the other choice for the reading cluster-scope-of-mbarriers\n"], 0, "--readings=lenient", "--reading=copies-of-two-blocks", "good.scenario", cwd=folder)
+                "reading copies-of-two-blocks; with the other choice for the reading whole-updates-are-observed; with the other choice for the reading cluster-scope-of-mbarriers\n"], 0, "--readings=lenient", "--reading=copies-of-two-blocks", "good.scenario", cwd=folder)
         expect(["usage: membar-check"], 2)
         expect(["usage: membar-check"], 0, "--help")
         header = (pathlib.Path(__file__).resolve().parents[2] / "include/membar/base/config.hpp").read_text(encoding="utf-8")
@@ -541,7 +541,7 @@ def main():
         expect(["race.litmus\trace", "repair 1 of 3: +14.8 ns on NVIDIA H200; verified, 2 executions", "becomes ld.acquire.gpu   +14.8 ns"],
                1, "--repair", "race.litmus", cwd=folder)
         expect(["repair 1 of 3: +2.0 ns on a test; verified"], 1, "--repair=1", "--costs=costs", "race.litmus", cwd=folder)
-        expect(["no repair: no single change of orders, scopes, fences and barriers makes it verify"], 1, "--repair=1", "weak.litmus", cwd=folder)
+        expect(["no repair: no single change of orders, scopes, fences and barriers makes it verify (", "; --repair searches for sets of up to 3\n"], 1, "--repair=1", "weak.litmus", cwd=folder)
         expect(["verified", "1 of 2 orders are stronger than this scenario needs", "becomes st.release.gpu   -10.0 ns",
                 "another launch may need an order that this one does not"], 0, "--repair", "--costs=costs",
                "excess.litmus", cwd=folder)

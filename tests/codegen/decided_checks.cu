@@ -19,7 +19,7 @@ __global__ void find_a_second_holder(guarded* data) {
   data->violations += checked(data->holder != threadIdx.x + 1);  // expect: the compiler has decided this check
   data->holder = 0;
   order();
-  data->violations += data->holder == 0 ? 0 : 1;  // expect: counts what it finds without `checked`
+  data->violations += data->holder == 0 ? 0 : 1;  // expect: counts findings without `checked`
 }
 
 __global__ void find_a_second_holder_if_the_compiler_lets_it(guarded* data) {
@@ -50,7 +50,7 @@ __global__ void publish(unsigned* results, unsigned number) {
 }
 
 __global__ void check_nothing(unsigned* result) {
-  *result += checked(threadIdx.x > blockDim.x / 2);  // expect: what this checks is from no memory
+  *result += checked(threadIdx.x > blockDim.x / 2);  // expect: this check depends on no memory
 }
 
 __device__ inline bool nobody_calls(const unsigned* word) {

@@ -161,6 +161,13 @@ def main():
             (folder / "observed.scenario").write_text("source observed.ptx\nmemory x u32\nlaunch observed grid 2 args x\n")
             _, out, _ = run("--schedules=20", "--confirm", "observed.scenario")
             expect(f"a weak write after a read of what {write} has written", f"observed.scenario\t{found}\t" in out and "not confirmed" not in out, out)
+            depends = "depends on a reading of the PTX ISA: --reading=whole-updates-are-observed" in out
+            expect(f"the reading on which that depends for {write}", depends == (found == "race"), out)
+            code, out, _ = run("--schedules=20", "--reading=whole-updates-are-observed", "observed.scenario")
+            expect(f"that reading for {write}", code == 0, out)
+            for reading, status in (("cluster-scope-of-mbarriers", "race" if found == "race" else "verified"), ("whole-updates-are-observed", "verified")):
+                explored = subprocess.run([checker, f"--reading={reading}", "observed.scenario"], cwd=folder, capture_output=True, text=True).stdout
+                expect(f"exploration with {reading} for {write}", explored.startswith(f"observed.scenario\t{status}\t"), explored)
         (folder / "counts.ptx").write_text(COUNTS)
         (folder / "counts.scenario").write_text("source counts.ptx\nmemory x u32[2]\nlaunch counts grid 2 args x\n")
         _, out, _ = run("--schedules=20", "--limit=10000000", "counts.scenario")

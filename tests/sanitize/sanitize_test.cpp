@@ -154,6 +154,22 @@ TEST(sanitizer, takes_part_in_the_order_of_sequential_fences) {
   EXPECT_EQ(both({one(left + enter), one(weaker)}).explored(), race);
 }
 
+/// The last of two blocks reads what both have written: after a fence before its count, and without one after it.
+TEST(sanitizer, finds_in_ten_schedules_that_the_last_block_acquires_nothing) {
+  const both p(
+      {many("mov.u32 %r0, %ctaid.x;\nmul.wide.u32 %rd0, %r0, 4;\nmov.u64 %rd1, wide;\nadd.u64 %rd0, %rd0, %rd1;\n"
+            "st.global.u32 [%rd0], 1;\nfence.sc.gpu;\natom.relaxed.gpu.global.add.u32 %r1, [y], 1;\n"
+            "setp.ne.u32 %p0, %r1, 1;\n@%p0 bra over;\nld.global.u32 %r2, [wide];\nld.global.u32 %r3, [wide+4];\n"
+            "add.u32 %r2, %r2, %r3;\nst.global.u32 [z], %r2;\nover:\n",
+            2, 1)});
+  EXPECT_EQ(p.explored(), race);
+  for (std::uint64_t seed = 1; seed <= 400; seed += 20) {
+    sanitize::sanitize_options how;
+    how.seed = seed;
+    EXPECT_FALSE(sanitize::sanitize(p.memory, p.plans, {}, how).findings.empty()) << "seed " << seed;
+  }
+}
+
 TEST(sanitizer, follows_release_sequences) {
   const std::string writer = write_x + "st.release.gpu.global.u32 [y], 1;\n";
   const std::string link = wait("ld.relaxed.gpu.global.u32");
@@ -330,6 +346,59 @@ TEST(sanitizer, asks_for_proxy_fences) {
 TEST(sanitizer, reports_memory_that_nothing_was_written_to) {
   expect(check_status::uninitialised, {one("ld.shared.u32 %r0, [s];\nst.global.u32 [z], %r0;\n")});
   expect(clean, {one("st.shared.u32 [s], 1;\nld.shared.u32 %r0, [s];\nst.global.u32 [z], %r0;\n")});
+}
+
+/// A load ahead: block 0 uses `load`'s value in %r1, and block 1 never does.
+[[nodiscard]] std::string only_block_0_uses(const std::string& load) {
+  return "mov.u32 %r2, %ctaid.x;\nsetp.eq.u32 %p1, %r2, 0;\n" + load + "@%p1 st.global.u32 [y], %r1;\n";
+}
+const std::string load_x = "ld.global.u32 %r1, [x];\n";
+/// More registers and instructions than the values before each instruction can be kept for.
+[[nodiscard]] std::string in_a_large_kernel(const std::string& body) {
+  std::string text = ".reg .b32 %many<2100>;\nmov.u32 %many0, 1;\n";
+  for (int k = 1; k < 2100; ++k) {
+    text += "add.u32 %many" + std::to_string(k) + ", %many" + std::to_string(k - 1) + ", 1;\n";
+  }
+  return text + "mov.u32 %r2, %ctaid.x;\nsetp.eq.u32 %p1, %r2, 0;\n@%p1 st.global.u32 [wide], %many2099;\n" + body;
+}
+/// Loads ahead in each of three rounds, as a pipeline does: the last value is not used, while the other block writes it.
+[[nodiscard]] std::string pipeline(const std::string& rounds) {
+  return "mov.u32 %r2, %ctaid.x;\nsetp.ne.u32 %p1, %r2, 0;\n@%p1 bra other;\nmov.u32 %r3, " + rounds + ";\nmov.u32 %r1, 0;\n" +
+         "round:\nst.global.u32 [y], %r1;\nld.global.u32 %r1, [x];\nsub.u32 %r3, %r3, 1;\nsetp.ne.u32 %p2, %r3, 0;\n" +
+         "@%p2 bra round;\nret;\nother:\n" + write_x + "ret;\n";
+}
+
+TEST(sanitizer, passes_over_loads_whose_value_their_thread_never_uses) {
+  const std::string write_after = "@!%p1 bra done;\n" + write_x + "done:\n";
+  expect(clean, {many(only_block_0_uses(load_x) + write_after, 2, 1)});
+  expect(race, {many(only_block_0_uses(load_x) + "@!%p1 st.global.u32 [z], %r1;\n" + write_after, 2, 1)});
+  expect(clean, {many(pipeline("1"), 2, 1)});
+  expect(race, {many(pipeline("2"), 2, 1)});
+}
+
+TEST(sanitizer, asks_each_thread_whether_it_uses_what_another_one_does_not) {
+  const std::string last_uses =
+      "mov.u32 %r2, %ctaid.x;\nsetp.eq.u32 %p1, %r2, 0;\nsetp.eq.u32 %p2, %r2, 2;\n@%p1 bra first;\n" + load_x +
+      "@%p2 st.global.u32 [y], %r1;\nret;\nfirst:\n" + write_x;
+  const both p({many(last_uses, 3, 1)});
+  EXPECT_EQ(p.explored(), race);
+  EXPECT_EQ(p.sanitized(1), (std::set<check_status>{race}));
+  expect(clean, {many(last_uses, 2, 1)});
+}
+
+TEST(sanitizer, passes_over_them_in_large_kernels) {
+  const std::string write_after = "@!%p1 bra done;\n" + write_x + "done:\n";
+  expect(clean, {many(in_a_large_kernel(only_block_0_uses(load_x) + write_after), 2, 1)});
+  expect(race, {many(in_a_large_kernel(only_block_0_uses(load_x) + "@!%p1 st.global.u32 [z], %r1;\n" + write_after), 2, 1)});
+  expect(clean, {many(in_a_large_kernel(pipeline("1")), 2, 1)});
+  expect(race, {many(in_a_large_kernel(pipeline("2")), 2, 1)});
+}
+
+TEST(sanitizer, asks_each_thread_whether_it_uses_what_nothing_was_written_to) {
+  const std::string write_first = "@!%p1 bra loads;\nst.shared.u32 [s], 1;\nloads:\n";
+  const std::string load = "ld.shared.u32 %r1, [s];\n";
+  expect(clean, {many(only_block_0_uses(write_first + load), 2, 1)});
+  expect(check_status::uninitialised, {many(only_block_0_uses(load), 2, 1)});
 }
 
 TEST(sanitizer, reports_accesses_out_of_bounds) {

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Executes action.yml: checks $FILES with $OPTIONS, or lints them if $COMMAND is lint, writes $SARIF, prints the report, and
-# fails if something was found.
+# The script of action.yml. It checks $FILES with $OPTIONS, or lints them if $COMMAND is lint. It writes $SARIF, prints the
+# report, and fails if there are findings.
 set -uo pipefail
 shopt -s globstar nullglob
 # shellcheck disable=SC2086  # patterns and options must be split into words

@@ -32,7 +32,7 @@ namespace {
   return o;
 }
 
-/// Emits an access of `bytes` bytes at the address in the first register, with the value in the second.
+/// Returns an access of `bytes` bytes to the address in the first register. A store writes the value in the second register.
 [[nodiscard]] instruction access_of(op code, int bytes, model::proxy via) {
   instruction i;
   i.code = code;
@@ -79,7 +79,7 @@ namespace {
 }
 [[nodiscard]] instruction arrival() { return update_of(mbarrier_op::arrive, memory_order::release, thread_scope::block); }
 
-/// Emits the store or reduction of an instruction that releases.
+/// Returns the release store or release reduction that instruction `of` performs.
 [[nodiscard]] instruction releasing(const instruction& of) {
   instruction i = of.combines ? reduction_of(of.what, of.type, of.scope, of.via) : access_of(op::store, of.bytes, of.via);
   i.strong = true;
@@ -117,7 +117,7 @@ namespace {
   return i.copies == copy_kind::values ? i.scope : thread_scope::device;
 }
 
-/// Builds the code for the operations that the kernels of a program start.
+/// Returns the code that performs the operations that a program's kernels start.
 [[nodiscard]] kernel_code agent_for(const program& p) {
   kernel_code result;
   result.name = "an asynchronous copy";
@@ -158,7 +158,7 @@ namespace {
 
 // ---- the accesses of one operation
 
-/// Builds a list of accesses: all reads come first.
+/// Builds the list of an operation's accesses. All reads must be added before the writes of their data.
 class copy_plan {
  public:
   explicit copy_plan(const kernel_code& agent) : agent_(agent) {}
@@ -169,7 +169,7 @@ class copy_plan {
     std::int16_t reads = 0;
   };
 
-  /// Reads `bytes` bytes starting at `address`, with the largest aligned accesses.
+  /// Adds reads of `bytes` bytes starting at `address`, with the largest possible aligned accesses.
   part read(std::uint64_t address, std::uint64_t bytes, model::proxy via) {
     part result{static_cast<std::int32_t>(steps_.size()), 0};
     while (bytes > 0) {
@@ -182,13 +182,13 @@ class copy_plan {
     return result;
   }
 
-  /// Reads a piece with one access.
+  /// Adds a single read of `bytes` bytes at `address`.
   part read_at_once(std::uint64_t address, int bytes, model::proxy via) {
     add(access_of(op::load, bytes, via)).address = address;
     return {static_cast<std::int32_t>(steps_.size()) - 1, 1};
   }
 
-  /// Adds a write, or a reduction, of the data that was read, without its first `shift` bytes; of zeros if nothing was read.
+  /// Adds a write or reduction of the data in `taken`, without the first `shift` bytes. Writes zeros if `taken` is empty.
   void write(const instruction& by, std::uint64_t address, part taken, int shift = 0, bool unknown = false) {
     copy_step& step = add(by);
     step.address = address;
@@ -204,7 +204,7 @@ class copy_plan {
     step.value = value;
   }
 
-  /// Returns the largest aligned access at an address that has at most this many bytes.
+  /// Returns the size of the largest aligned access that starts at `address` and has at most `bytes` bytes.
   [[nodiscard]] static std::uint64_t piece_at(std::uint64_t address, std::uint64_t bytes) noexcept {
     const std::uint64_t aligned_by = address == 0 ? 16 : address & (~address + 1);
     return std::min({std::uint64_t{16}, aligned_by, std::bit_floor(bytes)});
@@ -230,7 +230,7 @@ class copy_plan {
   std::size_t last_ = ~std::size_t{0};
 };
 
-/// Builds the list of accesses of one instruction.
+/// Builds the request of one instruction.
 class copy_planner {
  public:
   copy_planner(const kernel_code& agent, const program& p, const machine& m, const thread_state& s, const memory_reader& memory)
@@ -288,7 +288,7 @@ class copy_planner {
   }
   void give_up(std::string why) { refuse(std::move(why), check_status::gave_up); }
 
-  /// Returns the instruction with which the operation writes pieces of `bytes` bytes of a type.
+  /// Returns the instruction with which the operation writes a piece of `bytes` bytes with elements of the given type.
   [[nodiscard]] instruction writing(int bytes, ptx_type type) const {
     return i_.combines ? reduction_of(i_.what, type, scope_of_reduction(i_), i_.via) : access_of(op::store, bytes, i_.via);
   }
@@ -299,7 +299,7 @@ class copy_planner {
     }
   }
 
-  /// For a multicast: advances to the addresses in the next block.
+  /// For a multicast: changes the addresses to those in the block that receives the next copy.
   void choose_block(std::uint64_t blocks) {
     if (blocks == 0) {
       refuse("starts a multicast copy with an empty block mask");
@@ -315,7 +315,7 @@ class copy_planner {
 
   // ---- values and bytes
 
-  /// The response of cluster launch control: no launch was cancelled.
+  /// Writes the response to a request of cluster launch control. The checker's response is always that no launch was cancelled.
   void answer() {
     result_.to = machine_.base_address(state_, i_);
     result_.barrier = shared(operand(1));
@@ -374,7 +374,7 @@ class copy_planner {
     complete(bytes);
   }
 
-  /// Writes the bytes of a piece whose bits are set in the mask.
+  /// Writes the bytes of a piece whose bits are set in the operation's byte mask.
   void write_masked(std::uint64_t address, copy_plan::part taken) {
     const std::uint64_t mask = truncated(operand(3), 16);
     for (std::uint64_t at = 0; at < 16;) {
@@ -389,7 +389,7 @@ class copy_planner {
     }
   }
 
-  /// Reads a whole piece. Whether it is aligned is checked when it is accessed.
+  /// Reads a whole piece. Its alignment is checked when the piece is accessed.
   [[nodiscard]] copy_plan::part whole(std::uint64_t address) { return plan_.read_at_once(address, i_.bytes, i_.via); }
 
   [[nodiscard]] bool is_too_large(std::uint64_t bytes) {
@@ -402,7 +402,7 @@ class copy_planner {
 
   // ---- products of matrices in shared memory
 
-  /// Reads the matrix of a descriptor, in a block of the cluster.
+  /// Reads the matrix that a descriptor describes. `block` is the distance, within the cluster, from the thread's own block.
   void read_matrix(const matrix_descriptor& d, unsigned rows, unsigned pieces, bool transposed, int block = 0) {
     const memory_object* const object = object_of_descriptor(d.start);
     const std::uint64_t elsewhere = static_cast<std::uint64_t>(static_cast<std::int64_t>(block)) << 32U;
@@ -421,8 +421,8 @@ class copy_planner {
     });
   }
 
-  /// Returns the object of the thread's block that contains a descriptor's address, of which the descriptor has only the low
-  /// bits.
+  /// Returns the object in the block's shared memory that contains the address `start` of a matrix descriptor. A descriptor
+  /// holds only the low bits of the address.
   [[nodiscard]] const memory_object* object_of_descriptor(std::uint64_t start) {
     constexpr std::uint64_t ones = (std::uint64_t{1} << matrix_descriptor::address_bits) - 1;
     const memory_object* found = nullptr;
@@ -455,7 +455,7 @@ class copy_planner {
 
   // ---- tensor memory
 
-  /// Returns the address of the columns of 16 lanes, in the block that is this many blocks after the thread's own.
+  /// Returns the address of a column of 16 lanes. `block` is the distance from the thread's own block.
   [[nodiscard]] std::uint64_t tensor_place(std::uint64_t lane, std::uint64_t column, int block = 0) const {
     const int own = thread_context::block_of(shared(0));
     return thread_context::tensor_base(own + block) + (lane / 16 * tensor_columns + column) * 4;
@@ -465,7 +465,7 @@ class copy_planner {
     static_cast<void>(plan_.read(tensor_place(lane, column, block), 4 * count, i_.via));
   }
 
-  /// Writes values that are not tracked.
+  /// Writes columns. Their values are not tracked.
   void write_columns(std::uint64_t lane, std::uint64_t column, std::uint64_t count, int block = 0) {
     std::uint64_t address = tensor_place(lane, column, block);
     for (std::uint64_t left = 4 * count; left > 0;) {
@@ -476,7 +476,7 @@ class copy_planner {
     }
   }
 
-  /// Returns whether the columns are within tensor memory. Reports an error if not.
+  /// Returns whether the columns are within tensor memory. Reports an error if they are not.
   [[nodiscard]] bool are_columns(std::uint64_t lane, std::uint64_t column, std::uint64_t count) {
     const bool fine = lane < tensor_lanes && column + count <= tensor_columns;
     if (!fine) {
@@ -487,7 +487,7 @@ class copy_planner {
     return fine;
   }
 
-  /// `tcgen05.ld`, `tcgen05.st`. A warp accesses the quarter of the lanes that corresponds to its number.
+  /// `tcgen05.ld` and `tcgen05.st`. Each warp accesses the quarter of the lanes that its number within the warpgroup selects.
   void access_tensor_memory() {
     const std::uint64_t address = truncated(operand(0), 32);
     const std::uint64_t lane = address >> 16U;
@@ -526,7 +526,7 @@ class copy_planner {
     }
   }
 
-  /// `tcgen05.mma`. It is ordered after the earlier operations with which it is pipelined. A product with 64 rows uses the
+  /// `tcgen05.mma`, which is ordered after the earlier operations with which it is pipelined. A product with 64 rows uses the
   /// first 16 lanes of each quarter.
   void multiply_to_tensor_memory() {
     const auto is = [&](std::uint8_t bit) { return (i_.mode & bit) != 0; };
@@ -586,7 +586,8 @@ class copy_planner {
 
   // ---- boxes of tensors
 
-  /// Finds the tensor map of the instruction, which the operation reads first if it can change. Returns false if there is none.
+  /// Finds the instruction's tensor map. If the program can change the map, the operation first reads it. Returns false if
+  /// there is no map.
   [[nodiscard]] bool read_map() {
     const std::uint64_t address = operand(map_operand);
     const auto holds = [&](const memory_object& o) {
@@ -621,7 +622,7 @@ class copy_planner {
     return d == 0 ? map_.box[0] : i_.of_rows ? 4 : (map_.box[d] + map_.steps[d] - 1) / map_.steps[d];
   }
 
-  /// Reports an error if the map cannot be used with this instruction. Source: PTX ISA, "Tensors"; CUDA driver API,
+  /// Reports an error if the instruction cannot use the map. Source: PTX ISA, "Tensors"; CUDA driver API,
   /// `cuTensorMapEncodeTiled`.
   void check_map() {
     const std::uint64_t row = map_.box[0] * map_.strides[0];
@@ -649,12 +650,12 @@ class copy_planner {
     }
   }
 
-  /// A piece of 16 bytes of the box, and which of its elements are inside of the tensor.
+  /// A 16-byte piece of the box, and which of its bytes are inside the tensor.
   struct box_piece {
     std::uint64_t shared = 0;
     std::uint64_t global = 0;  ///< the address of the first element in the tensor
-    std::uint64_t before = 0;  ///< the number of its bytes that precede the tensor
-    std::uint64_t bytes = 0;   ///< the number of its bytes that are inside of the tensor
+    std::uint64_t before = 0;  ///< the number of the piece's bytes that precede the tensor
+    std::uint64_t bytes = 0;   ///< the number of the piece's bytes that are inside the tensor
   };
 
   [[nodiscard]] box_piece piece_of_box(std::uint64_t at) const {
@@ -715,7 +716,7 @@ class copy_planner {
     complete(bytes);
   }
 
-  /// Elements outside of the tensor become 0, or a NaN, which is not tracked.
+  /// Copies a box from the tensor to shared memory. Elements outside the tensor become 0, or a NaN, which is not tracked.
   void load_box(std::uint64_t bytes) {
     std::vector<std::pair<box_piece, copy_plan::part>> pieces;
     for (std::uint64_t at = 0; at < bytes; at += 16) {
@@ -728,7 +729,7 @@ class copy_planner {
     }
   }
 
-  /// Elements outside of the tensor are not written.
+  /// Copies a box from shared memory to the tensor. Elements outside the tensor are not written.
   void store_box(std::uint64_t bytes) {
     std::vector<std::pair<box_piece, copy_plan::part>> pieces;
     for (std::uint64_t at = 0; at < bytes; at += 16) {
@@ -746,7 +747,7 @@ class copy_planner {
     }
   }
 
-  // The operands of a tensor copy that follow the address in shared memory.
+  // The positions of the operands of a tensor copy that follow the address in shared memory.
   static constexpr int map_operand = 1;
   static constexpr int barrier_operand = 2;
   static constexpr int first_coordinate = 3;
@@ -780,7 +781,14 @@ bool starts_copies(const program& p) {
   return std::any_of(p.kernels.begin(), p.kernels.end(), [](const auto& kernel) { return starts_copies(*kernel); });
 }
 
-bool may_depend_on_readings(const program& p) {
+bool may_depend_on(const program& p, const finding& f, model::reading one) {
+  if (f.status != check_status::race && f.status != check_status::undefined) {
+    return false;
+  }
+  if (one == model::reading::whole_updates_are_observed) {
+    return std::ranges::any_of(
+        f.events, [](const trace_event& e) { return e.blamed && e.event.rmw && e.event.kind == model::event_kind::read; });
+  }
   const auto uses_mbarriers = [](const kernel_code& kernel) {
     return std::ranges::any_of(kernel.code, [](const instruction& i) { return i.mbarrier != mbarrier_op::none; });
   };

@@ -52,8 +52,8 @@ control_flow::control_flow(const ptx::kernel_code& kernel) : next_(next_instruct
   for (const instruction& i : kernel.code) {
     matters_.push_back(ptx::is_event(i.code) && (!has_lines || i.source_line != 0));
   }
-  // Computes what every path to the end passes: the largest solution, from which each step removes what some successor does not
-  // pass.
+  // Computes the instructions that lie on every path to the end. The iteration starts with the largest sets, and each step
+  // removes the instructions that some successor's paths do not all pass.
   passed_.assign(count + 1, pc_set(count + 1, true));
   passed_[count].assign(count + 1, false);
   passed_[count][count] = true;
@@ -84,7 +84,7 @@ bool control_flow::is_conditional_on(std::int32_t inside, std::int32_t branch) c
   }
   std::vector<bool> seen(passed_.size(), false);
   std::vector<std::int32_t> open = next_[b];
-  while (joins && !open.empty()) {  // between the branch and the point where its sides rejoin
+  while (joins && !open.empty()) {  // search from the branch to the point where its sides rejoin
     const auto k = static_cast<std::size_t>(open.back());
     open.pop_back();
     if (k == at) {
@@ -100,7 +100,7 @@ bool control_flow::is_conditional_on(std::int32_t inside, std::int32_t branch) c
 
 namespace {
 
-/// Returns whether one barrier in the source became both, because the compiler unrolls loops.
+/// Returns whether both barriers were compiled from one barrier in the source, because the compiler unrolled a loop.
 [[nodiscard]] bool is_same_place(const instruction& x, const instruction& y) noexcept {
   return x.source_line != 0 && x.file == y.file && x.source_line == y.source_line && x.caller_file == y.caller_file &&
          x.caller_line == y.caller_line;
@@ -116,7 +116,7 @@ std::string misuse_of_barrier(const program& p, int thread, const instruction& m
   if (other.code == op::block_barrier && (mine.destinations == 0) != (other.destinations == 0)) {
     return "threads use both 'bar.red' and 'bar.sync' at the same barrier, at " + places() + ", which PTX leaves undefined";
   }
-  // each warp may arrive in its own way, as PTX allows
+  // PTX allows each warp to arrive with a different instruction
   const bool by_warps = !one_warp && names_threads(mine) && names_threads(other);
   const bool aligned = one_warp ? mine.aligned || other.aligned : mine.aligned && other.aligned;
   if (!aligned || by_warps || is_same_place(mine, other)) {

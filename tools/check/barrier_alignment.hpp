@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Detects a barrier in a conditional that another thread of the block did not take.
+/// Detects a barrier in a conditional that another thread of the block skipped.
 ///
 /// A barrier does not wait for threads that have exited the kernel, so an early return before a barrier is correct. It is an
-/// error if a thread bypassed the barrier and continued: it took a branch on which the barrier depends, and both sides of that
-/// branch rejoin before the end of the kernel. Source: CUDA programming guide, "Synchronization Functions"; PTX ISA, "bar,
-/// barrier", `.aligned`.
+/// error if a thread skips the barrier and continues: it took the other side of a branch on which the barrier depends, and both
+/// sides of that branch rejoin before the end of the kernel. Source: CUDA programming guide, "Synchronization Functions"; PTX
+/// ISA, "bar, barrier", `.aligned`.
 #pragma once
 
 #include <check/program.hpp>
@@ -19,7 +19,8 @@
 
 namespace membar::check {
 
-/// Returns the instructions that may follow each instruction; the number of instructions stands for the end of the kernel.
+/// Returns, for each instruction, the instructions that may be executed next. The number of instructions represents the end of
+/// the kernel.
 [[nodiscard]] std::vector<std::vector<std::int32_t>> next_instructions(const ptx::kernel_code& kernel);
 
 /// Returns, for each instruction, whether a thread may execute it after the one at `from`.
@@ -30,25 +31,28 @@ class control_flow {
  public:
   explicit control_flow(const ptx::kernel_code& kernel);
 
-  /// Returns whether the branch at `branch` decides if the instruction at `inside` is executed, and the branch's sides rejoin
-  /// at an event before the end of the kernel.
+  /// Returns whether the branch at `branch` decides whether the instruction at `inside` is executed, and both sides of the
+  /// branch reach a common event before the end of the kernel.
   [[nodiscard]] bool is_conditional_on(std::int32_t inside, std::int32_t branch) const;
 
  private:
-  /// Returns the instructions that every path from `pc` to the end of the kernel passes.
+  /// The instructions that every path from some point to the end of the kernel passes.
   using pc_set = std::vector<bool>;
 
   std::vector<std::vector<std::int32_t>> next_;  ///< see `next_instructions`
   std::vector<pc_set> passed_;
   std::vector<bool>
-      matters_;  ///< events; if source lines are known, only those that the compiler did not merge from several lines
+      matters_;  ///< whether an instruction is an event that counts; if source lines are known, events without a line do not
+                 ///< count, because the compiler merged them from several lines
 };
 
-/// Returns the reason why it is undefined that a thread continues from the barrier `mine` while another one has arrived at it
-/// by `other`, or an empty text if it is defined. PTX counts arrivals at a barrier's number, whichever instruction they come
-/// from. But CUDA defines `__syncthreads()` in a branch only if all threads of the block take the branch, and PTX defines a
-/// barrier with `.aligned` only if all threads of the warp reach the same one. Source: CUDA C++ Programming Guide,
-/// "Synchronization Functions"; PTX ISA, "bar, barrier".
+/// Returns the reason why it is undefined that a thread continues from the barrier `mine` while another thread has arrived at
+/// that barrier by `other`, or an empty text if it is defined.
+///
+/// PTX counts the arrivals at a barrier's number, whichever instructions they come from. But CUDA defines `__syncthreads()` in
+/// a branch only if all threads of the block take the branch, and PTX defines a barrier with `.aligned` only if all threads of
+/// the warp reach the same instruction. Source: CUDA C++ Programming Guide, "Synchronization Functions"; PTX ISA, "bar,
+/// barrier".
 [[nodiscard]] std::string misuse_of_barrier(const program& p, int thread, const instruction& mine, const instruction& other,
                                             bool one_warp);
 

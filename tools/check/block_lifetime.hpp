@@ -3,10 +3,10 @@
 /// Checks that each access to a block's shared memory happens during that block's lifetime: after the block has started and
 /// before it ends.
 ///
-/// A block has started if one of its events precedes the access in every execution with these reads-from and sync points. It
-/// ends after its last thread, so an access is in time if it is ordered before the last event of one of the block's threads, or
-/// if such a thread has observed it. A bulk copy has a separate access for each piece, which its completion orders.
-/// Source: CUDA programming guide, "Distributed Shared Memory"; PTX ISA, "cp.async.bulk".
+/// A block has started if, in every execution with these reads-from and sync points, one of its events precedes the access. A
+/// block ends when its last thread ends. Therefore an access is in time if it is ordered before the last event of one of the
+/// block's threads, or if such a thread has observed it. A bulk copy has a separate access for each piece, and its completion
+/// orders all of them. Source: CUDA programming guide, "Distributed Shared Memory"; PTX ISA, "cp.async.bulk".
 #pragma once
 
 #include <check/graph.hpp>
@@ -23,14 +23,15 @@
 
 namespace membar::check {
 
-/// An access outside of the lifetime of the block whose shared memory it accesses.
+/// An access to a block's shared memory outside that block's lifetime.
 struct outside_of_life {
   const graph_event* access = nullptr;
   int block = 0;
-  bool early = false;  ///< whether nothing orders it after the start of the block; otherwise nothing orders it before the end
+  bool early = false;  ///< true: nothing orders the access after the start of the block; false: nothing orders it before the
+                       ///< end of the block
 };
 
-/// Returns the sentence that describes an access outside of a block's lifetime.
+/// Returns a sentence that describes an access outside a block's lifetime.
 [[nodiscard]] inline std::string lifetime_text(const program& p, const outside_of_life& o) {
   const graph_event& e = *o.access;
   return thread_text(p, e.thread) + (e.kind == model::event_kind::write ? " writes to " : " reads ") +
@@ -56,8 +57,8 @@ class block_lifetimes {
     }
   }
 
-  /// Returns the first access of a complete execution that is outside of a block's lifetime. Its `access` is null if there is
-  /// none.
+  /// Returns the first access of a complete execution that is outside a block's lifetime. `access` is null if there is no such
+  /// access.
   [[nodiscard]] outside_of_life find(const graph& g, const event_rules& rules) const {
     for (int t = 0; t < model::count_of(g.threads) && matters_; ++t) {
       for (const graph_event* e : model::at(g.threads, t).events) {
@@ -96,7 +97,7 @@ class block_lifetimes {
   }
 
   const program& program_;
-  std::vector<std::vector<int>> threads_{};  ///< per block
+  std::vector<std::vector<int>> threads_{};  ///< per block: its threads
   bool matters_ = false;
 };
 

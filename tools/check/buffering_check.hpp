@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// Checks whether a program may have executions with load buffering, that is, with a cycle of program order and reads-from. The
-/// check runs during the exploration of executions without such a cycle; if it rules load buffering out, nothing more needs to
-/// be explored.
+/// check runs while the executions without such a cycle are explored. If it rules out load buffering, nothing more needs to be
+/// explored.
 ///
-/// An execution with load buffering grows event by event along dependencies and reads-from, which have no cycle. In parallel,
-/// an execution without a cycle grows, in which a read whose source does not exist yet reads an older write. This continues
-/// until a read should read a write that follows from it by program order, reads-from or barriers, but not by dependencies. The
-/// exploration also reaches that write and sees the read. If causality leads from the read to the write, no execution can have
-/// this. The same holds if only program order and reads-from of their own location lead from the read to the write, because
-/// each step continues in the location's coherence, whatever the reads in between read. Two cases need more:
-///  * A read-modify-write cannot read an older write that another read-modify-write has already read. Therefore a
-///  read-modify-write is checked when it reads, as if it preceded everything that it follows from.
-///  * If the read acquires, an older write may be ordered after more events than the write that should be read. Therefore a
-///  read that acquires counts if its thread later accesses memory without depending on it, and something follows from that
-///  thread without causality.
-/// A weak read whose value its thread never uses does not count: the execution without it is also an execution.
+/// An execution with load buffering grows event by event along dependencies and reads-from, which have no cycle. For each such
+/// execution, there is one without a cycle that grows in the same way, except that a read whose source does not exist yet reads
+/// an older write. This continues until some read would have to read a write that follows from it by program order, reads-from
+/// or barriers, but not by dependencies. The exploration also reaches that write, and then checks the read. If causality leads
+/// from the read to the write, no execution allows that read. The same holds if the path from the read to the write consists
+/// only of program order and reads-from at their own location, because each step moves forward in the location's coherence
+/// order, whatever the reads in between read. Two cases need additional checks:
+/// * A read-modify-write cannot read an older write that another read-modify-write has already read. Therefore a
+///   read-modify-write is checked when it reads, as if it preceded everything that it follows from.
+/// * If the read acquires, an older write may order more events before it than the write that it would have to read. Therefore
+///   an acquiring read counts as possible load buffering if its thread later accesses memory without depending on the read, and
+///   an event follows from that thread without causality.
+/// A weak read whose value is never used does not count, because the execution without this read is also an execution.
 #pragma once
 
 #include <check/dependencies.hpp>
@@ -29,19 +30,19 @@
 
 namespace membar::check::detail {
 
-/// Looks for load buffering in the executions that an exploration reaches.
+/// Looks for load buffering in the executions that the exploration reaches.
 class buffering_check {
  public:
   explicit buffering_check(exploration_state& state) : state_(state) {}
 
-  /// Returns whether a cycle of program order and reads-from is not ruled out.
+  /// Returns whether load buffering could not be ruled out.
   [[nodiscard]] bool found() const noexcept { return buffering_; }
-  /// Stops looking.
+  /// Stops looking. Load buffering then counts as possible.
   void stop() noexcept { buffering_ = true; }
 
-  /// Looks for a read that could have read write `e`, the next event, although the write follows from it: neither a dependency
-  /// nor causality leads from the read to the write. For a read-modify-write, `e` is the read, whose source has not been
-  /// chosen, because it might come first.
+  /// Looks for a read that could read write `e`, the next event, although `e` follows from the read: neither a dependency nor
+  /// causality leads from the read to the write. For a read-modify-write, which might come first, `e` is its read, whose source
+  /// has not been chosen yet.
   void look_for_early_read(const graph& g, const graph_event& e) {
     if (buffering_) {
       return;
@@ -64,13 +65,14 @@ class buffering_check {
     }
   }
 
-  /// Looks for a read that acquires, is followed in its thread by an access that does not depend on it, and from which read `e`
-  /// follows without causality. Its earlier sources may order more events than a write that follows from it would.
+  /// Looks for an acquiring read that has both of these properties: a later access of its thread does not depend on it, and
+  /// read `e` follows from it without causality. An older source of the acquiring read may order more events than a write that
+  /// follows from the read.
   void look_for_late_acquire(const graph& g, const graph_event& e) {
     for (int t = 0; t < state_.count() && !buffering_; ++t) {
       const auto& events = model::at(g.threads, t).events;
       bool fence = false;
-      const bool copies = model::at(state_.checked.threads, t).copies_of >= 0;  // their reads do not acquire
+      const bool copies = model::at(state_.checked.threads, t).copies_of >= 0;  // the reads of copies do not acquire
       for (int n = std::min<int>(e.prefix[t], model::count_of(events)) - 1;
            t != e.thread && !copies && n >= e.base[t] && !buffering_; --n) {
         const graph_event& h = *model::at(events, n);
@@ -87,8 +89,9 @@ class buffering_check {
   }
 
  private:
-  /// Returns whether a dependency leads from read `r` to the start of an operation of several threads, and causality leads from
-  /// that start to `e`. The operation begins when all of these threads have started it, and ends for all of them at once.
+  /// Returns whether a dependency leads from read `r` to the start of an operation that several threads start together, and
+  /// causality leads from that start to `e`. The operation begins when all of these threads have started it, and it ends for
+  /// all of them at the same time.
   [[nodiscard]] bool is_before_operation(const graph& g, dependencies& on, const graph_event& r, const graph_event& e) const {
     for (int c = 0; c < state_.count(); ++c) {
       const auto& events = model::at(g.threads, c).events;
@@ -100,15 +103,15 @@ class buffering_check {
     return false;
   }
 
-  /// Returns whether `e`, the next event, follows from read `r` by accesses to one location only: by program order, by the
-  /// order of a thread's accesses before a copy through the generic proxy that it starts, and by morally strong reads-from. In
-  /// that case, Coherence and SC-per-Location forbid that `r` reads from `e`.
+  /// Returns whether `e`, the next event, follows from read `r` only through accesses to one location: by program order, by the
+  /// order between a thread's accesses and a later copy through the generic proxy that it starts, and by morally strong
+  /// reads-from. In that case, Coherence and SC-per-Location forbid that `r` reads from `e`.
   [[nodiscard]] bool follows_at_location(const graph& g, const graph_event& r, const graph_event& e) {
     if (r.location != e.location || !e.strong || !r.strong) {
       return false;
     }
     reached_.assign(state_.checked.threads.size(),
-                    0);  // per thread: the number of events up to the last one from which `e` follows
+                    0);  // per thread: the number of events up to the last event from which `e` follows
     const auto reach = [&](const graph_event& x, int number) {
       model::at(reached_, x.thread) = std::max(model::at(reached_, x.thread), number);
       const graph_event* const issue = model::at(g.threads, x.thread).issue;

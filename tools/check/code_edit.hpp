@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Changes to orders, scopes and fences in the kernels of a program.
+/// Changes to orders, scopes and fences in a program's kernels.
 ///
-/// A change applies to a site: the instructions with one opcode that come from one source line. Copies that the compiler made
-/// by inlining or unrolling are changed together, as a change of the source would do. A line of a header that is inlined into
-/// another file is a separate site for each line there. If the PTX has no line information, each instruction is a site.
+/// A change applies to a site: the instructions with the same opcode that come from the same source line. Copies of the line
+/// that the compiler made by inlining or unrolling are changed together, as they would be if the source were changed. A
+/// header's line that is inlined into another file is a separate site for each line of that file. If the PTX has no line
+/// information, each instruction is a site.
 #pragma once
 
 #include <check/liveness.hpp>
@@ -34,7 +35,7 @@ namespace membar::check {
 
 using namespace ptx;
 
-/// An order with its scope, or none: the current or the desired strength of an access or a fence.
+/// The current or desired strength of an access or a fence: an order and a scope, or neither.
 struct strength {
   bool strong = false;  ///< false: a weak access, or no fence
   memory_order order = memory_order::relaxed;
@@ -42,7 +43,7 @@ struct strength {
   [[nodiscard]] friend constexpr auto operator<=>(const strength&, const strength&) noexcept = default;
 };
 
-/// Returns whether `than` orders everything that `weak` orders.
+/// Returns whether `than` is at least as strong as `weak`.
 [[nodiscard]] constexpr bool no_stronger(const strength& weak, const strength& than) noexcept {
   if (!weak.strong || !than.strong) {
     return !weak.strong;
@@ -52,23 +53,25 @@ struct strength {
   return order && weak.scope <= than.scope;
 }
 
-/// Instructions that a change of the source would change together.
+/// Instructions that change together when the source is changed.
 struct code_site {
-  std::vector<std::pair<int, int>> places{};  ///< kernel of the program, and index in its code
-  int thread = 0;                             ///< a thread that executes the first of them
+  std::vector<std::pair<int, int>> places{};  ///< for each instruction: its kernel in the program, and its index in that
+                                              ///< kernel's code
+  int thread = 0;                             ///< a thread that executes the first instruction
   const instruction* first = nullptr;
-  bool one_caller = true;  ///< whether all of them come from one line of a caller
-  bool host = false;       ///< whether it belongs to a host thread
-  bool gap = false;        ///< for barriers that may be inserted before the places: `first` is the preceding instruction
-  bool joins = false;      ///< a gap to which jumps lead
-  bool turns = false;      ///< a gap at which each iteration of a loop begins
+  bool one_caller = true;  ///< whether all instructions come from a single line of a caller
+  bool host = false;       ///< whether the site belongs to a host thread
+  bool gap = false;        ///< whether the site is a gap: barriers may be inserted before `places`, and `first` is the
+                           ///< preceding instruction
+  bool joins = false;      ///< whether jumps lead to the gap
+  bool turns = false;      ///< whether each iteration of a loop begins at the gap
   [[nodiscard]] strength now() const noexcept {
     return {first->strong || first->code == op::fence, first->order, first->scope};
   }
 };
 
-/// One change: of a site's own strength, a fence of that strength before or after it, or a proxy fence before it; in a gap, a
-/// barrier of the block or of the warp.
+/// One change: a new strength for a site's own instructions, a fence of that strength before or after them, or a proxy fence
+/// before them. In a gap, the change inserts a block barrier or a warp barrier.
 struct code_edit {
   enum class kind_t : std::uint8_t { own, fence_before, fence_after, proxy_fence_before, block_barrier, warp_barrier };
   int site = 0;
@@ -78,7 +81,7 @@ struct code_edit {
   [[nodiscard]] friend constexpr auto operator<=>(const code_edit&, const code_edit&) noexcept = default;
 };
 
-/// Returns the opcode in an instruction's text, without its predicate: "st.volatile.u32".
+/// Returns the opcode in an instruction's text, without its predicate, for example "st.volatile.u32".
 [[nodiscard]] inline std::string opcode_of(const instruction& i) {
   std::string_view text = i.text;
   if (!text.empty() && text[0] == '@') {
@@ -87,7 +90,8 @@ struct code_edit {
   return std::string(text.substr(0, text.find_first_of(" ;\t")));
 }
 
-/// Returns an order and a scope in PTX syntax, after the name of an instruction: "st.release.gpu", "fence.sc.sys", "ld.weak".
+/// Returns the name of an instruction, followed by an order and a scope, in PTX syntax: "st.release.gpu", "fence.sc.sys",
+/// "ld.weak".
 [[nodiscard]] inline std::string strength_text(const instruction& i, const strength& s) {
   const bool access = i.code >= op::load && i.code <= op::reduction;
   const std::string_view name = access                ? spelling_of(i.code, i.mbarrier)
@@ -104,8 +108,8 @@ struct code_edit {
   return opcode_text(spelling_of(op::proxy_fence), word_for(proxy_space_words, spaces));
 }
 
-/// Returns the first kernel with the same code as kernel `k`, decoded for another device, or `k` itself if there is none before
-/// it.
+/// Returns the first kernel that has the same source as kernel `k` and was decoded for another device, or `k` if no earlier
+/// kernel has the same source.
 [[nodiscard]] inline int first_copy(const program& p, int k) {
   const kernel_code& mine = *model::at(p.kernels, k);
   const auto it = std::find_if(p.kernels.begin(), p.kernels.begin() + k, [&](const auto& other) {
@@ -114,7 +118,7 @@ struct code_edit {
   return static_cast<int>(it - p.kernels.begin());
 }
 
-/// Returns the end of the straight-line code that begins at `pc`: an event, a jump or a target of jumps.
+/// Returns the index at which the straight-line code that begins at `pc` ends: at an event, a jump or a jump target.
 [[nodiscard]] inline int end_of_line(const kernel_code& kernel, const std::set<int>& targets, int pc) {
   while (pc < model::count_of(kernel.code) && targets.count(pc) == 0 && model::at(kernel.code, pc).code < op::branch) {
     ++pc;
@@ -132,8 +136,8 @@ struct code_edit {
   return targets;
 }
 
-/// Adds to the sites of a kernel the gaps in which a barrier could make a difference: after the last access of a source line,
-/// and at jump targets.
+/// Adds the gaps of a kernel to `result`. A gap is a position where a barrier could make a difference: after the last access of
+/// a source line, or at a jump target.
 inline void add_gaps(const program& p, int k, std::vector<code_site>& result) {
   const kernel_code& kernel = *model::at(p.kernels, k);
   const auto runs = std::find_if(p.threads.begin(), p.threads.end(), [&](const auto& t) { return t.kernel == &kernel; });
@@ -167,7 +171,7 @@ inline void add_gaps(const program& p, int k, std::vector<code_site>& result) {
   }
 }
 
-/// Returns the sites of a program: first its kernels' accesses, fences and barriers, then the gaps.
+/// Returns the sites of a program: the accesses, fences and barriers of its kernels, followed by the gaps.
 [[nodiscard]] inline std::vector<code_site> sites_of(const program& p) {
   std::vector<code_site> result;
   std::map<std::tuple<int, int, int, int, int, int, std::string>, std::size_t> known;
@@ -204,7 +208,7 @@ inline void add_gaps(const program& p, int k, std::vector<code_site>& result) {
   return result;
 }
 
-/// A program with changes, and the original positions of its instructions.
+/// A program with changes, and the original position of each of its instructions.
 class edited_program {
  public:
   explicit edited_program(const program& before) : before_(before), now_(before), origins_(before.kernels.size()) {}
@@ -225,8 +229,8 @@ class edited_program {
 
   [[nodiscard]] const program& get() const noexcept { return now_; }
 
-  /// Returns the original position of an instruction of a thread: kernel and index. An inserted fence has the position of its
-  /// neighbour.
+  /// Returns the original position of a thread's instruction: its kernel and its index. An inserted fence has the position of
+  /// the instruction next to it.
   [[nodiscard]] std::pair<int, int> origin(int thread, int pc) const {
     const int k = kernel_of(model::at(before_.threads, thread).kernel);
     const std::vector<int>& origins = model::at(origins_, k);
@@ -238,8 +242,8 @@ class edited_program {
     const strength* own = nullptr;
     const strength* before = nullptr;
     const strength* after = nullptr;
-    std::uint8_t proxy_spaces = 0;  ///< for a proxy fence before it
-    op barrier = op::nothing;       ///< for a barrier before all of these
+    std::uint8_t proxy_spaces = 0;  ///< if not 0: a proxy fence is inserted before the instruction
+    op barrier = op::nothing;       ///< if not `nothing`: this barrier is inserted before the instruction and its fences
   };
 
   [[nodiscard]] int kernel_of(const kernel_code* code) const {
@@ -255,7 +259,7 @@ class edited_program {
     f.code = op::fence;
     f.order = s.order;
     f.scope = s.scope;
-    f.guard = i.guard;  // so that only threads that execute the instruction reach the fence
+    f.guard = i.guard;  // so that only the threads that execute the instruction execute the fence
     f.guard_negated = i.guard_negated;
     f.line = i.line;
     f.file = i.file;
@@ -274,8 +278,8 @@ class edited_program {
     return f;
   }
 
-  /// `bar.sync 0` or `bar.warp.sync -1`, which all threads that reach it execute, regardless of the predicate of the following
-  /// instruction.
+  /// Returns `bar.sync 0` or `bar.warp.sync -1`. All threads that reach it execute it, regardless of the predicate of the
+  /// following instruction.
   [[nodiscard]] static instruction barrier_before(const instruction& i, op code) {
     instruction b = fence_beside(i, {});
     b.code = code;
@@ -316,7 +320,7 @@ class edited_program {
     const std::vector<instruction> old = std::move(kernel->code);
     kernel->code.clear();
     std::vector<int>& origins = model::at(origins_, k);
-    std::vector<std::int32_t> place;  // the position of each original instruction, with the fence before it
+    std::vector<std::int32_t> place;  // the new position of each original instruction, including the fence before it
     for (int pc = 0; pc < model::count_of(old); ++pc) {
       const instruction& i = model::at(old, pc);
       place.push_back(model::count_of(kernel->code));
@@ -361,7 +365,7 @@ class edited_program {
 
   const program& before_;
   program now_;
-  std::vector<std::vector<int>> origins_;  ///< per kernel; empty: nothing was changed
+  std::vector<std::vector<int>> origins_;  ///< per kernel; empty if nothing was changed
 };
 
 }  // namespace membar::check

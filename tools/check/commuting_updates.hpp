@@ -1,29 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Updates whose order has no effect: read-modify-writes of one operation whose old value is not used, and arrivals at an
-/// mbarrier.
+/// Updates whose order has no effect: read-modify-writes that perform the same operation and whose old value is not used, and
+/// arrivals at an mbarrier.
 ///
-/// Each order of such updates of a location is a separate execution, and all of these look the same to every access of the
-/// location before or after all of them. Therefore only one is explored: each update reads the latest one, no later update
-/// changes what it has read, and it does not follow from it. A test of an mbarrier may be between the updates. It sees how many
-/// phases are complete, which only the last arrival of a phase changes; that arrival follows from all of them.
+/// Each order of a location's updates is a separate execution, but every access to the location before or after all of the
+/// updates has the same result in all of these executions. Therefore only one of them is explored: each update reads the latest
+/// update, and a later update does not change its source and does not follow from it. A test of an mbarrier may be ordered
+/// between the updates. The test reads how many phases are complete. Only the last arrival of a phase changes that number, and
+/// this arrival follows from all the others of its phase.
 ///
 /// This holds as long as
-///  * causality orders every other access to the location before or after all updates,
-///  * no `fence.sc` precedes an update that causality does not order with all others, because an order of fences might order
-///  the two,
-///  * nothing acquires through a value that an update has read if some update releases, because the order then decides which
-///  threads synchronize.
-/// If an execution violates this, the location's updates are explored in every order, and the exploration starts over.
+/// * causality orders every other access to the location before all updates or after all updates,
+/// * no `fence.sc` precedes an update that causality does not order with all others, because an order of fences might order the
+///   two,
+/// * no event acquires through a value that an update has read if some update releases, because the order then decides which
+///   threads synchronize.
+/// If an execution violates one of these conditions, the exploration starts over, and the location's updates are explored in
+/// every order.
 ///
-/// Two kinds of values depend on the order nevertheless: the old value that a thread uses, and a sum of floats that is rounded
+/// Nevertheless, two kinds of values depend on the order: an old value that a thread uses, and a sum of floats that is rounded
 /// in some order. They are unknown, like the results of matrix instructions. As soon as an unknown value decides something, or
-/// the property needs one, the updates of the locations from which it may come are explored in every order.
+/// the property needs an unknown value, the updates of the locations from which it may come are explored in every order.
 ///
-/// A thread may use less of a value than it reads: for example, it waits for the top bit of a count of arrivals, or for one of
-/// two flags. If a read-modify-write, or a second store by the only thread that writes a location, leads the reading thread to
-/// the same state as the previous value, only the read of the previous value is explored: reading the older write orders no
-/// more, and the orders that are missing do not hide any behaviour as long as there is no `fence.sc`.
+/// A thread may use only a part of the value that it reads. For example, it may wait for the top bit of a count of arrivals, or
+/// for one of two flags. Consider a read-modify-write, or a second store by the only thread that writes a location. If its
+/// value leads the reading thread to the same state as the previous value, only the read of the previous value is explored.
+/// Reading the older write orders no more events, and the orders that are missing do not hide any behaviour as long as there is
+/// no `fence.sc`.
 #pragma once
 
 #include <check/exploration_state.hpp>
@@ -45,7 +48,8 @@ namespace membar::check::detail {
 /// A sum of floats, and whether every order of the additions gives exactly that sum.
 class exact_sum {
  public:
-  /// Takes the value that read-modify-write `i` adds. A value that is not an `f32` or `f64` addition is not known to be exact.
+  /// Starts with the value that read-modify-write `i` adds. If `i` is not an addition of type `f32` or `f64`, the sum does not
+  /// count as exact.
   explicit exact_sum(const instruction& i)
       : single_(i.type == ptx_type::f32), exact_((single_ || i.type == ptx_type::f64) && i.what == model::operation::add) {}
 
@@ -59,8 +63,9 @@ class exact_sum {
     }
   }
 
-  /// Every partial sum is a multiple of the lowest bit of any summand, and not greater than the sum of all absolute values. If
-  /// that sum has no more digits than the type, nothing is rounded.
+  /// Returns whether no partial sum is rounded in any order. Every partial sum is a multiple of the lowest bit of any summand,
+  /// and its absolute value is at most the sum of all absolute values. If the sum of absolute values has no more digits than
+  /// the type, nothing is rounded.
   [[nodiscard]] bool is_exact() const {
     using double_limits = std::numeric_limits<double>;
     using float_limits = std::numeric_limits<float>;
@@ -91,7 +96,7 @@ class exact_sum {
   std::vector<double> sizes_{};  ///< the nonzero absolute values
 };
 
-/// Returns whether a kernel of a program has a `fence.sc`.
+/// Returns whether any kernel of a program contains a `fence.sc`.
 [[nodiscard]] inline bool has_sequential_fence(const program& checked) {
   return std::any_of(checked.kernels.begin(), checked.kernels.end(), [](const auto& k) {
     return std::any_of(k->code.begin(), k->code.end(),
@@ -104,14 +109,15 @@ class commuting_updates {
  public:
   commuting_updates(exploration_state& state, kept_apart& apart) : state_(state), apart_(apart) {}
 
-  /// Returns whether the exploration has to start over, because the updates of some location must be explored in every order.
+  /// Returns whether the exploration has to start over because some location's updates must be explored in every order.
   [[nodiscard]] bool begins_again() const noexcept { return begins_again_; }
 
   /// From now on, reads skip read-modify-writes that change nothing for the reading thread.
   void look_past_updates() { looks_past_ = !has_sequential_fence(state_.checked); }
 
-  /// Returns whether a read `r` would have the same effect after write `w` as after the write that `w` follows: `r` is a test
-  /// of an mbarrier whose phase `w` does not complete, or `w` leads the thread of `r` to the same state as the previous value.
+  /// Returns whether read `r` would have the same effect if it read `w` as if it read the write before `w`. This is the case if
+  /// `r` is a test of an mbarrier whose phase `w` does not complete, or if the value of `w` leads the thread of `r` to the same
+  /// state as the previous value.
   [[nodiscard]] bool is_passed_over(const graph& g, const graph_event& w, const graph_event& r) {
     if (r.mbarrier != mbarrier_op::none) {
       return w.update != 0 && !w.completes && r.mbarrier == mbarrier_op::test;
@@ -137,8 +143,8 @@ class commuting_updates {
     return true;
   }
 
-  /// Returns whether `e`, an access that is about to be added, allows any order of the updates of its location. If not, they
-  /// are explored in every order.
+  /// Returns whether the updates of a location may still be explored in any one order when access `e` is added. If not, they
+  /// will be explored in every order.
   [[nodiscard]] bool allow(const graph& g, graph_event& e) {
     if (!may_commute(g, e, e.location) || interferes(g, e, e.location)) {
       return keep_apart(g, e.location);
@@ -152,8 +158,8 @@ class commuting_updates {
     return true;
   }
 
-  /// Hides the value that `r`, the read half of an update, has read from position `place` of its location's order, if the
-  /// update may be rounded in some order. `s` is the state before it.
+  /// Hides the value that `r`, the read of an update, has read if the sum may be rounded in some order. `place` is the position
+  /// of its source in the location's order, and `s` is the thread's state before the update.
   void hide_rounded(const graph& g, graph_event& r, const thread_state& s, int place) {
     const machine& m = model::at(state_.machines, r.thread);
     if (m.may_round(s) && !sums_exactly(g, r, s, place)) {
@@ -163,11 +169,11 @@ class commuting_updates {
     hides_values_ = hides_values_ || m.uses_old_value(s);
   }
 
-  /// Returns whether some update has hidden a value.
+  /// Returns whether any value is hidden because the order of updates determines it.
   [[nodiscard]] bool hides_values() const noexcept { return hides_values_; }
 
-  /// An unknown value of thread `t`, or of any thread for -1, is about to decide something. If it may come from updates, these
-  /// are explored in every order.
+  /// Called when an unknown value of thread `t`, or of any thread if `t` is -1, is about to decide something. If the value may
+  /// come from updates, these will be explored in every order. Returns whether it may.
   [[nodiscard]] bool asks_hidden_value(const graph& g, int t) {
     bool found = false;
     for (int u = t < 0 ? 0 : t; u < (t < 0 ? state_.count() : t + 1); ++u) {
@@ -181,8 +187,8 @@ class commuting_updates {
     return found || (t >= 0 && hides_values_ && asks_hidden_value(g, -1));
   }
 
-  /// Returns whether write `w`, if it is an update, ends no release pattern that an event acquires through another update's
-  /// read.
+  /// Returns whether `w` is not an update that ends a release pattern from which an event acquires through another update's
+  /// read. If it is, the location's updates will be explored in every order.
   [[nodiscard]] bool allow_release(const graph& g, const graph_event& w) {
     if (w.update == 0 || w.mbarrier != mbarrier_op::none || w.heads.empty()) {
       return true;
@@ -191,7 +197,8 @@ class commuting_updates {
     return acquired_.count(w.address) == 0 || keep_apart(g, w.location);
   }
 
-  /// Returns whether fence `e` acquires nothing through a value that an update has read.
+  /// Returns whether fence `e` acquires nothing through a value that an update has read. If it does, the location's updates
+  /// will be explored in every order.
   [[nodiscard]] bool allow_acquire(const graph& g, const graph_event& e) {
     if (!e.acquires) {
       return true;
@@ -207,12 +214,13 @@ class commuting_updates {
     return true;
   }
 
-  /// Returns the positions, in its location's order, of the writes from which `r`, a test of an mbarrier, may read, the newest
-  /// first. It returns only writes down to `oldest`, unless that write is a commuting update.
+  /// Adds to `places` the positions, in the location's order, of the writes from which `r`, a test of an mbarrier, may read.
+  /// The newest is first. The search ends at `oldest`, unless that write is a commuting update, or at an update whose phase the
+  /// test cannot miss.
   void find_sources(const graph& g, const graph_event& r, int oldest, std::vector<int>& places) const {
     const auto& order = model::at(g.order, r.location);
     for (int i = model::count_of(order) - 1; i >= 0;) {
-      i = last_complete(order, i);  // what it sees of an incomplete phase
+      i = last_complete(order, i);  // the write that a test sees while the phase is incomplete
       places.push_back(i);
       if (is_update(order, i) ? !may_miss_phase(g, r, i) : i <= oldest) {
         return;
@@ -221,8 +229,8 @@ class commuting_updates {
     }
   }
 
-  /// Connects updates that do not read the latest preceding update, because a graph was cut, to new reads and writes. Returns
-  /// nothing.
+  /// Repairs a graph that was cut: an update whose source is no longer the preceding update is replaced by one that reads the
+  /// preceding update.
   void connect(graph& g) {
     for (std::size_t l = 0; l < g.order.size(); ++l) {
       auto& order = g.order[l];
@@ -234,7 +242,7 @@ class commuting_updates {
     }
   }
 
-  /// Calls `use` with the other arrivals of the phase that `w` completes, if it completes one.
+  /// Calls `use` with each other arrival of the phase that `w` completes, if `w` completes a phase.
   template <class Use>
   static void for_each_of_phase(const graph_event& w, const Use& use) {
     for (const graph_event* a = w.update != 0 && w.completes ? w.partner->source : nullptr;
@@ -243,8 +251,8 @@ class commuting_updates {
     }
   }
 
-  /// Returns whether write `w`, which follows the source of `r` in coherence, changes the result of `r`, if the events for
-  /// which `counts` is true exist. For a test of an mbarrier, this requires all arrivals of a phase that is complete.
+  /// Returns whether write `w`, which follows the source of `r` in coherence, changes the result of `r`. Only events for which
+  /// `counts` returns true exist. For a test of an mbarrier, all arrivals of the completed phase must exist.
   template <class Counts>
   [[nodiscard]] bool changes(const graph& g, const graph_event& w, const graph_event& r, const Counts& counts) {
     bool all = counts(w) && !is_passed_over(g, w, r);
@@ -254,14 +262,14 @@ class commuting_updates {
     return all;
   }
 
-  /// Returns whether `r` has seen update `w`.
+  /// Returns whether read `r` has read update `w` or a later write.
   [[nodiscard]] static bool has_seen(const graph& g, const graph_event& r, const graph_event& w) {
     const auto& order = model::at(g.order, w.location);
     return r.update == 0 && event_rules::place_in(order, r.source) >= event_rules::place_in(order, &w);
   }
 
-  /// Returns the events that exist whenever write `w` exists and a read takes its value from it, including the other arrivals
-  /// of a phase that it completes.
+  /// Returns the clock of the events that exist whenever a read takes its value from write `w`. They include the other arrivals
+  /// of a phase that `w` completes.
   [[nodiscard]] const std::uint16_t* past_of(const graph_event& w) {
     if (w.update == 0 || !w.completes) {
       return w.past;
@@ -286,9 +294,9 @@ class commuting_updates {
     return i;
   }
 
-  /// Returns whether `r`, a test, may miss the end of the phase that the update at `place` completes: some arrival of that
-  /// phase, which could then be the last one, precedes neither `r` nor another test that has missed it, and nothing that
-  /// precedes `r` has seen the end of the phase.
+  /// Returns whether `r`, a test, may fail to observe the end of the phase that the update at `place` completes. Two conditions
+  /// must hold: some arrival of that phase, which could then be the last, precedes neither `r` nor another test that did not
+  /// observe the end; and nothing that precedes `r` has observed the end of the phase.
   [[nodiscard]] bool may_miss_phase(const graph& g, const graph_event& r, int place) const {
     const auto& order = model::at(g.order, r.location);
     const auto& reads = model::at(g.reads, r.location);
@@ -314,8 +322,8 @@ class commuting_updates {
     return misses;
   }
 
-  /// Returns the preceding write to a location by the thread of `w`, a strong store, if no other thread writes there; null
-  /// otherwise.
+  /// Returns the preceding strong store to the location by the thread of `w`, if no other thread writes to the location.
+  /// Returns null otherwise.
   [[nodiscard]] const graph_event* last_of_one_writer(const graph& g, const graph_event& w) const {
     const auto& order = model::at(g.order, w.location);
     if (!w.strong || apart_.has(w.address) || !state_.locations[w.location].overlapping.empty()) {
@@ -331,7 +339,8 @@ class commuting_updates {
     return last;
   }
 
-  /// Returns whether write `e` is to a location where reads skip the stores of another thread, between which `e` might come.
+  /// Returns whether `e` is a write to a location where reads skip the stores of another thread. Such a write might be ordered
+  /// between these stores.
   [[nodiscard]] bool interferes(const graph& g, const graph_event& e, int location) const {
     const location_info& l = state_.locations[location];
     const auto& order = model::at(g.order, location);
@@ -344,7 +353,7 @@ class commuting_updates {
     return std::any_of(g.fences.begin(), g.fences.end(), [&](const graph_event* f) { return precedes(*f, e.base); });
   }
 
-  /// Returns whether `e` and the existing events of a location allow any order of its updates.
+  /// Returns whether the updates of a location commute, given its existing events and `e`.
   [[nodiscard]] bool may_commute(const graph& g, const graph_event& e, int location) const {
     if (location >= model::count_of(g.order)) {
       return true;
@@ -367,15 +376,15 @@ class commuting_updates {
            });
   }
 
-  /// Returns whether `r`, a read, belongs to an update that hides a value.
+  /// Returns whether read `r` belongs to an update that hides a value.
   [[nodiscard]] bool hides_a_value(const graph& g, const graph_event& r) const {
     const thread_state& s = *model::at(model::at(g.threads, r.thread).states, r.number);
     const machine& m = model::at(state_.machines, r.thread);
     return r.update != 0 && ((r.value.unknown && m.may_round(s)) || m.uses_old_value(s));
   }
 
-  /// Returns whether no order of update `r`, which is next in state `s` of its thread, and of the updates up to position
-  /// `place` of its location's order is rounded.
+  /// Returns whether no order of additions rounds the sum of update `r`, which is next in state `s` of its thread, and of the
+  /// updates up to position `place` in the location's order.
   [[nodiscard]] bool sums_exactly(const graph& g, const graph_event& r, const thread_state& s, int place) const {
     const auto& order = model::at(g.order, r.location);
     const machine& m = model::at(state_.machines, r.thread);
@@ -404,7 +413,7 @@ class commuting_updates {
     return false;
   }
 
-  /// Returns update `w` of a graph with another source for its read.
+  /// Returns a copy of update `w` whose read has another source.
   [[nodiscard]] const graph_event* read_again(graph& g, const graph_event& w, const graph_event* source) {
     auto* const read = new (state_.arena.take(sizeof(graph_event))) graph_event(*w.partner);
     auto* const write = new (state_.arena.take(sizeof(graph_event))) graph_event(w);
@@ -435,7 +444,7 @@ class commuting_updates {
   kept_apart& apart_;
   std::set<std::uint64_t> released_{};     ///< locations with an update that ends a release pattern
   std::set<std::uint64_t> acquired_{};     ///< locations with an update that begins an acquire pattern
-  std::set<std::uint64_t> passed_over_{};  ///< locations with one writer, some of whose stores were skipped by reads
+  std::set<std::uint64_t> passed_over_{};  ///< locations with a single writer where reads skipped some of the writer's stores
   bool begins_again_ = false;
   bool hides_values_ = false;
   bool looks_past_ = false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The results of PTX instructions that do not access memory. Floating-point operations use the host's arithmetic, and
-/// approximations use its functions.
+/// approximate instructions use the host's math functions.
 #pragma once
 
 #include <membar/model/program.hpp>
@@ -22,7 +22,7 @@ namespace detail {
 
 [[nodiscard]] constexpr std::int64_t as_signed(std::uint64_t value) noexcept { return static_cast<std::int64_t>(value); }
 
-/// Returns the upper 64 bits of a product.
+/// Returns the upper 64 bits of the 128-bit product.
 [[nodiscard]] constexpr std::uint64_t high_product(std::uint64_t a, std::uint64_t b, bool is_signed_product) noexcept {
   const std::uint64_t al = a & 0xffffffffU;
   const std::uint64_t ah = a >> 32U;
@@ -64,7 +64,7 @@ template <class Float>
   }
 }
 
-/// Returns the neighbouring float in the direction of the rounding.
+/// Rounds a double to a neighbouring float in the direction of the rounding mode.
 [[nodiscard]] inline float rounded_to_float(double value, std::uint8_t mode) noexcept {
   const auto nearest = static_cast<float>(value);
   const bool down = (mode & 3U) == rounds_down || ((mode & 3U) == rounds_to_zero && value > 0);
@@ -73,7 +73,7 @@ template <class Float>
               : (static_cast<double>(nearest) < value ? std::nextafter(nearest, infinity) : nearest);
 }
 
-/// A float of 16 bits: a sign, and the given numbers of bits for the exponent and the fraction.
+/// The format of a 16-bit float: a sign bit, and the given numbers of exponent and fraction bits.
 struct half_format {
   int exponent_bits;
   int fraction_bits;
@@ -160,13 +160,14 @@ template <class Float>
   }
 }
 
-/// Clamps a float to the range from 0 to 1; NaN becomes 0. Source: PTX ISA, "`.sat` modifier".
+/// Clamps a float to the range from 0 to 1. NaN becomes 0. Source: PTX ISA, "`.sat` modifier".
 template <class Float>
 [[nodiscard]] Float clamped(Float value) noexcept {
   return value > 0 ? std::fmin(value, Float{1}) : Float{0};
 }
 
-/// Computes with floats of any type. 16-bit floats are computed in 32 bits, and a pair one half after the other.
+/// Computes an operation on floats of any type. 16-bit floats are computed with 32 bits. For a pair of them, each half is
+/// computed separately.
 [[nodiscard]] inline std::uint64_t compute_any_float(const instruction& i, std::uint64_t x, std::uint64_t y,
                                                      std::uint64_t z) noexcept {
   if (i.type == ptx_type::f64) {
@@ -268,7 +269,7 @@ template <class Value>
     if (i.type == ptx_type::f64) {
       return bits_of(i.from == ptx_type::f64 && (i.mode & 3U) != 0 ? rounded(from, i.mode) : from);
     }
-    // conversion to an integer: clamped to its range, NaN becomes 0
+    // conversion to an integer: the value is clamped to the integer's range, and NaN becomes 0
     const double whole = rounded(from, i.mode);
     if (whole != whole) {
       return 0;
@@ -317,8 +318,8 @@ template <class Value>
   return result;
 }
 
-/// A quotient or a remainder of integers that are extended to 64 bits. Division by zero gives all ones, because PTX leaves it
-/// undefined.
+/// Returns a quotient or a remainder of integers that are extended to 64 bits. PTX leaves division by zero undefined; the
+/// result here is all ones.
 [[nodiscard]] inline std::uint64_t divided(op code, ptx_type type, std::uint64_t x, std::uint64_t y) noexcept {
   const bool divides = code == op::divide;
   if (y == 0) {
@@ -333,7 +334,7 @@ template <class Value>
   return static_cast<std::uint64_t>(divides ? as_signed(x) / as_signed(y) : as_signed(x) % as_signed(y));
 }
 
-/// Integer arithmetic: `x` and `y` are extended to 64 bits.
+/// Returns the result of integer arithmetic. `x` and `y` are extended to 64 bits.
 [[nodiscard]] inline std::uint64_t compute_integer(op code, ptx_type type, std::uint64_t x, std::uint64_t y,
                                                    std::uint64_t c) noexcept {
   const int bits = bytes_of(type) * 8;
@@ -369,7 +370,7 @@ template <class Value>
   }
 }
 
-/// Extracts a part of a number: `x` is extended to 64 bits.
+/// Extracts a bit field. `x` is extended to 64 bits.
 [[nodiscard]] inline std::uint64_t extracted_field(ptx_type type, std::uint64_t x, std::uint64_t position,
                                                    std::uint64_t length) noexcept {
   const auto width = static_cast<std::uint64_t>(bytes_of(type)) * 8;
@@ -397,7 +398,7 @@ template <class Value>
   return into;
 }
 
-/// `lop3`: bit k of the result is the bit of `table` that the sources' bits k select.
+/// `lop3`: bit k of the result is the bit of `table` that the k-th bits of the three sources select.
 [[nodiscard]] inline std::uint64_t looked_up(unsigned table, std::uint64_t a, std::uint64_t b, std::uint64_t c) noexcept {
   std::uint64_t result = 0;
   for (unsigned k = 0; k < 32; ++k) {
@@ -412,7 +413,7 @@ template <class Value>
   return (truncated(value, bits) ^ sign) - sign;
 }
 
-/// `dp4a` and `dp2a`: the products of bytes, or of halves with bytes, added to `c`.
+/// `dp4a` and `dp2a`: the sum of `c` and the products of bytes with bytes, or of 16-bit halves with bytes.
 [[nodiscard]] inline std::uint64_t dot_product(const instruction& i, std::uint64_t a, std::uint64_t b,
                                                std::uint64_t c) noexcept {
   const auto part = [](std::uint64_t v, unsigned at, int bits, bool is_signed_part) {
@@ -428,7 +429,7 @@ template <class Value>
   return c;
 }
 
-/// `testp`. Source: PTX ISA, "testp".
+/// `testp`: whether a value belongs to a class of floats. Source: PTX ISA, "testp".
 template <class Float>
 [[nodiscard]] inline std::uint64_t is_of_class(std::uint8_t which, Float value) noexcept {
   const bool results[] = {std::isfinite(value), std::isinf(value),    !std::isnan(value),
@@ -436,7 +437,7 @@ template <class Float>
   return results[which] ? 1 : 0;
 }
 
-/// An addition that takes a carry and returns a carry.
+/// The result of an addition, and its carry-out.
 struct carried {
   std::uint64_t value = 0;
   std::uint64_t carry = 0;
@@ -469,7 +470,7 @@ struct carried {
   }
 }
 
-/// Instructions that compilers rarely emit: `x` is `a`, extended to 64 bits.
+/// Computes instructions that compilers rarely emit. `x` is `a`, extended to 64 bits.
 [[nodiscard]] inline std::uint64_t compute_rare(const instruction& i, std::uint64_t x, std::uint64_t a, std::uint64_t b,
                                                 std::uint64_t c) noexcept {
   const ptx_type type = i.type;
@@ -507,7 +508,7 @@ struct carried {
   }
 }
 
-/// `shl` and `shr` by the low 32 bits of `b`: `x` is a value that is extended to 64 bits.
+/// `shl` and `shr`. The shift count is the low 32 bits of `b`.
 [[nodiscard]] inline std::uint64_t shifted_left(ptx_type type, std::uint64_t a, std::uint64_t b) noexcept {
   const std::uint64_t by = truncated(b, 32);
   return by >= static_cast<unsigned>(bytes_of(type) * 8) ? 0 : a << by;
@@ -521,7 +522,7 @@ struct carried {
   return by >= width ? 0 : x >> by;
 }
 
-/// Shifts, bit fields and bit counts: `x` is `a`, extended to 64 bits.
+/// Computes shifts, bit fields and bit counts. `x` is `a`, extended to 64 bits.
 [[nodiscard]] inline std::uint64_t compute_bits(const instruction& i, std::uint64_t x, std::uint64_t a, std::uint64_t b,
                                                 std::uint64_t c, std::uint64_t d) noexcept {
   const ptx_type type = i.type;
@@ -576,8 +577,8 @@ struct carried {
 
 }  // namespace detail
 
-/// Returns the result of an instruction that uses only registers. Values are 64 bits wide; the caller truncates the result to
-/// the register.
+/// Returns the result of an instruction that uses only registers. All values are 64 bits wide; the caller truncates the result
+/// to the register's size.
 [[nodiscard]] inline std::uint64_t compute(const instruction& i, std::uint64_t a, std::uint64_t b, std::uint64_t c,
                                            std::uint64_t d = 0) noexcept {
   using detail::as_signed;

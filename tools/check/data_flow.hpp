@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Tracks from which values the registers of a thread were computed while the thread runs: dependencies through data,
-/// addresses, branches and predicates, as in the model (docs/model.md, "Readings").
+/// Tracks, while a thread runs, from which values its registers were computed. It tracks the model's dependencies: through
+/// data, addresses, branches and predicates (docs/model.md, "Readings").
 #pragma once
 
 #include <check/machine.hpp>
@@ -17,10 +17,10 @@ namespace membar::check {
 
 using namespace ptx;
 
-/// Tracks one run of a thread. The origin of a value is a set of `bits` origins, which the caller numbers.
+/// Tracks one run of a thread. A value's origin is a set of up to `bits` origins, which the caller numbers.
 class data_flow {
  public:
-  /// A set of origins, with one bit each. Small sets need no heap memory.
+  /// A set of origins, with one bit per origin. Small sets need no heap memory.
   class set {
    public:
     explicit set(std::size_t width) : width_(width) {
@@ -66,7 +66,7 @@ class data_flow {
     }
   }
 
-  /// Adds the origins of the branches before an instruction and of its predicate, which decide whether it runs.
+  /// Adds to `s` the origins that decide whether an instruction runs: those of the preceding branches and of its predicate.
   void join_path(set& s, const instruction& i) const {
     for (std::size_t k = 0; k < width_; ++k) {
       s[k] |= control_[k];
@@ -79,21 +79,21 @@ class data_flow {
     }
   }
 
-  /// Makes later events depend on `s`.
+  /// Makes all later events depend on the origins in `s`.
   void add_control(const set& s) noexcept {
     for (std::size_t k = 0; k < width_; ++k) {
       control_[k] |= s[k];
     }
   }
 
-  /// Sets the origin of a destination to `s`, plus the origin of the predicate.
+  /// Sets the origins of a destination to `s` plus the origins of the predicate.
   void put_result(const instruction& i, const destination_operand& d, set s) {
     join_predicate(s, i);
     write(d, s);
   }
 
-  /// Executes an instruction that is not an event or does not run. Returns false if it accesses local memory at an address that
-  /// has an origin, because such memory is not tracked.
+  /// Executes an instruction that is not an event, or whose predicate is false. Returns false if the instruction accesses local
+  /// memory at an address that has an origin, because such accesses are not tracked.
   bool follow(const thread_state& s, const instruction& i, bool runs) {
     set from = none();
     if (leaves(i.code)) {
@@ -163,7 +163,7 @@ class data_flow {
     }
     const std::uint64_t begin = machine_->local_offset(machine_->base_address(s, i));
     if (begin + std::uint64_t{i.bytes} * i.elements > machine_->kernel().local_bytes) {
-      return true;  // the machine reports this
+      return true;  // the machine reports this error
     }
     for (unsigned e = 0; e < i.elements; ++e) {
       const std::uint64_t first = begin + std::uint64_t{e} * i.bytes;

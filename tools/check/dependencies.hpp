@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Determines on which reads an event of an execution depends, by running threads again with the values that they have read.
+/// Determines on which reads each event of an execution depends, by running the threads again with the values that they have
+/// read.
 #pragma once
 
 #include <check/data_flow.hpp>
@@ -23,16 +24,15 @@ namespace membar::check {
 using namespace ptx;
 
 /// The dependencies of one execution. The result of a shuffle, a vote, a match, a reduction or a barrier with a vote depends on
-/// the values of the other threads from which it is computed. Source: PTX ISA, "Axiom: No-Thin-Air", "inter-thread
-/// communication".
+/// the other threads' values from which it is computed. Source: PTX ISA, "Axiom: No-Thin-Air", "inter-thread communication".
 class dependencies {
  public:
-  /// For one thread: per event, and for the next one, the reads of the thread on which it depends directly.
+  /// For one thread: the thread's reads on which each of its events, and its next event, directly depend.
   using of_thread = std::vector<data_flow::set>;
-  /// The known dependencies of threads that read the same values, which happens in many executions.
+  /// A cache of the dependencies of threads that read the same values, which happens in many executions.
   class memory {
    public:
-    /// Clears the known dependencies if there are many.
+    /// Clears the cache if it has grown too large.
     void tidy(std::size_t threads) {
       if (known_.size() != threads || entries_ > most_entries) {
         known_.assign(threads, {});
@@ -47,21 +47,22 @@ class dependencies {
     static constexpr std::size_t most_entries = 20'000;
     std::vector<std::map<std::vector<std::uint64_t>, of_thread>> known_{};  ///< per thread, by the values of its events
     std::size_t entries_ = 0;
-    // for one execution; they are members so that no memory is allocated again
+    // for one execution; they are members to avoid repeated memory allocations
     std::vector<const of_thread*> threads_{};
     std::vector<std::uint64_t> key_{};
     std::vector<std::pair<int, int>> open_{};
     std::vector<std::vector<bool>> seen_{};
   };
 
-  /// The entries of `known` are used, and new results are added to it.
+  /// Uses the entries of `known`, and adds new results to it.
   dependencies(const graph& g, std::span<const thread_context> contexts, const sync_points& points, memory& known)
       : graph_(g), contexts_(contexts), points_(points), memory_(known) {
     memory_.tidy(contexts.size());
   }
 
-  /// Returns whether event `number` of thread `t`, which may be its next one, depends on read `on` through dependencies within
-  /// threads and reads-from. For a read-modify-write that is next, this applies to both halves.
+  /// Returns whether event `number` of thread `t`, which may be the thread's next event, depends on read `on` through
+  /// dependencies within threads and reads-from. If the next event is a read-modify-write, the result holds for both its read
+  /// and its write.
   [[nodiscard]] bool reaches(const graph_event& on, int t, int number) {
     std::vector<std::pair<int, int>>& open = memory_.open_;
     std::vector<std::vector<bool>>& seen = memory_.seen_;
@@ -104,7 +105,7 @@ class dependencies {
   }
 
  private:
-  /// Continues with the arrivals from which the result of a sync point, after which `e` continues, is computed.
+  /// Continues with the arrivals whose values determine the result of the sync point after which `e` continues.
   void add_what_others_bring(const graph_event& e) {
     const thread_run& run = model::at(graph_.threads, e.thread);
     const graph_event& arrival = *model::at(run.events, e.number - 1);
@@ -116,9 +117,9 @@ class dependencies {
     }
   }
 
-  /// An asynchronous operation depends on the instruction that starts it, and the value that a read-modify-write writes depends
-  /// on the value that it read. Returns whether that is `on`. Which piece of a copy depends on which other piece is not
-  /// tracked.
+  /// Returns whether event `event` depends on `on` in one of two ways: an asynchronous operation depends on the instruction
+  /// that starts it, and the value that a read-modify-write writes depends on the value that it read. Dependencies between the
+  /// pieces of a copy are not tracked.
   [[nodiscard]] bool depends_on_issue(int thread, int event, const graph_event& on) {
     const thread_run& run = model::at(graph_.threads, thread);
     std::vector<bool>& mine = model::at(memory_.seen_, thread);
@@ -148,7 +149,7 @@ class dependencies {
       memory_.key_.clear();
       for (const graph_event* e : model::at(graph_.threads, t).events) {
         memory_.key_.insert(memory_.key_.end(), {e->value.low, e->value.high, e->value.unknown ? 1U : 0U});
-        // lanes exchange values in some barriers; these values are in the registers
+        // at some barriers, lanes exchange values; these values are in the registers
         if (e->kind == model::event_kind::barrier) {
           const wide_value seen = seen_by(t, *e, model::at(model::at(contexts_, t).kernel->code, e->pc), 1);
           memory_.key_.insert(memory_.key_.end(), {seen.low, seen.high, seen.unknown ? 1U : 0U});
@@ -208,7 +209,7 @@ class dependencies {
       const graph_event& e = *model::at(events, n);
       data_flow::set value = flow.none();
       if (e.chosen) {
-        // the predicate is one of the dependencies of the path
+        // the predicate is already among the dependencies of the path
       } else if (i.code == op::load) {
         data_flow::put(value, n);
         flow.put_result(i, i.to[s->part], value);
@@ -236,13 +237,13 @@ class dependencies {
     }
   }
 
-  /// Returns whether the next event, an arrival, brings a value.
+  /// Returns whether the next event, an arrival, contributes a value to the sync point.
   [[nodiscard]] static bool brings(const instruction& i, const thread_state& s) noexcept {
     return i.code > op::fence && i.code < op::async_copy && i.destinations > 0 && s.part == 0;
   }
 
-  /// Returns the value that the thread received at an event. The results of sync points are in the registers of the state after
-  /// it.
+  /// Returns the value that the thread received at an event. The results of sync points are in the registers of the following
+  /// state.
   [[nodiscard]] wide_value seen_by(int t, const graph_event& e, const instruction& i, int part) const {
     if (e.chosen || i.code <= op::fence || part == 0 || i.destinations == 0) {
       return e.value;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Builds the next event of a thread, with its clocks: the events that precede it, the memory that it accesses, and the value
-/// that it reads.
+/// Builds a thread's next event: its clocks, which represent the events that precede it, the memory that it accesses, and the
+/// value that it reads.
 #pragma once
 
 #include <check/commuting_updates.hpp>
@@ -22,7 +22,7 @@
 
 namespace membar::check::detail {
 
-/// Fills in the properties of a memory access that follow from the thread's current instruction.
+/// Fills in the properties of a memory access that the thread's current instruction determines.
 inline void describe_access(graph_event& e, const machine& m, const thread_state& s, const model::other_readings& readings) {
   const instruction& i = m.at(s);
   e.address = e.physical = m.address(s);
@@ -42,7 +42,7 @@ inline void describe_access(graph_event& e, const machine& m, const thread_state
   e.update = e.rmw ? m.class_of_update(s) : std::uint8_t{0};
 }
 
-/// A memory access whose races are accepted counts as an access with at least relaxed order at system scope.
+/// Treats a memory access whose races are accepted as an access with system scope and at least relaxed order.
 inline void accept_race(const program& checked, graph_event& e) noexcept {
   if (e.mbarrier == mbarrier_op::none && checked.assumed.accepts(e.address)) {
     e.strong = true;
@@ -55,8 +55,8 @@ class event_builder {
  public:
   explicit event_builder(exploration_state& state) : state_(state) {}
 
-  /// Returns whether the launches before that of thread `t` have ended or, if `launched` is sufficient, some thread of each of
-  /// their blocks has launched the dependents.
+  /// Returns whether all launches that precede the launch of thread `t` have ended. If `launched` is true, a launch also counts
+  /// if some thread of each of its blocks has launched the dependents.
   [[nodiscard]] bool are_over(const graph& g, int t, bool launched) const {
     bool result = true;
     for_each_before(t, [&](int u) {
@@ -74,7 +74,7 @@ class event_builder {
     return !model::at(g.threads, t).events.empty() || are_over(g, t, is_dependent(t));
   }
 
-  /// Orders `e` after the launches before that of its thread, which have ended.
+  /// Orders `e` after the preceding launches, which have ended.
   void follow_launches(const graph& g, graph_event& e) {
     for_each_before(e.thread, [&](int u) {
       const auto& theirs = model::at(g.threads, u).events;
@@ -83,10 +83,10 @@ class event_builder {
         state_.rules.follow(e, *theirs.back());
       }
     });
-    state_.rules.cross(e, ~0U);  // the boundary of a kernel joins the proxies
+    state_.rules.cross(e, ~0U);  // the boundary of a kernel acts as a fence for every proxy
   }
 
-  /// Creates an event of thread `t`, with its clocks, that is not part of any graph yet.
+  /// Creates an event of thread `t`, including its clocks. The event is not yet part of any graph.
   [[nodiscard]] graph_event& make_event(const graph& g, int t, event_kind kind) {
     const std::size_t width = state_.checked.threads.size();
     const std::size_t begun = state_.begins_mbarriers ? 1 : 0;
@@ -109,7 +109,7 @@ class event_builder {
     e->released = state_.copies ? e->crossed + proxy_spaces * width : nullptr;
     e->given = run.idle != nullptr ? e->released + one_ways * width : nullptr;
     std::fill(clocks, clocks + all, std::uint16_t{0});
-    if (e->number > 0) {  // all of its clocks, which are stored one after the other
+    if (e->number > 0) {  // copies all clocks, which are stored consecutively
       std::copy(run.events.back()->base, run.events.back()->base + all, clocks);
     } else if (run.issue != nullptr) {
       state_.rules.come_after(*run.issue, *e);
@@ -121,7 +121,7 @@ class event_builder {
     }
     for (std::size_t k = 0; k < all / width; ++k) {
       const bool crossed = state_.copies && k >= 2 + begun && k < 2 + begun + proxy_spaces + one_ways;
-      if (!crossed || run.idle != nullptr) {  // a thread's own events are not before any proxy fence yet
+      if (!crossed || run.idle != nullptr) {  // the thread's own events are not yet before any proxy fence
         clocks[k * width + static_cast<std::size_t>(t)] = static_cast<std::uint16_t>(e->number + 1);
       }
     }
@@ -138,9 +138,10 @@ class event_builder {
     return nullptr;
   }
 
-  /// Returns whether a thread is at its first read-modify-write while an equal thread before it has not reached its own. Equal
-  /// threads execute these in the order of their numbers: in any execution, the threads can be numbered accordingly, in any
-  /// order of its events along program order and reads-from.
+  /// Returns whether thread `t` must wait at its first read-modify-write because an earlier equal thread has not reached its
+  /// own. Equal threads execute their first read-modify-writes in the order of their numbers. No execution is lost, because in
+  /// any execution the threads can be renumbered accordingly, for any order of its events that agrees with program order and
+  /// reads-from.
   [[nodiscard]] bool is_held(const graph& g, int t) const {
     const thread_state& s = state_of(g, t);
     return !state_.equal.empty() && model::at(state_.equal, t) >= 0 && s.status == thread_status::at_event && s.part == 0 &&
@@ -148,7 +149,7 @@ class event_builder {
            first_rmw(g, model::at(state_.equal, t)) == nullptr;
   }
 
-  /// Fills in the properties of a memory access. Returns false if it does not access memory.
+  /// Fills in the properties of a memory access. Returns false if the event does not access memory.
   [[nodiscard]] bool place_access(const graph& g, graph_event& e, const thread_state& s) {
     const machine& m = model::at(state_.machines, e.thread);
     const instruction& i = m.at(s);
@@ -191,7 +192,7 @@ class event_builder {
     return true;
   }
 
-  /// Returns the position, in the location's order, of the last write that `e` may not miss.
+  /// Returns the position, in the location's order, of the oldest write from which `e` may read.
   [[nodiscard]] int oldest_source(const graph& g, const graph_event& e, int location) const noexcept {
     int oldest = state_.rules.oldest_source(g, location, e.base);
     const auto& order = model::at(g.order, location);
@@ -202,7 +203,7 @@ class event_builder {
     return oldest;
   }
 
-  /// Chooses the source of a read. Returns false if nothing was ever written there.
+  /// Sets the source of a read. Returns false if the memory was never written.
   [[nodiscard]] bool read_from(const graph& g, graph_event& e, const graph_event* source) {
     e.source = source;
     if (source != nullptr) {
@@ -239,19 +240,20 @@ class event_builder {
   }
 
  private:
-  /// Creates the end of thread `u`, which has ended, as a fence that acquires everything that its reads have observed.
+  /// Returns a new event for the end of thread `u`, which has ended: a fence that acquires everything that the thread's reads
+  /// have observed.
   [[nodiscard]] const graph_event& boundary_of(const graph& g, int u) {
     graph_event& end = make_event(g, u, event_kind::fence);
     end.strong = true;
     end.acquires = true;
     end.scope = thread_scope::system;
     state_.rules.acquire(g, end);
-    const_cast<std::uint16_t*>(end.base)[u] = static_cast<std::uint16_t>(end.number);  // it is not an event of the graph
+    const_cast<std::uint16_t*>(end.base)[u] = static_cast<std::uint16_t>(end.number);  // the end is not an event of the graph
     return end;
   }
 
-  /// Returns whether thread `t` gets the columns of tensor memory that it requests next. Source: PTX ISA, "tcgen05.alloc": it
-  /// blocks until they are free.
+  /// Returns whether thread `t` can allocate the columns of tensor memory that it requests next. Source: PTX ISA,
+  /// "tcgen05.alloc": the instruction blocks until the columns are free.
   [[nodiscard]] bool may_allocate(const graph& g, int t, const thread_state& s) {
     const machine& m = model::at(state_.machines, t);
     const std::uint64_t asked = truncated(m.operand(s, 1), 32);
@@ -276,7 +278,8 @@ class event_builder {
   }
 
   /// Returns the reason why access `e` by `i` is undefined, or an empty text if it is defined. Source: PTX ISA, "Shared State
-  /// Space": the window of `.shared::cta` is the block's own memory, and that of `.shared::cluster` is its cluster's.
+  /// Space": the `.shared::cta` window is the memory of the block itself, and the `.shared::cluster` window is the memory of
+  /// its cluster.
   [[nodiscard]] std::string misuse_of_space(const graph_event& e, const instruction& i) const {
     const thread_context& c = model::at(state_.checked.threads, e.thread);
     if (e.address < shared_window || e.address >= local_window || state_.checked.fragment) {
@@ -316,8 +319,8 @@ class event_builder {
     }
   }
 
-  /// Returns the event at which thread `t` lets the dependent launches of its own launch begin, or null if it has not done so.
-  /// Source: PTX ISA, "griddepcontrol".
+  /// Returns the event at which thread `t` allows its launch's dependent launches to begin, or null if the thread has not
+  /// reached it. Source: PTX ISA, "griddepcontrol".
   [[nodiscard]] const graph_event* launch_of_dependents(const graph& g, int t) const {
     for (const graph_event* e : model::at(g.threads, t).events) {
       if (instruction_of(state_.checked, *e).code == op::grid_launch) {
@@ -327,7 +330,8 @@ class event_builder {
     return nullptr;
   }
 
-  /// Orders `e`, the first event of a dependent launch, after the events that let it begin. No accesses are ordered by this.
+  /// Orders `e`, the first event of a dependent launch, after the events that allowed the launch to begin. This does not order
+  /// any memory accesses.
   void follow_begun_launches(const graph& g, graph_event& e) const {
     for_each_before(e.thread, [&](int u) {
       const auto& theirs = model::at(g.threads, u).events;

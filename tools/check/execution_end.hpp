@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The end of an execution: whether threads wait forever, and whether the property holds for its memory.
+/// The end of an execution: whether threads wait forever, and whether the property holds for the final memory.
 #pragma once
 
 #include <check/block_lifetime.hpp>
@@ -18,14 +18,14 @@
 
 namespace membar::check::detail {
 
-/// Evaluates executions that do not continue.
+/// Evaluates executions that cannot be continued.
 class execution_end {
  public:
-  /// `updates` are the updates that are merged; null if none are.
+  /// `updates` are the updates of which only one order is explored, or null if every order is explored.
   execution_end(exploration_state& state, const check_property& property, commuting_updates* updates = nullptr)
       : state_(state), property_(property), updates_(updates) {}
 
-  /// Returns whether the last iteration of the loop in which `t` waits has read the latest values.
+  /// Returns whether all reads in the last iteration of the loop in which `t` waits have read the latest values.
   [[nodiscard]] bool waits_for_ever(const graph& g, int t) {
     const auto& events = model::at(g.threads, t).events;
     for (int n = state_of(g, t).waits_from; n < model::count_of(events); ++n) {
@@ -45,8 +45,8 @@ class execution_end {
     return true;
   }
 
-  /// Counts an execution that does not continue, and evaluates the property for one whose threads have all ended. `stuck` says
-  /// that the remaining threads will never end.
+  /// Counts an execution that cannot be continued. If all threads have ended, evaluates the property. `stuck` means that the
+  /// remaining threads will never end.
   void finish(const graph& g, bool ended, bool stuck) {
     if (!ended) {
       if (stuck) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The shared state of the parts of one exploration: the program with its machines and its memory, and the finding.
+/// The state that the parts of one exploration share: the program with its machines and its memory, and the result.
 #pragma once
 
 #include <check/graph.hpp>
@@ -22,17 +22,17 @@ namespace membar::check::detail {
 
 using model::event_kind;
 
-/// Pairs of accesses that conflict and are not known to be ordered.
+/// Pairs of conflicting accesses that are not known to be ordered.
 using suspects = std::vector<std::pair<const graph_event*, const graph_event*>>;
 
 [[nodiscard]] constexpr bool is_rmw(op code) noexcept { return code == op::atomic || code == op::reduction; }
 
-/// The position of a thread in an execution.
+/// Returns the current state of a thread in an execution.
 [[nodiscard]] inline const thread_state& state_of(const graph& g, int t) noexcept {
   return *model::at(g.threads, t).states.back();
 }
 
-/// One exploration of a program.
+/// The state of one exploration of a program.
 struct exploration_state {
   explicit exploration_state(const program& of, const model::other_readings& readings = {})
       : checked(of),
@@ -68,11 +68,11 @@ struct exploration_state {
     }
   }
 
-  /// Returns whether a replay ignores a finding with this status, because it looks for another one.
+  /// Returns whether a replay ignores findings with this status because it looks for a different finding.
   [[nodiscard]] bool passes_over(check_status status) const noexcept {
     return replayed != nullptr && status != check_status::gave_up && status != replayed->status;
   }
-  /// Returns whether a replay ignores a race between two events.
+  /// Returns whether a replay ignores a race between these two events.
   [[nodiscard]] bool passes_over_race(const graph_event& x, const graph_event& y) const {
     const auto is_wanted = [&](const graph_event& e) {
       const int of_copies = model::at(checked.threads, e.thread).copies_of;
@@ -85,8 +85,8 @@ struct exploration_state {
     report(g, check_status::race, race_text(checked, g, x, y), {&x, &y});
   }
 
-  /// Returns whether, of two events of a location, one is a non-coherent read and the other a write while its kernel runs.
-  /// Source: PTX ISA, "ld.global.nc".
+  /// Returns whether one of two events at a location is a non-coherent read and the other is a write while the read's kernel
+  /// runs. Source: PTX ISA, "ld.global.nc".
   [[nodiscard]] bool changes_what_is_read_only(const graph_event& x, const graph_event& y) const {
     const auto writes = [](const graph_event& e) { return e.kind == event_kind::write || e.same_value; };
     const bool conflict = (x.non_coherent && writes(y)) || (y.non_coherent && writes(x));
@@ -95,7 +95,7 @@ struct exploration_state {
     return conflict && !ends_before(a, b) && !ends_before(b, a);
   }
 
-  /// Returns whether launch `first` has ended when `second` begins.
+  /// Returns whether launch `first` has ended before `second` begins.
   [[nodiscard]] bool ends_before(int first, int second) const {
     if (second >= model::count_of(checked.launches_before) || checked.dependent[static_cast<std::size_t>(second)]) {
       return false;
@@ -104,8 +104,8 @@ struct exploration_state {
     return std::any_of(before.begin(), before.end(), [&](int k) { return k == first || ends_before(first, k); });
   }
 
-  /// Returns whether thread `t` can continue, or may legitimately wait at its position. A replay continues without a thread
-  /// that may not.
+  /// Returns whether thread `t` can continue, or may legitimately wait at its position. A replay continues without threads for
+  /// which neither is the case.
   [[nodiscard]] bool healthy(const graph& g, int t) { return is_healthy(g, t) || (replayed != nullptr && !stopped()); }
 
   const program& checked;
@@ -114,12 +114,12 @@ struct exploration_state {
   event_rules rules;
   std::vector<machine> machines;
   sync_points points;
-  bool copies = checked.copies;                          ///< some threads perform asynchronous copies
-  bool begins_mbarriers = begins_mbarriers_in(checked);  ///< some fence applies only to initializations
-  std::vector<int> equal{};  ///< per thread: the preceding equal thread, or -1; empty: symmetry is not used
+  bool copies = checked.copies;                          ///< whether some threads perform asynchronous copies
+  bool begins_mbarriers = begins_mbarriers_in(checked);  ///< whether some fence applies only to initializations of mbarriers
+  std::vector<int> equal{};  ///< per thread: the preceding equal thread, or -1; empty if symmetry is not used
   std::uint64_t made_events = 0;
   check_result result{};
-  const replayed_schedule* replayed = nullptr;  ///< the schedule that is replayed; null if none is
+  const replayed_schedule* replayed = nullptr;  ///< the schedule to replay; null if this is not a replay
 
  private:
   [[nodiscard]] bool is_healthy(const graph& g, int t) {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Explores every execution of a program that the PTX memory model allows, each exactly once.
 //
-// An execution is identified by reads-from and coherence. It grows event by event. A read takes each write that it may read
-// from, and a write takes each position in coherence that it may have. A new write may then change the source of earlier reads
-// that do not precede it: all events that were added after such a read and do not precede the write are dropped. This is done
-// only from the one execution in which everything that is dropped reads and writes the latest values, so that no execution
-// appears twice. Source: Kokologiannakis, Marmanis, Gladstein and Vafeiadis, "Truly stateless, optimal dynamic partial order
-// reduction", POPL 2022.
+// An execution is identified by reads-from and coherence, and grows event by event. For each read, every write from which it
+// may read is explored; for each write, every position that it may have in coherence. A new write may also become the source of
+// earlier reads that do not precede it: all events that were added after such a read and do not precede the write are then
+// dropped. To prevent an execution from appearing twice, this is done only from the one execution in which everything that is
+// dropped reads and writes the latest values. Source: Kokologiannakis, Marmanis, Gladstein and Vafeiadis, "Truly stateless,
+// optimal dynamic partial order reduction", POPL 2022.
 //
-// An execution ends at its first data race. Until then, the writes to a location are totally ordered, because two of them are
-// either morally strong or ordered by causality. Executions with a cycle of program order and reads-from (load buffering) are
-// ruled out during the exploration (buffering_check.hpp) or explored at the end (load_buffering.hpp).
+// An execution ends at its first data race. Until then, the writes to a location are totally ordered, because any two of them
+// are either morally strong or ordered by causality. Executions with a cycle of program order and reads-from (load buffering)
+// are ruled out during the exploration (buffering_check.hpp) or explored at the end (load_buffering.hpp).
 #include <check/async_copies.hpp>
 #include <check/buffering_check.hpp>
 #include <check/commuting_updates.hpp>
@@ -78,14 +78,14 @@ class explorer {
     }
   }
 
-  /// Returns the thread that starts more copies than can be performed, which ended the exploration, and how many threads start
-  /// one together; -1 if there is none.
+  /// Returns the thread that ended the exploration because it starts more copies than can be performed, and how many threads
+  /// start one of these copies together. The thread is -1 if there is none.
   [[nodiscard]] std::pair<int, int> lacking() const noexcept { return synchronization_.lacking(); }
 
-  /// Returns whether it ended because memory was found whose updates do not commute, so that it has to start over.
+  /// Returns whether the exploration ended because some location's updates do not commute, so that it has to start over.
   [[nodiscard]] bool begins_again() const noexcept { return updates_.begins_again(); }
 
-  /// Returns whether the order of updates decides some values, which are therefore unknown.
+  /// Returns whether the order of updates determines some values. These values are unknown.
   [[nodiscard]] bool hides_values() const noexcept { return updates_.hides_values(); }
 
   [[nodiscard]] check_result run() {
@@ -102,7 +102,7 @@ class explorer {
       return std::move(state_.result);
     }
     if (at_random()) {
-      buffering_.stop();  // nothing will be verified
+      buffering_.stop();  // nothing can be verified, so load buffering does not matter
       for (std::uint64_t n = 0; n < options_.random_executions && !state_.stopped(); ++n) {
         state_.result.seed = options_.seed + n;
         random_.seed(state_.result.seed);
@@ -156,15 +156,16 @@ class explorer {
     state_.arena.release(mark);
   }
 
-  // ---- random or replayed exploration: one path, with another order of the threads and without changes to earlier reads
+  // ---- random or replayed exploration: a single path, with a different order of the threads and without changes to earlier
+  // reads
 
   [[nodiscard]] bool at_random() const noexcept { return options_.random_executions != 0 || replays(); }
   [[nodiscard]] bool replays() const noexcept { return options_.replayed != nullptr; }
   [[nodiscard]] bool merges_updates() const noexcept { return options_.merge_updates && !at_random() && !state_.copies; }
   [[nodiscard]] int chosen(int of) { return static_cast<int>(random_() % static_cast<std::uint64_t>(of)); }
 
-  /// Removes the last iteration of a thread that waits although later values exist. Returns whether there was one. In a replay,
-  /// this is the thread whose turn it is.
+  /// Removes the last iteration of a thread that waits although later values exist. In a replay, only the thread whose turn it
+  /// is can be chosen. Returns whether there was such a thread.
   [[nodiscard]] bool wake(const graph& g) {
     const int turn = replays() ? order_.turn() : -1;
     for (int t = 0; t < state_.count() && !state_.stopped(); ++t) {
@@ -192,7 +193,7 @@ class explorer {
     return false;
   }
 
-  /// Graphs are kept, so that copies do not allocate memory again.
+  /// Graphs are kept and reused, so that copies do not allocate memory again.
   [[nodiscard]] graph& take_graph() {
     if (graphs_used_ == graphs_.size()) {
       graphs_.push_back(std::make_unique<graph>());
@@ -329,14 +330,15 @@ class explorer {
     --g.next_stamp;
   }
 
-  /// Returns whether `r` is explored with a single write: it is a weak read whose value its thread never uses. The thread does the same whichever
-  /// write the read takes its value from, and the read orders nothing. The oldest write that it may read rules out nothing, because all that
-  /// precedes that write in causality is already there when the read is added. A `fence.sc` may order a write before the read without causality, and
-  /// then no read is explored this way.
+  /// Returns whether `r` is explored with only a single source, because it is a weak read whose value its thread never uses.
+  /// The thread behaves in the same way whichever write the read takes its value from, and the read orders nothing. The oldest
+  /// write that it may read excludes no execution, because everything that precedes that write in causality already exists when
+  /// the read is added. A `fence.sc` may order a write before the read without causality, so no read is explored this way if
+  /// the program has one.
   [[nodiscard]] bool reads_once(const graph_event& r) const noexcept { return reads_unused_once_ && r.discarded; }
 
-  /// Returns the positions in coherence of the writes from which a read may take its value, the newest first. In random mode it
-  /// returns one of them: read-modify-writes and half of the other reads read the newest write.
+  /// Adds to `places` the positions in coherence of the writes from which a read may take its value, the newest first. In
+  /// random mode, adds only one of them: the newest for read-modify-writes and for half of the other reads.
   void find_sources(const graph& g, const graph_event& r, int oldest, int newest, std::vector<int>& places) {
     if (replays()) {
       places.push_back(newest);
@@ -357,7 +359,8 @@ class explorer {
     }
   }
 
-  /// Adds a read that has its source, and explores what follows. `also` is a write that is added together with it.
+  /// Adds a read whose source has been chosen, and explores the continuations. `also` is a write that is added together with
+  /// the read.
   void take_read(graph& g, const graph_event& e, const thread_state& s, const graph_event* also = nullptr) {
     suspects found = races_.races_of(g, e);
     if (also != nullptr) {
@@ -384,7 +387,7 @@ class explorer {
     state_.arena.release(mark);
   }
 
-  /// Returns the threads that wait together with thread `t` in a loop, including `t`; empty if it does not wait.
+  /// Returns the threads that wait together with thread `t` in a loop, including `t`. The result is empty if `t` does not wait.
   [[nodiscard]] const std::vector<int>& waiting_with(const graph& g, int t) {
     const thread_status status = state_of(g, t).status;
     if (status != thread_status::waiting && status != thread_status::repeats) {
@@ -394,17 +397,18 @@ class explorer {
     return alone_;
   }
 
-  /// Returns whether the last iteration of the threads that wait with `t` in a loop read only values that were not the latest
-  /// when they were read. No write changes such a read later, so these threads wait until the end. Executions in which they
-  /// read later values show everything that this one does, including a race with one of their reads, because each read is also
-  /// explored with the latest value.
+  /// Returns whether the last iteration of the threads that wait with `t` in a loop read only values that were already outdated
+  /// when they were read. No later write changes such a read, so these threads wait until the end. The executions in which they
+  /// read later values show everything that this execution shows, including any race with one of these reads, because each read
+  /// is also explored with the latest value.
   [[nodiscard]] bool waits_for_the_past(const graph& g, int t) {
     const std::vector<int>& waiting = waiting_with(g, t);
     bool any = false;
     return std::all_of(waiting.begin(), waiting.end(), [&](int u) { return has_read_the_past(g, u, any); }) && any;
   }
 
-  /// Returns whether the last iteration of thread `t` read only such values. `any` becomes true if it read at all.
+  /// Returns whether the last iteration of thread `t` read only values that were already outdated. Sets `any` to true if it
+  /// read anything.
   [[nodiscard]] bool has_read_the_past(const graph& g, int t, bool& any) {
     const auto& events = model::at(g.threads, t).events;
     for (int n = state_of(g, t).waits_from; n < model::count_of(events); ++n) {
@@ -425,9 +429,10 @@ class explorer {
     return true;
   }
 
-  /// Returns whether `e`, the last event, is a test of an mbarrier that passes after one that did not, could have passed
-  /// immediately, and has no other effect on its thread. No write changes the first test later, because it did not read the
-  /// latest value. The execution in which it passes immediately shows everything that this one does.
+  /// Returns whether `e`, the last event, is a test of an mbarrier that passes after an earlier test that failed, although the
+  /// earlier test could have passed, and that otherwise has no effect on its thread. No later write changes the earlier test,
+  /// because it did not read the latest value. The execution in which the earlier test passes shows everything that this
+  /// execution shows.
   [[nodiscard]] bool looks_again(const graph& g, const graph_event& e) {
     const thread_run& run = model::at(g.threads, e.thread);
     if (!merges_updates() || !e.passes || e.number == 0) {
@@ -440,15 +445,15 @@ class explorer {
                                *run.states.back());
   }
 
-  /// Returns whether `e`, the last event, has read an outdated value, and only because of that an iteration of a loop in which
-  /// threads wait together fails. No write changes `e` later. Executions in which it reads later values show everything that
-  /// this one does.
+  /// Returns whether `e`, the last event, has read an outdated value, and this is the only reason why an iteration of a loop in
+  /// which threads wait together fails. No later write changes `e`. The executions in which it reads later values show
+  /// everything that this execution shows.
   [[nodiscard]] bool fails_by_the_past(const graph& g, const graph_event& e) {
     return options_.cut_decided_rounds && !e.rmw && !e.mixed && !e.discarded && has_missed_the_latest(g, e) &&
            together_.is_decided_to_come_back(g, e.thread);
   }
 
-  /// Returns whether a later write than the source of `r` already existed when `r` read.
+  /// Returns whether a write later than the source of `r` already existed when `r` read.
   [[nodiscard]] bool has_missed_the_latest(const graph& g, const graph_event& r) {
     const auto& order = model::at(g.order, r.location);
     return std::any_of(order.begin() + event_rules::place_in(order, r.source) + 1, order.end(), [&](const graph_event* w) {
@@ -510,10 +515,10 @@ class explorer {
     --g.next_stamp;
   }
 
-  /// Calls `use` with `w` at each position in its location's coherence that Coherence and Atomicity allow.
+  /// Calls `use` with each position that Coherence and Atomicity allow for `w` in its location's coherence.
   template <class Use>
   void for_each_place(graph& g, const graph_event& w, const Use& use) {
-    const auto order = [&]() -> auto& { return model::at(g.order, w.location); };  // it may move while `use` runs
+    const auto order = [&]() -> auto& { return model::at(g.order, w.location); };  // the vector may move while `use` runs
     const int size = model::count_of(order());
     int least = build_.oldest_source(g, w, w.location) + 1;
     int most = size;
@@ -521,7 +526,7 @@ class explorer {
       least = most = state_.rules.place_read(g, *w.partner) + 1;
     }
     for (int at = most; at >= (at_random() ? most : least) && !state_.stopped(); --at) {
-      // no write may come between the halves of another read-modify-write
+      // no write may be placed between the read and the write of another read-modify-write
       if (at < size && model::at(order(), at)->rmw && state_.rules.place_read(g, *model::at(order(), at)->partner) == at - 1) {
         continue;
       }
@@ -531,7 +536,7 @@ class explorer {
     }
   }
 
-  /// Lets write `w`, the last event, become the source of reads that do not precede it.
+  /// Makes write `w`, the last event, the source of each read that does not precede it, one at a time.
   void change_reads(graph& g, const graph_event& w) {
     const auto& reads = model::at(g.reads, w.location);
     const stack_arena::mark mark = state_.arena.here();
@@ -547,7 +552,7 @@ class explorer {
     state_.arena.release(mark);
   }
 
-  /// `past` contains the events that exist whenever a read reads from `w`.
+  /// `past` is the clock of the events that exist whenever a read takes its value from `w`.
   void change_read(const graph& g, const graph_event& r, const graph_event& w, const std::uint16_t* past) {
     keep_.resize(state_.checked.threads.size());
     for (int t = 0; t < state_.count(); ++t) {
@@ -588,9 +593,10 @@ class explorer {
     give_graph();
   }
 
-  /// Returns whether `e`, which write `w` would drop, is as in the one graph from which the change is made: considering only
-  /// the events before it and the predecessors of `w`, a read reads the latest write, a write is the latest and has not been
-  /// read, no lanes are chosen, and instructions with an unknown predicate are executed.
+  /// Returns whether `e`, which a change to read from `w` would drop, is as in the one graph from which the change is made.
+  /// Only the events before `e` and the predecessors of `w` are considered: a read must read the latest write, a write must be
+  /// the latest and must not have been read, lanes must not have been chosen, and instructions with an unknown predicate must
+  /// have been executed.
   [[nodiscard]] bool reads_and_writes_the_latest(const graph& g, const graph_event& e, const graph_event& w,
                                                  const std::uint16_t* past) {
     const bool writes = e.kind == event_kind::write;
@@ -612,7 +618,7 @@ class explorer {
     if (read || e.update != 0) {
       return !read;
     }
-    // a source that is dropped as well and came later is read by `e`, so its position need not be checked here
+    // no check is needed here: `e` reads from a source that was added later and is also dropped
     const auto& order = model::at(g.order, e.location);
     for (int i = (writes ? event_rules::place_in(order, &e) : state_.rules.place_read(g, e)) + 1; i < model::count_of(order);
          ++i) {
@@ -639,7 +645,7 @@ class explorer {
     }
   }
 
-  /// If an unknown value decides whether a thread executes its next instruction, both cases are explored.
+  /// If an unknown value decides whether a thread executes its next instruction, explores both cases.
   void add_choice(graph& g, int t) {
     const int first = replays() ? (replayed_choice_ != 0 ? 0 : 1) : at_random() ? chosen(2) : 0;
     for (int way = first; way < (at_random() ? first + 1 : 2) && !state_.stopped(); ++way) {
@@ -756,10 +762,10 @@ class explorer {
 
 namespace {
 
-/// The total number of random executions that are tried before giving up.
+/// The total number of events in random executions that are tried before the checker gives up.
 constexpr std::uint64_t random_events = 300'000;
 
-/// The number of asynchronous operations of each thread that can be performed. It grows when an exploration finds that it is
+/// For each thread, the number of asynchronous operations that can be performed. It is increased when an exploration finds it
 /// too small.
 class copy_counts {
  public:
@@ -775,7 +781,7 @@ class copy_counts {
   [[nodiscard]] const std::vector<copy_counts_of_thread>& each() const noexcept { return each_; }
 
   /// Increases the number for thread `t`, for operations that `starters` threads start together. In programs with many threads,
-  /// most of which start none, it is increased only for `t`. Returns false if there would be too many.
+  /// most of which start no operations, only the number for `t` is increased. Returns false if there would be too many.
   [[nodiscard]] bool grow(int t, int starters) {
     const std::vector<copy_counts_of_thread> before = each_;
     asked_.insert(t);
@@ -812,7 +818,7 @@ class copy_counts {
 
 check_result explore_all(const program& checked, const check_property& property, const check_options& options) {
   kept_apart apart;
-  std::optional<check_result> found;  // with unknown values: a finding without them is reported with its values
+  std::optional<check_result> found;  // a finding with hidden values, for the case that the next exploration gives up
   while (checked.copies || !starts_copies(checked)) {
     detail::explorer exploration(checked, property, options, apart);
     check_result result = exploration.run();
@@ -839,14 +845,14 @@ check_result explore_all(const program& checked, const check_property& property,
   }
 }
 
-/// Adds to the message of a finding the readings under which the program is verified.
+/// Adds to the message of a finding the readings under which the program can be verified.
 void name_readings(const program& checked, const check_property& property, const check_options& options, check_result& result) {
   check_options others = options;
   others.most_events = std::min<std::uint64_t>(options.most_events, 1'000'000);
   for (const auto& [name, one] : litmus_files::checked_readings()) {
     others.readings = options.readings;
     others.readings.take(one);
-    if (explore_all(checked, property, others).status == check_status::verified) {
+    if (may_depend_on(checked, result.found, one) && explore_all(checked, property, others).status == check_status::verified) {
       result.found.message += litmus_files::depends_on(name);
     }
   }
@@ -856,7 +862,7 @@ void name_readings(const program& checked, const check_property& property, const
 
 namespace {
 
-/// Runs `what` on a thread with its own stack, or on the current thread if none can be created.
+/// Runs `what` on a thread with a stack of `bytes` bytes, or on the current thread if no thread can be created.
 void run_on_stack(std::size_t bytes, const std::function<void()>& what) {
   struct task {
     const std::function<void()>* what;
@@ -889,8 +895,7 @@ void run_on_stack(std::size_t bytes, const std::function<void()>& what) {
 
 check_result explore_here(const program& checked, const check_property& property, const check_options& options) {
   check_result result = explore_all(checked, property, options);
-  if ((result.status == check_status::race || result.status == check_status::undefined) && options.name_readings &&
-      options.replayed == nullptr && may_depend_on_readings(checked)) {
+  if (options.name_readings && options.replayed == nullptr) {
     name_readings(checked, property, options, result);
   }
   if (result.status != check_status::gave_up || options.random_executions != 0 || options.replayed != nullptr ||

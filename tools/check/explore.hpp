@@ -7,11 +7,11 @@
 
 namespace membar::check {
 
-/// Explores a program. It ends at the first finding. `property` is evaluated at the end of every complete execution.
+/// Explores a program until the first finding. `property` is evaluated at the end of every complete execution.
 ///
-/// `verified` means that none of the executions in which clocks stand still has a data race, a trap, a hang, a read of memory
-/// that was never written, or an access outside of memory, and that the property holds at the end of each. If anything was cut
-/// short, the result is `gave_up`.
+/// `verified` means that in every execution in which clocks stand still, there is no data race, trap, hang, read of memory that
+/// was never written, or access outside memory, and the property holds at the end. If anything was cut short, the result is
+/// `gave_up`.
 [[nodiscard]] check_result explore(const program& checked, const check_property& property = {},
                                    const check_options& options = {});
 

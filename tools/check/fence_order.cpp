@@ -1,31 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// *Requirements of an order.* It relates every morally strong pair of `fence.sc`, and has no cycle together with base
-// causality. Reads-from and coherence are given, so every axiom that it can still break has the form "`b` does not follow from
-// `a`": `never_after`. A path from `a` to `b` that the order adds leads to a first fence f, along fences to a last fence g, and
-// then to `b`. Therefore an order breaks an axiom exactly if it leads, together with base causality, from an f to a g for which
-// such `a` and `b` exist. "f is never before g" thus expresses all of the axioms, and the search needs to consider only fences.
-// The condition that two accesses are left unordered has the same form.
+// *Requirements for an order.* A Fence-SC order relates every morally strong pair of `fence.sc`, and has no cycle together with
+// base causality. Reads-from and coherence are given, so every axiom that the order can still break has the form "`b` does not
+// follow from `a`", which is stored in `never_after`. A path from `a` to `b` that the order adds leads from `a` to a first
+// fence f, along fences to a last fence g, and then to `b`. Therefore an order breaks an axiom exactly if, together with base
+// causality, it leads from an f to a g for which such `a` and `b` exist. The statement "f is never before g" thus expresses all
+// of the axioms, and the search needs to consider only fences. The condition that two accesses remain unordered has the same
+// form.
 //
 // *Why edges are forced.* If ordering f before g would lead from an x to a y that x is never before, then g is before f in
 // every order.
 //
-// *Why this is decisive.* Assume that the forced edges, closed under transitivity until no new edge appears, have no
-// contradiction, and that every two fences are morally strong. If x is never before y, "x before y" is not possible, so "y
-// before x" is forced. Then any total order that contains the forced edges is consistent: it is closed, and x is not before y
-// in it. In this case nothing needs to be tried. Fences whose scopes do not include each other's threads may be related only
-// through other fences, and then two edges may together break an axiom that neither breaks alone. In that case both directions
-// of a pair are tried, and the forced edges of each cut the search short.
+// *Why the forced edges are sufficient.* Assume that forced edges are added, and the order is closed under transitivity, until
+// no new edge appears, that there is no contradiction, and that every two fences are morally strong. If x is never before y,
+// then "x before y" is impossible, so "y before x" is forced. Any total order that contains the forced edges is then
+// consistent: it is closed, and x is not before y in it. In this case no search is needed. If the scopes of two fences do not
+// include each other's threads, the fences may be related only through other fences, and two edges may together break an axiom
+// that neither edge breaks by itself. In that case both directions of a pair are tried, and the edges that each direction
+// forces cut the search short.
 //
 // *Why the order of addition is tried first.* A fence that is added last comes after all others, and nothing follows it yet.
-// Therefore only the read or write that is added can break an axiom, through events that lead to it. These are its
-// predecessors, and the predecessors of fences that were added no later than the last fence that precedes it. An order of all
-// fences relates more pairs than the model requires, so axioms that it does not break also hold with fewer pairs. If it breaks
-// one, another order is searched for.
+// Therefore only the read or write that is added can break an axiom, through the events that lead to it. These are its
+// predecessors, and the predecessors of each fence that was added no later than the last fence that precedes it. An order of
+// all fences relates more pairs than the model requires, so if it breaks no axiom, an order with fewer pairs breaks none
+// either. If it breaks an axiom, another order is searched for.
 //
-// *Why two accesses are ordered in every order.* Fence g knows a write if the write, or a read that observes it, precedes g. If
-// an access to that location follows fence f and is older than the write, or is the write, then ordering g before f would break
-// Coherence or Causality. Therefore f is before g, and everything that precedes f precedes everything that follows g. This is
-// how a fence in each thread orders the data of a last block.
+// *Why two accesses are ordered in every order.* A fence g is said to know a write if the write, or a read that observes the
+// write, precedes g. Suppose that an access to that location follows fence f, and that the access is older than the write or is
+// the write itself. Then ordering g before f would break Coherence or Causality. Therefore f is before g, and everything that
+// precedes f precedes everything that follows g. This is how a fence in each thread orders the data that the last block of a
+// grid reads.
 #include <check/fence_order.hpp>
 #include <check/graph.hpp>
 #include <membar/model/array.hpp>
@@ -50,7 +53,7 @@ bool fence_pairs::exists() {
       }
     }
   }
-  // If every two fences are related, the forced edges are decisive, as the comment at the top says.
+  // If every two fences are related, the forced edges are sufficient (see the comment at the top of the file).
   if (pairs_.size() == fences_ * (fences_ - 1) / 2) {
     std::vector<pair> open = pairs_;
     return force(now, open);
@@ -193,8 +196,8 @@ namespace {
 }  // namespace
 
 bool are_ordered_by_fences(const graph& g, const event_rules& rules, const graph_event& x, const graph_event& y) {
-  std::vector<const graph_event*> after;   // for each thread: its first fence after `x`
-  std::vector<const graph_event*> before;  // for each thread: its last fence before `y`
+  std::vector<const graph_event*> after;   // for each thread: the first fence after `x`
+  std::vector<const graph_event*> before;  // for each thread: the last fence before `y`
   const auto put = [](std::vector<const graph_event*>& fences, const graph_event* f, bool last, int own) {
     const auto mine = std::find_if(fences.begin(), fences.end(), [&](auto* o) { return o->thread == f->thread; });
     if (mine == fences.end()) {
@@ -303,7 +306,7 @@ void fence_order::keep_from(matrix& never_after, const graph_event& w, const gra
 
 void fence_order::read_axioms(std::size_t location) {
   const auto& order = graph_.order[location];
-  // per position in the order: the reads that take their value from that write
+  // per position in the order: the reads that take their value from the write at that position
   std::vector<std::vector<std::size_t>> from(order.size());
   for (const graph_event* r : graph_.reads[location]) {
     if (!r->mixed) {

@@ -19,8 +19,8 @@ using namespace ptx;
 
 namespace detail {
 
-/// Looks for an order of fences: it orders each pair of `pairs`, has no cycle together with the existing order, and leads from
-/// no fence to one that it is never before.
+/// Looks for an order of fences that orders each pair of `pairs`, has no cycle together with the existing order, and does not
+/// lead from any fence to a fence that must never follow it.
 class fence_pairs {
  public:
   using pair = std::pair<std::size_t, std::size_t>;
@@ -28,13 +28,13 @@ class fence_pairs {
   explicit fence_pairs(std::size_t fences)
       : fences_(fences), width_((fences + 63) / 64), after_(fences * width_, 0), never_(fences * width_, 0) {}
 
-  /// `from` precedes `to`. The caller must also pass everything that follows from this.
+  /// Orders `from` before `to`. The caller must also pass every pair that follows from this by transitivity.
   void set_before(std::size_t from, std::size_t to) { set(after_, from, to); }
 
-  /// No order may lead from `from` to `to`. `from` must not already precede `to`.
+  /// Requires that no order leads from `from` to `to`. `from` must not already precede `to`.
   void set_never_before(std::size_t from, std::size_t to) { set(never_, from, to); }
 
-  /// One of the two must precede the other: `first`, if nothing contradicts that.
+  /// Requires that one of the two precedes the other. `first` comes first if nothing contradicts this.
   void relate(std::size_t first, std::size_t second) { pairs_.emplace_back(first, second); }
 
   /// Returns whether an order that satisfies the constraints exists.
@@ -43,7 +43,8 @@ class fence_pairs {
  private:
   using matrix = std::vector<std::uint64_t>;
 
-  /// The fences that follow each fence, and the fences that must not follow it, because of itself or of a preceding fence.
+  /// For each fence, the fences that follow it (`after`), and the fences that must not follow it because of itself or a
+  /// preceding fence.
   struct state {
     matrix after;
     matrix never;
@@ -55,11 +56,11 @@ class fence_pairs {
 
   [[nodiscard]] bool may_precede(const state& now, std::size_t f, std::size_t g) const noexcept;
 
-  // Orders f before g, which must not precede f.
+  // Orders f before g. g must not already precede f.
   void add(state& now, std::size_t f, std::size_t g) const;
 
-  // Adds forced edges until there are no more, and leaves in `open` the pairs that may be ordered either way. Returns false if
-  // a pair cannot be ordered either way.
+  // Adds forced edges until there are no more. Leaves in `open` the pairs that may still be ordered in either direction.
+  // Returns false if some pair cannot be ordered in either direction.
   [[nodiscard]] bool force(state& now, std::vector<pair>& open) const;
 
   [[nodiscard]] bool orient(state& now, std::vector<pair> open);
@@ -73,16 +74,16 @@ class fence_pairs {
 
 }  // namespace detail
 
-/// Returns whether the order in which the `fence.sc` of a graph were added, which was a Fence-SC order before `e` was added,
-/// still is one with `e`, which nothing in the graph follows except reads from it.
+/// Returns whether the order in which the `fence.sc` of a graph were added is still a Fence-SC order with `e`. It must have
+/// been a Fence-SC order before `e` was added, and only reads from `e` may follow `e` in the graph.
 [[nodiscard]] bool keeps_fence_order(const graph& g, const event_rules& rules, const graph_event& e);
 
-/// Returns whether `x` precedes `y` in every Fence-SC order of a graph, because of one fence after `x` and one before `y`.
-/// False means that this is not known.
+/// Returns whether `x` precedes `y` in every Fence-SC order of a graph because of one fence after `x` and one fence before `y`.
+/// False means that this is unknown.
 [[nodiscard]] bool are_ordered_by_fences(const graph& g, const event_rules& rules, const graph_event& x, const graph_event& y);
 
-/// Returns whether every Fence-SC order of a graph breaks an axiom because of `e` and one write that it precedes in its
-/// location's coherence, through one fence after that write and one before `e`. False means that this is not known.
+/// Returns whether every Fence-SC order of a graph breaks an axiom because of `e` and a write that follows `e` in its
+/// location's coherence, through one fence after that write and one fence before `e`. False means that this is unknown.
 [[nodiscard]] bool breaks_every_fence_order(const graph& g, const event_rules& rules, const graph_event& e);
 
 /// Looks for a Fence-SC order of a graph.
@@ -90,11 +91,11 @@ class fence_order {
  public:
   fence_order(const graph& g, const event_rules& rules);
 
-  /// Returns whether a consistent order exists. `suspects` are accesses that conflict and are not morally strong: two of them
-  /// that are not ordered in some consistent order are a race.
+  /// Returns whether a consistent order exists. `suspects` are pairs of conflicting accesses that are not morally strong. If
+  /// some consistent order leaves such a pair unordered, the pair is a race.
   [[nodiscard]] bool search(const std::vector<std::pair<const graph_event*, const graph_event*>>& suspects);
 
-  /// Returns the accesses that race in some consistent order; null if there are none.
+  /// Returns the accesses that race under some consistent order, or null if there are none.
   [[nodiscard]] const std::pair<const graph_event*, const graph_event*>* race() const noexcept { return race_; }
 
  private:
@@ -104,24 +105,24 @@ class fence_order {
   void add(matrix& m, std::size_t from, std::size_t to) const noexcept;
   [[nodiscard]] std::size_t index_of(const graph_event& e) const noexcept;
 
-  /// Calls `use` with each read of a location and each write to the location that it observes.
+  /// Calls `use` with each read of a location, together with each write to the location that it observes.
   template <class Use>
   void each_observation(std::size_t location, Use use) const;
 
-  /// Requires that `w` does not causally precede `e`, by base causality or through a read that observes it.
+  /// Requires that `w` does not causally precede `e`, either by base causality or through a read that observes `w`.
   void keep_from(matrix& never_after, const graph_event& w, const graph_event& e) const;
 
-  /// Axioms Coherence and Causality, if the order of the location's writes is known: a write does not causally precede an
-  /// earlier write, or a read of an earlier write; and a read does not precede its source.
+  /// Adds the requirements of the axioms Coherence and Causality, given the order of the location's writes: a write does not
+  /// causally precede an earlier write or a read of an earlier write, and a read does not precede its source.
   void read_axioms(std::size_t location);
 
-  /// Returns whether there is an order in which no event follows one that it is never after.
+  /// Returns whether there is an order in which no event follows an event that it must never follow.
   [[nodiscard]] bool exists(const matrix& never_after) const;
 
   const graph& graph_;
   const event_rules& rules_;
   std::vector<const graph_event*> events_{};
-  std::vector<std::size_t> fences_{};  ///< places of the `fence.sc` in `events_`
+  std::vector<std::size_t> fences_{};  ///< positions of the `fence.sc` in `events_`
   std::vector<int> first_{};
   std::size_t width_ = 0;
   matrix base_{};

@@ -22,7 +22,7 @@ using membar_tools::quote;
 
 namespace {
 
-/// Parses one condition. Errors contain the line and the column of the scenario, in which the condition begins at `line` and
+/// Parses one condition. Error messages contain the line and column in the scenario file; the condition begins at `line` and
 /// `column`.
 class condition_reader {
  public:
@@ -38,7 +38,7 @@ class condition_reader {
   }
 
  private:
-  /// For a float: `real`; otherwise the magnitude and whether it is negative.
+  /// A number. If it is a float, its value is `real`; otherwise its value is `magnitude` with a sign.
   struct number_value {
     std::uint64_t magnitude = 0;
     bool negative = false;
@@ -115,7 +115,7 @@ class condition_reader {
   }
 
   [[nodiscard]] static bool compare(int test, const number_value& a, const number_value& b) noexcept {
-    const bool floats = a.is_float || b.is_float;  // a NaN is equal to nothing, and neither less nor greater than anything
+    const bool floats = a.is_float || b.is_float;  // a NaN is not equal to, less than or greater than any value
     const auto below = [&](const number_value& x, const number_value& y) {
       return floats                     ? x.as_real() < y.as_real()
              : x.negative != y.negative ? x.negative

@@ -17,8 +17,8 @@ using namespace ptx;
 /// Returns whether a condition holds at the end of an execution.
 using final_condition = std::function<bool(const final_memory&)>;
 
-/// Parses a condition on the final values of `memory`, which begins at `line` and `column` of its file. Throws `model::error`
-/// with the position.
+/// Parses a condition on the final values of `memory`. The condition begins at `line` and `column` of its file. Throws
+/// `model::error` with the position of an error.
 [[nodiscard]] final_condition read_condition(std::string_view text, int line, const std::vector<named_memory>& memory,
                                              int column = 1);
 

@@ -119,8 +119,8 @@ class finding_litmus {
     return e.event.kind == model::event_kind::read || e.event.kind == model::event_kind::write;
   }
 
-  /// Keeps the events from which the events to blame follow, or all events. Then it drops memory that only one thread accesses,
-  /// and loop iterations that the next iteration repeats.
+  /// Keeps the events from which the blamed events follow, or all events. Then drops memory that only one thread accesses, and
+  /// loop iterations that the next iteration repeats.
   void choose() {
     bool blamed = false;
     for (std::size_t k = 0; k < events_.size(); ++k) {
@@ -166,7 +166,7 @@ class finding_litmus {
     }
   }
 
-  /// Returns whether a later load by the same instruction reads the same write again.
+  /// Returns whether the same instruction later loads from the same write again.
   [[nodiscard]] bool repeated(const trace_event& e) const {
     return e.event.kind == model::event_kind::read && !e.event.rmw &&
            std::any_of(events_.begin(), events_.end(), [&](const trace_event& o) {

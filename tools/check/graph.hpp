@@ -3,8 +3,9 @@
 /// An execution that grows: its events, reads-from, coherence, and causality in the form of clocks.
 ///
 /// Base causality is the closure of program order and synchronizes-with. Both lead from existing events to the event that is
-/// added, so one clock per event represents it: per thread, how many events precede. fence_order.hpp adds Fence-SC. The
-/// relations are those of model/causality.hpp, restricted to the generic proxy; tests compare the two.
+/// added, so each event can represent its causality by one clock: for each thread, the number of events that precede it.
+/// fence_order.hpp adds Fence-SC. The relations are those in model/causality.hpp, restricted to the generic proxy; tests
+/// compare the two.
 #pragma once
 
 #include <check/event.hpp>
@@ -30,20 +31,21 @@ namespace membar::check {
 
 using namespace ptx;
 
-/// Memory that is accessed as a unit: an address and a size.
+/// Memory that is accessed as a unit: its address and its size.
 struct location_info {
   std::uint64_t address = 0;
   int bytes = 0;
   wide_value initial{};
   bool initialised = true;
-  std::vector<int> overlapping{};  ///< other locations that share some of its bytes
+  std::vector<int> overlapping{};  ///< other locations that share bytes with this location
 };
 
-/// The events of a thread and the states between them.
+/// A thread's events and the states between them.
 struct thread_run {
   std::vector<const graph_event*> events;
-  std::vector<const thread_state*> states;  ///< one more than the number of events
-  const thread_state* idle = nullptr;       ///< for a thread that performs asynchronous operations: the state before it has one
+  std::vector<const thread_state*> states;  ///< one more state than there are events
+  const thread_state* idle = nullptr;       ///< for a thread that performs asynchronous operations: its state before it has an
+                                            ///< operation
   const graph_event* issue = nullptr;       ///< the event that started its operation
 
   void start(const graph_event* by) {
@@ -57,10 +59,10 @@ struct graph {
   std::vector<thread_run> threads;
   std::vector<std::vector<const graph_event*>>
       order;  ///< per location: its writes in coherence order, starting with the initial one (null)
-  std::vector<std::vector<const graph_event*>> reads;  ///< per location
+  std::vector<std::vector<const graph_event*>> reads;  ///< per location: its reads
   std::uint32_t next_stamp = 0;
   std::vector<const graph_event*> fences{};  ///< the `fence.sc`, in the order in which they were added
-  bool fences_in_order = true;               ///< whether that order is a Fence-SC order
+  bool fences_in_order = true;               ///< whether the order in `fences` is a Fence-SC order
 
   void reserve(std::size_t locations) {
     while (order.size() < locations) {
@@ -70,7 +72,7 @@ struct graph {
   }
 };
 
-/// Copies to `to` the first `keep[t]` events of each thread t of `from`. `never` is always removed from its location's order.
+/// Copies the first `keep[t]` events of each thread t from `from` to `to`. `never` is always removed from its location's order.
 inline void copy_kept(const graph& from, graph& to, const std::vector<int>& keep, const graph_event* never) {
   const auto kept = [&](const graph_event* e) { return e != never && e->number < keep[static_cast<std::size_t>(e->thread)]; };
   to.threads.resize(from.threads.size());
@@ -115,8 +117,9 @@ class event_rules {
     return model::morally_strong(model::every_rule{}, place_of(x), place_of(y), x, y);
   }
 
-  /// Returns whether write `w` causally precedes an event with base clock `base`, either by base causality or because a
-  /// preceding read observes it. Source: PTX ISA, "Causality order".
+  /// Returns whether access `w` causally precedes an event with base clock `base`, either by base causality or because `w` is a
+  /// write that a preceding read observes. Under an alternative reading, the read of an update precedes everything that the
+  /// update's write precedes. Source: PTX ISA, "Causality order".
   [[nodiscard]] bool causes(const graph& g, const graph_event& w, const std::uint16_t* base) const noexcept {
     if (precedes(w, base)) {
       return true;
@@ -127,11 +130,15 @@ class event_rules {
           return true;
         }
       }
+    } else if (w.rmw && readings_.takes(model::reading::whole_updates_are_observed)) {
+      const std::vector<const graph_event*>& writes = model::at(g.order, w.location);
+      return std::any_of(writes.begin(), writes.end(),
+                         [&](const graph_event* s) { return s != nullptr && s->partner == &w && causes(g, *s, base); });
     }
     return false;
   }
 
-  /// obs(w, r). Source: PTX ISA, "Observation order".
+  /// Returns whether `reader` observes `w`, the model's obs(w, r). Source: PTX ISA, "Observation order".
   [[nodiscard]] bool observes(const graph_event& reader, const graph_event& w) const noexcept {
     for (const graph_event* r = &reader; r != nullptr;) {
       const graph_event* s = r->source;
@@ -146,7 +153,7 @@ class event_rules {
     return false;
   }
 
-  /// Returns the position, in the location's order, of the last write that an event with base clock `base` may not miss.
+  /// Returns the position, in the location's order, of the oldest write from which an event with base clock `base` may read.
   [[nodiscard]] int oldest_source(const graph& g, int location, const std::uint16_t* base) const noexcept {
     const auto& order = model::at(g.order, location);
     int oldest = 0;
@@ -173,8 +180,8 @@ class event_rules {
     return i;
   }
 
-  /// Returns the position, in its location's order, of the source of a read. If its bytes came from writes of other sizes,
-  /// returns the position of the last write that causally precedes the read, because those writes causally precede it.
+  /// Returns the position, in its location's order, of a read's source. If the bytes came from writes of other sizes, returns
+  /// the position of the last write that causally precedes the read, because those writes causally precede it as well.
   [[nodiscard]] int place_read(const graph& g, const graph_event& r) const noexcept {
     const auto& order = model::at(g.order, r.location);
     if (!r.mixed) {
@@ -187,8 +194,8 @@ class event_rules {
     return i;
   }
 
-  /// Makes `e`, an acquiring read or fence, synchronize with everything that its thread has observed, by joining clocks into
-  /// `base`. Source: PTX ISA, "Acquire pattern", "Synchronizes-with".
+  /// Makes `e`, an acquiring read or fence, synchronize with every release pattern that its thread has observed, by joining
+  /// clocks into `base`. Source: PTX ISA, "Acquire pattern", "Synchronizes-with".
   void acquire(const graph& g, graph_event& e) const noexcept {
     const auto from = [&](const graph_event& r) {
       const graph_event* const s = r.mbarrier != mbarrier_op::none ? phase_seen(r) : r.source;
@@ -216,9 +223,9 @@ class event_rules {
     }
   }
 
-  /// Returns the write that completed the last phase that a wait at an mbarrier has seen complete, or null if it did not pass
-  /// or saw none. Source: PTX ISA, "mbarrier.test_wait/mbarrier.try_wait": everything before the arrivals of that phase is
-  /// visible.
+  /// Returns the write that completed the last phase that a wait at an mbarrier has seen complete, or null if the wait did not
+  /// pass or saw no such phase. Source: PTX ISA, "mbarrier.test_wait/mbarrier.try_wait": everything before the arrivals of that
+  /// phase is visible.
   [[nodiscard]] static const graph_event* phase_seen(const graph_event& wait) noexcept {
     const graph_event* w = wait.passes ? wait.source : nullptr;
     while (w != nullptr && !w->completes) {
@@ -229,7 +236,7 @@ class event_rules {
 
   /// Makes `e` synchronize with `head`, the start of a release pattern or the completion of an asynchronous operation.
   void synchronize(const graph_event& head, graph_event& e) const noexcept {
-    if (head.kind == model::event_kind::proxy_fence) {  // one-directional: for the events that such a fence acquires
+    if (head.kind == model::event_kind::proxy_fence) {  // one-directional: only for the events that such a fence acquires
       if (e.released != nullptr) {
         join(released(e, head.fenced), released(head, head.fenced));
       }
@@ -240,10 +247,10 @@ class event_rules {
     }
   }
 
-  /// Orders `e` after `before` and everything that precedes it, or only after the asynchronous operation if `before` belongs to
-  /// one.
+  /// Orders `e` after `before` and everything that precedes `before`. If `before` belongs to an asynchronous operation, orders
+  /// `e` only after that operation.
   void come_after(const graph_event& before, graph_event& e) const noexcept {
-    // an asynchronous store that releases passes on the earlier events of its thread
+    // an asynchronous store that releases also passes on the earlier events of its thread
     const bool copy = before.given != nullptr && !(before.releases && before.mbarrier == mbarrier_op::none);
     const auto passed = [&](const std::uint16_t* clock) { return copy ? before.given : clock; };
     join(const_cast<std::uint16_t*>(e.base), passed(before.base));
@@ -261,10 +268,10 @@ class event_rules {
             mbarrier_op::none) {  // completed operations need no fence before the synchronization, but one after it
       join(released(e, one_way::tensor_memory), before.given);
     }
-    // a proxy fence applies to the accesses that its block starts
+    // a proxy fence applies to the accesses that its own block starts
     if (e.crossed != nullptr && (same_proxies(before, e) || readings_.takes(model::reading::fence_of_another_block))) {
       for (std::size_t s = 0; s < proxy_spaces; ++s) {
-        const bool of_thread = s == static_cast<std::size_t>(proxy_space::tensor_memory);  // a fence applies to its own thread
+        const bool of_thread = s == static_cast<std::size_t>(proxy_space::tensor_memory);  // for its own thread
         if (!of_thread || is_copy(e)) {
           join(crossed(e, s), passed(before.crossed + s * threads_.size()));
         }
@@ -272,7 +279,7 @@ class event_rules {
     }
   }
 
-  /// Orders `e`, the first event of an asynchronous operation, after the predecessors of all of `starts`.
+  /// Orders `e`, the first event of an asynchronous operation, after the predecessors of every event in `starts`.
   void come_after_all(const std::vector<const graph_event*>& starts, graph_event& e) const noexcept {
     const std::size_t width = threads_.size();
     const auto meet = [&](const std::uint16_t* to, const auto& of) {
@@ -311,19 +318,19 @@ class event_rules {
     }
   }
 
-  /// Returns the clock of the events before a proxy fence of a space and `e`.
+  /// Returns the clock of the events before `e` that are also before a proxy fence of the given space.
   [[nodiscard]] std::uint16_t* crossed(const graph_event& e, std::size_t space) const noexcept {
     return const_cast<std::uint16_t*>(e.crossed) + space * threads_.size();
   }
 
-  /// Returns the clock of the events that one-directional proxy fences have released.
+  /// Returns the clock of the events that one-directional proxy fences of the given kind have released.
   [[nodiscard]] std::uint16_t* released(const graph_event& e, one_way kind) const noexcept {
     return const_cast<std::uint16_t*>(e.released) + static_cast<std::size_t>(kind) * threads_.size();
   }
 
-  /// `e` is a one-directional proxy fence, which releases earlier events or acquires events that others have released. A fence
-  /// between the generic and the async proxy releases the accesses of its block's threads to its shared memory. Source: PTX
-  /// ISA, "membar/fence", `.sync_restrict`.
+  /// Applies `e`, a one-directional proxy fence, which either releases earlier events or acquires events that others have
+  /// released. A fence between the generic and the async proxy releases the accesses of its block's threads to the block's
+  /// shared memory. Source: PTX ISA, "membar/fence", `.sync_restrict`.
   void cross_one_way(const graph_event& e, bool releases) const noexcept {
     for (std::size_t t = 0; t < threads_.size() && e.crossed != nullptr; ++t) {
       const bool own = model::same_block(threads_[t].where, place_of(e));
@@ -337,7 +344,7 @@ class event_rules {
     }
   }
 
-  /// `e` is a proxy fence for these spaces, with one bit for each.
+  /// Applies `e`, a proxy fence for the given spaces. `spaces` has one bit for each space.
   void cross(const graph_event& e, unsigned spaces) const noexcept {
     for (std::size_t s = 0; s < proxy_spaces && e.crossed != nullptr; ++s) {
       if (((spaces >> s) & 1U) != 0) {
@@ -346,11 +353,11 @@ class event_rules {
     }
   }
 
-  /// Returns the clock of `e` that determines whether access `o` is ordered before it by causality: through the async proxy,
-  /// these are the events before a proxy fence, and events that also use that proxy in the same block. Source: PTX ISA,
-  /// "Proxy-preserved base causality order".
+  /// Returns the clock of `e` that determines whether causality orders access `o` before `e`. Through the async proxy, this
+  /// clock contains only the events before a proxy fence, and events of the same block that also use the async proxy. Source:
+  /// PTX ISA, "Proxy-preserved base causality order".
   [[nodiscard]] const std::uint16_t* clock_for(const graph_event& o, const graph_event& e) const noexcept {
-    if (machine::is_tensor_memory(e.address)) {  // between threads it has its own fences
+    if (machine::is_tensor_memory(e.address)) {  // tensor memory has its own fences between threads
       const bool own = model::at(threads_, o.thread).copies_of == model::at(threads_, e.thread).copies_of;
       return own ? e.base : crossed(e, static_cast<std::size_t>(proxy_space::tensor_memory));
     }
@@ -367,8 +374,7 @@ class event_rules {
                                                                          : proxy_space::other_shared));
   }
 
-  /// Returns whether the accesses of the threads of two events use the same proxies: the proxies of a block, or of a pair of
-  /// blocks.
+  /// Returns whether the threads of two events use the same proxies. Proxies belong to a block, or to a pair of blocks.
   [[nodiscard]] bool same_proxies(const graph_event& x, const graph_event& y) const noexcept {
     return model::at(threads_, x.thread).is_of_pair(model::at(threads_, y.thread).block_number);
   }
@@ -376,10 +382,10 @@ class event_rules {
   /// Returns whether `e` belongs to an asynchronous operation.
   [[nodiscard]] bool is_copy(const graph_event& e) const noexcept { return model::at(threads_, e.thread).copies_of >= 0; }
 
-  /// Returns whether the scopes of both ends of a synchronization include each other's thread.
+  /// Returns whether the scopes at both ends of a synchronization include the thread at the other end.
   [[nodiscard]] bool include_each_other(const graph_event& x, const graph_event& y) const noexcept {
     if (is_copy(x) && x.mbarrier != mbarrier_op::none) {
-      return true;  // its completion is performed at the mbarrier
+      return true;  // the completion is performed at the mbarrier
     }
     const auto at_barrier = [](const graph_event& e) {
       return e.kind == model::event_kind::proxy_fence || e.mbarrier != mbarrier_op::none ||
@@ -392,8 +398,8 @@ class event_rules {
            model::includes(model::every_rule{}, y.scope, place_of(y), place_of(x));
   }
 
-  /// Considers the fences through which a thread releases, starting with the last one, and returns those that release more than
-  /// the later ones.
+  /// Determines which of a thread's fences release more than the later ones. `is_new` is called for each fence, starting with
+  /// the last.
   class known_fences {
    public:
     [[nodiscard]] bool is_new(const graph_event& f) {
@@ -411,7 +417,8 @@ class event_rules {
     bool known_[2 + one_ways][4] = {};
   };
 
-  /// Returns the starts of the release patterns that end in arrival `e` at a barrier: itself and the fences before it.
+  /// Adds to `heads` the starts of the release patterns that end in arrival `e` at a barrier: the arrival itself and the fences
+  /// before it.
   void release_by_arrival(const graph& g, const graph_event& e, std::vector<const graph_event*>& heads) const {
     if (e.releases) {
       heads.push_back(&e);
@@ -425,7 +432,7 @@ class event_rules {
     }
   }
 
-  /// Appends the starts of the release patterns that end in write `w` to `heads`. Source: PTX ISA, "Release pattern".
+  /// Appends to `heads` the starts of the release patterns that end in write `w`. Source: PTX ISA, "Release pattern".
   void release(const graph& g, const graph_event& w, std::vector<const graph_event*>& heads) const {
     if (!w.strong) {
       return;
@@ -437,8 +444,7 @@ class event_rules {
         release_by_arrival(g, w, heads);
       }
       const graph_event* const before = w.partner->source;
-      // the chain continues through later phases; a head that precedes an arrival that releases at least as far is part of that
-      // arrival
+      // the chain continues through later phases; a head is redundant if it precedes an arrival that releases at least as far
       for (std::size_t k = 0; before != nullptr && k < before->heads.size(); ++k) {
         const graph_event* const head = before->heads[k];
         const bool covered = w.arrives && w.releases && precedes(*head, w.base) && w.scope >= head->scope && !is_copy(*head) &&
@@ -460,7 +466,7 @@ class event_rules {
     if (w.releases) {
       add(&w);
     }
-    // of several heads with the same kind and scope, only the last one is needed: its clock is the latest
+    // of several heads with the same kind and scope, only the last is needed, because its clock is the latest
     known_fences fences;
     bool writes[4] = {};
     const auto& events = model::at(g.threads, w.thread).events;
@@ -485,7 +491,7 @@ class event_rules {
   }
 
   void join(std::uint16_t* clock, const std::uint16_t* other) const noexcept {
-    const std::size_t width = threads_.size();  // a loop that compilers vectorize
+    const std::size_t width = threads_.size();  // compilers can vectorize the following loop
     for (std::size_t t = 0; t < width; ++t) {
       clock[t] = other[t] > clock[t] ? other[t] : clock[t];
     }
@@ -500,12 +506,12 @@ class event_rules {
   model::other_readings readings_;
 };
 
-/// The locations that a program has accessed so far. Their numbers do not change.
+/// The locations that a program has accessed so far. The number of a location never changes.
 class location_table {
  public:
   explicit location_table(std::span<const memory_object> objects) : objects_(objects) {}
 
-  /// Returns the object that contains an access of `bytes` bytes as a whole, or null if there is none.
+  /// Returns the object that contains the whole access of `bytes` bytes, or null if no object does.
   [[nodiscard]] const memory_object* object_of(std::uint64_t address, int bytes) const noexcept {
     for (const memory_object& o : objects_) {
       if (address >= o.address && address - o.address < o.bytes &&
@@ -516,7 +522,7 @@ class location_table {
     return nullptr;
   }
 
-  /// Returns the number of a location within one object.
+  /// Returns the number of a location that is within one object.
   [[nodiscard]] int number_of(std::uint64_t address, int bytes) {
     const std::uint64_t key = address * 32 + static_cast<std::uint64_t>(bytes);
     const auto it = numbers_.find(key);

@@ -30,7 +30,7 @@ using membar_tools::quote;
 
 namespace {
 
-/// A comparison and its negation, for integers and for floats: with the negation, a wait iterates again.
+/// A comparison and its negation, for integers and for floats. A wait iterates again while the negation holds.
 struct comparison_row {
   std::string_view word;
   ptx_comparison opposite;
@@ -46,7 +46,7 @@ constexpr meaning<model::operation> updates[] = {{"add", model::operation::add},
                                                  {"min", model::operation::minimum},  {"max", model::operation::maximum},
                                                  {"exchange", model::operation::move}};
 
-/// The order of a statement, or none: a weak access.
+/// The order of a statement. A weak access has none.
 using host_order = std::optional<memory_order>;
 constexpr meaning<host_order> orders[] = {{"weak", {}},
                                           {"relaxed", memory_order::relaxed},
@@ -91,7 +91,7 @@ class host_writer {
 
   [[nodiscard]] const ptx_function& function() const noexcept { return kernel_.function(); }
 
-  /// Returns the statement on a line of the code, or null if there is none.
+  /// Returns the statement that corresponds to a line of the code, or null if there is none.
   [[nodiscard]] const host_statement* statement_of(int line) const {
     const auto at = static_cast<std::size_t>(line);
     return at < lines_.size() ? lines_[at] : nullptr;
@@ -113,7 +113,7 @@ class host_writer {
     return statement_->words[at_++];
   }
 
-  /// Parses the order at the end of a statement: one of `known`, the first of which is the default.
+  /// Parses the order at the end of a statement. It must be one of `known`, the first of which is the default.
   host_order order(std::initializer_list<host_order> known) {
     if (at_ == statement_->words.size()) {
       return *known.begin();
@@ -183,12 +183,12 @@ class host_writer {
     return number(static_cast<std::int64_t>(extended(v, place_->type)));
   }
 
-  /// Returns the opcode of an access to the memory.
+  /// Returns the opcode of an access to the statement's memory.
   [[nodiscard]] std::string access(std::string_view name, memory_order how, ptx_type type) const {
     return opcode_text(name, how, thread_scope::system, state_space_, type);
   }
 
-  /// At seq_cst a fence comes first, and the access has the order `then`.
+  /// For seq_cst, emits a fence and returns `then` as the order of the access. Otherwise returns `how`.
   memory_order after_fence(memory_order how, memory_order then) {
     if (how != memory_order::seq_cst) {
       return how;
@@ -241,7 +241,7 @@ class host_writer {
                 {unread_, memory_at(address_), by});
   }
 
-  /// `wait` iterates until the comparison holds; `expect` traps if it does not hold.
+  /// `wait` iterates until the comparison holds. `expect` traps if the comparison does not hold.
   void compare(bool waits) {
     find_place();
     const word& sign = next("a comparison");
@@ -274,7 +274,7 @@ class host_writer {
   const std::vector<named_memory>& memory_;
   kernel_writer kernel_;
   ptx_operand register_ = kernel_.declare_registers("%v", ptx_type::b64, 1)[0];
-  /// the destination of loads whose value is not used
+  /// the destination of loads whose values are not used
   ptx_operand unread_ = kernel_.declare_registers("%u", ptx_type::b64, 1)[0];
   ptx_operand predicate_ = kernel_.declare_registers("%p", ptx_type::pred, 1)[0];
   const host_statement* statement_ = nullptr;

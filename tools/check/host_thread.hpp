@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Host threads of a scenario: their statements, and the code that executes them. Every access and fence of a host thread has
-/// system scope.
+/// The host threads of a scenario: their statements, and the code that executes them. Every access and fence of a host thread
+/// has system scope.
 #pragma once
 
 #include <check/named_memory.hpp>
@@ -15,7 +15,7 @@
 
 namespace membar::check {
 
-/// A statement of a host thread as written.
+/// A statement of a host thread, as written in the scenario.
 struct host_statement {
   struct word {
     std::string text;
@@ -26,17 +26,17 @@ struct host_statement {
   int line = 0;
 };
 
-/// Parses the statements of line `number` starting at `begin`. Returns the position of the text after the '}', or `npos` if
-/// there is none.
+/// Parses the statements in line `number`, starting at `begin`. Returns the position of the text that follows the '}', or
+/// `npos` if the line does not contain one.
 std::size_t read_host_statements(std::string_view line, std::size_t begin, int number, std::vector<host_statement>& body);
 
-/// Returns the statements of a host thread as a kernel with one thread, whose instructions are in `path`, at the lines of the
-/// statements. Throws `model::error`, with line and column, for an unknown statement, unknown memory, or an order that the
+/// Returns a host thread's statements as a kernel with a single thread. Its instructions are in `path`, at the lines of the
+/// statements. Throws `model::error` with line and column for an unknown statement, unknown memory, or an order that the
 /// statement does not support.
 [[nodiscard]] kernel_code host_kernel(const std::string& name, const std::vector<host_statement>& body,
                                       const std::vector<named_memory>& memory, const std::string& path);
 
-/// Returns the name of an order in statements of host threads.
+/// Returns the name of an order in the statements of host threads.
 [[nodiscard]] std::string_view host_order_word(memory_order order) noexcept;
 
 }  // namespace membar::check

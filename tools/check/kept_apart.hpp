@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The memory whose updates are explored in every order even though their operation commutes (commuting_updates.hpp).
+/// The memory whose updates are explored in every order although their operations commute (commuting_updates.hpp).
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,8 @@ class kept_apart {
            std::any_of(objects_.begin(), objects_.end(), [&](const auto& o) { return address - o.first < o.second; });
   }
 
-  /// Adds the location at `address`, and after several locations of an object of `bytes` bytes at `object` the whole object.
+  /// Adds the location at `address`. Once several locations of an object have been added, adds the whole object, which has
+  /// `bytes` bytes and begins at `object`.
   void add(std::uint64_t object, std::uint64_t bytes, std::uint64_t address) {
     constexpr int most_locations = 3;
     addresses_.insert(address);
@@ -29,7 +30,7 @@ class kept_apart {
     }
   }
 
-  /// Whether updates are merged only if every later value is the same in every order.
+  /// Returns whether updates are explored in a single order only if no value depends on their order.
   [[nodiscard]] bool has_hidden_values() const noexcept { return hidden_values_; }
   void add_hidden_values() noexcept { hidden_values_ = true; }
 

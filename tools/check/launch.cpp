@@ -23,9 +23,9 @@ namespace membar::check {
 
 namespace {
 
-/// Returns a mangled name as the demangler writes it, and any other name unchanged.
+/// Returns the demangled form of a mangled name. Any other name is returned unchanged.
 [[nodiscard]] std::string plain_name(const std::string& mangled) {
-  if (mangled.rfind("_Z", 0) != 0) {  // the demangler would take "a" for a type
+  if (mangled.rfind("_Z", 0) != 0) {  // the demangler would interpret "a" as a type
     return mangled;
   }
   int status = 0;
@@ -34,16 +34,16 @@ namespace {
   return status == 0 && plain != nullptr ? plain.get() : mangled;
 }
 
-/// Returns a variable of a function as its source names it: "cells" for "sum<3>(unsigned int)::cells".
+/// Returns the name of a function's variable as its source spells it: "cells" for "sum<3>(unsigned int)::cells".
 [[nodiscard]] std::string variable_name(const std::string& mangled) {
   const std::string text = plain_name(mangled);
   const std::size_t last = text.rfind("::");
   return last == std::string::npos ? text : text.substr(last + 2);
 }
 
-/// Returns whether a kernel reads the address of the grid workspace of cooperative groups. `grid_group` does so, and `sync`
-/// traps if the address is 0, as in a launch that is not cooperative. Source: cooperative_groups/details/driver_abi.h of the
-/// toolkit.
+/// Returns whether a kernel reads the address of the grid workspace of cooperative groups. `grid_group` reads it, and `sync`
+/// traps if the address is 0, as it is in a launch that is not cooperative. Source: cooperative_groups/details/driver_abi.h of
+/// the toolkit.
 [[nodiscard]] bool has_workspace(const kernel_code& kernel) {
   return std::any_of(kernel.code.begin(), kernel.code.end(), [](const instruction& i) {
     return std::any_of(i.by.begin(), i.by.end(), [](const source_operand& o) {
@@ -89,10 +89,10 @@ void check_size(const launch_request& request, std::uint64_t blocks, std::uint64
   }
 }
 
-/// Returns the launches that precede a new one.
+/// Adds the launches that precede a new launch.
 void add_order(program& p, const launch_request& request) {
   p.launches_before.push_back(request.after);
-  if (!request.dependent) {  // a launch that a dependent launch let begin may continue after that one has ended
+  if (!request.dependent) {  // a dependent launch may end before a launch that allowed it to begin
     std::vector<int>& before = p.launches_before.back();
     for (std::size_t k = 0; k < before.size(); ++k) {
       if (p.dependent[static_cast<std::size_t>(before[k])]) {
@@ -159,7 +159,7 @@ void add_variables(program& p, const ptx_module& module, const module_layout& la
     p.memory.push_back(
         {v.name + (v.managed ? "" : suffix), address, v.bytes, true, v.space == state_space::constant, v.initial});
     p.memory.back().type = v.type;
-    for (const ptx_variable::address& a : v.addresses) {  // the address of a function stays 0, because nothing calls it
+    for (const ptx_variable::address& a : v.addresses) {  // addresses of functions stay 0, because nothing calls them
       const auto place = layout.globals.find(a.of);
       for (std::size_t k = 0; k < 8 && place != layout.globals.end() && a.at + k < v.bytes; ++k) {
         p.memory.back().initial[a.at + k] = static_cast<std::uint8_t>((place->second + a.added) >> (8 * k));
@@ -184,7 +184,7 @@ planned_launch plan_launch(program& p, const launch_request& request, int first_
   if (std::find(p.kernels.begin(), p.kernels.end(), request.kernel) == p.kernels.end()) {
     p.kernels.push_back(request.kernel);
   }
-  result.workspace =  // the size of the workspace, and the barrier
+  result.workspace =  // the workspace contains its size, followed by the barrier
       has_workspace(kernel) ? add_memory(p, "the grid's barrier", 8, {8, 0, 0, 0, 0, 0, 0, 0}) : 0;
   result.parameters_at = takes_address_of_parameters(kernel)
                              ? add_memory(p, "the parameters of " + source_name(kernel.name), request.arguments.size(),

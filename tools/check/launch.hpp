@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Builds the program to explore: memory, and launches of kernels with their arguments.
+/// Builds the program to explore: its memory, and the launches of kernels with their arguments.
 #pragma once
 
 #include <check/program.hpp>
@@ -28,52 +28,53 @@ struct launch_request {
   std::shared_ptr<const kernel_code> kernel;
   std::array<std::uint32_t, 3> grid{1, 1, 1};
   std::array<std::uint32_t, 3> block{1, 1, 1};
-  int cluster = 0;  ///< blocks per cluster; 0: each block has its own cluster
+  int cluster = 0;  ///< blocks per cluster; 0 if each block has its own cluster
   int domain = 0;   ///< physical memory synchronization domain
   int device = 0;
-  bool host = false;                      ///< whether it is a host thread and not a launch
+  bool host = false;                      ///< whether this is a host thread instead of a launch
   std::vector<std::uint8_t> arguments{};  ///< in the layout of `kernel_code::parameter_offsets`
-  std::vector<int> after{};               ///< the launches that have ended before this one begins
-  /// whether it begins when those have launched their dependents (programmatic dependent launch)
+  std::vector<int> after{};               ///< the launches that end before this launch begins
+  /// whether the launch begins when the launches in `after` have launched their dependents (programmatic dependent launch)
   bool dependent = false;
   std::uint64_t dynamic_shared = 0;  ///< bytes of `extern __shared__` memory
 };
 
-/// Allocates memory after everything else, or at address `at` if that is not 0, and returns its address.
+/// Allocates memory after all other memory, or at address `at` if that is not 0. Returns its address.
 std::uint64_t add_memory(program& p, std::string name, std::uint64_t bytes, std::vector<std::uint8_t> initial = {},
                          bool initialised = true, bool constant = false, std::uint64_t at = 0);
 
-/// Allocates a module's variables in global and constant memory with the layout of `layout_of`; managed variables are allocated
-/// once. `suffix` is appended to the names of the others.
+/// Allocates a module's variables in global and constant memory, using the layout that `layout_of` returned. Managed variables
+/// are allocated only once. `suffix` is appended to the names of all other variables.
 void add_variables(program& p, const ptx_module& module, const module_layout& layout, const std::string& suffix = "");
 
 /// A launch whose threads are created when they run.
 struct planned_launch {
   launch_request request{};
   int number = 0;
-  int first_block = 0;  ///< its number among all blocks of the program
+  int first_block = 0;  ///< the number of its first block among all blocks of the program
   std::uint64_t blocks = 1;
   std::uint64_t block_size = 1;
   std::uint64_t workspace = 0;
   std::uint64_t parameters_at = 0;
 };
 
-/// The maximum number of threads of a launch that is only planned.
+/// The maximum number of threads of a launch that is planned without creating its threads.
 inline constexpr std::uint64_t most_planned_threads = std::uint64_t{1} << 24U;
 
-/// Adds a launch, its order and the memory that it needs to a program, without its threads and its shared memory. Throws
-/// `model::error` for an invalid launch, or one that would give the program, which has `threads_before` threads, more than
-/// `most`.
+/// Adds a launch, its order and the memory that it needs to a program, but not its threads and its shared memory.
+/// `threads_before` is the number of threads that the program already has. Throws `model::error` if the launch is invalid, or
+/// if the program would have more than `most` threads.
 [[nodiscard]] planned_launch plan_launch(program& p, const launch_request& request, int first_block,
                                          std::uint64_t threads_before, std::uint64_t most = most_planned_threads);
 
-/// Returns thread `t` of block `b` of a launch, without its number in the program and without the liveness of its registers.
+/// Returns the context of thread `t` in block `b` of a launch, without its number in the program and without the liveness of
+/// its registers.
 [[nodiscard]] thread_context context_of(const planned_launch& launch, std::uint64_t b, std::uint64_t t);
 
-/// Allocates the shared memory and the tensor memory of block `number` of the program.
+/// Returns the shared memory and the tensor memory of block `number` of the program.
 [[nodiscard]] std::vector<memory_object> shared_objects(const launch_request& request, int number);
 
-/// Adds the threads of a launch and returns the launch's number. Throws `model::error` if it is too large.
+/// Adds the threads of a launch, and returns the launch's number. Throws `model::error` if the launch is too large.
 int add_launch(program& p, const launch_request& request);
 
 }  // namespace membar::check

@@ -38,8 +38,8 @@ namespace detail {
 /// Converts one thread of a litmus test to a PTX kernel. Register k of the test is register k of the kernel.
 class litmus_thread {
  public:
-  /// `place` returns the address of a location; `here` is the place where the thread runs; `line` is the line of the kernel's
-  /// head.
+  /// `here` is the place where the thread runs. `place` returns the address of a location. `line` is the line number of the
+  /// kernel's first line.
   litmus_thread(const model::litmus_test& test, const model::litmus_test::thread& thread, const thread_context& here,
                 const std::function<std::uint64_t(int)>& place, int line)
       : test_(test), thread_(thread), here_(here), place_(place), kernel_("P" + std::to_string(thread.number), line) {
@@ -62,7 +62,7 @@ class litmus_thread {
         add(model::at(thread_.code, k));
       }
     }
-    for (std::size_t k = 0; k < registers; ++k) {  // the final values are needed
+    for (std::size_t k = 0; k < registers; ++k) {  // keeps the registers live, because their final values are needed
       kernel_.add("st.local.b64", {memory_at("final", 8 * k), registers_[k]});
     }
     kernel_.add("ret", {});
@@ -71,7 +71,7 @@ class litmus_thread {
   [[nodiscard]] const kernel_writer& kernel() const noexcept { return kernel_; }
 
  private:
-  /// Returns the initial value of a register; if it is the address of a location, its address in memory.
+  /// Returns the initial value of a register. If the value refers to a location, returns the location's address in memory.
   [[nodiscard]] std::int64_t initial_of(std::int64_t value) const {
     for (int l = 0; l < model::count_of(test_.locations); ++l) {
       if (value == model::address_value(l)) {
@@ -96,8 +96,8 @@ class litmus_thread {
   [[nodiscard]] ptx_operand address(const model::instruction& i) const {
     return i.indirect ? memory_at(reg(i.target)) : memory_at(place_of(i.target));
   }
-  /// Returns the address of a location in its state space; for shared memory, the one of this thread's block. An address in a
-  /// register is first moved to `temporaries_[n]`.
+  /// Returns the address of a location in its state space. For shared memory, the address is in the window of this thread's
+  /// block. An address in a register is first converted into `temporaries_[n]`.
   [[nodiscard]] ptx_operand address_in_space(int location, bool indirect, bool shared, int n) {
     if (indirect) {
       const ptx_operand& in_space = model::at(temporaries_, n);
@@ -206,7 +206,7 @@ class litmus_thread {
     if (i.barrier != model::barrier_kind::block || !i.arrives || i.has_quorum || i.b.is_register || i.b.value >= 0) {
       refuse(i, "a barrier other than bar.cta.sync and bar.cta.arrive of a whole block");
     }
-    // bar.arrive names the number of threads of its barrier, so all others at that barrier must do the same
+    // bar.arrive names the number of threads of its barrier, so every instruction at that barrier must name it
     if (some_only_arrive_) {
       kernel_.add(i.waits ? "bar.sync" : "bar.arrive", {value(i.a), named("%ntid.x")});
     } else {
@@ -262,8 +262,8 @@ class litmus_thread {
                 {sink(), address(i), number(bytes ? i.expected_bytes : i.arrivals)});
   }
 
-  /// A wait in a loop. A wait that names the number of its phase has the state of that phase; a thread that waits for a later
-  /// phase has waited for the earlier ones.
+  /// Adds a loop that waits at an mbarrier. If the wait names a phase by its number, it tests the state of that phase. A thread
+  /// may wait for a phase only after it has waited for all earlier phases.
   void add_wait(const model::instruction& i) {
     if (i.destination >= 0 || i.a.is_register || i.guard >= 0) {
       refuse(i, "a test of an mbarrier that does not wait");
@@ -374,7 +374,7 @@ class litmus_thread {
   const model::litmus_test::thread& thread_;
   const thread_context& here_;
   const std::function<std::uint64_t(int)>& place_;
-  /// Returns whether a thread of the test arrives at a barrier of its block without waiting.
+  /// Whether any thread of the test arrives at a barrier of its block without waiting.
   bool some_only_arrive_ = std::any_of(test_.threads.begin(), test_.threads.end(), [](const model::litmus_test::thread& t) {
     return std::any_of(t.code.begin(), t.code.end(), [](const model::instruction& i) {
       return i.code == model::opcode::barrier && i.barrier == model::barrier_kind::block && !i.waits;
@@ -424,14 +424,14 @@ class litmus_places {
     if (owner < 0 && arrivals == 0) {
       return static_cast<std::uint64_t>(model::address_value(location));
     }
-    // an mbarrier is in shared memory: if no thread is named, in that of the first block
+    // an mbarrier is in shared memory: in the block of the thread that owns it, or in the first block if it has no owner
     const int number = owner < 0 ? home_of_mbarriers_ : number_of(model::at(test_.threads, owner).where);
     return shared_window + (static_cast<std::uint64_t>(number) << 32U) + first_offset +
            16 * static_cast<std::uint64_t>(location);
   }
 
  private:
-  /// whether it belongs to a host thread; device; cluster, or a negative number; number
+  /// whether it is a host thread; device; cluster, or a negative number if there is none; block number
   using block = std::tuple<bool, int, int, int>;
   [[nodiscard]] static block block_of(const model::place& p) {
     return {p.host, p.host ? 0 : p.gpu, p.host ? 0 : p.cluster < 0 ? -1 - p.block : p.cluster, p.host ? -1 : p.block};

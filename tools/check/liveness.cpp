@@ -17,14 +17,14 @@ namespace membar::check {
 
 namespace {
 
-/// The possible values of a register: none yet, up to four, or any.
+/// The possible values of a register: none so far, up to four values, or any value.
 struct value_set {
   static constexpr int most = 4;
   std::array<std::uint64_t, most> values{};
   int count = 0;  ///< most + 1 means any value
 
   [[nodiscard]] bool any() const noexcept { return count > most; }
-  /// Returns whether the set has grown.
+  /// Adds a value, and returns whether the set has grown.
   bool add(std::uint64_t v) noexcept {
     if (any() || std::find(values.begin(), values.begin() + count, v) != values.begin() + count) {
       return false;
@@ -59,7 +59,7 @@ class liveness {
     register_use result;
     result.asks_pending = std::any_of(code_.begin(), code_.end(),
                                       [](const instruction& i) { return i.text.rfind("mbarrier.pending_count", 0) == 0; });
-    if (size_ > most_instructions || std::int64_t{size_} * words_ > most_sets) {
+    if (size_ > most_instructions || std::int64_t{size_} * words_ > most_live || !find_places()) {
       live_.assign(code_.size(), set(static_cast<std::size_t>(words_) / 64 + 1, ~std::uint64_t{0}));
       result.live = at_heads();
       result.unused = unused_results({});
@@ -93,7 +93,8 @@ class liveness {
     return result;
   }
 
-  /// Returns the read-modify-writes in `among`, or all of them if it is empty, whose result is never needed.
+  /// Returns the read-modify-writes whose result is never needed. Only those in `among` are considered, or all of them if
+  /// `among` is empty.
   [[nodiscard]] std::vector<bool> unused_results(const std::vector<bool>& among) const {
     std::vector<bool> result(code_.size(), false);
     for (int n = 0; n < size_; ++n) {
@@ -107,7 +108,7 @@ class liveness {
       if (asked && !reached_.empty() && reached_[at]) {
         for_each_successor(n, look);
       } else if (asked) {
-        look(std::min(n + 1, size_ - 1));  // in larger kernels, every register counts as live
+        look(std::min(n + 1, size_ - 1));  // the kernel is too large, so every register counts as live
       }
       result[at] = asked && !used;
     }
@@ -130,8 +131,8 @@ class liveness {
     return result;
   }
 
-  /// Returns whether some instruction names a destination of `load` as its source. A destination that no instruction names was
-  /// written by hand so that the load is checked.
+  /// Returns whether any instruction names a destination of `load` as a source. If there is none, the load was written by hand
+  /// so that it is checked.
   [[nodiscard]] bool is_read_by_name(const instruction& load) const {
     return std::any_of(code_.begin(), code_.end(), [&](const instruction& other) {
       bool reads = false;
@@ -141,8 +142,9 @@ class liveness {
     });
   }
 
-  /// In larger kernels, every register counts as live, because the sets would take too much memory.
-  static constexpr int most_instructions = 4096;
+  /// Limits for the analysis. In larger kernels, the sets would take too much memory, so every register counts as live.
+  static constexpr int most_instructions = 16'384;
+  static constexpr std::int64_t most_live = 400'000'000;
   static constexpr std::int64_t most_sets = 4'000'000;
 
   using set = register_use::set;
@@ -151,6 +153,9 @@ class liveness {
   }
   static void put(set& s, int n) noexcept {
     s[static_cast<std::size_t>(n / 64)] |= std::uint64_t{1} << static_cast<unsigned>(n % 64);
+  }
+  static void take(set& s, int n) noexcept {
+    s[static_cast<std::size_t>(n / 64)] &= ~(std::uint64_t{1} << static_cast<unsigned>(n % 64));
   }
 
   // ---- the registers that an instruction reads and writes
@@ -183,6 +188,12 @@ class liveness {
 
   // ---- values
 
+  /// Returns the values that a register may have before instruction `n`.
+  [[nodiscard]] const value_set& before(int n, int word) const {
+    const int place = model::at(places_, word);
+    return place < 0 ? model::at(everywhere_, word) : model::at(model::at(values_, n), place);
+  }
+
   [[nodiscard]] value_set of(int n, const source_operand& o) const {
     value_set result;
     switch (o.kind) {
@@ -190,7 +201,7 @@ class liveness {
         result.add(0);
         break;
       case source_operand::kind_t::reg:
-        result = model::at(model::at(values_, n), o.word);
+        result = before(n, o.word);
         break;
       case source_operand::kind_t::constant:
         result.add(o.low);
@@ -203,7 +214,7 @@ class liveness {
         break;
     }
     if (o.low != 0 && o.kind == source_operand::kind_t::reg) {
-      result.add_any();  // an address
+      result.add_any();  // the operand is an address
     }
     if (o.negated && !result.any()) {
       for (int k = 0; k < result.count; ++k) {
@@ -213,9 +224,9 @@ class liveness {
     return result;
   }
 
-  /// Returns whether a predicate may have this value before instruction `n`.
+  /// Returns whether a predicate may have the given value before instruction `n`.
   [[nodiscard]] bool may_be(int n, int word, bool value) const {
-    const value_set& v = model::at(model::at(values_, n), word);
+    const value_set& v = before(n, word);
     bool result = v.any();
     for (int k = 0; k < v.count && !v.any(); ++k) {
       result = result || ((model::at(v.values, k) & 1U) != 0) == value;
@@ -223,7 +234,7 @@ class liveness {
     return result;
   }
 
-  /// Calls `go` for every instruction that may follow instruction `n`, according to the values found so far.
+  /// Calls `go` for every instruction that may follow instruction `n`, given the values found so far.
   template <class Go>
   void for_each_successor(int n, const Go& go) const {
     const instruction& i = model::at(code_, n);
@@ -232,11 +243,29 @@ class liveness {
     for_each_next(i, n, go, runs && i.code != op::unsupported, skipped);
   }
 
+  /// Finds the registers whose possible values depend on the position in the code. Each of the other registers is written by
+  /// only one instruction, before it is read. Returns false if the sets of values would take too much memory.
+  [[nodiscard]] bool find_places() {
+    const set first = read_before_written();
+    std::vector<int> writers(static_cast<std::size_t>(words_), 0);
+    for (const instruction& i : code_) {
+      for_each_destination(i, [&](int word) { ++model::at(writers, word); });
+    }
+    places_.assign(static_cast<std::size_t>(words_), -1);
+    for (int word = 0; word < words_; ++word) {
+      if (model::at(writers, word) > 1 || has(first, word)) {
+        model::at(places_, word) = several_++;
+      }
+    }
+    return std::int64_t{size_} * several_ <= most_sets;
+  }
+
   void find_values() {
     values_.assign(code_.size(), {});
+    everywhere_.assign(static_cast<std::size_t>(words_), {});
     reached_.assign(code_.size(), false);
     reached_[0] = true;
-    values_[0].assign(static_cast<std::size_t>(words_), {});
+    values_[0].assign(static_cast<std::size_t>(several_), {});
     for (value_set& v : values_[0]) {
       if (context_.copies_of >= 0) {
         v.add_any();
@@ -245,14 +274,31 @@ class liveness {
       }
     }
     std::vector<int> waiting = {0};
+    while (!waiting.empty()) {
+      if (follow(waiting)) {  // other instructions may read the new values
+        for (int n = size_ - 1; n >= 0; --n) {
+          if (reached_[static_cast<std::size_t>(n)]) {
+            waiting.push_back(n);
+          }
+        }
+      }
+    }
+  }
+
+  /// Propagates the values, starting at the instructions in `waiting`. Returns whether `everywhere_` has changed.
+  bool follow(std::vector<int>& waiting) {
+    bool everywhere = false;
+    std::vector<bool> waits(code_.size(), false);
+    std::for_each(waiting.begin(), waiting.end(), [&](int n) { waits[static_cast<std::size_t>(n)] = true; });
     std::vector<value_set> after;
     while (!waiting.empty()) {
       const int n = waiting.back();
       waiting.pop_back();
+      waits[static_cast<std::size_t>(n)] = false;
       const instruction& i = model::at(code_, n);
       after = model::at(values_, n);
       if (i.guard < 0 || may_be(n, i.guard, !i.guard_negated)) {
-        transfer(n, i, after);
+        everywhere = transfer(n, i, after) || everywhere;
       }
       for_each_successor(n, [&](int next) {
         if (next >= size_) {
@@ -268,17 +314,51 @@ class liveness {
             grown = there[w].add(after[w]) || grown;
           }
         }
-        if (grown && std::find(waiting.begin(), waiting.end(), next) == waiting.end()) {
+        if (grown && !waits[static_cast<std::size_t>(next)]) {
+          waits[static_cast<std::size_t>(next)] = true;
           waiting.push_back(next);
         }
       });
     }
+    return everywhere;
   }
 
-  /// Adds the possible results of the instruction to `after`, which contains the registers before it.
-  void transfer(int n, const instruction& i, std::vector<value_set>& after) const {
+  /// Returns the registers that are read before they are written on some path.
+  [[nodiscard]] set read_before_written() const {
+    const set none(static_cast<std::size_t>(words_) / 64 + 1, 0);
+    std::vector<set> read(code_.size(), none);
+    set now;
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (int n = size_ - 1; n >= 0; --n) {
+        const instruction& i = model::at(code_, n);
+        now = none;
+        const auto join = [&](int next) {
+          for (std::size_t k = 0; k < now.size() && next < size_; ++k) {
+            now[k] |= model::at(read, next)[k];
+          }
+        };
+        for_each_next(i, n, join, i.code != op::unsupported, i.guard >= 0);
+        if (i.guard < 0) {
+          for_each_destination(i, [&](int word) { take(now, word); });
+        } else {
+          put(now, i.guard);
+        }
+        for_each_source(i, [&](int word) { put(now, word); });
+        if (now != model::at(read, n)) {
+          model::at(read, n) = now;
+          changed = true;
+        }
+      }
+    }
+    return read[0];
+  }
+
+  /// Adds the possible results of an instruction to `after`, which contains the register values before the instruction, or to
+  /// `everywhere_`. Returns whether `everywhere_` has changed.
+  bool transfer(int n, const instruction& i, std::vector<value_set>& after) {
     if (i.destinations == 0) {
-      return;
+      return false;
     }
     const auto width = [&](std::uint64_t v) { return truncated(v, std::min<int>(i.to[0].bits, 64)); };
     const bool one = i.destinations == 1 && i.to[0].word >= 0 && i.to[0].bits <= 64 && i.type != ptx_type::b128;
@@ -286,17 +366,20 @@ class liveness {
     if (!one || !computed(n, i, width, result)) {
       result.add_any();
     }
+    bool everywhere = false;
     for_each_destination(i, [&](int word) {
-      value_set& to = model::at(after, word);
-      if (i.guard < 0) {
-        to = result;
+      if (const int place = model::at(places_, word); place < 0) {
+        everywhere = model::at(everywhere_, word).add(result) || everywhere;
+      } else if (i.guard < 0) {
+        model::at(after, place) = result;
       } else {
-        to.add(result);
+        model::at(after, place).add(result);
       }
     });
+    return everywhere;
   }
 
-  /// Computes the possible results of an instruction. Returns false if they are not known.
+  /// Computes the possible results of an instruction. Returns false if they are unknown.
   template <class Width>
   [[nodiscard]] bool computed(int n, const instruction& i, const Width& width, value_set& result) const {
     if (i.code == op::load_param && i.by[0].kind == source_operand::kind_t::constant) {
@@ -338,7 +421,7 @@ class liveness {
 
   // ---- control dependence
 
-  /// Returns whether the path may fork at instruction `n`.
+  /// Returns whether more than one instruction may follow instruction `n`.
   [[nodiscard]] bool divides(int n) const {
     int count = 0;
     int first = -1;
@@ -349,8 +432,8 @@ class liveness {
     return count > 1;
   }
 
-  /// Computes the post-dominators of every reachable instruction, including itself, as sets; for paths without an end, these
-  /// are all instructions.
+  /// Computes the control dependences. `after` is the set of post-dominators of each reachable instruction, including the
+  /// instruction itself. If no path from an instruction reaches the end, its set contains all instructions.
   void find_control() {
     const set none(static_cast<std::size_t>(size_) / 64 + 1, 0);
     const set all(none.size(), ~std::uint64_t{0});
@@ -385,7 +468,8 @@ class liveness {
       if (!reached_[static_cast<std::size_t>(n)] || !divides(n)) {
         continue;
       }
-      // an instruction depends on the branch if every path of one side, but not every path from the branch, contains it
+      // an instruction depends on the branch if it is on every path from one side of the branch, but not on every path from the
+      // branch
       set one(none);
       bool endless = false;
       for_each_successor(n, [&](int next) {
@@ -397,7 +481,7 @@ class liveness {
       endless_[static_cast<std::size_t>(n)] = endless || model::at(after, n) == all;
       set mine = model::at(after, n);
       mine[static_cast<std::size_t>(n / 64)] &=
-          ~(std::uint64_t{1} << static_cast<unsigned>(n % 64));  // it may depend on itself
+          ~(std::uint64_t{1} << static_cast<unsigned>(n % 64));  // an instruction may depend on itself
       for (std::size_t k = 0; k < one.size(); ++k) {
         one[k] &= ~mine[k];
       }
@@ -407,7 +491,7 @@ class liveness {
 
   // ---- liveness
 
-  /// Returns whether some path leads from the head of a loop back to it without an event.
+  /// Returns whether any path leads from the head of a loop back to the head without an event.
   [[nodiscard]] bool has_loop_without_event() const {
     for (int head = 0; head < size_; ++head) {
       std::vector<bool> seen(code_.size(), false);
@@ -434,7 +518,32 @@ class liveness {
     return false;
   }
 
-  /// Computes the live registers, with either every branch needed or only the branches on which events depend.
+  /// Adds the branches on which needed instructions depend to `needed`. Returns whether it added any.
+  bool adds_branches(std::vector<bool>& needed) const {
+    set all(static_cast<std::size_t>(size_) / 64 + 1, 0);
+    for (int n = 0; n < size_; ++n) {
+      if (needed[static_cast<std::size_t>(n)]) {
+        put(all, n);
+      }
+    }
+    bool grown = false;
+    for (int n = 0; n < size_; ++n) {
+      const set& controlled = model::at(controls_, n);
+      bool depends = false;
+      for (std::size_t k = 0; k < controlled.size() && !needed[static_cast<std::size_t>(n)]; ++k) {
+        depends = depends || (controlled[k] & all[k]) != 0;
+      }
+      if (depends) {
+        needed[static_cast<std::size_t>(n)] = true;
+        put(all, n);
+        grown = true;
+      }
+    }
+    return grown;
+  }
+
+  /// Computes the live registers. With `every_branch`, every branch is needed; otherwise, only the branches on which needed
+  /// instructions depend.
   void find_live(bool every_branch) {
     const set none(static_cast<std::size_t>(words_) / 64 + 1, 0);
     std::vector<bool> needed(code_.size(), false);
@@ -447,18 +556,7 @@ class liveness {
       }
     }
     for (bool grown = true; grown;) {
-      grown = false;
-      for (int n = 0; n < size_; ++n) {  // the branches on which needed instructions depend
-        if (!reached_[static_cast<std::size_t>(n)] || needed[static_cast<std::size_t>(n)] || model::at(controls_, n).empty()) {
-          continue;
-        }
-        for (int m = 0; m < size_ && !needed[static_cast<std::size_t>(n)]; ++m) {
-          if (needed[static_cast<std::size_t>(m)] && has(model::at(controls_, n), m)) {
-            needed[static_cast<std::size_t>(n)] = true;
-            grown = true;
-          }
-        }
-      }
+      grown = adds_branches(needed);
       live_.assign(code_.size(), none);
       for (bool changed = true; changed;) {
         changed = false;
@@ -481,9 +579,7 @@ class liveness {
               grown = true;
             }
             if (i.guard < 0) {
-              for_each_destination(i, [&](int word) {
-                now[static_cast<std::size_t>(word / 64)] &= ~(std::uint64_t{1} << static_cast<unsigned>(word % 64));
-              });
+              for_each_destination(i, [&](int word) { take(now, word); });
             }
             if (i.guard >= 0 && divides_or_guards(n)) {
               put(now, i.guard);
@@ -499,7 +595,8 @@ class liveness {
     }
   }
 
-  /// Calls `use` with the words of the sources that can matter; for `selp` with a known predicate, only the selected one.
+  /// Calls `use` with the register words of the sources that can matter. For a `selp` with a known predicate, only the selected
+  /// source matters.
   template <class Use>
   void for_each_used_source(int n, const instruction& i, const Use& use) const {
     const value_set by = i.code == op::select ? of(n, i.by[2]) : value_set{};
@@ -511,7 +608,7 @@ class liveness {
     }
   }
 
-  /// Returns whether the guard's value matters, because it can be true and can be false.
+  /// Returns whether the value of an instruction's guard matters, because it may be true and may be false.
   [[nodiscard]] bool divides_or_guards(int n) const {
     const instruction& i = model::at(code_, n);
     return may_be(n, i.guard, true) && may_be(n, i.guard, false);
@@ -521,7 +618,10 @@ class liveness {
   const std::vector<instruction>& code_;
   int size_;
   int words_;
-  std::vector<std::vector<value_set>> values_{};  ///< before each instruction, of each register
+  std::vector<int> places_{};                     ///< the position of each register in `values_`, or -1
+  int several_ = 0;                               ///< the number of registers in `values_`
+  std::vector<std::vector<value_set>> values_{};  ///< before each instruction: the possible values of these registers
+  std::vector<value_set> everywhere_{};           ///< the possible values of all other registers
   std::vector<bool> reached_{};
   std::vector<bool> endless_{};
   std::vector<set> controls_{};

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Explores the executions with load buffering, in which program order and reads-from have a cycle, but dependencies and
-// reads-from have none.
+// reads-from do not.
 //
 // A thread continues past a read whose source has not been chosen yet. Values that are computed from such a read are unknown:
-// an access with an unknown address or value is omitted until it is known, and an unknown branch stops the thread. A read takes
-// an existing write, or stays open for a later one; a new write may become the source of any of the open reads of its location.
-// There is exactly one way to choose each execution, so none is found twice. Executions without a cycle are left to
-// explore.cpp. Axioms are checked on the events that exist, because more events, causality or coherence never repair a broken
-// axiom.
+// an access with an unknown address or value is omitted until it is known, and an unknown branch stops the thread. A read
+// either takes its value from an existing write, or stays open for a later write. A new write may become the source of any of
+// the open reads of its location. Each execution results from exactly one sequence of choices, so none is found twice.
+// Executions without a cycle are left to explore.cpp. The axioms are checked on the events that exist so far, because
+// additional events, causality or coherence never repair a broken axiom.
 //
-// This is much more expensive than explore.cpp and is limited to 64 events. It is used only if a cycle was not ruled out.
+// This exploration is much more expensive than explore.cpp and is limited to 64 events. It is used only if a cycle was not
+// ruled out.
 //
-// The axioms are those of model/causality.hpp and model/axioms.hpp, restricted to the generic proxy and to total coherence;
+// The axioms are those in model/causality.hpp and model/axioms.hpp, restricted to the generic proxy and to total coherence;
 // tests compare the two.
 #include <check/data_flow.hpp>
 #include <check/event_builder.hpp>
@@ -36,15 +37,15 @@
 namespace membar::check::detail {
 namespace {
 
-/// The source of a read that does not take its value from a write.
+/// The source of a read whose source has not been chosen, or which reads the initial value.
 constexpr int open_source = -2;
 constexpr int initial_source = -1;
 
 /// One event that a thread has reached.
 struct pending_event {
-  std::uint64_t slot = 0;  ///< the instruction in the thread's run, and the number of the event in that instruction
-  int number = -1;         ///< its number in the execution; -1: it is not part of it yet
-  bool known = false;      ///< whether address and value are known
+  std::uint64_t slot = 0;  ///< the position of the instruction in the thread's run, and of the event within the instruction
+  int number = -1;         ///< the event's number in the execution; -1 if the event is not yet part of the execution
+  bool known = false;      ///< whether the event's address and value are known
   bool open = false;       ///< whether it is a read whose source has not been chosen yet
   graph_event event{};
 };
@@ -53,27 +54,27 @@ struct pending_event {
 struct placed_event {
   graph_event event{};
   std::uint64_t slot = 0;
-  int source = open_source;  ///< for a read: the number of a write, or one of the above
-  int partner = -1;          ///< for the write of a read-modify-write
+  int source = open_source;  ///< for a read: the number of the write that it reads from, or `open_source` or `initial_source`
+  int partner = -1;          ///< for the write of a read-modify-write: the number of its read
 };
 
-/// Returns whether lanes of a warp exchange values at an instruction. The exchange does not order memory and is not an event of
-/// the execution: results are computed from the values that reads have returned.
+/// Returns whether the lanes of a warp exchange values at an instruction. The exchange does not order memory and is not an
+/// event of the execution: its results are computed from the values that reads have returned.
 [[nodiscard]] bool exchanges_values(op code) noexcept { return code >= op::shuffle && code <= op::elect; }
 
-/// The arrival of a lane at an exchange of values, or its continuation after it.
+/// The arrival of a lane at an exchange of values, or the lane's continuation after the exchange.
 struct exchange_event {
   std::uint64_t slot = 0;
-  graph_event event{};  ///< for an arrival, the value is unknown as long as open reads decide it
+  graph_event event{};  ///< for an arrival, the value is unknown as long as it depends on open reads
 };
 
-/// A thread, as far as the chosen sources determine it.
+/// The run of a thread, as far as the chosen sources determine it.
 struct buffered_run {
   std::vector<pending_event> pending;
   std::vector<exchange_event> exchanges;
   const thread_state* end = nullptr;
   bool unsupported = false;
-  bool unmet = false;  ///< whether it has continued after an exchange of values without the value of some lane
+  bool unmet = false;  ///< whether the thread has continued after an exchange of values in which some lane's value was missing
 };
 
 /// An execution of at most 64 events, some of which may still be missing.
@@ -103,7 +104,7 @@ struct buffered_execution {
                      model::at(state.checked.threads, t).launch) != model::at(before, mine).end();
   }
 
-  /// Returns the arrivals of a thread at a sync point before its event `n`.
+  /// Returns how many times the thread of event `n` reached the same sync point before event `n`.
   [[nodiscard]] int turn_of(int n) const noexcept {
     int count = 0;
     for (int k = 0; k < model::count_of(events); ++k) {
@@ -116,7 +117,7 @@ struct buffered_execution {
     return count;
   }
 
-  /// Returns whether `y` waits for event `x`, an arrival.
+  /// Returns whether event `y` waits for event `x`, an arrival.
   [[nodiscard]] bool meets(int x, int y) const {
     const graph_event& a = model::at(events, x).event;
     const graph_event& b = model::at(events, y).event;
@@ -130,7 +131,7 @@ struct buffered_execution {
   }
   [[nodiscard]] const graph_event& arrival_of(int y) const noexcept { return model::at(events, index_of_arrival(y)).event; }
 
-  /// Program order, the CUDA API and barriers.
+  /// Returns the order that does not depend on the chosen sources: program order, the order of launches, and barriers.
   [[nodiscard]] model::relation fixed_order() const {
     model::relation r;
     const int size = model::count_of(events);
@@ -149,8 +150,8 @@ struct buffered_execution {
     return r;
   }
 
-  /// The same, plus the order of events before an exchange of values before events after it. It does not order memory, but
-  /// executions are explored along it (explore.cpp).
+  /// Returns `fixed_order`, with the events before an exchange of values also ordered before the events after it. An exchange
+  /// does not order memory, but the exploration adds events in this order (explore.cpp).
   [[nodiscard]] model::relation order_of_steps() const {
     model::relation r = fixed_order();
     const std::vector<meeting> meetings = meetings_of_lanes();
@@ -192,7 +193,7 @@ struct buffered_execution {
     return result;
   }
 
-  /// Per thread: the events after that slot follow slot `slot` of thread `t`.
+  /// Returns, for each thread, the slot after which all of its events follow slot `slot` of thread `t`.
   [[nodiscard]] std::vector<std::uint64_t> last_not_after(int t, std::uint64_t slot,
                                                           const std::vector<meeting>& meetings) const {
     std::vector<std::uint64_t> last(runs.size(), ~std::uint64_t{0});
@@ -217,7 +218,7 @@ struct buffered_execution {
     return state.rules.morally_strong(model::at(events, x).event, model::at(events, y).event);
   }
 
-  /// Returns whether no source is open and no event is unknown, so that the events form a prefix of an execution.
+  /// Returns whether the events form a prefix of an execution: no source is open, and no earlier event of a thread is missing.
   [[nodiscard]] bool is_whole() const noexcept {
     for (const placed_event& e : events) {
       if (e.event.kind == event_kind::read && e.source == open_source) {
@@ -236,7 +237,7 @@ struct buffered_execution {
     return true;
   }
 
-  /// Returns the number of an event in its thread.
+  /// Returns the number that an event has in its thread when exchanges are counted as events.
   [[nodiscard]] int in_graph(int n) const noexcept {
     return number_at(model::at(events, n).event.thread, model::at(events, n).slot);
   }
@@ -248,7 +249,7 @@ struct buffered_execution {
         std::count_if(exchanges.begin(), exchanges.end(), [&](const exchange_event& e) { return e.slot < slot; }));
   }
 
-  /// Returns the execution in the form that other parts of the checker use. Its events are in the arena.
+  /// Returns the execution as a graph, which other parts of the checker use. The graph's events are in the arena.
   [[nodiscard]] graph as_graph() {
     graph g;
     g.threads.resize(state.checked.threads.size());
@@ -264,7 +265,7 @@ struct buffered_execution {
       e->base = e->prefix = clock;
     }
     std::sort(sorted.begin(), sorted.end());
-    // a trace is sorted by these numbers: the order in which the events were decided
+    // a trace is sorted by these numbers, which give the order in which the events were decided
     for (std::size_t k = 0; k < sorted.size(); ++k) {
       const_cast<std::uint16_t*>(model::at(made, sorted[k].second)->prefix)[0] = static_cast<std::uint16_t>(k);
     }
@@ -289,7 +290,7 @@ struct buffered_execution {
     return g;
   }
 
-  /// Adds the exchanges of values of thread `t` to a graph.
+  /// Adds thread `t`'s exchanges of values to a graph.
   void add_exchanges(graph& g, int t) {
     for (const exchange_event& x : model::at(runs, t).exchanges) {
       auto* const e = new (state.arena.take(sizeof(graph_event))) graph_event(x.event);
@@ -307,10 +308,10 @@ struct buffered_execution {
   exploration_state state;
   std::vector<buffered_run> runs;
   std::vector<placed_event> events{};
-  std::vector<std::vector<int>> order{};  ///< per location: its writes in coherence order, without the initial one
+  std::vector<std::vector<int>> order{};  ///< per location: its writes in coherence order, without the initial value
 };
 
-/// One run of a thread from its start, with the chosen sources, as far as it is determined.
+/// Runs a thread from its start with the chosen sources, until something is undetermined.
 class thread_runner {
  public:
   thread_runner(buffered_execution& x, int thread)
@@ -408,7 +409,7 @@ class thread_runner {
     return !unknown(address);
   }
 
-  /// Fills in the properties of a read, and returns its value if its source is chosen.
+  /// Fills in the properties of a read. Returns its value if its source has been chosen.
   [[nodiscard]] wide_value read(pending_event& p, const thread_state& s, const instruction& i) {
     p.event.kind = event_kind::read;
     p.known = address_is_known(i) && describe(s, p.event);
@@ -423,7 +424,7 @@ class thread_runner {
     return machine_.step(s, seen, watch_);
   }
 
-  /// Returns the operands with which a read-modify-write computes.
+  /// Returns the origins of the operands with which a read-modify-write computes.
   [[nodiscard]] data_flow::set operands_of_rmw(const instruction& i) const {
     data_flow::set operands = flow_.none();
     for (unsigned k = 1; k < i.sources; ++k) {
@@ -434,18 +435,18 @@ class thread_runner {
 
   [[nodiscard]] const thread_state* read_of_rmw(pending_event& p, const thread_state& s, const instruction& i) {
     const wide_value old = read(p, s, i);
-    const bool open = p.open;  // the pending event may move below
+    const bool open = p.open;  // a copy, because the pending event may move below
     const bool undecided = i.what == model::operation::compare_exchange && (open || unknown(operands_of_rmw(i)));
     if (!undecided && machine_.writes(s, old)) {
-      return machine_.step(s, old, watch_);  // the write is next
+      return machine_.step(s, old, watch_);  // the write follows
     }
-    if (undecided) {  // it is not known whether it writes: continue as if it did not
+    if (undecided) {  // it is unknown whether it writes; continue as if it does not
       run_.pending.emplace_back().slot = steps_ * slots_of_a_step + 1;
     }
     if (i.code == op::atomic) {
       flow_.put_result(i, i.to[0], open ? open_ : flow_.none());
     }
-    // the value that it read may be known even if the value with which it was compared is not
+    // the value that was read may be known although the comparison value is unknown
     bool puts_result = undecided && i.code == op::atomic && i.to[0].word >= 0;
     const wide_value seen = undecided ? wide_value{machine_.operand(s, 1) + 1, 0} : old;
     return machine_.step(s, seen, [&](const thread_state& now, const instruction& next, bool runs) {
@@ -466,7 +467,7 @@ class thread_runner {
     data_flow::set operands = flow_.none();
     if (is_rmw(i.code)) {
       operands = operands_of_rmw(i);
-      for (std::size_t read = 0; read <= s.part; read += 2) {  // for this element and the preceding ones
+      for (std::size_t read = 0; read <= s.part; read += 2) {  // the reads of this element and of the preceding elements
         read_open = read_open || run_.pending[run_.pending.size() - 2 - read].open;
       }
     } else {
@@ -481,7 +482,8 @@ class thread_runner {
     return machine_.step(s, {}, watch_);
   }
 
-  /// For an exchange of values: the lane's arrival with its value, or the value that it receives.
+  /// Executes one step of an exchange of values: the lane's arrival with its value, or its continuation with the value that it
+  /// receives.
   [[nodiscard]] const thread_state* exchange(const thread_state& s, const instruction& i) {
     const sync_points& points = x_.state.points;
     std::string wrong;
@@ -525,21 +527,21 @@ class thread_runner {
     run_.unmet = run_.unmet || !all;
     const wide_value seen = all ? points.result(thread_, s, arrivals) : wide_value{0, 0, true};
     const bool open = std::any_of(arrivals.begin(), arrivals.end(), [](const graph_event* a) { return a->value.unknown; });
-    reject_if(!wrong.empty() || (all && seen.unknown && !open));  // unknown for good: what it decides is not explored here
+    reject_if(!wrong.empty() || (all && seen.unknown && !open));  // stays unknown; what it decides is not explored here
     for (unsigned k = 0; k < i.destinations; ++k) {
       flow_.put_result(i, i.to[k], seen.unknown ? open_ : flow_.none());
     }
     return machine_.step(s, {seen.low, seen.high}, watch_);
   }
 
-  /// Returns the turn of the last arrival at a sync point.
+  /// Returns how many times the thread has arrived at a sync point so far.
   [[nodiscard]] int turn_at(std::uint64_t sync_point) const {
     return static_cast<int>(std::count_if(run_.exchanges.begin(), run_.exchanges.end(), [&](const exchange_event& x) {
       return x.event.arrives && x.event.sync_point == sync_point;
     }));
   }
 
-  /// Fills in the properties of a fence or a barrier. Returns false if the thread stops there.
+  /// Fills in the properties of a fence or a barrier. Returns false if the run is not supported and the thread stops here.
   [[nodiscard]] bool orders(pending_event& p, const thread_state& s, const instruction& i) {
     p.known = true;
     p.number = x_.placed_at(thread_, p.slot);
@@ -557,7 +559,7 @@ class thread_runner {
       flow_.join(operands, o, false);
     }
     if (i.destinations > 0 || !sync_points::orders(i.code) || unknown(operands)) {
-      run_.unsupported = true;  // threads that exchange values pass on dependencies
+      run_.unsupported = true;  // a barrier that exchanges values creates dependencies between threads
       return false;
     }
     std::string wrong;
@@ -567,7 +569,7 @@ class thread_runner {
     return true;
   }
 
-  /// Fills in the properties of a memory access. Returns false if it does not access memory, which makes the run unsupported.
+  /// Fills in the properties of a memory access. Returns false, and marks the run as unsupported, if the access is not valid.
   [[nodiscard]] bool describe(const thread_state& s, graph_event& e) {
     const instruction& i = machine_.at(s);
     describe_access(e, machine_, s, {});
@@ -595,18 +597,18 @@ class thread_runner {
   const machine& machine_;
   buffered_run& run_;
   data_flow flow_;
-  data_flow::set open_ = flow_.none();  ///< the origin of the value of an open read
+  data_flow::set open_ = flow_.none();  ///< the origin of the values of open reads
   std::uint64_t steps_ = 0;
   watcher watch_{this};
 };
 
-/// The axioms of the memory model.
+/// Checks the axioms of the memory model.
 class axiom_check {
  public:
   explicit axiom_check(buffered_execution& x) : x_(x) {}
 
-  /// Returns whether some order of the `fence.sc` makes the execution consistent. Reports a race in one that is a complete
-  /// prefix.
+  /// Returns whether some order of the `fence.sc` makes the execution consistent. If the events form a prefix of an execution,
+  /// also reports races.
   [[nodiscard]] bool consistent_here() {
     const int size = model::count_of(x_.events);
     observed_.assign(static_cast<std::size_t>(size), 0);
@@ -616,7 +618,7 @@ class axiom_check {
       if (model::at(x_.events, reader).event.kind != event_kind::read) {
         continue;
       }
-      // its source and, through the halves of read-modify-writes, the events from which that follows
+      // the read's source, and the writes that lead to this source through read-modify-writes
       for (int r = reader; r >= 0;) {
         const int w = model::at(x_.events, r).source;
         if (w < 0 || !x_.strong_pair(w, r) || model::contains(model::at(observed_, w), reader)) {
@@ -796,7 +798,7 @@ class axiom_check {
   bool whole_ = false;
 };
 
-/// One exploration of the executions with a cycle.
+/// One exploration of the executions with load buffering.
 class load_buffering_explorer {
  public:
   load_buffering_explorer(const program& checked, const check_property& property, const check_options& options,
@@ -838,13 +840,13 @@ class load_buffering_explorer {
                         why + ": --without-load-buffering leaves such executions out, and the result line then says so");
   }
 
-  /// Returns whether a read without a source write would read memory that has no value.
+  /// Returns whether the event is a read that would return an undefined value if it read the location's initial value.
   [[nodiscard]] bool reads_nothing(const graph_event& e) const {
     return e.kind == event_kind::read && !e.discarded && !x_.state.locations[e.location].initialised;
   }
 
-  /// Returns the next event that is not part of the execution: writes, fences and barriers come before reads, and reads of
-  /// memory that may not have been written come last, so that the writes which are ordered before them exist.
+  /// Returns the next event to add to the execution, or null if there is none. Writes, fences and barriers come before reads.
+  /// Reads of memory without an initial value come last, so that the writes that are ordered before them already exist.
   [[nodiscard]] pending_event* next_event() {
     pending_event* first = nullptr;
     for (buffered_run& run : x_.runs) {
@@ -860,7 +862,7 @@ class load_buffering_explorer {
     return first;
   }
 
-  /// Returns whether another write to a location may follow, even though all its known writes are part of the execution.
+  /// Returns whether another write to a location may follow, even if all known writes to it are already part of the execution.
   [[nodiscard]] bool may_be_written(int location) const {
     return std::any_of(x_.runs.begin(), x_.runs.end(), [&](const buffered_run& run) {
       return run.end->status == thread_status::undecided ||
@@ -870,7 +872,8 @@ class load_buffering_explorer {
     });
   }
 
-  /// Returns whether some choice of the open sources may create a cycle. Without one, the execution is left to explore.hpp.
+  /// Returns whether some choice of sources for the open reads may create a cycle. If there is none, the execution is left to
+  /// explore.cpp.
   [[nodiscard]] bool may_have_cycle() const {
     model::relation r = x_.order_of_steps();
     const std::vector<buffered_execution::meeting> meetings = x_.meetings_of_lanes();
@@ -900,7 +903,7 @@ class load_buffering_explorer {
           return true;
         }
         const std::vector<std::uint64_t> last = x_.last_not_after(p.event.thread, p.slot, meetings);
-        for (int n = 0; n < size; ++n) {  // events after it follow its source
+        for (int n = 0; n < size; ++n) {  // the events after the read follow the read's source
           if (model::at(x_.events, n).slot > model::at(last, model::at(x_.events, n).event.thread)) {
             add(model::at(x_.order, p.event.location), n);
           }
@@ -910,7 +913,7 @@ class load_buffering_explorer {
     return !r.acyclic(size == 64 ? ~model::event_set{0} : model::only(size) - 1);
   }
 
-  /// Runs thread `t` again while `use` runs, and then restores its state.
+  /// Runs thread `t` again, calls `use`, and then restores the thread's previous run.
   template <class Use>
   void with_new_run(int t, const Use& use) {
     const std::vector<int>& together = model::at(together_, t);
@@ -935,7 +938,7 @@ class load_buffering_explorer {
     }
   }
 
-  /// Runs the lanes that exchange values with thread `t` until the exchanged values no longer change.
+  /// Runs thread `t` and the lanes that exchange values with it until the exchanged values no longer change.
   void run_together(int t) {
     const std::vector<int>& together = model::at(together_, t);
     for (bool changed = together.size() > 1; changed;) {
@@ -1013,7 +1016,7 @@ class load_buffering_explorer {
     for (int k = -1; k < model::count_of(sources) && !x_.state.stopped(); ++k) {
       choose(number, k < 0 ? initial_source : model::at(sources, k), [&] { visit_if_consistent(); });
     }
-    if (!x_.state.stopped() && may_be_written(e.event.location)) {  // it stays open
+    if (!x_.state.stopped() && may_be_written(e.event.location)) {  // the read stays open
       with_new_run(e.event.thread, [&] { visit_if_consistent(); });
     }
     x_.events.pop_back();
@@ -1047,7 +1050,8 @@ class load_buffering_explorer {
     x_.events.pop_back();
   }
 
-  /// Lets the open reads, starting with number `first`, take write `w` as their source or not.
+  /// For each open read that may read write `w`, starting with read `first`, explores both choices: the read takes its value
+  /// from `w`, or it stays open.
   void offer(int w, int first) {
     int r = first;
     const graph_event& write = model::at(x_.events, w).event;
@@ -1092,7 +1096,7 @@ class load_buffering_explorer {
 
   // ---- the end
 
-  /// Returns whether program order, barriers, exchanges between lanes and reads-from have a cycle.
+  /// Returns whether there is a cycle of program order, barriers, exchanges between lanes, and reads-from.
   [[nodiscard]] bool has_cycle() const {
     model::relation r = x_.order_of_steps();
     const int size = model::count_of(x_.events);
@@ -1104,7 +1108,7 @@ class load_buffering_explorer {
     return !r.acyclic(size == 64 ? ~model::event_set{0} : model::only(size) - 1);
   }
 
-  /// Returns whether every thread that continued after a barrier has met all threads that it waits for.
+  /// Returns whether, for every thread that continued after a barrier, all threads that it waits for have arrived.
   [[nodiscard]] bool all_met() const {
     for (int y = 0; y < model::count_of(x_.events); ++y) {
       if (model::at(x_.events, y).event.kind != event_kind::barrier || model::at(x_.events, y).event.releases) {
@@ -1164,8 +1168,9 @@ class load_buffering_explorer {
   buffered_execution x_;
   axiom_check axioms_{x_};
   execution_end end_;
-  std::vector<buffered_run> spare_{};         ///< their memory is reused
-  std::vector<std::vector<int>> together_{};  ///< per thread: itself and, if it exchanges values, the other lanes of its warp
+  std::vector<buffered_run> spare_{};         ///< previous runs, whose memory is reused
+  std::vector<std::vector<int>> together_{};  ///< per thread: the thread itself and, if it exchanges values, the other lanes of
+                                              ///< its warp
   std::uint32_t stamp_ = 0;
   std::uint64_t steps_ = 0;  ///< including the runs of other lanes
   std::uint64_t visits_ = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Executes a thread of a kernel from one event to the next. The value that an event reads is determined elsewhere.
+/// Executes a thread of a kernel from one event to the next. The caller determines the values that events read.
 #pragma once
 
 #include <check/compute.hpp>
@@ -31,28 +31,29 @@ using namespace ptx;
 /// The status of a thread: its next action, or the reason why it has stopped.
 enum class thread_status : std::uint8_t {
   at_event,  ///< its next instruction is an event
-  waiting,   ///< it completed an iteration of a loop that only reads, and nothing has changed for it
-  /// it did so, and is where a read before the loop's last iteration would have brought it with a later value
+  waiting,   ///< it completed an iteration of a loop, and the iteration only read and left the thread's state unchanged
+  /// like `waiting`, but another execution shows how the thread continues: an earlier read of the later value, or another
+  /// choice, leads to the same state
   repeats,
-  ended,            ///< it has left its kernel
-  trapped,          ///< it has exited its kernel
-  endless,          ///< it is in a loop without an event that never ends
-  waits_for_time,   ///< it is in such a loop and reads a clock, which stands still
-  too_long,         ///< it is in such a loop and reads a clock, which stands still
+  ended,            ///< it has exited its kernel
+  trapped,          ///< it executed a trap, or an indexed branch whose index is out of range
+  endless,          ///< it is in an endless loop without events
+  waits_for_time,   ///< it is in a loop without events that waits for a clock, which stands still
+  too_long,         ///< it executed too many instructions without an event
   uninitialised,    ///< it has read local memory that it never wrote
-  out_of_bounds,    ///< it has accessed local memory that it does not have
+  out_of_bounds,    ///< it has accessed an address outside its local memory
   others_memory,    ///< it has accessed another thread's local memory
-  unsupported,      ///< it is at an instruction that can be read but not executed
-  unknown_operand,  ///< an unknown value determines which memory it accesses, or what the access does
-  held,             ///< it uses a register that an asynchronous operation uses and for which it has not waited
-  unfenced,         ///< it starts a matrix operation on a register that it used without a later wgmma.fence
-  undecided         ///< its observer stopped it
+  unsupported,      ///< its next instruction can be decoded but not executed
+  unknown_operand,  ///< an unknown value determines which memory an event accesses, or what the event does
+  held,             ///< it uses a register that an asynchronous operation still uses, without having waited for that operation
+  unfenced,         ///< it starts a matrix operation on a register that it used after the last wgmma.fence
+  undecided         ///< its observer stopped the thread
 };
 
-/// The observer's decision about an instruction that a thread reaches.
+/// The observer's decision about the instruction that a thread has reached.
 enum class watched : std::uint8_t { goes_on, skips, stops };
 
-/// Observes nothing.
+/// An observer that does nothing.
 struct nobody {
   template <class State, class Instruction>
   [[nodiscard]] constexpr watched operator()(const State&, const Instruction&, bool) const noexcept {
@@ -60,7 +61,7 @@ struct nobody {
   }
 };
 
-/// A thread between two events. Its registers and its local memory follow it in memory.
+/// The state of a thread between two events. The thread's registers and local memory are stored directly after this object.
 struct thread_state {
   /// The state in which a thread reached a target of backward jumps.
   struct arrival {
@@ -70,30 +71,32 @@ struct thread_state {
     std::int32_t events = 0;
     std::uint32_t choices = 0;
     const thread_state* then = nullptr;
-    const thread_state* before = nullptr;  ///< its previous event; null if there is none
+    const thread_state* before = nullptr;  ///< the state before the thread's previous event, or null if there is none
   };
 
   std::int32_t pc = 0;
-  std::int32_t events = 0;      ///< the number of its events
-  std::int32_t waits_from = 0;  ///< `waiting`, `repeats`, `comes_back`: the first event of the loop's last iteration
-  std::uint32_t effects = 0;    ///< the number of events that changed something
-  std::uint32_t lasting = 0;    ///< the number of those that are neither a sync point nor a write to shared memory
-  /// for an instruction with several events: the next one. A read-modify-write has two for each element
+  std::int32_t events = 0;      ///< the number of the thread's events so far
+  std::int32_t waits_from = 0;  ///< for `waiting`, `repeats` and `comes_back`: the first event of the loop's last iteration
+  std::uint32_t effects = 0;    ///< the number of events that changed memory or synchronized
+  std::uint32_t lasting = 0;    ///< the number of these events that are neither sync points nor writes to shared memory
+  /// for an instruction with several events: the index of the next event. A read-modify-write has two events for each element
   std::uint8_t part = 0;
   thread_status status = thread_status::at_event;
-  bool clock_read = false;   ///< since the last event
-  bool choosing = false;     ///< its next event is the choice whether to execute an instruction whose predicate is unknown
-  bool old_unknown = false;  ///< for `old_low` and `old_high`
-  bool fenced = false;       ///< it has executed wgmma.fence
+  bool clock_read = false;   ///< whether a clock was read since the last event
+  bool choosing = false;     ///< whether the next event is the choice whether to execute an instruction whose predicate is
+                             ///< unknown
+  bool old_unknown = false;  ///< whether `old_low` and `old_high` are unknown
+  bool fenced = false;       ///< whether the thread has executed wgmma.fence
   bool comes_back =
-      false;  ///< since the last event: at the head of a loop, in the same state except for events that do not last
-  std::uint32_t choices = 0;  ///< the number of its choices
-  std::int32_t columns = 0;   ///< the columns of tensor memory that it has allocated and not freed
+      false;  ///< whether, since the last event, the thread reached the head of a loop in the state of the previous iteration,
+              ///< except for effects that do not last
+  std::uint32_t choices = 0;  ///< the number of choices so far
+  std::int32_t columns = 0;   ///< the number of columns of tensor memory that the thread has allocated and not freed
   std::uint64_t old_low = 0;  ///< the old value of the current element of an unfinished read-modify-write
   std::uint64_t old_high = 0;
-  wide_value returned{};                   ///< the old values of the preceding elements
+  wide_value returned{};                   ///< the old values of the preceding elements of that read-modify-write
   const thread_state* previous = nullptr;  ///< the state before the last event
-  wide_value seen{};                       ///< the value that this event read
+  wide_value seen{};                       ///< the value that the last event read
   std::array<arrival, 4> arrivals{};
   std::uint32_t next_arrival = 0;
 
@@ -107,15 +110,16 @@ class machine {
  public:
   machine(const thread_context& context, stack_arena& arena) noexcept : context_(&context), arena_(&arena) {}
 
-  static constexpr int most_steps = 100'000;  ///< between two events
+  static constexpr int most_steps = 100'000;  ///< the maximum number of instructions between two events
 
   [[nodiscard]] const kernel_code& kernel() const noexcept { return *context_->kernel; }
   [[nodiscard]] const thread_context& context() const noexcept { return *context_; }
   [[nodiscard]] const instruction& at(const thread_state& s) const noexcept { return model::at(kernel().code, s.pc); }
 
   /// Returns the state before the first event. `watch` is called for each instruction that is not an event, and for each event
-  /// when the thread reaches it, with the state before it and whether its predicate lets it run; it returns a `watched`.
-  /// `words` are the first registers, which are otherwise 0 initially.
+  /// when the thread reaches it. Its arguments are the state before the instruction, the instruction, and whether the predicate
+  /// allows it to run; it returns a `watched`. `words` are the initial values of the first registers. All other registers are
+  /// initially 0.
   template <class Watch = nobody>
   [[nodiscard]] const thread_state* begin(Watch&& watch = Watch{}, std::span<const std::uint64_t> words = {}) const {
     auto* const s = new (arena_->take(bytes())) thread_state;
@@ -133,7 +137,7 @@ class machine {
     return s;
   }
 
-  /// Returns the address of the next event, which is a memory access.
+  /// Returns the address that the next event, a memory access, accesses.
   [[nodiscard]] std::uint64_t address(const thread_state& s) const noexcept {
     const instruction& i = at(s);
     const bool access = i.code == op::load || i.code == op::store;
@@ -171,8 +175,8 @@ class machine {
   /// Returns the value of source `n` of the next event.
   [[nodiscard]] std::uint64_t operand(const thread_state& s, int n) const noexcept { return value(s, model::at(at(s).by, n)); }
 
-  /// Returns the state after the next event, which is a read that returned `seen`, a write (which ignores it), a fence, or a
-  /// sync point of threads whose result is `seen`.
+  /// Returns the state after the next event. `seen` is the value that a read or a choice returned, or the result of a sync
+  /// point. Writes and fences ignore it.
   template <class Watch = nobody>
   [[nodiscard]] const thread_state* step(const thread_state& before, wide_value seen, Watch&& watch = Watch{}) const {
     auto* const s = static_cast<thread_state*>(arena_->take(bytes()));
@@ -182,13 +186,13 @@ class machine {
     return s;
   }
 
-  /// Does the same for a state that is changed in place, without keeping earlier states. `watch` says whether a thread that
-  /// reaches the head of a loop stops there (`comes_to_head`), and may execute instructions itself (`hurries`).
+  /// Executes the next event of a state in place, without keeping earlier states. `watch` decides whether a thread stops when
+  /// it reaches the head of a loop (`comes_to_head`), and may execute instructions itself (`hurries`).
   template <class Watch>
   void step_in_place(thread_state& s, wide_value seen, Watch&& watch) const {
     perform(s, s, seen, watch);
   }
-  /// Puts the state before the first event at `memory`, which has room for `bytes()`.
+  /// Constructs the state before the first event at `memory`, which must have at least `bytes()` bytes.
   template <class Watch>
   thread_state& begin_in_place(void* memory, Watch&& watch, std::span<const std::uint64_t> words = {}) const {
     auto* const s = new (memory) thread_state;
@@ -203,11 +207,11 @@ class machine {
     advance(s, watch);
   }
 
-  /// Returns the size of a state in bytes, with its registers and local memory.
+  /// Returns the size of a state in bytes, including its registers and local memory.
   [[nodiscard]] std::size_t bytes() const noexcept { return sizeof(thread_state) + local_begin() + 2 * local_bytes(); }
 
-  /// Returns whether two states are equal in everything that can still matter: for events, and for the path of the thread if
-  /// there were no events in between.
+  /// Returns whether two states agree in everything that can still affect events and, if there was no event in between, the
+  /// path of the thread.
   [[nodiscard]] bool are_equal(const thread_state& s, const thread_state& then) const noexcept {
     return same(const_cast<thread_state&>(s), then);
   }
@@ -217,7 +221,7 @@ class machine {
     return generic(i.space, value(s, i.by[0]) + static_cast<std::uint64_t>(i.offset));
   }
 
-  /// Returns the generic address of an address in a state space.
+  /// Converts an address in a state space to a generic address.
   [[nodiscard]] std::uint64_t generic(state_space space, std::uint64_t address) const noexcept {
     return space == state_space::shared  ? context_->from_shared(address)
            : space == state_space::local ? context_->local_base() + truncated(address, 32)
@@ -229,9 +233,10 @@ class machine {
     return at(s).mbarrier == mbarrier_op::test && phase_is_complete(at(s), seen.low, value(s, at(s).by[1]));
   }
 
-  /// Returns whether a thread could omit the test of an mbarrier that is the next event of `first` and saw `seen_first`: the
-  /// test of `second`, which saw `seen_second` and led to `now`, asks for the same phase; the value that it saw would have
-  /// brought the thread there immediately; and if it had failed as well, the thread would be where it was before it.
+  /// Returns whether the test of an mbarrier that is the next event of `first`, and saw `seen_first`, could be omitted. This
+  /// requires that the test that is the next event of `second`, saw `seen_second` and led to `now`, asks for the same phase;
+  /// that the first test would also have led to `now` if it had seen `seen_second`; and that the second test would have left
+  /// the thread where it was if it had seen `seen_first`.
   [[nodiscard]] bool needs_one_test(const thread_state& first, const thread_state& second, wide_value seen_first,
                                     wide_value seen_second, const thread_state& now) const {
     const instruction& early = at(first);
@@ -250,8 +255,8 @@ class machine {
     return result;
   }
 
-  /// Returns whether a thread is at the same position, with the same state in everything that matters, whichever of two values
-  /// the next read returns.
+  /// Returns whether the thread reaches the same position, with a state that agrees in everything that matters, for either of
+  /// two values that the next read may return.
   [[nodiscard]] bool leads_to_the_same(const thread_state& s, wide_value one, wide_value other) const {
     const stack_arena::mark mark = arena_->here();
     auto* const first = const_cast<thread_state*>(step(s, one));
@@ -263,7 +268,7 @@ class machine {
     return result;
   }
 
-  /// Returns the effect of the next event, a read-modify-write of an mbarrier whose read is done.
+  /// Returns the effect of the next event, the write of a read-modify-write of an mbarrier.
   [[nodiscard]] mbarrier_outcome updated_mbarrier_at(const thread_state& s) const noexcept {
     return updated_mbarrier(at(s), s.old_low, value(s, at(s).by[1]));
   }
@@ -282,26 +287,26 @@ class machine {
   /// Returns the offset of an address in the thread's own local memory.
   [[nodiscard]] std::uint64_t local_offset(std::uint64_t address) const noexcept { return address - context_->local_base(); }
 
-  /// Returns whether a read-modify-write that reads `seen` writes.
+  /// Returns whether a read-modify-write that reads `seen` performs a write.
   [[nodiscard]] bool writes(const thread_state& s, wide_value seen) const noexcept {
     return !is_neutral(s) && (at(s).what != model::operation::compare_exchange || compares_equal(s, at(s), seen));
   }
 
-  /// Returns the same machine with its states stored elsewhere.
+  /// Returns the same machine, but with its states allocated from `arena`.
   [[nodiscard]] machine in(stack_arena& arena) const noexcept {
     machine other = *this;
     other.arena_ = &arena;
     return other;
   }
 
-  /// From now on, updates that have the same effect in every order are marked, unless they are in memory of `apart`, and
-  /// updates that change nothing only read (commuting_updates.hpp).
+  /// From now on, marks updates that have the same effect in every order, unless they are in the memory that `apart` contains.
+  /// Updates that change nothing become reads (commuting_updates.hpp).
   void merge_updates(const kept_apart& apart) noexcept {
     merges_ = true;
     apart_ = &apart;
   }
 
-  /// Returns whether the next read-modify-write leaves every possible value unchanged.
+  /// Returns whether the next read-modify-write leaves the value unchanged, whatever the value is.
   [[nodiscard]] bool is_neutral(const thread_state& s) const noexcept {
     const instruction& i = at(s);
     if (!merges_ || i.mbarrier != mbarrier_op::none || i.packed > 1 || i.elements > 1 || i.bytes > 8 || is_float(i.type) ||
@@ -330,8 +335,8 @@ class machine {
     }
   }
 
-  /// Returns the number of the class of updates in which the next event, half of a read-modify-write, commutes with others; 0
-  /// if there is none.
+  /// Returns the class of updates that commute with the next event, the read or the write of a read-modify-write. Returns 0 if
+  /// the event commutes with no other update.
   [[nodiscard]] std::uint8_t class_of_update(const thread_state& s) const {
     const instruction& i = at(s);
     if (!merges_ || i.packed > 1 || i.elements > 1 || i.bytes > 8 || apart_->has(address(s))) {
@@ -353,23 +358,23 @@ class machine {
                : std::uint8_t{0};
   }
 
-  /// Returns whether the thread uses the old value of the next read-modify-write. Where updates are merged, that value is
-  /// unknown, because their order determines it.
+  /// Returns whether the thread uses the old value of the next read-modify-write. If only one order of the updates is explored,
+  /// that value is unknown, because the order determines it.
   [[nodiscard]] bool uses_old_value(const thread_state& s) const noexcept {
     return at(s).mbarrier == mbarrier_op::none && !context_->registers->unused[static_cast<std::size_t>(s.pc)];
   }
-  /// Returns whether the order of updates determines the result of the next one, unless none of them is rounded.
+  /// Returns whether the result of the next update may depend on the order of updates because of rounding.
   [[nodiscard]] bool may_round(const thread_state& s) const noexcept { return is_float(at(s).type); }
 
-  /// Returns the value that the next event, the write of a read-modify-write, stores over `old`, and whether it completes a
-  /// phase.
+  /// Returns the value that the next event, the write of a read-modify-write, stores if the old value is `old`, and whether the
+  /// write completes a phase of an mbarrier.
   [[nodiscard]] std::pair<wide_value, bool> updated(const thread_state& s, wide_value old) const {
     const instruction& i = at(s);
     return {rmw_result(s, i, old),
             i.mbarrier != mbarrier_op::none && updated_mbarrier(i, old.low, value(s, i.by[1])).completes};
   }
 
-  /// Returns whether a read-modify-write whose read is done leaves the value unchanged.
+  /// Returns whether the read-modify-write whose write is next leaves the value unchanged.
   [[nodiscard]] bool keeps_value(const thread_state& s) const {
     const wide_value result = rmw_result(s, at(s), old_of(s));
     return !result.unknown && result == old_of(s);
@@ -378,13 +383,13 @@ class machine {
   /// Returns whether source `n` of the next event is unknown.
   [[nodiscard]] bool is_unknown(const thread_state& s, int n) const noexcept { return is_unknown(s, model::at(at(s).by, n)); }
 
-  /// Returns whether some register of a thread holds an unknown value.
+  /// Returns whether any register of a thread holds an unknown value.
   [[nodiscard]] bool has_unknown_values(const thread_state& s) const noexcept {
     const std::uint64_t* const bits = s.words() + kernel().words;
     return std::any_of(bits, bits + unknown_words(), [](std::uint64_t b) { return b != 0; });
   }
 
-  /// Returns the value that a sync point gave to a thread, from the state after it.
+  /// Returns the value that a thread received at a sync point. `after` is the state after the sync point.
   [[nodiscard]] wide_value given(const thread_state& after, const instruction& i) const noexcept {
     const auto word = [&](unsigned k) { return i.to[k].word < 0 ? 0 : after.words()[i.to[k].word]; };
     const bool unknown = i.destinations > 0 && i.to[0].word >= 0 && has_unknown(after, i.to[0].word);
@@ -392,9 +397,10 @@ class machine {
   }
 
  private:
-  /// After the registers, one bit for each of them says whether it is unknown.
+  /// The number of words after the registers that contain, for each register, one bit that marks it as unknown.
   [[nodiscard]] std::size_t unknown_words() const noexcept { return (static_cast<std::size_t>(kernel().words) + 63) / 64; }
-  /// Then, if asynchronous operations use registers, one byte for each register says which operation.
+  /// The offset of the bytes, one for each register, that describe which asynchronous operation uses the register. They exist
+  /// only if asynchronous operations use registers.
   [[nodiscard]] std::size_t holds_begin() const noexcept {
     return (static_cast<std::size_t>(kernel().words) + unknown_words()) * 8;
   }
@@ -428,8 +434,8 @@ class machine {
                                                  : o.kind == source_operand::kind_t::special && o.machine == special::unknown;
   }
 
-  /// Returns whether an unknown value determines what an event is: the memory that it accesses, or the threads that it meets.
-  /// The values that it transfers may be unknown.
+  /// Returns whether an unknown value determines what an event does: which memory it accesses, or with which threads it
+  /// synchronizes. The transferred values themselves may be unknown.
   [[nodiscard]] bool is_undecided(const thread_state& s, const instruction& i) const noexcept {
     const bool moves = i.mbarrier == mbarrier_op::none && i.code >= op::load && i.code <= op::reduction;
     unsigned first = moves ? 1 : 0;
@@ -457,7 +463,7 @@ class machine {
 
   [[nodiscard]] static wide_value old_of(const thread_state& s) noexcept { return {s.old_low, s.old_high, s.old_unknown}; }
 
-  /// Returns whether a compare-and-swap compares an unknown value, or compares with an unknown value.
+  /// Returns whether a compare-and-swap compares with an unknown value, or the value in memory is unknown.
   [[nodiscard]] bool compares_unknown(const thread_state& s, const instruction& i, wide_value seen) const noexcept {
     return i.what == model::operation::compare_exchange && i.mbarrier == mbarrier_op::none &&
            (seen.unknown || is_unknown(s, i.by[1]));
@@ -488,14 +494,14 @@ class machine {
 
   // ---- registers that asynchronous operations use
 
-  /// The byte of a register. It has `changed_bit` if the register was computed since the last wgmma.fence. The rest is 0 if no
-  /// operation uses the register, 1 if an operation that is not in a group yet uses it, and one more for each group that was
-  /// committed since then. The last number is for loads of tensor memory.
+  /// The byte of a register. It contains `changed_bit` if the register was written since the last wgmma.fence. The remaining
+  /// bits are 0 if no operation uses the register, and `newest_hold` if an operation uses it that is not yet in a group. Each
+  /// group that is committed later adds 1. `oldest_hold` means that a load of tensor memory uses the register.
   static constexpr std::uint8_t changed_bit = 128;
   static constexpr std::uint8_t newest_hold = 1;
   static constexpr std::uint8_t oldest_hold = 127;
 
-  /// An operation was started: it uses its registers, and the registers that it writes are unknown.
+  /// Records that an operation was started: it uses its registers, and the registers that it writes become unknown.
   void hold(thread_state& s, const instruction& i) const noexcept {
     for (std::size_t k = 0; k < i.held.size(); ++k) {
       hold_of(s, i.held[k]) = i.copies == copy_kind::product ? newest_hold : oldest_hold;
@@ -506,7 +512,7 @@ class machine {
     }
   }
 
-  /// A group was committed, or was waited for.
+  /// Records that a group was committed, or that the thread waited for groups.
   void count_groups(thread_state& s, const instruction& i) const noexcept {
     const bool loads = i.group == async_group::tensor_loads;
     if (!kernel().holds_registers || (i.group != async_group::products && !loads)) {
@@ -525,8 +531,8 @@ class machine {
     }
   }
 
-  /// Returns whether an instruction may use its registers; if not, the status gives the reason. A move copies the use of its
-  /// source.
+  /// Returns whether an instruction may use its registers. If it may not, the status contains the reason. A move is always
+  /// allowed; its destination inherits the byte of its source.
   [[nodiscard]] bool may_use_registers(thread_state& s, const instruction& i) const noexcept {
     const auto is_held = [&](std::int32_t word) { return word >= 0 && (hold_of(s, word) & oldest_hold) != 0; };
     const bool moves = i.code == op::move && i.by[0].kind == source_operand::kind_t::reg;
@@ -550,8 +556,8 @@ class machine {
     return !uses && s.status != thread_status::unfenced;
   }
 
-  /// Records that an instruction uses its registers and produces its results; the results of an event are not used before it.
-  /// Returns false if it may not use a register; the status gives the reason.
+  /// Records that an instruction uses its registers and writes its results. The results of an event are not used before the
+  /// event. Returns false if the instruction may not use a register; the status then contains the reason.
   bool use_registers(thread_state& s, const instruction& i) const noexcept {
     s.status = thread_status::at_event;
     if (may_use_registers(s, i)) {
@@ -561,7 +567,7 @@ class machine {
     return false;
   }
 
-  /// Records that an instruction has produced its results.
+  /// Marks the destination registers of an instruction as written.
   void mark_results(thread_state& s, const instruction& i) const noexcept {
     const bool moves = i.code == op::move && i.by[0].kind == source_operand::kind_t::reg;
     const bool constant = i.code == op::move && i.by[0].kind == source_operand::kind_t::constant;
@@ -597,7 +603,8 @@ class machine {
     return truncated(expected.low, bits) == truncated(old.low, bits) && (i.bytes < 16 || expected.high == old.high);
   }
 
-  /// Executes the next event of `before`, of which `s` is a copy or which `s` is.
+  /// Executes the next event of `before`. `s` is a copy of `before` or is `before` itself, and becomes the state after the
+  /// event.
   template <class Watch>
   void perform(thread_state& s, const thread_state& before, wide_value seen, Watch& watch) const {
     const instruction& i = at(s);
@@ -655,7 +662,7 @@ class machine {
         count_groups(s, i);
         ++s.pc;
         break;
-      default:  // a sync point: an arrival, followed by its result
+      default:  // a sync point: first its arrival, then its result
         ++s.effects;
         s.lasting += i.code == op::active_mask ? 1 : 0;
         if (s.part == 0) {
@@ -675,7 +682,8 @@ class machine {
     advance(s, watch);
   }
 
-  /// Executes the next half of a read-modify-write. Returns false if another half follows, or if it cannot continue.
+  /// Executes the read or the write of a read-modify-write. Returns false if its write or another element follows, or if it
+  /// cannot continue.
   bool ends_read_modify_write(thread_state& s, const thread_state& before, const instruction& i, wide_value seen) const {
     if (s.part % 2 == 0) {
       s.old_low = seen.low;
@@ -707,8 +715,8 @@ class machine {
   /// Returns the current element of a read-modify-write.
   [[nodiscard]] static unsigned element_of(const thread_state& s) noexcept { return s.part / 2U; }
 
-  /// Stores the old value of the current element of a read-modify-write and advances to the next one. Returns false if there is
-  /// none.
+  /// Stores the old value of the current element of a read-modify-write, and advances to the next element. Returns false if
+  /// there are no more elements.
   static bool goes_to_next_element(thread_state& s, const instruction& i) noexcept {
     const unsigned bit = 8U * i.bytes * element_of(s);
     s.returned = bit == 0 ? wide_value{} : s.returned;
@@ -718,7 +726,7 @@ class machine {
     return s.part < 2 * i.elements;
   }
 
-  /// Writes the old value of the memory to the registers of an atomic.
+  /// Writes the old value of the memory to an atomic's destination registers.
   void return_old(thread_state& s, const instruction& i) const noexcept {
     if (i.elements == 1) {
       wide_value old = old_of(s);
@@ -765,7 +773,7 @@ class machine {
     return {truncated(static_cast<std::uint64_t>(model::apply(i.what, wide(old.low), wide(by.low))), bits), 0};
   }
 
-  /// For a copy to several blocks: returns the number of the next one, or 0 after the last.
+  /// Returns the index of the block to which a multicast copies next, or 0 if there are no more blocks.
   [[nodiscard]] std::uint8_t part_of_multicast(const thread_state& s, const instruction& i) const noexcept {
     const auto mask = static_cast<std::size_t>(i.copies == copy_kind::tensor          ? tensor_mask_operand
                                                : i.copies == copy_kind::tensor_commit ? 1
@@ -774,7 +782,7 @@ class machine {
     return s.part + 1 < blocks ? static_cast<std::uint8_t>(s.part + 1) : std::uint8_t{0};
   }
 
-  /// Counts the write that is the next event of `before`.
+  /// Counts the next event of `before`, a write. `changes` is true if it changes the value.
   void count_write(thread_state& s, const thread_state& before, bool changes) const {
     changes = changes || class_of_update(before) != 0;
     s.effects += changes ? 1 : 0;
@@ -788,8 +796,8 @@ class machine {
     }
   }
 
-  /// Returns whether the state returned to the state at `then`, in everything that can still matter: for events, and for the
-  /// path of the thread if there were no events in between.
+  /// Returns whether the state agrees with the earlier state `then` in everything that can still affect events and, if there
+  /// was no event in between, the path of the thread.
   [[nodiscard]] bool same(thread_state& s, const thread_state& then) const noexcept {
     const register_use& use = *context_->registers;
     const register_use::set& live = model::at(s.events == then.events && !use.deciding.empty() ? use.deciding : use.live, s.pc);
@@ -802,12 +810,13 @@ class machine {
     return std::memcmp(local(s), local(then), 2 * local_bytes()) == 0;
   }
 
-  /// Whether two states are alike in all that can still matter. Before a choice, which need not be at an event, that is not known.
+  /// Returns whether two states agree in everything that can still matter. Returns false before a choice, where this is
+  /// unknown, because a choice need not be at an event.
   [[nodiscard]] bool is_same(thread_state& s, const thread_state& as) const noexcept {
     return s.status == as.status && s.pc == as.pc && s.part == as.part && !s.choosing && !as.choosing && same(s, as);
   }
 
-  /// Stops at the head of a loop.
+  /// An observer that stops the thread at the head of a loop.
   struct until {
     std::int32_t pc;
     [[nodiscard]] watched operator()(const thread_state& s, const instruction&, bool) const noexcept {
@@ -815,9 +824,9 @@ class machine {
     }
   };
 
-  /// Returns whether the read before the iteration that ends in `s` would have brought the thread here immediately, if it had
-  /// seen the value that a read of the iteration has seen in the same memory, and whether it would have ordered no more than
-  /// that read did.
+  /// Returns whether the thread could have reached this point without the iteration that ends in `s`. This requires that the
+  /// read before the iteration accesses the same memory as some read in the iteration, that the value of the latter read would
+  /// have led the thread here immediately, and that the earlier read would not have ordered more than the latter did.
   [[nodiscard]] bool could_have_come_at_once(thread_state& s, const thread_state::arrival& mine) const {
     const auto reads = [&](const thread_state& o) {
       const instruction& i = at(o);
@@ -849,9 +858,9 @@ class machine {
     return false;
   }
 
-  /// The thread is at the target of a backward jump. Returns true if it has only waited since it was here. If it has also met
-  /// other threads or written to shared memory, it continues and is marked: all threads that met may wait together
-  /// (waiting_together.hpp).
+  /// Called when the thread is at the target of a backward jump. Returns true if the thread has only waited since it was last
+  /// here. If it has also synchronized with other threads or written to shared memory, it continues with `comes_back` set: all
+  /// threads that synchronized may be waiting together (waiting_together.hpp).
   template <bool MayRepeat>
   [[nodiscard]] bool only_waited(thread_state& s) const {
     thread_state::arrival* mine = nullptr;
@@ -860,7 +869,7 @@ class machine {
     }
     if (mine != nullptr && mine->effects == s.effects && same(s, *mine->then)) {
       s.waits_from = mine->events;
-      s.status = mine->choices != s.choices ? thread_status::repeats  // another choice shows how it continues
+      s.status = mine->choices != s.choices ? thread_status::repeats  // another choice shows how the thread continues
                  : mine->events != s.events ? thread_status::waiting
                  : s.clock_read             ? thread_status::waits_for_time
                                             : thread_status::endless;
@@ -885,11 +894,11 @@ class machine {
     return false;
   }
 
-  /// Returns whether the first instruction is executed if its predicate is unknown.
+  /// The choice whether to execute the first instruction if its predicate is unknown.
   enum class decision : std::uint8_t { none, runs, is_skipped };
 
-  /// The effect of an instruction with an unknown predicate without a choice: the results of an instruction that is not an
-  /// event are unknown.
+  /// Returns whether an instruction with an unknown predicate needs a choice. An instruction that only writes registers does
+  /// not: its results become unknown.
   bool needs_choice(thread_state& s, const instruction& i) const noexcept {
     const bool of_registers = !is_event(i.code) && !leaves(i.code) && i.code != op::unsupported;
     if (of_registers) {
@@ -898,7 +907,7 @@ class machine {
     return !of_registers;
   }
 
-  /// Jumps to the target that `brx.idx` selects. Returns false if it is not known or does not exist.
+  /// Jumps to the target that `brx.idx` selects. Returns false if the index is unknown or out of range.
   bool jump_by_index(thread_state& s, const instruction& i) const noexcept {
     const std::uint64_t n = value(s, i.by[0]);
     if (is_unknown(s, i.by[0]) || n >= i.targets.size()) {
@@ -909,7 +918,8 @@ class machine {
     return true;
   }
 
-  /// Returns whether a known value or a choice decides if an instruction is executed. If not, the thread stops at this choice.
+  /// Returns whether a known value or a choice decides if an instruction is executed, and sets `runs`. Otherwise, the thread
+  /// stops to make this choice.
   bool is_decided(thread_state& s, const instruction& i, decision chosen, bool& runs) const noexcept {
     runs = i.guard < 0 || ((s.words()[i.guard] & 1U) != 0) != i.guard_negated;
     if (i.guard < 0 || !has_unknown(s, i.guard)) {
@@ -921,7 +931,7 @@ class machine {
       return false;
     }
     runs = chosen == decision::runs;
-    if (chosen != decision::none) {  // from now on the predicate is known
+    if (chosen != decision::none) {  // after the choice, the predicate is known
       s.words()[i.guard] = runs != i.guard_negated ? 1 : 0;
       set_unknown(s, i.guard, false);
     }
@@ -954,7 +964,7 @@ class machine {
     set_unknown(s, copy_registers::value + 1, value.unknown);
   }
 
-  /// Returns the values that all events of an operation have read, if all of them so far are reads.
+  /// Returns the values that the operation's events have read. All events so far must be reads.
   [[nodiscard]] const wide_value* values_read(const thread_state& s) const {
     const auto count = static_cast<std::size_t>(s.events);
     auto* const values = static_cast<wide_value*>(arena_->take(count * sizeof(wide_value)));
@@ -966,10 +976,10 @@ class machine {
     return values;
   }
 
-  /// Returns the bytes that a step writes of the data that was read.
+  /// Returns the bytes that a step writes, taken from the data that was read.
   [[nodiscard]] static wide_value taken(const copy_step* steps, const copy_step& by, const wide_value* values) noexcept {
     std::uint8_t bytes[48] = {};
-    int at = by.shift < 0 ? 16 - by.shift : 16;  // the omitted bytes are before 16
+    int at = by.shift < 0 ? 16 - by.shift : 16;  // the omitted bytes are stored before index 16
     bool unknown = by.value.unknown;
     for (int k = by.first; k < by.first + by.reads; ++k) {
       const std::uint64_t both[] = {values[k].low, values[k].high};
@@ -983,7 +993,7 @@ class machine {
     return unknown ? wide_value{0, 0, true} : wide_value{both[0], both[1]};
   }
 
-  /// Lets `watch` execute instructions that it can execute. Returns false if the thread stops at its position.
+  /// Lets `watch` execute the instructions that it supports. Returns false if the thread must stop at its position.
   template <class Watch>
   [[nodiscard]] static bool hurries(thread_state& s, Watch& watch) {
     if constexpr (requires { watch.hurries(s); }) {
@@ -1090,14 +1100,15 @@ class machine {
     }
   }
 
-  /// Counts columns of tensor memory for the first lane.
+  /// Subtracts the freed columns of tensor memory. They are counted only for the first lane.
   void free_columns(thread_state& s, const instruction& i) const noexcept {
     if (special_value(special::lane, *context_) == 0) {
       s.columns -= static_cast<std::int32_t>(truncated(value(s, i.by[1]), 16));
     }
   }
 
-  /// Returns whether a load or store was performed because it accesses local memory. If not, the thread stops at it.
+  /// Returns whether a load or store accessed local memory and was therefore executed here. If it did not, the thread stops at
+  /// it, because it is an event or an error.
   bool is_done_here(thread_state& s, const instruction& i) const noexcept {
     s.status = is_unknown(s, i.by[0]) ? thread_status::unknown_operand : thread_status::at_event;
     return s.status == thread_status::at_event && is_local(base_address(s, i)) && access_local(s, i);
@@ -1138,7 +1149,7 @@ class machine {
     return true;
   }
 
-  /// Returns the state of a byte of local memory that was written, or 0 if it was not written.
+  /// The state of a byte of local memory that was written. It is 0 if the byte was not written.
   static constexpr std::uint8_t known_byte = 1;
   static constexpr std::uint8_t unknown_byte = 2;
 
@@ -1262,13 +1273,13 @@ class machine {
     }
   }
 
-  /// Whether the token of an arrival at an mbarrier is used only for its phase: the kernel never queries how many arrivals are
-  /// pending.
+  /// Returns whether the token of an arrival at an mbarrier is used only for its phase: the kernel never queries the number of
+  /// pending arrivals.
   [[nodiscard]] bool has_plain_tokens() const noexcept { return merges_ && !context_->registers->asks_pending; }
 
   const thread_context* context_;
   stack_arena* arena_;
-  const kept_apart* apart_ = nullptr;  ///< not null if it merges updates
+  const kept_apart* apart_ = nullptr;  ///< null if updates are not merged
   bool merges_ = false;
 };
 

@@ -40,9 +40,9 @@ struct matrix_descriptor {
     return d;
   }
 
-  /// For a matrix of 16-byte pieces: calls `use` with the address of each piece. `rows` are those of the result, and `pieces`
-  /// are those along the sum. If `transposed`, pieces are along the rows and have 8 numbers of 16 bits each. Source: CUTLASS,
-  /// the canonical layouts in `mma_sm90_desc.hpp`.
+  /// Calls `use` with the address of each 16-byte piece of a matrix. `rows` is the number of rows of the result, and `pieces`
+  /// is the number of pieces along the summed dimension. If `transposed`, each piece is along the rows and has 8 numbers of 16
+  /// bits. Source: CUTLASS, the canonical layouts in `mma_sm90_desc.hpp`.
   template <class Use>
   constexpr void for_each_piece(unsigned rows, unsigned pieces, bool transposed, const Use& use) const {
     const std::uint64_t width = swizzle == swizzle_mode::none ? 1 : row_of(swizzle) / 16;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The state of an mbarrier as the checker stores it in its 64 bits, and the effects of operations on it. PTX leaves the bits
+/// The checker's representation of an mbarrier's state in its 64 bits, and the effects of operations on it. PTX leaves the bits
 /// opaque.
 #pragma once
 
@@ -12,17 +12,18 @@ namespace membar::check {
 
 using namespace ptx;
 
-/// An mbarrier. Source: PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier", "Contents of the mbarrier object".
+/// The state of an mbarrier. Source: PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier", "Contents of
+/// the mbarrier object".
 struct mbarrier_state {
   static constexpr int count_bits = ptx::mbarrier_count_bits;
   static constexpr int transaction_bits = 21;
   static constexpr std::int64_t most_arrivals = (1 << count_bits) - 1;
   static constexpr std::int64_t most_bytes = (1 << (transaction_bits - 1)) - 1;
 
-  std::int64_t expected = 0;  ///< the arrivals of a phase; 0: it is not initialized
-  std::int64_t pending = 0;   ///< the pending arrivals of the current phase
-  std::int64_t bytes = 0;     ///< the bytes of pending transactions
-  std::uint64_t phase = 0;    ///< modulo 8
+  std::int64_t expected = 0;  ///< the number of arrivals that complete a phase; 0 if the mbarrier is not initialized
+  std::int64_t pending = 0;   ///< the number of arrivals that are missing in the current phase
+  std::int64_t bytes = 0;     ///< the number of bytes of pending transactions
+  std::uint64_t phase = 0;    ///< the number of the current phase, modulo 8
 
   [[nodiscard]] static constexpr mbarrier_state of(std::uint64_t word) noexcept {
     const auto field = [&](int at, int bits) { return truncated(word >> static_cast<unsigned>(at), bits); };
@@ -42,10 +43,10 @@ struct mbarrier_state {
 struct mbarrier_outcome {
   std::uint64_t word = 0;
   const char* wrong = nullptr;
-  bool completes = false;  ///< whether it completes the phase
+  bool completes = false;  ///< whether the operation completes the phase
 };
 
-/// Returns the effect of `i`, an update of an mbarrier; `operand` is its count or its bytes.
+/// Returns the effect of `i`, an update of an mbarrier. `operand` is its number of arrivals or of bytes.
 [[nodiscard]] constexpr mbarrier_outcome updated_mbarrier(const instruction& i, std::uint64_t before,
                                                           std::uint64_t operand) noexcept {
   mbarrier_state s = mbarrier_state::of(before);
@@ -84,18 +85,18 @@ struct mbarrier_outcome {
   return {s.word(), nullptr, completes};
 }
 
-/// Returns the state reduced to its phase.
+/// Returns a state that contains only the phase of `word`.
 [[nodiscard]] constexpr std::uint64_t phase_of(std::uint64_t word) noexcept {
   return mbarrier_state{0, 0, 0, mbarrier_state::of(word).phase}.word();
 }
 
-/// Returns an mbarrier that was just initialized.
+/// Returns the state of an mbarrier directly after its initialization.
 [[nodiscard]] constexpr std::uint64_t initial_mbarrier(std::uint64_t expected) noexcept {
   const auto count = static_cast<std::int64_t>(truncated(expected, mbarrier_state::count_bits));
   return mbarrier_state{count, count}.word();
 }
 
-/// Returns whether the phase that `i`, a test, asks for is complete in state `word`; `operand` is a parity or the result of an
+/// Returns whether the phase for which `i`, a test, asks is complete in state `word`. `operand` is a parity or the token of an
 /// arrival. Source: PTX ISA, "mbarrier.test_wait/mbarrier.try_wait".
 [[nodiscard]] constexpr bool phase_is_complete(const instruction& i, std::uint64_t word, std::uint64_t operand) noexcept {
   const std::uint64_t phase = mbarrier_state::of(word).phase;

@@ -15,7 +15,7 @@
 
 namespace membar::check::detail {
 
-/// Finds the write from which each byte comes.
+/// Finds the write that determines each byte.
 class memory_bytes {
  public:
   explicit memory_bytes(exploration_state& state) : state_(state) {}
@@ -29,8 +29,8 @@ class memory_bytes {
     return false;
   }
 
-  /// Returns the position, in its location's order, of the last write whose bytes a write of another size, which is ordered
-  /// before `e`, has changed.
+  /// Returns the position, in its location's order, of the last write that a write of another size, ordered before `e`, has
+  /// overwritten in part.
   [[nodiscard]] int changed_by_other_sizes(const graph& g, const graph_event& e) const {
     const auto& order = model::at(g.order, e.location);
     int i = model::count_of(order) - 1;
@@ -43,8 +43,8 @@ class memory_bytes {
     return i;
   }
 
-  /// Determines the bytes that a read takes from writes of other sizes and, in its own location, from those up to position
-  /// `newest`. Returns false if they are not determined.
+  /// Determines the value of a read from writes of other sizes and from the writes of its own location up to position `newest`.
+  /// Returns false if the value is not determined.
   [[nodiscard]] bool mixed_value(const graph& g, graph_event& e, int newest) {
     const location_info& here = state_.locations[e.location];
     e.mixed = true;
@@ -114,7 +114,7 @@ class memory_bytes {
   }
 
  private:
-  /// Returns whether, in a replayed schedule, the newest write to a location's bytes has another size.
+  /// Returns whether, in a replayed schedule, the newest write to a location's bytes has a different size.
   [[nodiscard]] bool is_newer_in_other_sizes(const graph& g, int location) const {
     const auto newest = [&](int l) {
       const graph_event* const w = l < model::count_of(g.order) ? model::at(g.order, l).back() : nullptr;
@@ -128,7 +128,7 @@ class memory_bytes {
     return ((n < 8 ? v.low : v.high) >> (8 * static_cast<unsigned>(n % 8))) & 0xffU;
   }
 
-  /// Returns whether a write of another size follows `w`.
+  /// Returns whether a write of a different size follows `w`.
   [[nodiscard]] bool has_changed(const graph& g, const graph_event& w) const {
     for (const int other : state_.locations[w.location].overlapping) {
       for (int k = 1; other < model::count_of(g.order) && k < model::count_of(model::at(g.order, other)); ++k) {
@@ -140,8 +140,8 @@ class memory_bytes {
     return false;
   }
 
-  /// Returns the last write that covers a byte of a location and for which `counts` is true, in the order of coherence and
-  /// causality; null if there is none.
+  /// Returns the last write, in the order of coherence and causality, that covers a byte of a location and for which `counts`
+  /// is true. Returns null if there is none.
   template <class Counts>
   [[nodiscard]] const graph_event* latest_of_byte(const graph& g, std::uint64_t address, int location,
                                                   const Counts& counts) const {
@@ -155,8 +155,8 @@ class memory_bytes {
             !counts(*w)) {
           continue;
         }
-        // writes to one location are in coherence order; writes to different locations are ordered by causality or a replayed
-        // schedule
+        // writes to the same location are in coherence order; writes to different locations are ordered by causality or by the
+        // replayed schedule
         const bool later = state_.replayed != nullptr ? latest != nullptr && latest->serial < w->serial
                                                       : latest != nullptr && state_.rules.causes(g, *latest, w->base);
         if (latest == nullptr || latest->location == w->location || later) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The memory that the lines of a scenario name, and the values that they assign.
+/// The memory that a scenario's lines name, and the values that they assign.
 #pragma once
 
 #include <check/compute.hpp>
@@ -21,8 +21,8 @@ namespace membar::check {
 
 using namespace ptx;
 
-/// Memory that a scenario names. A variable of which each device has its own copy exists once per device, as `NAME@DEVICE`, and
-/// as `NAME` for the first device.
+/// Memory that a scenario names. If each device has its own copy of a variable, there is one entry per device, `NAME@DEVICE`,
+/// and an entry `NAME` for the first device's copy.
 struct named_memory {
   std::string name;
   ptx_type type = ptx_type::u32;
@@ -31,8 +31,8 @@ struct named_memory {
   bool per_device = false;  ///< whether each device has its own copy of the variable
 };
 
-/// Returns the memory with this name, or null if there is none. For a variable with a copy per device, returns the copy of
-/// `device`, unless the name says which one.
+/// Returns the memory with the given name, or null if there is none. If each device has its own copy of the variable, returns
+/// the copy of `device`, unless the name specifies a device.
 [[nodiscard]] inline const named_memory* find_memory(const std::vector<named_memory>& memory, const std::string& name,
                                                      int device = -1) {
   const auto named = [&](const std::string& wanted) {
@@ -43,17 +43,17 @@ struct named_memory {
   return own != nullptr ? own : named(name);
 }
 
-/// Returns "; did you mean 'count'?" if one of `names` is similar to `word`; otherwise an empty text.
+/// Returns "; did you mean 'count'?" if one of `names` is similar to `word`, or an empty text otherwise.
 template <class Names>
 [[nodiscard]] std::string did_you_mean(const std::string& word, const Names& names) {
   const std::string nearest = litmus_files::nearest_name(word, names);
   const std::size_t distance = litmus_files::edit_distance(word, nearest);
   return nearest.empty() || distance >= word.size() || distance > std::max<std::size_t>(2, word.size() / 2)
              ? std::string()
-             : "; did you mean '" + membar_tools::shortened(nearest, 160) + "'?";  // template arguments make long names
+             : "; did you mean '" + membar_tools::shortened(nearest, 160) + "'?";  // names with template arguments can be long
 }
 
-/// Does the same for memory. If no name is similar, it lists all names.
+/// Returns the same suggestion for memory. If no name is similar, the text lists all names.
 [[nodiscard]] inline std::string nearest_memory(const std::vector<named_memory>& memory, const std::string& word) {
   std::vector<std::string> names;
   std::string all;
@@ -68,13 +68,13 @@ template <class Names>
                           : "; the scenario has " + membar_tools::shortened(all, most);
 }
 
-/// Reports that `m` has no element `index`.
+/// Returns the error message that `m` has no element `index`.
 [[nodiscard]] inline std::string outside_of(const named_memory& m, std::uint64_t index) {
   return "index " + std::to_string(index) + " is outside of " + membar_tools::quote(m.name) + ", which has " +
          std::to_string(m.count) + (m.count == 1 ? " element" : " elements");
 }
 
-/// Parses a number in decimal or hexadecimal digits, which may be negative. Returns false if it is not one.
+/// Parses a decimal or hexadecimal number, which may be negative. Returns false if `w` is not a number.
 [[nodiscard]] inline bool number_of(const std::string& w, std::uint64_t& v) {
   const bool negative = !w.empty() && w[0] == '-';
   const std::string digits = negative ? w.substr(1) : w;
@@ -88,8 +88,8 @@ template <class Names>
   return *end == '\0' && errno == 0;
 }
 
-/// Returns the bits of a decimal number as a float of 4 or 8 bytes; the number may be negative. Hexadecimal digits are taken as
-/// bits.
+/// Converts a decimal number, which may be negative, to the bits of a float with 4 or 8 bytes. Hexadecimal digits are taken as
+/// the bits themselves.
 [[nodiscard]] inline bool float_of_text(const std::string& w, int bytes, std::uint64_t& v) {
   if (w.size() > 2 && w[0] == '0' && w[1] == 'x') {
     return number_of(w, v);
@@ -101,14 +101,14 @@ template <class Names>
   return begins && *end == '\0';
 }
 
-/// Returns whether the number `value` of the text `w` fits into `bytes` bytes.
+/// Returns whether the number `value`, which was parsed from `w`, fits into `bytes` bytes.
 [[nodiscard]] inline bool fits(const std::string& w, std::uint64_t value, std::uint64_t bytes) noexcept {
   const auto bits = static_cast<unsigned>(8 * bytes);
   return bytes >= 8 || (w[0] == '-' ? (std::uint64_t{0} - value) <= (std::uint64_t{1} << (bits - 1)) : value >> bits == 0);
 }
 
-/// Finds a field by its offset and its type, "+8:u32", in memory of `bytes` bytes named `name`. Returns an error message, or
-/// nothing.
+/// Parses a field, given by its offset and type as in "+8:u32", of the memory `name`, which has `bytes` bytes. Returns an error
+/// message, or an empty text.
 [[nodiscard]] inline std::string read_field(const std::string& text, const std::string& name, std::uint64_t bytes,
                                             std::uint64_t& offset, ptx_type& type) {
   const std::size_t colon = text.find(':');
@@ -127,7 +127,7 @@ template <class Names>
   return {};
 }
 
-/// Converts a field of memory to separate memory. Returns an error message, or nothing.
+/// Makes `field` describe a field of `m` as separate memory. Returns an error message, or an empty text.
 [[nodiscard]] inline std::string field_of(const named_memory& m, const std::string& text, named_memory& field) {
   std::uint64_t offset = 0;
   ptx_type type = ptx_type::none;
@@ -136,8 +136,8 @@ template <class Names>
   return wrong;
 }
 
-/// Determines the value of a word: a number, or the address of memory plus an offset, as `device` sees it. Returns false if it
-/// is neither.
+/// Determines the value of a word, which is a number, or the address of memory plus an offset, as seen from `device`. Returns
+/// false if the word is neither.
 [[nodiscard]] inline bool value_of(const std::vector<named_memory>& memory, const std::string& text, std::uint64_t& value,
                                    int device = -1) {
   if (number_of(text, value)) {

@@ -25,15 +25,15 @@ class next_thread {
               waiting_together& together)
       : state_(state), build_(build), synchronization_(synchronization), together_(together) {}
 
-  /// Returns the thread whose event is added next, as a function of only the graph. Reads come late, so that they see more
-  /// writes immediately, and loop iterations that would only wait come last.
+  /// Returns the thread whose event is added next. The result depends only on the graph. Reads come late, because more writes
+  /// are then available to them immediately, and loop iterations that would only wait come last.
   [[nodiscard]] int of(const graph& g) {
     asked_.clear();
     if (const int t = amid_rmw(g); t >= 0) {
       return t;
     }
-    // read-modify-writes, loads, threads that have returned to a loop in which others continue, and the first two of the
-    // threads that spin without progress
+    // the first thread at a read-modify-write, at a load, and back at the head of a loop in which other threads continue, and
+    // the first two threads that spin without progress
     constexpr std::size_t comes_back = 2;
     std::array<int, 5> first{-1, -1, -1, -1, -1};
     for (int t = 0; t < state_.count(); ++t) {
@@ -67,13 +67,13 @@ class next_thread {
     return -1;
   }
 
-  /// Returns whether thread `t` can continue, unless it is waiting in a loop.
+  /// Returns whether thread `t` can continue. A thread that waits in a loop cannot.
   [[nodiscard]] bool may_be(const graph& g, int t) {
     asked_.clear();
     return is_ready(g, t) && is_met(g, t);
   }
 
-  /// Returns the thread that has read for a read-modify-write and writes next, or -1 if there is none.
+  /// Returns the thread that is between the read and the write of a read-modify-write, or -1 if there is none.
   [[nodiscard]] int amid_rmw(const graph& g) {
     for (int t = 0; t < state_.count(); ++t) {
       if (is_ready(g, t) && model::at(state_.machines, t).is_amid_rmw(state_of(g, t))) {
@@ -83,7 +83,7 @@ class next_thread {
     return -1;
   }
 
-  /// Returns one of the threads that may continue, or -1 if there is none. `chosen` selects one of a number of them.
+  /// Returns one of the threads that may continue, or -1 if there is none. `chosen(n)` selects one of n threads.
   template <class Chosen>
   [[nodiscard]] int any_of(const graph& g, const Chosen& chosen) {
     asked_.clear();
@@ -110,7 +110,8 @@ class next_thread {
     return state_of(g, t).status == thread_status::at_event && build_.may_begin(g, t) && !build_.is_held(g, t);
   }
 
-  /// Returns whether a ready thread does not wait at a barrier, or all threads that it waits for have arrived.
+  /// Returns whether a ready thread has nothing to wait for: it is not at a barrier or wait, or everything that it waits for
+  /// has happened.
   [[nodiscard]] bool is_met(const graph& g, int t) {
     const thread_state& s = state_of(g, t);
     std::vector<const graph_event*> left;
@@ -126,8 +127,8 @@ class next_thread {
            (i.code == op::cluster_wait && state_.points.misuse_of_cluster_barrier(g, t, i) != nullptr);
   }
 
-  /// Returns whether all threads that thread `t` waits for have arrived. The answer is computed once for threads that wait for
-  /// the same threads.
+  /// Returns whether all threads for which thread `t` waits have arrived. The result is computed only once for all threads that
+  /// wait for the same arrivals.
   [[nodiscard]] bool has_met(const graph& g, int t) {
     const sync_points::waiting mine = state_.points.waited_for(g, t);
     const auto known = std::find_if(asked_.begin(), asked_.end(), [&](const auto& a) { return a.first == mine; });
@@ -138,9 +139,9 @@ class next_thread {
     return asked_.emplace_back(mine, !state_.points.group(g, t, left).empty()).second;
   }
 
-  /// Returns whether the thread, if it read the latest values, would complete an iteration of a loop that only waits.
+  /// Returns whether the thread would complete a loop iteration that only waits if it read the latest values.
   [[nodiscard]] bool spins_without_progress(const graph& g, int t) {
-    constexpr int longest_poll = 8;  // the number of events of a loop iteration that are examined in advance
+    constexpr int longest_poll = 8;  // the maximum number of events of an iteration that are tried
     const stack_arena::mark mark = state_.arena.here();
     const machine& m = model::at(state_.machines, t);
     const thread_state* s = &state_of(g, t);

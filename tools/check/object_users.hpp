@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The memory objects that the host and the devices access in the explored executions.
+/// Determines which memory objects the host and the devices access in the explored executions.
 #pragma once
 
 #include <check/graph.hpp>
@@ -17,10 +17,10 @@
 
 namespace membar::check {
 
-/// Collects the users of a program's objects.
+/// Collects the users of each object of a program.
 class object_users {
  public:
-  /// The program must outlive this object.
+  /// `p` must outlive this object.
   explicit object_users(const program& p) : program_(p), users_(p.memory.size()) {
     for (std::size_t o = 0; o < p.memory.size(); ++o) {
       order_.push_back(static_cast<int>(o));
@@ -28,7 +28,7 @@ class object_users {
     std::sort(order_.begin(), order_.end(), [&](int x, int y) { return object(x).address < object(y).address; });
   }
 
-  /// Returns whether the host or several devices may access an object.
+  /// Returns whether the host or several devices may access any object.
   [[nodiscard]] bool may_be_system_wide() const {
     const auto& threads = program_.threads;
     return has_host_memory() || std::any_of(threads.begin(), threads.end(), [&](const thread_context& c) {
@@ -63,20 +63,20 @@ class object_users {
     return address - object(o).address < object(o).bytes ? o : -1;
   }
 
-  /// Returns whether the host or another device uses an object: the scenario says that it is in host memory, or the host or
-  /// several devices have accessed it.
+  /// Returns whether the host or several devices use an object: the scenario declares it in host memory, or the host or several
+  /// devices have accessed it.
   [[nodiscard]] bool is_system_wide(int o) const {
     const use& u = model::at(users_, o);
     return object(o).host || u.host_reads || u.host_writes || (u.devices & (u.devices - 1)) != 0;
   }
 
-  /// Returns whether an object is in host memory and no host thread has accessed it.
+  /// Returns whether an object is in host memory but no host thread has accessed it.
   [[nodiscard]] bool is_left_to_the_host(int o) const {
     const use& u = model::at(users_, o);
     return object(o).host && !u.host_reads && !u.host_writes;
   }
 
-  /// Returns a sentence for each object in host memory that a kernel writes and no host thread reads.
+  /// Returns a warning for each object in host memory that a kernel writes and no host thread reads.
   [[nodiscard]] std::vector<std::string> warnings() const {
     std::vector<std::string> result;
     for (int o = 0; o < model::count_of(users_); ++o) {

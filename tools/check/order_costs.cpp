@@ -19,7 +19,7 @@ using membar_tools::quote;
 
 namespace {
 
-/// Returns the index of the element that `is` accepts, or the size if there is none.
+/// Returns the index of the first element for which `is` returns true, or the number of elements if there is none.
 template <class Values, class Is>
 [[nodiscard]] std::size_t index_in(const Values& values, Is is) {
   return static_cast<std::size_t>(std::ranges::find_if(values, is) - values.begin());
@@ -113,7 +113,7 @@ void order_costs::complete() {
   }
   for (std::size_t o = 0; o < orders; ++o) {
     for (std::size_t s = 0; s < scopes; ++s) {
-      if (atomics_[o][s] < 0) {  // a single order costs no more than both together, and no more than its fence
+      if (atomics_[o][s] < 0) {  // estimate: an order costs no more than acq_rel or than its fence
         const double both = atomics_[2][s];
         atomics_[o][s] = both < 0 ? fences_[o][s] : o == 2 ? both : fences_[o][s] < 0 ? both : std::min(both, fences_[o][s]);
       }

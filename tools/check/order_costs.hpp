@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The costs of orders on a device: a table in text form, which bench/check/order_costs.py generates from measurements.
+/// The costs of memory orders on a device: a table in text form that bench/check/order_costs.py generates from measurements.
 #pragma once
 
 #include <membar/memory_order.hpp>
@@ -17,8 +17,8 @@ namespace membar::check {
 
 using namespace ptx;
 
-/// The table for NVIDIA H200. Source: docs/measurements/h200/fence_cost.json, atomic_cost.json and proxy_fence_cost.json, by bench/check/order_costs.py;
-/// a test compares the two.
+/// The table for the NVIDIA H200, which bench/check/order_costs.py generates from docs/measurements/h200/fence_cost.json,
+/// atomic_cost.json and proxy_fence_cost.json. A test compares it with these files.
 inline constexpr std::string_view h200_order_costs =
     "device NVIDIA H200\n"
     "fence acquire block 14.7\n"
@@ -40,18 +40,18 @@ inline constexpr std::string_view h200_order_costs =
     "proxy global 23.9\n"
     "proxy shared 15.3\n";
 
-/// The nanoseconds that an order adds to its instruction.
+/// The nanoseconds that an order adds to the cost of its instruction.
 class order_costs {
  public:
-  /// Parses a table: lines of "fence ORDER SCOPE NS", "atomic ORDER SCOPE NS", "proxy any NS", "proxy global NS", "proxy shared
-  /// NS" and "device NAME", with comments after '#'. A proxy fence that is not in the table costs as much as a fence of device
-  /// scope. Throws `model::error` with the line. A stronger order or a wider scope never costs less than a weaker one: smaller
-  /// measured differences are noise.
+  /// Parses a table with the lines "fence ORDER SCOPE NS", "atomic ORDER SCOPE NS", "proxy any NS", "proxy global NS", "proxy
+  /// shared NS" and "device NAME", and with comments after '#'. A proxy fence that is not in the table costs as much as an
+  /// acq_rel fence of device scope. A stronger order or a wider scope never costs less than a weaker one, because smaller
+  /// measured values are noise. Throws `model::error` with the line number.
   [[nodiscard]] static order_costs read(std::string_view text);
 
   /// Returns the cost of a fence.
   [[nodiscard]] double fence(memory_order order, thread_scope scope) const { return at(fences_, order, scope); }
-  /// Returns the cost of a load's or store's order, which is at most that of a fence.
+  /// Returns the cost of the order of a load or store, which is at most the cost of the corresponding fence.
   [[nodiscard]] double access(memory_order order, thread_scope scope) const {
     return order == memory_order::relaxed ? 0 : at(fences_, order, scope);
   }
@@ -59,7 +59,7 @@ class order_costs {
   [[nodiscard]] double atomic(memory_order order, thread_scope scope) const {
     return order == memory_order::relaxed ? 0 : at(atomics_, order, scope);
   }
-  /// Returns the cost of a proxy fence for these spaces, encoded as in `instruction::proxy_spaces`.
+  /// Returns the cost of a proxy fence for the given spaces, encoded as in `instruction::proxy_spaces`.
   [[nodiscard]] double proxy_fence(unsigned spaces) const noexcept {
     return proxy_[spaces == bit_of(proxy_space::global) ? 1 : spaces == bit_of(proxy_space::own_shared) ? 2 : 0];
   }

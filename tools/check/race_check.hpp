@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Detects the data races of an execution, and checks whether its `fence.sc` have an order.
+/// Detects the data races of an execution, and checks whether its `fence.sc` can be ordered consistently.
 #pragma once
 
 #include <check/exploration_state.hpp>
@@ -16,14 +16,14 @@
 
 namespace membar::check::detail {
 
-/// Looks for races of the event that is added.
+/// Looks for races between the event that is added and earlier events.
 class race_check {
  public:
-  /// `merges_updates`: some reads belong to read-modify-writes that cannot change the value, and count as writes.
+  /// `merges_updates` means that some reads belong to read-modify-writes that cannot change the value. Such reads count as
+  /// writes.
   race_check(exploration_state& state, bool merges_updates) : state_(state), merges_updates_(merges_updates) {}
 
-  /// Returns the accesses that conflict with `e` and are neither morally strong with it nor, according to the clocks, ordered
-  /// before it.
+  /// Returns the accesses that conflict with `e`, are not morally strong with it, and are not ordered before it by the clocks.
   [[nodiscard]] suspects races_of(const graph& g, const graph_event& e) const {
     suspects result;
     const bool writes = e.kind == event_kind::write || e.same_value;
@@ -65,8 +65,8 @@ class race_check {
     return result;
   }
 
-  /// Returns whether the graph, to which `added` were added last and led to these suspects, is consistent and free of races.
-  /// Reports a race.
+  /// Returns whether the graph is consistent and free of races. `added` are the events that were added last, and `found` are
+  /// the suspected races that they caused. Reports a race.
   [[nodiscard]] bool consistent(graph& g, const suspects& found, const std::array<const graph_event*, 2>& added) {
     if (g.fences.size() < 2) {
       if (!found.empty()) {
@@ -104,15 +104,14 @@ class race_check {
   }
 
  private:
-  /// Returns whether one of two accesses writes the same value that the other one writes or has read, which is assumed not to
-  /// be a race.
+  /// Returns whether two accesses to the same bytes have the same value and the program assumes that this is not a race.
   [[nodiscard]] bool is_of_same_value(const graph_event& x, const graph_event& y) const noexcept {
     return state_.checked.assumed.same_value_writes && x.address == y.address && x.bytes == y.bytes && !x.value.unknown &&
            x.value == y.value;
   }
 
-  /// Returns whether two operations on an mbarrier do not race: neither initializes or invalidates it, or that operation comes
-  /// first.
+  /// Returns whether two operations on an mbarrier do not race: neither of them initializes or invalidates it, or the
+  /// initialization is ordered first.
   [[nodiscard]] static bool at_one_mbarrier(const graph_event& x, const graph_event& y) noexcept {
     return x.mbarrier != mbarrier_op::none && y.mbarrier != mbarrier_op::none &&
            ((x.strong && y.strong) || (x.mbarrier == mbarrier_op::init && (precedes(x, y.begun) || precedes(x, y.base))));

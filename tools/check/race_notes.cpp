@@ -56,8 +56,9 @@ class synchronization {
   [[nodiscard]] int block_of(int thread) const { return model::at(program_.threads, thread).block_number; }
   [[nodiscard]] std::string place(const trace_event& e) const { return place_of(program_, e.thread, *e.at); }
 
-  /// Returns the last read, by the second access's thread or otherwise by its block, of a value that the first one's thread or
-  /// block has written. A flag, which both access strongly, is preferred to other locations.
+  /// Finds the flag: the last read of a value that the first access's thread, or otherwise its block, has written. The second
+  /// access's thread, or otherwise its block, must perform the read. A flag with strong accesses on both sides is preferred to
+  /// other locations.
   void find_flag() {
     const bool one_block = block_of(first_->thread) == block_of(second_->thread);
     int best = 0;
@@ -81,7 +82,8 @@ class synchronization {
     }
   }
 
-  /// Returns the last barrier that a thread passes before its event `to`, or the first one after `from`; null if there is none.
+  /// Returns a barrier that a thread passes between its events `from` and `to`: the last one if `last` is true, otherwise the
+  /// first one. Returns null if there is none.
   [[nodiscard]] const trace_event* barrier(int thread, int from, int to, bool last) const {
     const trace_event* result = nullptr;
     for (const trace_event& e : finding_.events) {
@@ -127,7 +129,7 @@ class synchronization {
     look_for_fence(*read_, *to, read_->event.acquires, false, *read_, *second_);
   }
 
-  /// Returns whether the flag's access is strong and its scope includes the other thread.
+  /// Returns whether access `e` to the flag is strong and its scope includes the thread of `other`. Otherwise, adds a note.
   [[nodiscard]] bool has_scope(const std::string& what, const trace_event& e, const trace_event& other) {
     const std::string flag = place_text(program_, e.event.address) + " is " + what + " at " + place(e);
     const std::string gap = e.event.strong ? scope_gap(program_, e.thread, e.event.scope, other.thread) : "";
@@ -139,8 +141,8 @@ class synchronization {
     return e.event.strong && gap.empty();
   }
 
-  /// Returns whether a fence is between two events of a thread, or `flag` orders on its own. If not, adds a note, which says
-  /// where the nearest fence is.
+  /// Adds a note if no suitable fence is between two events of a thread and the flag's access does not order by itself
+  /// (`ordered`). The note says where the nearest fence is.
   void look_for_fence(const trace_event& from, const trace_event& to, bool ordered, bool releases, const trace_event& flag,
                       const trace_event& data) {
     const int other = (releases ? read_ : write_)->thread;
@@ -163,7 +165,7 @@ class synchronization {
                           : narrow));
   }
 
-  /// Describes where the thread has executed, or may still reach, a fence that is not between the two events.
+  /// Describes where the thread has executed, or may still execute, a fence that is not between the two events.
   [[nodiscard]] std::string misplaced_fence(const trace_event& from, const trace_event& to, bool releases) const {
     const kernel_code& kernel = *model::at(program_.threads, from.thread).kernel;
     const std::vector<bool> reached = reached_from(kernel, static_cast<std::int32_t>(to.event.pc));

@@ -28,7 +28,7 @@ namespace membar::check {
 
 namespace {
 
-/// Looks for changes to one program.
+/// Searches for repairs of one program.
 class repairer {
  public:
   repairer(const program& p, const check_property& property, const order_costs& costs, const repair_options& options)
@@ -52,8 +52,8 @@ class repairer {
 
   [[nodiscard]] repair_result repairs() {
     repair_result result;
-    // If load buffering is possible, it takes most of the time. Therefore it is omitted first, and sets that verify without it
-    // are then explored with it.
+    // Exploring load buffering takes most of the time. Therefore the search first omits it, and then explores load buffering
+    // only for sets that verify without it.
     for (const bool buffering : {false, true}) {
       buffering_ = buffering;
       search(result);
@@ -71,7 +71,7 @@ class repairer {
     excess_result result;
     std::vector<code_edit> together;
     if (system_wide_) {
-      static_cast<void>(explored({}));  // determines which objects the sites access
+      static_cast<void>(explored({}));  // this exploration also determines which objects the sites access
     }
     for (int s = 0; s < model::count_of(sites_); ++s) {
       const code_site& site = model::at(sites_, s);
@@ -102,16 +102,17 @@ class repairer {
   [[nodiscard]] const std::vector<code_site>& sites() const noexcept { return sites_; }
 
  private:
-  /// An execution that breaks a rule under some changes, given by the sites that it reaches.
+  /// An execution that violates a rule under some changes. `sites` are the sites that it reaches.
   struct counterexample {
     std::vector<code_edit> under{};
     std::vector<int> sites{};
-    std::vector<int> gaps{};  ///< in which a barrier may order the events to blame
+    std::vector<int> gaps{};  ///< the gaps in which a barrier may order the blamed events
   };
 
-  /// Looks for the smallest sets that verify, and turns them into repairs, the cheapest first.
+  /// Looks for the smallest sets of changes with which the program verifies, and turns them into repairs, sorted by cost.
   void search(repair_result& result) {
-    // Most repairs verify within a few events. If none is found, the explorations that were cut short get a higher limit.
+    // With most repairs, the program verifies within few events. If no repair is found, the explorations that were cut short
+    // are repeated with a higher limit.
     constexpr std::uint64_t first_cap = 30'000;
     constexpr std::uint64_t growth = 30;
     for (cap_ = first_cap; solutions_.empty() && !spent(); cap_ *= growth) {
@@ -154,8 +155,9 @@ class repairer {
     left_out_ = left_out_ || spent();
   }
 
-  /// Removes changes without which the program also verifies. A set with a barrier may contain such changes, because the search tries a barrier
-  /// only for findings that it may prevent, and other changes may lead from the first finding to one of these.
+  /// Removes the changes that are not necessary for the program to verify. A set with a barrier may contain such changes: the
+  /// search tries a barrier only for findings that the barrier may prevent, and it may have needed other changes to get from
+  /// the first finding to one of these.
   void drop_needless(std::vector<code_edit>& edits) {
     const bool has_barrier =
         std::any_of(edits.begin(), edits.end(), [&](const code_edit& e) { return model::at(sites_, e.site).gap; });
@@ -168,7 +170,7 @@ class repairer {
     }
   }
 
-  /// Changes with their costs.
+  /// Returns a repair that consists of these changes, with their costs.
   [[nodiscard]] repair repair_of(const std::vector<code_edit>& edits) const {
     repair r;
     r.edits = edits;
@@ -183,8 +185,8 @@ class repairer {
     return r;
   }
 
-  /// Tries sets of one change, then of two, up to the size that verifies. Returns the largest size of which all sets were
-  /// tried, if it is larger than `tried`.
+  /// Tries all sets of one change, then all sets of two changes, and so on, until a set verifies. Returns the largest size for
+  /// which all sets were tried, or `tried` if that is larger.
   [[nodiscard]] int look_for_solutions(int tried) {
     for (int size = 1; size <= options_.most_edits && solutions_.empty() && !spent(); ++size) {
       for (const bool weak_too : {false, true}) {
@@ -200,7 +202,7 @@ class repairer {
     return tried;
   }
 
-  /// Returns the processor time of all explorations so far, in seconds.
+  /// Returns the CPU time since the search began, in seconds.
   [[nodiscard]] double seconds() const noexcept {
     return static_cast<double>(std::clock() - begin_) / static_cast<double>(CLOCKS_PER_SEC);
   }
@@ -209,7 +211,7 @@ class repairer {
     return explorations_ >= options_.most_explorations || events_ >= options_.most_events || seconds() >= options_.most_seconds;
   }
 
-  /// Ends an exploration from inside of it.
+  /// Thrown to end an exploration from inside.
   struct out_of_time {};
 
   check_result explored(const std::vector<code_edit>& edits) {
@@ -254,15 +256,15 @@ class repairer {
     return r;
   }
 
-  /// An access to an object by a site, or a fence, whose object is -1.
+  /// A site and the object that it accesses. The object of a fence is -1.
   using step = std::pair<int, int>;
 
-  /// Records which objects the sites access in an execution, and which accesses a fence at a site would order: later writes and
-  /// earlier reads. A fence at the position of an access counts as both before and after it.
+  /// Records which objects the sites access in an execution, and which accesses a fence at each site would order: later writes
+  /// and earlier reads. A fence at an access counts as both before and after that access.
   void watch(const graph& g) {
     users_.add(g);
     for (int t = 0; t < model::count_of(program_->threads); ++t) {
-      std::vector<std::pair<step, bool>> steps;  // and whether it writes
+      std::vector<std::pair<step, bool>> steps;  // each step, and whether it writes
       for (const graph_event* e : model::at(g.threads, t).events) {
         const auto it = site_at_.find(edited_.origin(t, e->pc));
         const bool writes = e->kind == model::event_kind::write;
@@ -291,8 +293,8 @@ class repairer {
     }
   }
 
-  /// Returns whether the changed access is to an object in `wanted`, or the fence orders an access to one that is strong under
-  /// these changes.
+  /// Returns whether a change concerns an object for which `wanted` returns true. For an access, this is the object that it
+  /// accesses. For a fence, it is any object whose accesses the fence orders, if they are strong under these changes.
   template <class Wanted>
   [[nodiscard]] bool accesses_any(const code_edit& e, const std::vector<code_edit>& edits, const Wanted& wanted) const {
     const bool fence = e.kind != code_edit::kind_t::own || model::at(sites_, e.site).first->code == op::fence;
@@ -307,13 +309,13 @@ class repairer {
            });
   }
 
-  /// Returns whether a change must keep system scope, because it affects a host thread, or memory that the host or another
+  /// Returns whether a change must keep system scope because it concerns a host thread, or memory that the host or another
   /// device uses.
   [[nodiscard]] bool keeps_system_scope(const code_edit& e, const std::vector<code_edit>& edits) const {
     return model::at(sites_, e.site).host || accesses_any(e, edits, [&](int o) { return users_.is_system_wide(o); });
   }
 
-  /// Returns a known execution that still breaks a rule under these changes, or null if none is known.
+  /// Returns a known execution that still violates a rule under these changes, or null if none is known.
   [[nodiscard]] const counterexample* known(const std::vector<code_edit>& edits) const {
     for (auto c = examples_.rbegin(); c != examples_.rend(); ++c) {
       std::vector<code_edit> other;
@@ -348,7 +350,7 @@ class repairer {
       counterexample fresh{edits, {}, gaps_between(r.found)};
       for (const trace_event& e : r.found.events) {
         if (e.thread >= model::count_of(program_->threads)) {
-          continue;  // it belongs to a copy, which is represented by the instruction that starts it
+          continue;  // the instruction belongs to a copy; the instruction that starts the copy represents it
         }
         const auto it = site_at_.find(edited_.origin(e.thread, e.event.pc));
         if (it != site_at_.end()) {
@@ -377,7 +379,7 @@ class repairer {
     }
   }
 
-  /// Returns whether a barrier makes the program undefined or makes it hang, which it did not do before. If the barrier is the
+  /// Returns whether a barrier makes the program undefined or lets it hang, although it was not before. If the barrier is the
   /// only change, it is not tried again.
   [[nodiscard]] bool breaks_barriers(const std::vector<code_edit>& edits, check_status now) {
     const bool has_barrier =
@@ -392,17 +394,18 @@ class repairer {
     return breaks;
   }
 
-  /// Two positions in a kernel between which a barrier may order accesses of the same block. If one is missing, the barrier may be anywhere after or
-  /// before the other.
+  /// Two positions in a kernel between which a barrier may order accesses of the same block. If `from` is missing (-1), the
+  /// barrier may be anywhere before `to`; if `to` is missing, it may be anywhere after `from`.
   struct stretch {
     int kernel = 0;
     int from = -1;
     int to = -1;
   };
 
-  /// Returns the gaps in which a barrier may order the events to blame. For a race, these are between the accesses, or between
-  /// an access and a write or read by which another thread of its block signals its completion, or, if that event is not known, after the
-  /// first access and before the second; for other findings, all gaps.
+  /// Returns the gaps in which a barrier may order the blamed events. For a race in a block, these are the gaps between the
+  /// accesses. For a race between blocks, they are the gaps between each access and the handover (race_notes.hpp) or, if that
+  /// is unknown, those after the first access and those before the second. For some other findings, all gaps are returned, up
+  /// to `most_gaps`.
   [[nodiscard]] std::vector<int> gaps_between(const finding& f) {
     std::vector<stretch> stretches;
     const auto add = [&](const trace_event& x, const trace_event& y, bool either_way) {
@@ -449,7 +452,7 @@ class repairer {
   }
   [[nodiscard]] int block_of(const trace_event& e) const { return model::at(program_->threads, e.thread).block_number; }
 
-  /// Returns whether a path in a kernel's code leads from one position to another, or the two positions are equal.
+  /// Returns whether a path in a kernel's code leads from one position to another. A position reaches itself.
   [[nodiscard]] bool reaches(int k, int from, int to) {
     const auto& code = model::at(program_->kernels, k)->code;
     const auto [it, fresh] = reached_.try_emplace({k, from});
@@ -467,13 +470,14 @@ class repairer {
     return seen.count(to) != 0;
   }
 
-  /// Returns whether some block has more threads than a warp.
+  /// Returns whether any block has more threads than a warp.
   [[nodiscard]] bool has_warps() const {
     return std::any_of(program_->threads.begin(), program_->threads.end(),
                        [](const thread_context& t) { return t.block_size() > 32; });
   }
 
-  /// Returns the greatest strength that a site can have, and the strongest fences next to it; for a gap, barriers.
+  /// Returns the strongest changes that can be made at a site: its greatest strength, and the strongest fences next to it. For
+  /// a gap, returns the barriers.
   [[nodiscard]] std::vector<code_edit> strongest(int s) const {
     std::vector<code_edit> result;
     const code_site& site = model::at(sites_, s);
@@ -518,7 +522,7 @@ class repairer {
             thread_scope::system};
   }
 
-  /// Returns whether a fence after a site differs from a fence before the next site, because a jump leads away from or to the
+  /// Returns whether a fence after a site differs from a fence before the next site, because a jump leads into or out of the
   /// code between them.
   [[nodiscard]] bool has_place_after(const code_site& site) const {
     const auto& [k, first] = site.places.front();
@@ -535,8 +539,8 @@ class repairer {
     return false;
   }
 
-  /// Makes change `k` the cheapest, and among those the weakest, with which the program verifies. In a repair, no order becomes
-  /// weaker than the program's own. Returns false if the result is the program's own order.
+  /// Replaces change `k` by the cheapest change with which the program still verifies. In a repair, no order becomes weaker
+  /// than the program's own. Returns false if nothing cheaper verifies.
   [[nodiscard]] bool weaken(std::vector<code_edit>& edits, std::size_t k, bool of_repair) {
     const code_edit strong = edits[k];
     const code_site& site = model::at(sites_, strong.site);
@@ -593,7 +597,7 @@ class repairer {
     return false;
   }
 
-  /// Narrows a proxy fence to a single state space, if the program still verifies.
+  /// Narrows a proxy fence to a single state space if the program still verifies. Returns whether it did.
   [[nodiscard]] bool narrow(std::vector<code_edit>& edits, std::size_t k) {
     for (const proxy_space space : {proxy_space::own_shared, proxy_space::global}) {
       edits[k].proxy_spaces = bit_of(space);
@@ -620,23 +624,24 @@ class repairer {
   bool left_out_ = false;
   object_users users_;
   bool system_wide_ = users_.may_be_system_wide();
-  std::map<int, std::set<step>> accesses_{};    ///< by site
-  std::map<int, std::set<step>> ordered_by_{};  ///< by site: the accesses that a fence there orders
+  std::map<int, std::set<step>> accesses_{};    ///< per site: its accesses
+  std::map<int, std::set<step>> ordered_by_{};  ///< per site: the accesses that a fence at the site orders
   std::set<std::vector<std::pair<step, bool>>> watched_{};
   std::uint64_t explorations_ = 0;
   std::uint64_t events_ = 0;
   check_statistics last_{};
   std::vector<counterexample> examples_{};
-  static constexpr std::size_t most_gaps = 40;              ///< for a finding that may concern any of them
+  static constexpr std::size_t most_gaps = 40;              ///< the maximum number of gaps to try for a finding that may
+                                                            ///< concern any gap
   std::set<code_edit> useless_{};                           ///< barriers that not all threads reach
-  std::map<std::pair<int, int>, std::set<int>> reached_{};  ///< by kernel and position
+  std::map<std::pair<int, int>, std::set<int>> reached_{};  ///< by kernel and position: the positions that can be reached
   check_status at_first_ = check_status::verified;          ///< the result without changes
   std::set<std::vector<code_edit>> seen_{};
   std::vector<std::vector<code_edit>> solutions_{};
   bool buffering_ = true;  ///< whether load buffering is explored if it is not ruled out
   std::clock_t begin_ = std::clock();
   std::uint64_t cap_ = std::numeric_limits<std::uint64_t>::max();  ///< the maximum number of events of one exploration
-  bool capped_ = false;                                            ///< whether some exploration was cut short by that
+  bool capped_ = false;                                            ///< whether any exploration was cut short by `cap_`
 };
 
 }  // namespace

@@ -13,15 +13,16 @@
 
 namespace membar::check::detail {
 
-/// Follows a schedule. A step that its thread cannot execute here is skipped: the result is still an execution.
+/// Follows a schedule. A step that its thread cannot execute at this point is skipped; the result is still an execution.
 class replayed_order {
  public:
-  static constexpr int over = -2;  ///< no thread: the finding that is looked for has not happened and will not happen
+  static constexpr int over = -2;  ///< no thread: the finding that is looked for has not occurred and cannot occur any more
 
   replayed_order(const exploration_state& state, next_thread& next) : state_(state), next_(next) {}
 
-  /// Returns the thread whose event is added next, or -1 if there is none. After the schedule, all threads continue, because
-  /// some findings appear only at the end. `chosen` receives the schedule's choice for an unknown value.
+  /// Returns the thread whose event is added next, or -1 if there is none. After the end of the schedule, all threads continue,
+  /// because some findings appear only at the end of an execution. `chosen` receives the choice that the schedule makes for an
+  /// unknown value.
   [[nodiscard]] int of(const graph& g, std::uint64_t& chosen) {
     if (const int t = next_.amid_rmw(g); t >= 0) {
       return t;
@@ -30,7 +31,7 @@ class replayed_order {
       const replayed_schedule::step& s = state_.replayed->steps[at_];
       const int t = s.operation < 0 ? s.thread : performer_of(g, s.thread, s.operation);
       if (t >= 0 && next_.may_be(g, t)) {
-        at_ += s.operation < 0 ? 1 : 0;  // an operation is performed to its end
+        at_ += s.operation < 0 ? 1 : 0;  // an operation is performed completely
         chosen = s.chosen;
         return t;
       }
@@ -39,14 +40,13 @@ class replayed_order {
     return state_.replayed->status == check_status::race ? over : next_.of(g);
   }
 
-  /// Returns the thread whose turn it is, or -1 after the schedule.
+  /// Returns the thread whose turn it is, or -1 after the end of the schedule.
   [[nodiscard]] int turn() const noexcept {
     return at_ < state_.replayed->steps.size() ? state_.replayed->steps[at_].thread : -1;
   }
 
  private:
-  /// Returns the thread that performs the operation that a thread has started after this many others, or -1 if the thread has
-  /// not started it.
+  /// Returns the thread that performs operation `number` of thread `t`, or -1 if thread `t` has not started it.
   [[nodiscard]] static int performer_of(const graph& g, int t, int number) {
     for (const graph_event* e : model::at(g.threads, t).events) {
       if (e->starts >= 0 && number-- == 0) {

@@ -32,7 +32,7 @@ using membar_tools::quote;
 
 namespace {
 
-/// Splits a line into words. Commas count as spaces, and spaces within <> and {} do not separate words.
+/// Splits a line into words. Commas count as spaces. Spaces within <> and {} do not separate words.
 [[nodiscard]] std::vector<std::string> words_of(std::string_view text) {
   std::vector<std::string> words;
   std::string word;
@@ -340,7 +340,7 @@ class scenario_reader {
     result_.tensors.push_back(std::move(t));
   }
 
-  /// Parses the following numbers, at most as many as there are dimensions.
+  /// Parses the numbers that follow. There must be at most as many as there are dimensions.
   template <class To>
   std::size_t numbers(To to, const char* what, std::uint64_t most) {
     std::size_t count = 0;
@@ -450,7 +450,7 @@ class scenario_reader {
         read_unknown(m);
       } else if (accept("constant")) {
         m.constant = true;
-      } else if (accept("device")) {  // the location of memory makes no difference to the model
+      } else if (accept("device")) {  // the model does not distinguish where memory is
         m.device = static_cast<int>(small("a device", 15));
       } else if (accept("host")) {
         m.host = true;
@@ -601,10 +601,10 @@ class scenario_reader {
   std::vector<std::string> words_{};
   std::size_t at_ = 0;
   int line_ = 0;
-  bool begun_ = false;  ///< whether a line was read
+  bool begun_ = false;  ///< whether any line was read
   bool in_host_thread_ = false;
   int uses_ = 0;     ///< the nesting depth of files
-  int repeats_ = 0;  ///< the number of repetitions; 0: not inside of `repeat`
+  int repeats_ = 0;  ///< the number of repetitions; 0 outside `repeat`
   int repeat_line_ = 0;
   std::size_t repeat_begin_ = 0;  ///< the first launch of a repetition
 };
@@ -617,7 +617,7 @@ class scenario_reader {
 /// The tensor maps of a scenario.
 using tensor_maps = std::map<std::string, tensor_map>;
 
-/// Parses the words of a struct. A tensor map stands for its 128 bytes.
+/// Parses the words of a struct. A tensor map is replaced by its 128 bytes.
 [[nodiscard]] std::vector<std::string> with_maps(const std::vector<std::string>& words, const tensor_maps& maps) {
   std::vector<std::string> result;
   for (const std::string& word : words) {
@@ -693,8 +693,8 @@ void put_argument(const kernel_code& kernel, std::size_t k, const std::string& t
   }
 }
 
-/// Returns the result of `read` for a scenario's source. Errors refer to lines of the PTX, which is the source or compiled from
-/// it, and name the source first.
+/// Returns the result of `read`, which reads the PTX of a scenario's source. The PTX is the source itself or was compiled from
+/// it. The message of an error begins with the source's name and contains the line in the PTX.
 template <class Read>
 [[nodiscard]] auto in_source(const scenario& s, const Read& read) {
   try {
@@ -705,7 +705,7 @@ template <class Read>
   }
 }
 
-/// Combines a scenario and a module: first memory, then launches, which name memory, and conditions.
+/// Combines a scenario and a module. Memory comes first, then launches, which refer to memory, and then conditions.
 class preparation {
  public:
   preparation(const scenario& s, std::string_view ptx, std::vector<planned_launch>* planned = nullptr)
@@ -778,7 +778,7 @@ class preparation {
 
   [[nodiscard]] static std::string device_suffix(int device) { return "@" + std::to_string(device); }
 
-  /// Returns which of `layouts_` a device has.
+  /// Returns the index in `layouts_` of a device's layout.
   [[nodiscard]] std::size_t layout_number(int device) const {
     const auto at = std::find(devices_.begin(), devices_.end(), device) - devices_.begin();
     return layouts_.size() == 1 ? 0 : static_cast<std::size_t>(at);
@@ -790,8 +790,8 @@ class preparation {
     return v == module_.variables.end() || layouts_[0].globals.count(name) == 0 ? nullptr : &*v;
   }
 
-  /// Returns the devices whose own copy of a variable a line of memory concerns: the device that it names, or all that no other
-  /// line names. Returns one device for a variable that all devices share.
+  /// Returns the devices to whose copies of a variable a memory line applies: the device that the line names, or all devices
+  /// that no other line names. For a variable that all devices share, returns a single device.
   [[nodiscard]] std::vector<int> devices_of(const scenario::memory_line& m, bool per_device) const {
     if (!per_device) {
       return {devices_[0]};
@@ -813,8 +813,8 @@ class preparation {
     return result;
   }
 
-  /// Makes memory available to conditions and arguments. For a variable of which each device has its own copy, the first
-  /// device's copy has the plain name.
+  /// Makes memory available to conditions and arguments by its name. If each device has its own copy, the first device's copy
+  /// also has the plain name.
   void name(named_memory m, bool per_device, int device) {
     const std::string plain = m.name;
     m.per_device = per_device;
@@ -865,7 +865,7 @@ class preparation {
     }
   }
 
-  /// Adds a tensor map, as an argument and as memory to which a pointer may point.
+  /// Adds a tensor map, both as an argument and as memory to which a pointer may point.
   void add(const scenario::tensor_line& t) {
     if (find_memory(memory_, t.name) != nullptr) {
       throw model::error(t.line, 1,
@@ -901,7 +901,7 @@ class preparation {
     maps_[t.name] = map;
   }
 
-  /// Initializes a variable of the module according to its line in the scenario.
+  /// Initializes a variable of the module as its line in the scenario specifies.
   void begin_variable(const scenario::memory_line& m, const ptx_variable& v, std::uint64_t bytes,
                       const std::vector<std::uint8_t>& initial, std::uint64_t address) {
     if (v.bytes != bytes) {
@@ -931,7 +931,7 @@ class preparation {
                          [&](const memory_object& o) { return o.address == address; });
   }
 
-  /// Fills in values of memory that are addresses of other memory.
+  /// Fills in the values that are addresses of other memory.
   void put_addresses() {
     for (const scenario::memory_line& m : scenario_.memory) {
       const ptx_variable* const v = variable_of(m.memory.name);
@@ -955,7 +955,7 @@ class preparation {
     }
   }
 
-  /// Makes variables of the module available that have no line of memory.
+  /// Makes the module's variables available that have no memory line.
   void name_variables() {
     for (const ptx_variable& v : module_.variables) {
       if (v.space != state_space::global || layouts_[0].globals.count(v.name) == 0 || v.bytes == 0) {
@@ -971,7 +971,7 @@ class preparation {
     }
   }
 
-  /// Returns the name of a kernel without its namespaces and template arguments.
+  /// Returns a kernel's name without namespaces and template arguments.
   [[nodiscard]] static std::string short_name(const std::string& plain) {
     const std::string name = plain.substr(0, plain.find('<'));
     const std::size_t last = name.rfind("::");
@@ -1031,7 +1031,7 @@ class preparation {
     return code;
   }
 
-  /// Returns the launches that precede a launch: by name, and in its stream.
+  /// Adds the launches that precede a launch: those that it names, and those in its stream.
   void add_order(const scenario::launch_line& l, launch_request& request) {
     for (const std::string& before : l.after) {
       const auto it = named_.find(before);
@@ -1049,7 +1049,7 @@ class preparation {
     }
   }
 
-  /// Checks that a host thread has its own name.
+  /// Checks that a host thread's name is not used for anything else.
   void check_names(const scenario::launch_line& l) {
     for (const std::string& name : {l.kernel, l.stream}) {
       if (hosts_.count(name) != 0 || (l.request.host && named_.count(name) != 0)) {
@@ -1102,7 +1102,7 @@ class preparation {
     }
   }
 
-  /// Adds a launch without its threads.
+  /// Adds a launch without creating its threads.
   [[nodiscard]] int plan(const launch_request& request) {
     const int first_block = planned_->empty() ? 0 : planned_->back().first_block + static_cast<int>(planned_->back().blocks);
     std::uint64_t before = 0;
@@ -1115,14 +1115,15 @@ class preparation {
 
   const scenario& scenario_;
   ptx_module module_;
-  std::vector<planned_launch>* planned_ = nullptr;  ///< launches without their threads; null: with them
+  std::vector<planned_launch>* planned_ = nullptr;  ///< the launches without their threads; null if the threads are created
   std::vector<int> devices_{};                      ///< the devices that have launches, or the first device
-  std::vector<module_layout> layouts_{};            ///< for each of `devices_`, or a single one if they share all variables
+  std::vector<module_layout> layouts_{};            ///< for each of `devices_`, or a single layout if all devices share all
+                                                    ///< variables
   prepared_scenario result_{};
   std::vector<named_memory> memory_{};
   tensor_maps maps_{};
   std::map<std::pair<std::string, std::size_t>, std::shared_ptr<const kernel_code>> kernels_{};  ///< by name and layout
-  std::map<std::string, std::vector<int>> named_{};  ///< launches by the name of their kernel, stream or host thread
+  std::map<std::string, std::vector<int>> named_{};  ///< launches, by the name of their kernel, stream or host thread
   std::set<std::string> hosts_{};
   std::map<std::string, int> last_of_stream_{};
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Memory for objects that an exploration discards again: events and states of threads.
+/// Memory for objects that an exploration discards again, such as events and thread states.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ class stack_arena {
     std::size_t used = 0;
   };
 
-  /// Allocates `bytes` bytes, aligned for any number.
+  /// Allocates `bytes` bytes, aligned for any scalar type.
   [[nodiscard]] void* take(std::size_t bytes) {
     bytes = (bytes + 15) / 16 * 16;
     if (chunks_.empty() || at_.used + bytes > chunks_[at_.chunk].bytes) {
@@ -42,7 +42,7 @@ class stack_arena {
 
   [[nodiscard]] mark here() const noexcept { return at_; }
   void release(mark to) noexcept { at_ = to; }
-  /// Returns the allocated memory in bytes.
+  /// Returns the number of allocated bytes.
   [[nodiscard]] std::size_t held() const noexcept {
     std::size_t sum = 0;
     for (const chunk& c : chunks_) {

@@ -12,7 +12,7 @@ namespace membar::check {
 
 namespace {
 
-/// Returns whether an instruction can distinguish a thread from another thread of its launch.
+/// Returns whether an instruction can distinguish its thread from another thread of the same launch.
 [[nodiscard]] bool tells_threads_apart(const instruction& i) {
   return i.code >= op::warp_barrier || std::any_of(i.by.begin(), i.by.end(), [](const source_operand& o) {
            const special s = o.machine;

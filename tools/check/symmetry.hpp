@@ -2,10 +2,10 @@
 /// @file
 /// Determines which threads of a program can be exchanged.
 ///
-/// Two threads are equal if they run the same launch and no instruction of their kernel can distinguish them: none reads an
-/// index or a lane, none exchanges values within a warp and, if they are in different blocks, none accesses shared memory and
-/// each is the only thread of its block. If two equal threads are exchanged in an execution, the result has the same values,
-/// the same races and the same final memory.
+/// Two threads are equal if they belong to the same launch and no instruction of their kernel can distinguish them: no
+/// instruction reads an index or a lane, and none exchanges values within a warp. If the threads are in different blocks, no
+/// instruction may access shared memory either, and each must be the only thread of its block. Exchanging two equal threads in
+/// an execution gives an execution with the same values, the same races and the same final memory.
 #pragma once
 
 #include <check/program.hpp>
@@ -16,7 +16,7 @@ namespace membar::check {
 
 using namespace ptx;
 
-/// Per thread: the last preceding thread that is equal to it, or -1 if there is none.
+/// Returns, for each thread, the last preceding thread that is equal to it, or -1 if there is none.
 [[nodiscard]] std::vector<int> equals_before(const program& p);
 
 }  // namespace membar::check

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Instructions at which threads of a block or lanes of a warp meet: barriers, shuffles, votes, matches, reductions, elections.
+/// Instructions at which threads of a block or lanes of a warp synchronize or exchange values: barriers, shuffles, votes,
+/// matches, reductions and elections.
 ///
-/// A sync point consists of two events of each thread: it arrives, and it continues once all participants that have not exited
-/// the kernel have arrived. The n-th arrivals of the threads at one barrier belong together. Barriers order memory; the others
-/// do not.
+/// At a sync point, each thread has two events: it arrives, and it continues once all participants that have not exited the
+/// kernel have arrived. The n-th arrivals of the threads at the same barrier belong together. Only barriers order memory.
 ///
-/// Every thread that arrives at a barrier of some warps takes part in it. The n-th arrivals belong together if no more warps
-/// reach the barrier than it expects, and if no thread arrives for the next phase before the current one is complete. Any other
-/// case is reported, because timing would determine which arrivals complete the barrier.
+/// Every thread that arrives at a barrier for a given number of warps takes part in it. The n-th arrivals belong together if no
+/// more warps reach the barrier than it expects, and if no thread arrives for the next phase before the current phase is
+/// complete. Any other case is reported, because timing would determine which arrivals complete the barrier.
 ///
-/// It is not specified which lanes execute an `activemask` together: any of the lanes that reach it may do so. A thread that
-/// arrives there makes a choice, unless a lane that arrived earlier has chosen it; the choices are explored one after the
-/// other. If a chosen lane does not arrive, that choice gives no execution. Each lane alone is always a valid choice.
+/// PTX does not specify which lanes execute an `activemask` together: any subset of the lanes that reach it is possible. A
+/// thread that arrives there chooses a set of lanes, unless a lane that arrived earlier has chosen a set that contains it. All
+/// choices are explored. If a chosen lane never arrives, the choice does not give an execution. Choosing only the thread's own
+/// lane is always valid.
 #pragma once
 
 #include <check/graph.hpp>
@@ -37,10 +38,10 @@ namespace membar::check {
 
 using namespace ptx;
 
-/// Returns whether a barrier of a block names its number of threads. Source: PTX ISA, "bar, barrier".
+/// Returns whether a block barrier specifies its number of threads. Source: PTX ISA, "bar, barrier".
 [[nodiscard]] constexpr bool names_threads(const instruction& i) noexcept { return i.sources > (i.destinations > 0 ? 2 : 1); }
 
-/// Determines the threads that meet at each sync point of a graph.
+/// Determines which threads participate in each sync point of a graph.
 class sync_points {
  public:
   sync_points(std::span<const thread_context> threads, std::span<const machine> machines)
@@ -56,8 +57,8 @@ class sync_points {
 
   [[nodiscard]] const machine& machine_of(int thread) const { return model::at(machines_, thread); }
 
-  /// Returns the number of the sync point at which `thread` is about to arrive. `wrong` receives a sentence if it is not
-  /// supported.
+  /// Returns the number of the sync point at which `thread` is about to arrive. If the instruction is not supported, `wrong`
+  /// receives a sentence.
   [[nodiscard]] std::uint64_t at(int thread, const thread_state& s, std::string& wrong) const {
     const machine& m = model::at(machines_, thread);
     const instruction& i = m.at(s);
@@ -83,8 +84,8 @@ class sync_points {
     return warp_sync_point | (static_cast<std::uint64_t>(i.code) << 33U) | mask;
   }
 
-  /// Returns whether the mask of the next instruction of `thread`, if it has one, contains the thread's own lane. Source: PTX
-  /// ISA, "shfl.sync": otherwise the behaviour is undefined.
+  /// Returns whether the mask of the thread's next instruction contains the thread's own lane, or the instruction has no mask.
+  /// Source: PTX ISA, "shfl.sync": otherwise the behaviour is undefined.
   [[nodiscard]] bool names_caller(int thread, const thread_state& s) const {
     const machine& m = model::at(machines_, thread);
     const instruction& i = m.at(s);
@@ -92,9 +93,9 @@ class sync_points {
            (m.operand(s, i.sources - 1) & lane_bit(thread)) != 0;
   }
 
-  /// Returns the sync points at which `thread` may arrive for the `activemask` that it has reached; the first one is always
-  /// possible. With `now`, these are that one and, if no earlier lane has chosen it, the one with all lanes that have arrived.
-  /// Empty if too many lanes may arrive, in which case `wrong` receives a sentence.
+  /// Returns the sync points at which `thread` may arrive for the `activemask` that it has reached. The first one is always
+  /// possible. If `now` is true, returns only the first one and, unless an earlier lane has chosen `thread`, the one with all
+  /// lanes that have arrived. If too many lanes may arrive, returns nothing and sets `wrong` to a sentence.
   [[nodiscard]] std::vector<std::uint64_t> at_active_mask(const graph& g, int thread, bool now, std::string& wrong) const {
     constexpr int most_others = 5;
     const thread_run& run = model::at(g.threads, thread);
@@ -132,8 +133,8 @@ class sync_points {
     return result;
   }
 
-  /// Returns whether an arrival belongs to a thread that chose lanes without need, considering only the events for which
-  /// `counts` is true.
+  /// Returns whether arrival `e` belongs to a thread that chose other lanes although it did not have to. Only the events for
+  /// which `counts` is true are considered.
   template <class Counts>
   [[nodiscard]] bool has_chosen_lanes(const graph& g, const graph_event& e, const Counts& counts) const {
     if (!e.arrives || instruction_at(e).code != op::active_mask) {
@@ -148,7 +149,7 @@ class sync_points {
     return s.status == thread_status::at_event && s.part == 1 && model::at(machines_, thread).at(s).code == op::active_mask;
   }
 
-  /// Returns the reason why the next operation of `thread` at its cluster's barrier is undefined, or null if it is defined.
+  /// Returns the reason why the thread's next operation at its cluster's barrier is undefined, or null if it is defined.
   /// Source: PTX ISA, "barrier.cluster".
   [[nodiscard]] const char* misuse_of_cluster_barrier(const graph& g, int thread, const instruction& i) const {
     const bool has_arrived = arrivals(g, thread, cluster_sync_point) != waits(g, thread);
@@ -157,8 +158,8 @@ class sync_points {
                                                         : nullptr;
   }
 
-  /// Returns the reason why timing would determine which barrier phase the arrival `e`, which is not in the graph yet,
-  /// completes; empty if it does not.
+  /// Returns the reason why timing would determine which phase of a barrier arrival `e` completes, or an empty text if it would
+  /// not. `e` is not yet in the graph.
   [[nodiscard]] std::string ambiguity(const graph& g, const graph_event& e) const {
     if (!counts_) {
       return {};
@@ -184,7 +185,7 @@ class sync_points {
     return {};
   }
 
-  /// Returns whether the arrival `e`, which is not in the graph yet, is the thread's second one at a barrier whose previous
+  /// Returns whether arrival `e`, which is not yet in the graph, is the thread's second arrival at a barrier whose previous
   /// phase may not be complete.
   [[nodiscard]] bool arrives_again(const graph& g, const graph_event& e) const {
     const int turn = counts_ ? arrivals(g, e.thread, e.sync_point) : 0;
@@ -198,7 +199,7 @@ class sync_points {
     return all.empty() || std::any_of(all.begin(), all.end(), [&](const graph_event* a) { return !precedes(*a, e.base); });
   }
 
-  /// Returns the value that the arriving thread contributes.
+  /// Returns the value that an arriving thread contributes.
   [[nodiscard]] wide_value brought(int thread, const thread_state& s) const {
     const machine& m = model::at(machines_, thread);
     const instruction& i = m.at(s);
@@ -221,7 +222,7 @@ class sync_points {
     }
   }
 
-  /// A wait for other threads: threads of one block or warp that wait for the same arrivals have equal ones.
+  /// Identifies what a thread waits for. It is equal for threads of a block or warp that wait for the same arrivals.
   struct waiting {
     std::uint64_t sync_point = 0;
     int turn = 0;
@@ -238,14 +239,14 @@ class sync_points {
             among(thread, cluster ? 0 : sync_point).first};
   }
 
-  /// Returns the arrivals that belong to the last arrival of `thread`; empty while one is missing. Threads that have exited the
-  /// kernel are not waited for: `left` receives their last events.
+  /// Returns all arrivals that belong to the same sync point as the last arrival of `thread`, or nothing while one of them is
+  /// missing. Threads that have exited the kernel are not waited for; `left` receives their last events.
   [[nodiscard]] std::vector<const graph_event*> group(const graph& g, int thread, std::vector<const graph_event*>& left) const {
     const waiting w = waited_for(g, thread);
     return together(g, thread, w.sync_point, w.turn, left);
   }
 
-  /// Returns the n-th arrivals at a sync point of `thread`, in the same way.
+  /// Returns the arrivals number `turn` at a sync point of `thread`, in the same way as `group`.
   [[nodiscard]] std::vector<const graph_event*> together(const graph& g, int thread, std::uint64_t sync_point, int turn,
                                                          std::vector<const graph_event*>& left) const {
     left.clear();
@@ -288,25 +289,26 @@ class sync_points {
     return same_warp(other, thread) && (sync_point & 0xffffffffU & lane_bit(other)) != 0;
   }
 
-  /// Returns whether the sync point orders memory.
+  /// Returns whether sync points with this opcode order memory.
   [[nodiscard]] static bool orders(op code) noexcept { return code >= op::block_barrier && code <= op::warp_barrier; }
 
-  /// Returns the sync point of these lanes at the `activemask` `pc`, and whether a sync point is one.
+  /// Returns the sync point of the given lanes at the `activemask` at `pc`. The next function tests whether a sync point is of
+  /// this kind.
   [[nodiscard]] static std::uint64_t of_lanes(std::int32_t pc, std::uint64_t lanes) noexcept { return active_lanes(pc, lanes); }
   [[nodiscard]] static bool is_of_lanes(std::uint64_t sync_point) noexcept { return sync_point >> pc_shift != 0; }
 
-  /// Returns the number of a barrier of a block.
+  /// Returns the number of a block barrier.
   [[nodiscard]] static std::uint64_t number_of(std::uint64_t sync_point) noexcept {
     return truncated(sync_point, some_warps_shift);
   }
 
-  /// Returns the number of warps that take part in a barrier; 0 if all warps of the block do, or if it is not a block's
-  /// barrier.
+  /// Returns the number of warps that take part in a barrier. Returns 0 if all warps of the block take part, or if the sync
+  /// point is not a block barrier.
   [[nodiscard]] static int warps_of(std::uint64_t sync_point) noexcept {
     return sync_point < warp_sync_point ? static_cast<int>(sync_point >> some_warps_shift & warps_mask) : 0;
   }
 
-  /// Returns the result for `thread`: its first and second destination.
+  /// Returns the result for `thread`: the values of its first and second destination.
   [[nodiscard]] wide_value result(int thread, const thread_state& s, const std::vector<const graph_event*>& arrivals) const {
     const machine& m = model::at(machines_, thread);
     const instruction& i = m.at(s);
@@ -338,7 +340,7 @@ class sync_points {
         return matched(i.mode == 2, lane_bit(thread), arrivals);
       case op::warp_reduce:
         return {reduced(i, arrivals), 0};
-      case op::elect: {  // the same leader for the same mask: here the lowest lane
+      case op::elect: {  // PTX requires the same leader for the same mask; here it is the lowest lane
         std::uint64_t lowest = lane_bit(thread);
         for (const graph_event* a : arrivals) {
           lowest = std::min(lowest, lane_bit(a->thread));
@@ -368,8 +370,8 @@ class sync_points {
                                                                << static_cast<unsigned>(lane_read(thread, s).first));
   }
 
-  /// Returns how often a thread has arrived at a sync point in its first `events` events; `found` receives arrival number
-  /// `turn`.
+  /// Returns how many times a thread has arrived at a sync point in its first `events` events. `found` receives the arrival
+  /// with number `turn`.
   [[nodiscard]] static int arrivals(const graph& g, int thread, std::uint64_t sync_point, const graph_event** found = nullptr,
                                     int turn = -1, int events = std::numeric_limits<int>::max()) {
     const auto& all = model::at(g.threads, thread).events;
@@ -390,7 +392,7 @@ class sync_points {
     return count;
   }
 
-  /// Returns whether some barrier of a block names its number of threads.
+  /// Returns whether any block barrier specifies its number of threads.
   [[nodiscard]] bool counts() const noexcept { return counts_; }
 
   [[nodiscard]] bool same_warp(int x, int y) const noexcept {
@@ -400,7 +402,7 @@ class sync_points {
   }
 
  private:
-  /// Numbers of threads, from the first to the last.
+  /// A range of thread numbers, including both ends.
   struct numbers {
     int first = 0;
     int last = -1;
@@ -414,7 +416,7 @@ class sync_points {
     of.try_emplace(key, numbers{thread, thread}).first->second.last = thread;
   }
 
-  /// Returns a range of threads that contains the participants of a sync point of `thread`.
+  /// Returns a range that contains all participants of a sync point of `thread`.
   [[nodiscard]] numbers among(int thread, std::uint64_t sync_point) const {
     const thread_context& c = model::at(threads_, thread);
     if (sync_point == cluster_sync_point || c.copies_of >= 0) {
@@ -423,8 +425,8 @@ class sync_points {
     return (sync_point & warp_sync_point) == 0 ? blocks_.at(static_cast<std::uint64_t>(c.block_number)) : warps_.at(warp_of(c));
   }
 
-  /// Returns the lane from which `thread` reads in a shuffle, and whether the shuffle may read from it; otherwise it is the
-  /// thread's own lane. Source: PTX ISA, "shfl.sync".
+  /// Returns the lane from which `thread` reads in a shuffle, and whether that lane is in range. If it is not, the thread reads
+  /// from its own lane. Source: PTX ISA, "shfl.sync".
   [[nodiscard]] std::pair<int, bool> lane_read(int thread, const thread_state& s) const {
     const machine& m = model::at(machines_, thread);
     const int lane = std::countr_zero(lane_bit(thread));
@@ -438,14 +440,13 @@ class sync_points {
     return {inside ? from : lane, inside};
   }
 
-  /// Returns the sync point of these lanes at the `activemask` `pc`.
+  /// Returns the sync point of the given lanes at the `activemask` at `pc`.
   [[nodiscard]] static std::uint64_t active_lanes(std::int32_t pc, std::uint64_t lanes) noexcept {
     return warp_sync_point | static_cast<std::uint64_t>(pc + 1) << pc_shift | lanes;
   }
 
-  /// Returns, for the lanes that have arrived at an `activemask` and have not continued, the sync points for which they chose
-  /// `thread`, if it arrives there as its event `number`. Of other threads' events, only those for which `counts` is true are
-  /// considered.
+  /// Returns the sync points that other lanes chose at an `activemask`, that include `thread`, and at which `thread` has not
+  /// arrived yet before its event `number`. Only the events of other threads for which `counts` is true are considered.
   template <class Counts>
   [[nodiscard]] std::vector<std::uint64_t> chosen_at_active_mask(const graph& g, int thread, std::int32_t pc, int number,
                                                                  const Counts& counts) const {
@@ -465,7 +466,7 @@ class sync_points {
     return result;
   }
 
-  /// Returns whether some path through the kernel leads from instruction `from` to `to`, whatever its branches do.
+  /// Returns whether any path through the kernel leads from instruction `from` to `to`, regardless of the branch conditions.
   [[nodiscard]] static bool leads_to(const machine& m, std::int32_t from, std::int32_t to) {
     const auto& code = m.kernel().code;
     std::vector<bool> reached(code.size(), false);
@@ -486,8 +487,8 @@ class sync_points {
     return false;
   }
 
-  /// Returns the lanes whose value equals that of lane `mine`; for `all`, returns every lane or none, and whether it is every
-  /// lane.
+  /// Returns the lanes whose value equals the value of lane `mine`. With `all`, returns all lanes if all values are equal and
+  /// none otherwise, and whether all are equal.
   [[nodiscard]] wide_value matched(bool all, std::uint64_t mine, const std::vector<const graph_event*>& arrivals) const {
     std::uint64_t value = 0;
     for (const graph_event* a : arrivals) {
@@ -502,7 +503,7 @@ class sync_points {
     return all ? wide_value{same == lanes ? lanes : 0, same == lanes ? 1U : 0U} : wide_value{same, 0};
   }
 
-  /// Returns the result of `redux` for the values. Source: PTX ISA, "redux.sync".
+  /// Returns the result of a `redux` of the arrivals' values. Source: PTX ISA, "redux.sync".
   [[nodiscard]] static std::uint64_t reduced(const instruction& i, const std::vector<const graph_event*>& arrivals) {
     const auto less = [&](std::uint64_t a, std::uint64_t b) {
       return i.type == ptx_type::s32 ? static_cast<std::int32_t>(a) < static_cast<std::int32_t>(b) : a < b;
@@ -538,7 +539,7 @@ class sync_points {
     return model::at(model::at(threads_, e.thread).kernel->code, e.pc);
   }
 
-  /// Returns whether a thread of the warp of `thread` has arrived at a sync point for the n-th time.
+  /// Returns whether a thread in the same warp as `thread` has arrived at a sync point for the `turn`-th time.
   [[nodiscard]] bool has_come(const graph& g, int thread, std::uint64_t sync_point, int turn) const {
     for (int t = 0; t < model::count_of(threads_); ++t) {
       if (model::at(threads_, t).copies_of < 0 && same_warp(t, thread) && arrivals(g, t, sync_point) >= turn) {
@@ -548,8 +549,8 @@ class sync_points {
     return false;
   }
 
-  /// Returns how many warps of the block of `thread` have reached a sync point for the n-th time, including that of `thread` if
-  /// it arrives now.
+  /// Returns how many warps of the thread's block have reached a sync point for the `turn`-th time. If `comes` is true, the
+  /// warp of `thread` counts as having reached it.
   [[nodiscard]] int warps_at(const graph& g, int thread, std::uint64_t sync_point, int turn, bool comes) const {
     int count = 0;
     const numbers of = among(thread, 0);
@@ -562,12 +563,13 @@ class sync_points {
     return count;
   }
 
-  // For a barrier of a block: its number, and in the bits above it the number of its warps, if not all take part.
+  // The sync point of a block barrier contains the barrier's number and, in the bits above it, the number of participating
+  // warps unless all warps participate.
   static constexpr unsigned some_warps_shift = 8;
   static constexpr std::uint64_t warps_mask = 0xff;
   static constexpr std::uint64_t warp_sync_point = std::uint64_t{1} << 40U;
   static constexpr std::uint64_t cluster_sync_point = std::uint64_t{1} << 41U;
-  static constexpr unsigned pc_shift = 42;  ///< for an `activemask`: its instruction, counted from 1
+  static constexpr unsigned pc_shift = 42;  ///< the position of the `activemask` instruction, counted from 1
 
   /// Returns how often a thread has waited at its cluster's barrier.
   [[nodiscard]] static int waits(const graph& g, int thread) {
@@ -586,7 +588,7 @@ class sync_points {
   std::span<const machine> machines_;
   ranges blocks_{};
   ranges warps_{};
-  /// Returns whether some barrier of a block names its number of threads.
+  /// Whether any block barrier specifies its number of threads.
   bool counts_ = std::any_of(threads_.begin(), threads_.end(), [](const thread_context& c) {
     return std::any_of(c.kernel->code.begin(), c.kernel->code.end(), [](const instruction& i) {
       return i.code == op::block_arrive || (i.code == op::block_barrier && names_threads(i));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Creates the next event of a thread if it does not access memory: fences, barriers, and the start of and wait for
-/// asynchronous copies.
+/// Creates a thread's next event if it does not access memory: fences, barriers, and the start of asynchronous copies and the
+/// wait for them.
 #pragma once
 
 #include <check/async_copies.hpp>
@@ -28,13 +28,13 @@
 
 namespace membar::check::detail {
 
-/// Creates the events of one exploration that are not accesses, and determines what they order.
+/// Creates the events of one exploration that do not access memory, and determines what they order.
 class synchronization_events {
  public:
   synchronization_events(exploration_state& state, event_builder& build) : state_(state), build_(build) {}
 
-  /// Returns the thread that starts more operations than can be performed, which ended the exploration, and how many threads
-  /// start one together; -1 if there is none.
+  /// Returns the thread that ended the exploration because it starts more operations than can be performed, and how many
+  /// threads start one of these operations together. The thread is -1 if there is none.
   [[nodiscard]] std::pair<int, int> lacking() const noexcept { return lacking_; }
 
   [[nodiscard]] const graph_event& next_fence(const graph& g, int t) {
@@ -55,8 +55,8 @@ class synchronization_events {
     return e;
   }
 
-  /// Creates an arrival at a barrier or another sync point, or the continuation after it with the result `seen`. Returns null
-  /// if an error is reported. `chosen` is the sync point, if the instruction does not determine it.
+  /// Creates an arrival at a sync point, or the continuation after it, which returns the result in `seen`. Returns null if it
+  /// reports an error. `chosen` is the sync point if the instruction does not determine it.
   [[nodiscard]] const graph_event* next_at_sync_point(const graph& g, int t, wide_value& seen, std::uint64_t chosen) {
     const thread_state& s = state_of(g, t);
     graph_event& e = build_.make_event(g, t, event_kind::barrier);
@@ -129,7 +129,7 @@ class synchronization_events {
   }
 
   /// Creates a proxy fence, the start of an asynchronous copy, the end of a group of copies, or a wait for groups or for
-  /// preceding kernels. Returns null if an error is reported.
+  /// preceding kernels. Returns null if it reports an error.
   [[nodiscard]] const graph_event* next_asynchronous(const graph& g, int t) {
     const thread_state& s = state_of(g, t);
     const instruction& i = model::at(state_.machines, t).at(s);
@@ -167,7 +167,8 @@ class synchronization_events {
     return &e;
   }
 
-  /// Applies `e`, the write of a read-modify-write of an mbarrier. Returns false if its effect is undefined, which is reported.
+  /// Applies `e`, the write of a read-modify-write of an mbarrier. Reports an error and returns false if the effect is
+  /// undefined.
   [[nodiscard]] bool changes_mbarrier(const graph& g, graph_event& e, const thread_state& s) {
     const mbarrier_outcome outcome = model::at(state_.machines, e.thread).updated_mbarrier_at(s);
     e.completes = outcome.completes;
@@ -187,7 +188,7 @@ class synchronization_events {
     return true;
   }
 
-  /// Returns whether `e`, a write that has its position in coherence, either does not initialize an mbarrier or is a valid
+  /// Returns whether write `e`, which already has its position in coherence, does not initialize an mbarrier or is a valid
   /// initialization. Source: PTX ISA, "mbarrier.init": the count is at least 1, and there is no valid mbarrier yet.
   [[nodiscard]] bool may_begin_mbarrier(const graph& g, const graph_event& e) {
     if (e.mbarrier != mbarrier_op::init) {
@@ -208,8 +209,9 @@ class synchronization_events {
     return true;
   }
 
-  /// Returns whether, in a complete execution, a thread has arrived at an aligned barrier of named threads that another thread
-  /// of its warp has bypassed, which is reported. Source: PTX ISA, "bar, barrier": all threads of the warp must execute it.
+  /// Returns whether, in a complete execution, a thread has arrived at an aligned barrier with a number of threads and another
+  /// thread of its warp has skipped that barrier. Reports this as an error. Source: PTX ISA, "bar, barrier": all threads of the
+  /// warp must execute it.
   [[nodiscard]] bool has_parted_warp(const graph& g) {
     for (int t = 0; t < state_.count() && state_.points.counts(); ++t) {
       for (const graph_event* a : model::at(g.threads, t).events) {
@@ -230,8 +232,8 @@ class synchronization_events {
     return false;
   }
 
-  /// Returns whether, in a complete execution, a block has exited the kernel with tensor memory that it allocated and did not
-  /// free, which is reported. Source: PTX ISA, "tcgen05.alloc".
+  /// Returns whether, in a complete execution, a block has exited without freeing tensor memory that it allocated. Reports this
+  /// as an error. Source: PTX ISA, "tcgen05.alloc".
   [[nodiscard]] bool keeps_tensor_memory(const graph& g) {
     std::map<int, int> columns;
     for (int t = 0; t < state_.count(); ++t) {
@@ -247,8 +249,8 @@ class synchronization_events {
     return state_.stopped();
   }
 
-  /// Returns the last events of the operations that thread `t`, which is at a wait for groups, waits for. Returns false if one
-  /// does not exist yet.
+  /// Collects in `last` the last events of the operations for which thread `t` waits. Returns false if one of these events does
+  /// not exist yet.
   [[nodiscard]] bool awaited(const graph& g, int t, std::vector<const graph_event*>& last) const {
     last.clear();
     const machine& m = model::at(state_.machines, t);
@@ -259,7 +261,7 @@ class synchronization_events {
       return starts_of(g, t, last);
     }
     std::vector<int> committed;
-    std::vector<int> ends;  // of the groups, as indices in `committed`
+    std::vector<int> ends;  // for each group: the end of its operations in `committed`
     std::vector<int> open;
     for (const graph_event* e : model::at(g.threads, of).events) {
       const instruction& i = instruction_of(state_.checked, *e);
@@ -296,13 +298,13 @@ class synchronization_events {
     return i.code == op::block_barrier || i.code == op::block_arrive;
   }
 
-  /// Returns whether threads that meet at such an instruction are ordered.
+  /// Returns whether threads that synchronize at an instruction with this opcode are ordered.
   [[nodiscard]] bool orders(op code) const noexcept {
     return sync_points::orders(code) || state_.checked.assumed.shuffle_orders;
   }
 
-  /// Makes `e`, a proxy fence that acquires, synchronize with the fences of its kind that release what its thread has observed,
-  /// even with relaxed reads.
+  /// Makes `e`, a proxy fence that acquires, synchronize with the fences of its kind that release what its thread has observed.
+  /// Relaxed reads are sufficient for the observation.
   void acquire_one_way(const graph& g, graph_event& e) {
     for (const graph_event* r : model::at(g.threads, e.thread).events) {
       const bool reads = r->kind == event_kind::read && r->strong;
@@ -319,8 +321,8 @@ class synchronization_events {
     }
   }
 
-  /// Makes `e` continue after the arrivals. Their combined predecessors are the same for all threads that continue from there,
-  /// and are computed once.
+  /// Makes `e` continue after the arrivals. The combined predecessors of the arrivals are the same for all threads that
+  /// continue from there, so they are computed only once.
   void meet_all(graph_event& e, const std::vector<const graph_event*>& arrivals, op code, bool cluster) {
     if (cluster || state_.copies || e.begun != e.base) {
       for (const graph_event* a : arrivals) {
@@ -355,7 +357,7 @@ class synchronization_events {
     }
   }
 
-  /// Makes `e` continue after arrival `a` at the same barrier.
+  /// Makes `e` continue after `a`, an arrival at the same barrier.
   void meet(graph_event& e, const graph_event& a, op code, bool cluster) {
     state_.rules.follow(e, a);
     if (cluster) {
@@ -413,8 +415,8 @@ class synchronization_events {
     return true;
   }
 
-  /// Returns the thread that performs the operation that thread `t` starts next together with others, or -1 if there are too
-  /// few.
+  /// Returns the thread that performs the operation that thread `t`, together with other threads, starts next. Returns -1 if no
+  /// such thread is available.
   [[nodiscard]] int free_copy(const graph& g, int t, int starters) const {
     int started = 0;
     for (const graph_event* e : model::at(g.threads, t).events) {
@@ -430,7 +432,8 @@ class synchronization_events {
     return -1;
   }
 
-  /// Returns the events at which all threads start the operation that `c` performs. Returns false if some have not started it.
+  /// Collects the events at which the threads start the operation that `c` performs. Returns false if some thread has not
+  /// started it.
   [[nodiscard]] bool starts_of(const graph& g, int c, std::vector<const graph_event*>& starts) const {
     const thread_context& of = model::at(state_.checked.threads, c);
     for (int t = of.copies_of; t < of.copies_of + of.starters; ++t) {
@@ -444,8 +447,8 @@ class synchronization_events {
     return true;
   }
 
-  /// Orders `e`, the first event of an operation that several threads start, after the predecessors of all of their starts.
-  /// Returns false if they start it differently, which is reported.
+  /// Orders `e`, the first event of an operation that several threads start together, after the predecessors of all of these
+  /// starts. Reports an error and returns false if the threads start it with different instructions or operands.
   [[nodiscard]] bool starts_together(const graph& g, graph_event& e) {
     std::vector<const graph_event*> starts;
     static_cast<void>(starts_of(g, e.thread, starts));
@@ -474,7 +477,8 @@ class synchronization_events {
     return true;
   }
 
-  /// Returns the last event of an operation, or of the reading of its source; null if it does not exist yet.
+  /// Returns the last event of an operation, or the last read of its source if `reads_only` is true. Returns null if that event
+  /// does not exist yet.
   [[nodiscard]] const graph_event* ended_part(const thread_run& run, int c, bool reads_only) const {
     if (run.states.back()->status == thread_status::ended && !reads_only) {
       return run.events.empty() ? nullptr : run.events.back();
@@ -488,8 +492,8 @@ class synchronization_events {
     return !reads_only || n == 0 || reads_on ? nullptr : model::at(run.events, n - 1);
   }
 
-  /// Returns the reason why it is undefined that `e`, which continues from a barrier, and arrival `a` meet there; empty if it
-  /// is defined.
+  /// Returns the reason why it is undefined that arrival `a` belongs to the barrier from which `e` continues, or an empty text
+  /// if it is defined.
   [[nodiscard]] std::string misuse_of_barrier(const graph_event& e, const graph_event& a) const {
     const auto& x = model::at(state_.checked.threads, e.thread).where;
     const auto& y = model::at(state_.checked.threads, a.thread).where;
@@ -499,8 +503,8 @@ class synchronization_events {
                                           instruction_of(state_.checked, a), x.warp == y.warp);
   }
 
-  /// Returns whether thread `t`, which has exited the kernel, continued although the barrier from which `e` continues is in a
-  /// conditional that `t` did not take.
+  /// Returns whether thread `t`, which has exited the kernel, skipped the barrier from which `e` continues: the barrier is in a
+  /// conditional, and `t` took the other side and continued.
   [[nodiscard]] bool passed_by(const graph& g, int t, const graph_event& e) {
     const instruction& barrier = instruction_of(state_.checked, e);
     const kernel_code* const kernel = model::at(state_.checked.threads, t).kernel;
@@ -510,7 +514,7 @@ class synchronization_events {
     }
     const control_flow& flow = flows_.try_emplace(kernel, *kernel).first->second;
     const thread_run& run = model::at(g.threads, t);
-    int last = -1;  // its last event at a barrier of the block
+    int last = -1;  // the thread's last event at a block barrier
     for (const graph_event* other : run.events) {
       last = is_of_block(instruction_of(state_.checked, *other)) ? other->number : last;
     }
@@ -533,9 +537,9 @@ class synchronization_events {
     return passed;
   }
 
-  /// Returns whether arrival `e`, the write of a read-modify-write, belongs to a phase whose preceding phase no thread has
-  /// waited for. Source: PTX ISA, "Phase of the mbarrier object": a wait for each phase must return true before an arrival at
-  /// the next one.
+  /// Returns whether arrival `e`, the write of a read-modify-write, belongs to a phase although no thread has waited for the
+  /// preceding phase. Source: PTX ISA, "Phase of the mbarrier object": a wait for each phase must return true before an arrival
+  /// at the next one.
   [[nodiscard]] bool begins_phase_that_nobody_waited_for(const graph& g, const graph_event& e) const {
     const graph_event* completed = e.partner->source;
     while (completed != nullptr && !completed->completes) {
@@ -555,10 +559,10 @@ class synchronization_events {
   std::map<const kernel_code*, control_flow> flows_{};
   memory_bytes bytes_{state_};
   std::pair<int, int> lacking_{-1, 1};
-  /// The predecessors of the arrivals at the last barrier: the joined base, prefix and past of all of them.
+  /// The combined predecessors of the arrivals at the most recent barrier: their joined base, prefix and past clocks.
   struct {
     op code = op::nothing;
-    std::vector<std::uint64_t> arrivals{};  ///< their serial numbers
+    std::vector<std::uint64_t> arrivals{};  ///< the arrivals' serial numbers
     std::vector<std::uint16_t> clocks{};
   } last_met_{};
 };

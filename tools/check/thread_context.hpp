@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The launch data of a thread, and the values of its special registers.
+/// A thread's position in its launch, and the values of its special registers.
 #pragma once
 
 #include <membar/model/program.hpp>
@@ -17,20 +17,20 @@ namespace membar::check {
 
 using namespace ptx;
 
-/// The results of liveness.hpp for a thread's registers, per instruction. A set of registers is a set of their words.
+/// The results of liveness.hpp for a thread's registers, per instruction. A set of registers is a bit set of their words.
 struct register_use {
   using set = std::vector<std::uint64_t>;
 
-  /// at loop heads and at events: the registers that can still matter for an event; elsewhere empty
+  /// at loop heads and at events: the registers that can still affect an event; empty elsewhere
   std::vector<set> live{};
-  /// at the same positions, the registers that also decide a branch; no sets: every loop has an event
+  /// at the same instructions: these registers and those that decide a branch; no sets if every loop has an event
   std::vector<set> deciding{};
-  std::vector<bool> discarded{};  ///< a weak load whose value this thread never uses
-  std::vector<bool> unused{};     ///< a read-modify-write without a result, or with one that is never needed
-  bool asks_pending = false;      ///< whether some instruction queries how many arrivals at an mbarrier are pending
+  std::vector<bool> discarded{};  ///< whether it is a weak load whose value this thread never uses
+  std::vector<bool> unused{};     ///< whether it is a read-modify-write without a result, or with a result that is never needed
+  bool asks_pending = false;      ///< whether any instruction queries the number of pending arrivals at an mbarrier
 };
 
-/// The launch data of a thread, and the place where it runs.
+/// A thread's launch data, and the place where the thread runs.
 struct thread_context {
   const kernel_code* kernel = nullptr;
   std::array<std::uint32_t, 3> thread{};
@@ -39,19 +39,19 @@ struct thread_context {
   std::array<std::uint32_t, 3> blocks{1, 1, 1};
   int number_in_program = 0;
   int launch = 0;
-  int block_number = 0;            ///< its number among all blocks of the program
-  std::uint32_t cluster_rank = 0;  ///< the rank of the block in its cluster
+  int block_number = 0;            ///< the block's number among all blocks of the program
+  std::uint32_t cluster_rank = 0;  ///< the block's rank in its cluster
   std::uint32_t cluster_blocks = 1;
   bool explicit_cluster = false;
-  bool pairs = false;  ///< whether its kernel has instructions for pairs of blocks: their proxies are those of one block
-  int copies_of = -1;  ///< not a thread, but the performer of an asynchronous operation of that thread
-  /// for such a performer: the number of threads that start it together, the first of which is `copies_of`
+  bool pairs = false;  ///< whether the kernel has instructions for pairs of blocks, which then share their proxies
+  int copies_of = -1;  ///< if not -1: this performs an asynchronous operation of that thread
+  /// for an asynchronous operation: the number of threads that start it together; `copies_of` is the first of them
   int starters = 1;
   model::place where{};
   std::uint32_t dynamic_shared = 0;
-  std::uint64_t workspace = 0;  ///< the address at which cooperative groups store the barrier of the grid
+  std::uint64_t workspace = 0;  ///< the address at which cooperative groups store the grid's barrier
   std::vector<std::uint8_t> parameters{};
-  std::uint64_t parameters_at = 0;  ///< their generic address; 0: the kernel does not take it
+  std::uint64_t parameters_at = 0;  ///< the generic address of the parameters; 0 if the kernel does not take it
   std::shared_ptr<const register_use> registers{};
 
   [[nodiscard]] std::uint64_t shared_base() const noexcept {
@@ -60,12 +60,13 @@ struct thread_context {
   [[nodiscard]] std::uint64_t local_base() const noexcept {
     return local_window + (static_cast<std::uint64_t>(number_in_program) << 32U);
   }
-  /// The beginning of a block's tensor memory. Instructions name a lane in the upper 16 bits of an address and a column in the
-  /// lower bits.
+  /// Returns the beginning of a block's tensor memory. Instructions specify a lane in the upper 16 bits of an address and a
+  /// column in the lower bits.
   [[nodiscard]] static std::uint64_t tensor_base(int block) noexcept {
     return tensor_window + (static_cast<std::uint64_t>(block) << 32U);
   }
-  /// Returns whether a block is this thread's own or, if its kernel has instructions for pairs, the other one of its pair.
+  /// Returns whether a block is this thread's own block or, if the kernel has instructions for pairs, the other block of its
+  /// pair.
   [[nodiscard]] bool is_of_pair(int other) const noexcept {
     return other == block_number || (pairs && other == block_number + (cluster_rank % 2 == 0 ? 1 : -1));
   }
@@ -77,16 +78,16 @@ struct thread_context {
     const int rank = block_of(address) - (block_number - static_cast<int>(cluster_rank));
     return rank >= 0 && rank < static_cast<int>(cluster_blocks);
   }
-  /// Returns the generic address of an address in shared memory: in its own block, or in another block of its cluster, as
-  /// returned by `mapa`.
+  /// Converts an address in shared memory to a generic address. The address is in the thread's own block, or in another block
+  /// of its cluster if `mapa` returned it.
   [[nodiscard]] std::uint64_t from_shared(std::uint64_t address) const noexcept {
     const std::uint64_t rank = truncated(address, 32) >> block_shift;
     const std::uint64_t number = static_cast<std::uint64_t>(block_number) - cluster_rank + rank - 1;
     return rank == 0                ? shared_base() + truncated(address, 32)
            : rank <= cluster_blocks ? shared_window + (number << 32U) + truncated(address, block_shift)
-                                    : shared_window - 1;  // in no object
+                                    : shared_window - 1;  // an address in no object
   }
-  /// Returns the address in shared memory of a generic address.
+  /// Converts a generic address to an address in shared memory.
   [[nodiscard]] std::uint64_t to_shared(std::uint64_t address) const noexcept {
     const std::uint64_t number = (address - shared_window) >> 32U;
     const std::uint64_t rank = number - (static_cast<std::uint64_t>(block_number) - cluster_rank);
@@ -94,11 +95,11 @@ struct thread_context {
                ? address - shared_base()
                : in_block(static_cast<std::uint32_t>(rank), address);
   }
-  /// `mapa`: the same location in the shared memory of another block of the cluster.
+  /// `mapa`: returns the address of the same location in another block's shared memory.
   [[nodiscard]] static std::uint64_t in_block(std::uint32_t rank, std::uint64_t address) noexcept {
     return (std::uint64_t{rank} + 1) << block_shift | truncated(address, block_shift);
   }
-  /// `getctarank`, of an address in shared memory.
+  /// `getctarank` of an address in shared memory.
   [[nodiscard]] std::uint32_t rank_of(std::uint64_t address) const noexcept {
     const auto rank = static_cast<std::uint32_t>(truncated(address, 32) >> block_shift);
     return rank == 0 ? cluster_rank : rank - 1;
@@ -109,7 +110,7 @@ struct thread_context {
   [[nodiscard]] std::uint32_t block_size() const noexcept { return threads[0] * threads[1] * threads[2]; }
 };
 
-/// The value of every clock: time does not advance, so no wait runs out of its budget.
+/// The value of every clock. Time does not advance, so no wait reaches its time limit.
 inline constexpr std::uint64_t frozen_time = 1;
 
 /// Returns the value of a special register.

@@ -22,7 +22,7 @@ namespace membar::check {
 
 namespace {
 
-/// Formats a number according to its type: a float with a point or an exponent, and a negative number with its sign.
+/// Formats a number according to its type: a float has a point or an exponent, and a negative number has a sign.
 [[nodiscard]] std::string number_text(std::uint64_t bits, ptx_type type) {
   if (is_float(type) && (bytes_of(type) == 8 || type == ptx_type::f32 || type == ptx_type::f16 || type == ptx_type::bf16)) {
     char text[40];
@@ -39,8 +39,8 @@ namespace {
                                                                  : std::to_string(value);
 }
 
-/// Returns the type of the numbers at an address that an instruction accesses: the type of the access if it is a float or
-/// signed type, otherwise the declared type of the memory.
+/// Returns the type in which to print the value of an access: the access's own type if it is a float or a signed integer,
+/// otherwise the type with which the memory is declared.
 [[nodiscard]] ptx_type type_at(const program& p, const instruction& i, const graph_event& e) {
   const auto tells = [](ptx_type t, int bytes) { return bytes_of(t) == bytes && (is_float(t) || is_signed(t)); };
   if (tells(i.type, e.bytes)) {
@@ -55,12 +55,12 @@ namespace {
   return ptx_type::none;
 }
 
-/// Formats a value as a number of this type.
+/// Formats a value as a number of the given type.
 [[nodiscard]] std::string value_text(wide_value v, ptx_type type) {
   return v.high == 0 ? number_text(v.low, type) : std::to_string(v.high) + " * 2^64 + " + std::to_string(v.low);
 }
 
-/// Formats a piece of 16 bytes as numbers of four bytes, or of a type with eight bytes.
+/// Formats 16 bytes as numbers of four bytes, or of eight bytes if the type has eight.
 [[nodiscard]] std::string words_text(wide_value v, ptx_type type) {
   std::string text = "{";
   const unsigned bytes = bytes_of(type) == 8 ? 8 : 4;
@@ -82,8 +82,8 @@ namespace {
          " arrivals pending" + (s.bytes == 0 ? "" : ", " + std::to_string(s.bytes) + " bytes pending");
 }
 
-/// Describes the asynchronous operation that a thread of a graph performs: "an asynchronous copy of 16 bytes from data+16 to
-/// tile of block 0".
+/// Describes the asynchronous operation that a thread of a graph performs, for example "an asynchronous copy of 16 bytes from
+/// data+16 to tile of block 0".
 [[nodiscard]] std::string operation_text(const program& p, const graph& g, int thread) {
   const graph_event* const issue = thread >= 0 ? model::at(g.threads, thread).issue : nullptr;
   const thread_state* const first = issue != nullptr ? model::at(g.threads, thread).states.front() : nullptr;
@@ -125,7 +125,7 @@ namespace {
          std::to_string(written == nullptr ? bytes_read : bytes_written) + " bytes" + places;
 }
 
-/// Describes the effect of an event, for use after the name of its instruction.
+/// Describes an event's effect as the text that follows the instruction's name.
 [[nodiscard]] std::string event_text(const program& p, const graph& g, const graph_event& e) {
   const ptx_type type = type_at(p, instruction_of(p, e), e);
   const std::string value = e.value.unknown                                                  ? "an unknown value"
@@ -158,8 +158,7 @@ namespace {
 std::string place_text(const program& p, std::uint64_t address) {
   constexpr std::uint64_t near = 4096;
   const memory_object* nearest = nullptr;
-  std::uint64_t distance =
-      near;  // the distance to the last byte of a preceding object, or to the first byte of a following object
+  std::uint64_t distance = near;  // to the last byte of a preceding object, or to the first byte of a following object
   for (const memory_object& o : p.memory) {
     if (address >= o.address && address < o.address + o.bytes) {
       std::string name = o.name;
@@ -213,7 +212,8 @@ std::string thread_text(const program& p, int thread) {
 
 namespace {
 
-/// Returns the position of an instruction in the source, "a.cu:3", or of the call of its function; empty if it is not known.
+/// Returns the position of an instruction in the source, for example "a.cu:3". For inlined code, returns the position of the
+/// call. Returns an empty text if the position is unknown.
 [[nodiscard]] std::string source_place(const program& p, int thread, const instruction& i) {
   const auto& files = model::at(p.threads, thread).kernel->files;
   const bool called = i.caller_line > 0;
@@ -321,7 +321,7 @@ finding finding_of(const program& p, const graph& g, check_status status, std::s
   for (const thread_run& run : g.threads) {
     events.insert(events.end(), run.events.begin(), run.events.end());
   }
-  // an order in which every event follows its predecessors: sorted by the number of preceding events
+  // sorting by the number of preceding events gives an order in which every event follows its predecessors
   const auto rank = [&](const graph_event* e) {
     std::uint64_t sum = 0;
     for (std::size_t t = 0; t < g.threads.size(); ++t) {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Threads that wait together: a block that polls through a barrier with a vote, a warp that polls through votes or shuffles,
-/// or either of these with a flag that it passes on in shared memory.
+/// Threads that wait together: a block that polls with a voting barrier, a warp that polls with votes or shuffles, or either of
+/// these with a flag that it passes on in shared memory.
 ///
-/// A thread has returned if it is at the head of a loop in the same state as before, and in between it only read, met other
-/// threads and wrote to shared memory. Threads wait together if all threads that met in these iterations have returned, the
-/// iterations have the same sync points, and the shared memory that they wrote has its earlier values again; no other thread of
-/// the block may be left that could read it. The execution without these iterations is explored as well: it has the same values
-/// and orders fewer events.
+/// A thread is said to have returned if it is at the head of a loop in the same state as before, and in between has only read,
+/// synchronized with other threads and written to shared memory. Threads wait together if all threads that synchronized in
+/// these iterations have returned, the iterations have the same sync points, and the shared memory that they wrote has its
+/// earlier values again. In addition, no other thread of the block may be left that could read this memory. The execution
+/// without these iterations is also explored. It has the same values and orders fewer events.
 ///
-/// An iteration with a vote or a reducing barrier fails as soon as one thread contributes the deciding value, if all
+/// An iteration with a vote or a reducing barrier fails as soon as one thread contributes the deciding value, provided that all
 /// participants then return, whatever they read.
 #pragma once
 
@@ -32,7 +32,7 @@ class waiting_together {
  public:
   explicit waiting_together(exploration_state& state) : state_(state) {}
 
-  /// Returns whether thread `t` has returned.
+  /// Returns whether thread `t` has returned to the head of its loop.
   [[nodiscard]] static bool has_come_back(const graph& g, int t) {
     const thread_state& s = state_of(g, t);
     return s.comes_back && s.status == thread_status::at_event && s.part == 0;
@@ -43,7 +43,7 @@ class waiting_together {
     return has_come_back(g, e.thread) && e.number >= state_of(g, e.thread).waits_from;
   }
 
-  /// Returns the threads with which thread `t` waits together, including `t`; empty if it does not wait.
+  /// Returns the threads with which thread `t` waits together, including `t`. The result is empty if `t` does not wait.
   [[nodiscard]] const std::vector<int>& of(const graph& g, int t) {
     members_.clear();
     written_.clear();
@@ -63,8 +63,8 @@ class waiting_together {
     return members_;
   }
 
-  /// Returns whether thread `t` contributes a value that decides a vote or a barrier, after which all participants return to
-  /// the head of the loop, whatever they have read before.
+  /// Returns whether thread `t` contributes a value that decides a vote or a barrier after which all participants return to the
+  /// head of the loop, whatever they have read before.
   [[nodiscard]] bool is_decided_to_come_back(const graph& g, int t) const {
     const stack_arena::mark mark = state_.arena.here();
     const thread_state* const s = arriving(state_of(g, t), t);
@@ -83,10 +83,10 @@ class waiting_together {
   }
 
  private:
-  static constexpr int longest_round = 16;  // the number of events that are examined in advance
+  static constexpr int longest_round = 16;  // the maximum number of events that are tried
 
-  /// Returns the state of thread `t` at a vote or a reducing barrier, or after its arrival there, reached from state `s` with
-  /// reads of any value; null if it does something else before.
+  /// Executes thread `t` from state `from`, with unknown values for its reads, and returns its state at a vote or a reducing
+  /// barrier, or after its arrival there. Returns null if the thread does anything else first.
   [[nodiscard]] const thread_state* arriving(const thread_state& from, int t) const {
     const machine& m = model::at(state_.machines, t);
     const thread_state* s = m.has_unknown_values(from) ? nullptr : &from;
@@ -103,15 +103,15 @@ class waiting_together {
     return nullptr;
   }
 
-  /// Returns the state after a load of any value, or after a fence; null if neither is next.
+  /// Returns the state after a load of an unknown value, or after a fence. Returns null if the next event is neither.
   [[nodiscard]] static const thread_state* read_anything(const machine& m, const thread_state& s) {
     const op code = m.at(s).code;
     const bool reads = code == op::load && m.at(s).mbarrier == mbarrier_op::none;
     return reads || code == op::fence ? m.step(s, {0, 0, reads}) : nullptr;
   }
 
-  /// Returns whether all participants of the sync point at which thread `t` is in state `s` return if the sync point's result
-  /// is `result`.
+  /// Returns whether all participants of the sync point at which thread `t` is in state `s` return to their loop head if the
+  /// result of the sync point is `result`.
   [[nodiscard]] bool all_come_back(const graph& g, int t, const thread_state& s, std::uint64_t result) const {
     std::string wrong;
     const std::uint64_t point = state_.points.at(t, s, wrong);
@@ -137,8 +137,8 @@ class waiting_together {
     return wrong.empty();
   }
 
-  /// Returns whether thread `u`, which is at a sync point in state `s`, returns to its position in its first `events` events if
-  /// the sync point's result is `result`.
+  /// Returns whether thread `u`, which is at a sync point in state `s`, returns to the position that it had after its first
+  /// `events` events if the result of the sync point is `result`.
   [[nodiscard]] bool comes_back(int u, const thread_state& s, std::uint64_t result, std::int32_t events) const {
     const machine& m = model::at(state_.machines, u);
     const thread_state* after = s.part == 0 ? m.step(s, {}) : &s;
@@ -154,11 +154,11 @@ class waiting_together {
 
   [[nodiscard]] bool is_member(int t) const { return std::find(members_.begin(), members_.end(), t) != members_.end(); }
 
-  /// Adds the threads that member `t` met in its iteration. Returns false if one of these threads has not returned, or arrived
-  /// before its own iteration began.
+  /// Adds the threads with which member `t` synchronized in its iteration. Returns false if one of these threads has not
+  /// returned, or arrived before its own iteration began.
   [[nodiscard]] bool take_round(const graph& g, int t) {
     const auto& events = model::at(g.threads, t).events;
-    int open = 0;  // arrivals at the cluster's barrier without a wait
+    int open = 0;  // the number of arrivals at the cluster's barrier without a wait
     for (int n = state_of(g, t).waits_from; n < model::count_of(events); ++n) {
       const graph_event& e = *model::at(events, n);
       if (e.kind == event_kind::write) {
@@ -187,8 +187,8 @@ class waiting_together {
     return open == 0;
   }
 
-  /// Returns whether a location that was written during the iterations has its earlier value again, and no thread outside of
-  /// the group can read it.
+  /// Returns whether the location that `w` wrote during the iterations has its earlier value again, and no thread outside the
+  /// group can read it.
   [[nodiscard]] bool is_restored(const graph& g, const graph_event& w) const {
     const thread_context& writer = model::at(state_.checked.threads, w.thread);
     if (writer.cluster_blocks > 1 || state_.copies || !machine::is_shared(w.address)) {

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Dependencies of the programs that the headers do not have: CLI11 parses their options, and nlohmann/json writes their reports.
-# An installed package is used if there is one; otherwise a pinned source is fetched. Programs link CLI11::CLI11 and
-# nlohmann_json::nlohmann_json PRIVATE.
+# The dependencies that only the programs have, not the headers: CLI11 parses options, and nlohmann/json writes reports. If a
+# package is installed, it is used; otherwise a pinned version of the source is fetched. Programs link CLI11::CLI11 and
+# nlohmann_json::nlohmann_json with PRIVATE.
 include(FetchContent)
 
-# _membar_need_package(<name> <oldest> <repository> <tag> <commit> <debian package>): the target <name>::<name>.
+# _membar_need_package(<name> <oldest> <repository> <tag> <commit> <debian package>): makes the target <name>::<name> available.
 function(_membar_need_package name oldest repository tag commit debian_package)
   if(TARGET ${name}::${name})
     return()
@@ -13,7 +13,7 @@ function(_membar_need_package name oldest repository tag commit debian_package)
   if(TARGET ${name}::${name})
     return()
   endif()
-  # A failed fetch prints many lines, none of which names a remedy.
+  # A failed fetch prints many lines, but no remedy, so the repository is tested first.
   string(TOUPPER ${name} upper)
   if(NOT FETCHCONTENT_FULLY_DISCONNECTED AND NOT FETCHCONTENT_SOURCE_DIR_${upper})
     execute_process(COMMAND git ls-remote --exit-code ${repository} ${tag} RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET TIMEOUT 60)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A folder for the files of one run.
+/// A folder for the temporary files of one run.
 #pragma once
 
 #include <cstdlib>
@@ -11,12 +11,11 @@
 
 namespace membar_tools {
 
-/// A new folder in the system's folder for temporary files. It is removed with its contents at the end. Its path is absolute,
-/// because another process, such as a program that is run, may have another working directory.
-/// run, may be in another folder.
+/// A new folder in the system's folder for temporary files. The destructor removes it with its contents. Its path is absolute,
+/// because another process that uses it, such as a program that is being checked, may have a different working directory.
 class temporary_folder {
  public:
-  /// `name` is the beginning of its name. Throws `std::runtime_error` if it cannot be created.
+  /// Creates a folder whose name begins with `name`. Throws `std::runtime_error` if this fails.
   explicit temporary_folder(const std::string& name) {
     const std::filesystem::path in = std::filesystem::absolute(std::filesystem::temp_directory_path());
     std::string pattern = (in / (name + "-XXXXXX")).string();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Files that commands read and write as a whole.
+/// Reads and writes whole files.
 #pragma once
 
 #include <membar/model/error.hpp>
@@ -14,7 +14,7 @@
 
 namespace membar_tools {
 
-/// Returns the text of a file. Throws `model::error` if it cannot be read.
+/// Returns the contents of a file. Throws `model::error` if the file cannot be read.
 [[nodiscard]] inline std::string read_file(const std::string& path) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) {
@@ -31,7 +31,7 @@ namespace membar_tools {
   return text;
 }
 
-/// Writes a file and replaces an old one. Throws `model::error` if it cannot be written.
+/// Writes a file, replacing an existing one. Throws `model::error` if the file cannot be written.
 inline void write_file(const std::string& path, std::string_view bytes) {
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));

@@ -21,7 +21,7 @@ namespace {
 volatile pid_t signalled_child = 0;
 volatile sig_atomic_t interrupted_by = 0;
 
-/// A signal that would end the command is forwarded to the program, and the report is still written.
+/// Forwards a signal that would end the command to the program. The report is still written.
 void forward(int signal) {
   if (signalled_child > 0) {
     static_cast<void>(kill(signalled_child, signal));
@@ -30,10 +30,11 @@ void forward(int signal) {
 
 void end_group(pid_t leader) {
   static_cast<void>(kill(-leader, SIGKILL));
-  static_cast<void>(kill(leader, SIGKILL));  // it may have moved to another process group
+  static_cast<void>(kill(leader, SIGKILL));  // the program may have moved to another process group
 }
 
-/// A signal that would end the command also ends the program's process group, which receives no signals from a terminal.
+/// Ends the program's process group on a signal that would end the command, because the group does not receive the terminal's
+/// signals.
 void interrupt_group(int signal) {
   if (signalled_child > 0) {
     interrupted_by = signal;
@@ -41,7 +42,8 @@ void interrupt_group(int signal) {
   }
 }
 
-/// Handles a signal during its lifetime, unless the command was started with the signal ignored and that should be kept.
+/// Handles a signal during the object's lifetime. With `keep_ignored`, a signal that was ignored when the command started stays
+/// ignored.
 class handled_signal {
  public:
   handled_signal(int signal, void (*handler)(int), bool keep_ignored = true) : signal_(signal) {
@@ -65,8 +67,8 @@ class handled_signal {
 
 [[noreturn]] void fail(const std::string& what) { throw std::runtime_error("cannot " + what + ": " + std::strerror(errno)); }
 
-/// Returns a descriptor that exec closes and that is not one of the standard streams, even if the command was started without
-/// them.
+/// Returns a descriptor with the close-on-exec flag that is not one of the standard streams, even if the command was started
+/// without some of them.
 class descriptor {
  public:
   descriptor() = default;
@@ -91,7 +93,7 @@ class descriptor {
   int file_ = -1;
 };
 
-/// Waits until the program has ended, and keeps its process id in use. Returns whether its time limit was reached.
+/// Waits until the program has ended. Its process id stays reserved. Returns whether the time limit was reached.
 bool wait_for(pid_t child, const run_options& how) {
   const auto begin = std::chrono::steady_clock::now();
   const bool looks = how.meanwhile || how.seconds > 0;
@@ -120,7 +122,7 @@ bool wait_for(pid_t child, const run_options& how) {
   }
 }
 
-/// Runs in the new process: executes the program, or reports why it cannot be started.
+/// Runs in the new process: executes the program or reports why it cannot be started.
 [[noreturn]] void become(const std::vector<char*>& words, const std::vector<std::pair<std::string, std::string>>& environment,
                          int tells) {
   for (const auto& [name, value] : environment) {
@@ -152,9 +154,9 @@ outcome run(const std::vector<std::string>& program, const std::vector<std::pair
   if (told.get() < 0 || tells.get() < 0 || (has_output && (in.get() < 0 || out.get() < 0))) {
     fail("open " + (has_output ? "'" + how.output + "'" : std::string("a pipe")));
   }
-  // If SIGCHLD is ignored, a program leaves no status.
+  // If SIGCHLD were ignored, the program's exit status would be lost.
   const handled_signal child_ended(SIGCHLD, SIG_DFL, false);
-  // Signals are blocked until there is a program to which they can be forwarded.
+  // Signals are blocked until the program exists and they can be forwarded to it.
   sigset_t all, before;
   sigfillset(&all);
   sigprocmask(SIG_BLOCK, &all, &before);
@@ -180,11 +182,12 @@ outcome run(const std::vector<std::string>& program, const std::vector<std::pair
   }
   tells.close();
   if (how.own_group) {
-    static_cast<void>(setpgid(child, child));  // in whichever of the two processes runs first
+    static_cast<void>(setpgid(child, child));  // called in both processes, because either may run first
   }
   signalled_child = child;
   interrupted_by = 0;
-  // The terminal also sends these signals to a program in the command's process group; other signals reach only the command.
+  // The terminal sends these signals also to the program if it is in the command's process group. Other signals reach only the
+  // command.
   const auto of_terminal = how.own_group ? interrupt_group : SIG_IGN;
   const auto ending = how.own_group ? interrupt_group : forward;
   const handled_signal interrupt(SIGINT, of_terminal), quit(SIGQUIT, of_terminal);
@@ -200,7 +203,7 @@ outcome run(const std::vector<std::string>& program, const std::vector<std::pair
   result.timed_out = wait_for(child, how);
   signalled_child = 0;
   if (how.own_group) {
-    end_group(child);  // its id stays in use until it is waited for
+    end_group(child);  // the process id stays reserved until the process is waited for
   }
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {

@@ -11,24 +11,25 @@
 namespace membar::intercept {
 
 struct outcome {
-  int status = 0;  ///< the exit status, 128 + the signal, 126 or 127
+  int status = 0;  ///< the exit status, or 128 + the signal, or 126 or 127 if the program could not be started
   int signal = 0;  ///< the signal that ended it, or 0
   bool started = true;
   bool timed_out = false;
-  int interrupted = 0;  ///< the signal to the command because of which the program's group was ended, or 0
+  int interrupted = 0;  ///< the signal to the command that caused the program's group to be ended, or 0
 };
 
 struct run_options {
   std::function<void()> meanwhile{};  ///< called 20 times per second, if set
-  std::string output{};               ///< a file for standard output and standard error; standard input is then empty
+  /// the file for standard output and standard error, in which case standard input is empty; empty: inherited
+  std::string output{};
   /// Whether the program and the processes that it starts form their own process group. When the program ends, the remaining
-  /// processes of the group are ended. The whole group is ended when its time limit is reached or a signal would end the
-  /// command.
+  /// processes of the group are killed. The whole group is killed if the time limit is reached or the command receives a signal
+  /// that would end it.
   bool own_group = false;
   double seconds = 0;  ///< the time limit of the program; 0: none
 };
 
-/// Runs the program with these environment variables, and waits for it.
+/// Runs the program with these additional environment variables and waits for it.
 [[nodiscard]] outcome run(const std::vector<std::string>& program,
                           const std::vector<std::pair<std::string, std::string>>& environment, const run_options& how = {});
 
@@ -37,7 +38,7 @@ struct run_options {
 /// from there.
 [[nodiscard]] std::string library_path(const std::string& file, const std::string& installed);
 
-/// Returns the value of LD_PRELOAD that loads the library before the libraries that the variable already names.
+/// Returns a value of LD_PRELOAD that loads the library before the libraries that are already listed.
 [[nodiscard]] std::string preload_value(const std::string& library);
 
 }  // namespace membar::intercept

@@ -49,7 +49,8 @@ T read_as(const char* at) {
   return out;
 }
 
-/// Decompresses an LZ4 block, the format that fatbinary used up to CUDA 12. Returns an empty text if it is damaged.
+/// Decompresses an LZ4 block, which is the format that fatbinary uses up to CUDA 12. Returns an empty string if the block is
+/// damaged.
 std::string unpacked_lz4(std::string_view in, std::size_t bytes) {
   std::string out;
   out.reserve(bytes);
@@ -86,7 +87,7 @@ std::string unpacked_lz4(std::string_view in, std::size_t bytes) {
   return out.size() == bytes ? out : std::string();
 }
 
-/// Decompresses the format of CUDA 13 with the machine's libzstd.
+/// Decompresses the format of CUDA 13 with libzstd, which must be installed.
 std::string unpacked_zstd(std::string_view in, std::size_t bytes, std::string_view what, std::string& why) {
   using function = std::size_t(void*, std::size_t, const void*, std::size_t);
   static auto* const decompress = [] {
@@ -107,7 +108,8 @@ std::string unpacked_zstd(std::string_view in, std::size_t bytes, std::string_vi
   return out;
 }
 
-/// Returns the bytes of PTX or machine code (`what`). Empty if they cannot be unpacked or are more than 1 GiB.
+/// Returns the uncompressed bytes of PTX or machine code; `what` names the kind. Returns an empty string if they cannot be
+/// decompressed or exceed 1 GiB.
 std::string unpacked_bytes(const packed_ptx& packed, std::string_view what, std::string& why) {
   constexpr std::size_t most = std::size_t{1} << 30U;
   if (packed.text_bytes > most) {
@@ -121,7 +123,7 @@ std::string unpacked_bytes(const packed_ptx& packed, std::string_view what, std:
   return packed.packed == packed_ptx::form::zstd ? unpacked_zstd(packed.bytes, packed.text_bytes, what, why) : packed.bytes;
 }
 
-/// Returns the architecture that the text names: 90 for ".target sm_90a".
+/// Returns the architecture in the text's .target directive, for example 90 for ".target sm_90a".
 int target_of(std::string_view text) {
   int out = 0;
   std::size_t at = text.find(".target");
@@ -138,8 +140,8 @@ std::size_t find_word(std::string_view all, std::string_view word, std::size_t f
   return at == nullptr ? std::string_view::npos : static_cast<std::size_t>(static_cast<const char*>(at) - all.data());
 }
 
-/// Returns the size of the fatbin at the beginning of the text; 0 if other bytes only look like its first word, or if it is
-/// empty.
+/// Returns the size of the fatbin at the beginning of the text. Returns 0 if the text only starts with the same word, or if the
+/// fatbin is empty.
 std::size_t bytes_of_fatbin(std::string_view text) {
   if (text.size() < sizeof(fatbin) + sizeof(fatbin_entry)) {
     return 0;
@@ -155,7 +157,7 @@ std::size_t bytes_of_fatbin(std::string_view text) {
   return fits ? all.header + static_cast<std::size_t>(all.bytes) : 0;
 }
 
-/// Returns the size of the machine code at the beginning of the text; 0 if it is another ELF file or is truncated.
+/// Returns the size of the cubin at the beginning of the text, or 0 if the text is another ELF file or is truncated.
 std::size_t bytes_of_cubin(std::string_view text) {
   constexpr std::uint16_t machine_cuda = 190;
   if (text.size() < sizeof(Elf64_Ehdr) || read_as<Elf64_Ehdr>(text.data()).e_machine != machine_cuda) {
@@ -166,7 +168,7 @@ std::size_t bytes_of_cubin(std::string_view text) {
   return bytes >= sizeof(Elf64_Ehdr) && bytes <= text.size() ? bytes : 0;
 }
 
-/// What a fatbin of so many bytes has of a kind.
+/// Returns the entries of one kind in a fatbin with `bytes` bytes.
 std::vector<packed_ptx> entries_of(const char* all, std::size_t bytes, std::uint16_t kind) {
   std::vector<packed_ptx> out;
   for (std::size_t at = read_as<fatbin>(all).header; at + sizeof(fatbin_entry) <= bytes;) {
@@ -253,7 +255,7 @@ std::vector<std::string_view> images_in(std::string_view file) {
 
 std::string unpacked(const packed_ptx& ptx, std::string& why) {
   std::string text = unpacked_bytes(ptx, "PTX", why);
-  text.resize(std::min(text.size(), text.find('\0')));  // the end is padded
+  text.resize(std::min(text.size(), text.find('\0')));  // removes the padding at the end
   return text;
 }
 

@@ -9,12 +9,12 @@
 
 namespace membar::intercept {
 
-/// A driver function with its name and type, which is looked up once.
+/// A driver function, given by its name and type. It is looked up only once.
 template <class Function>
 class driver_function {
  public:
   explicit constexpr driver_function(const char* name) noexcept : name_(name) {}
-  /// Null if the driver is too old to have it.
+  /// Returns the function, or null if the driver is too old to have it.
   [[nodiscard]] Function* get() const noexcept {
     static_assert(sizeof(Function*) == sizeof(void*));
     void* found = __atomic_load_n(&found_, __ATOMIC_ACQUIRE);
@@ -24,7 +24,7 @@ class driver_function {
     }
     return reinterpret_cast<Function*>(found);
   }
-  /// Calls it, or returns CUDA_ERROR_NOT_FOUND if the driver does not have it.
+  /// Calls the function, or returns CUDA_ERROR_NOT_FOUND if the driver does not have it.
   template <class... Arguments>
   CUresult operator()(Arguments... arguments) const noexcept {
     Function* const function = get();

@@ -13,7 +13,8 @@ namespace {
 
 using dlsym_function = void*(void*, const char*);
 
-/// The C library's dlsym. Its version is that of the machine's oldest ABI, or of the merge of libdl into libc.
+/// Returns the C library's dlsym. Its symbol version is that of the oldest ABI of the machine, or of the release that merged
+/// libdl into libc.
 dlsym_function* real_dlsym() noexcept {
   static std::atomic<dlsym_function*> found = nullptr;
   dlsym_function* function = found.load(std::memory_order_acquire);
@@ -26,7 +27,8 @@ dlsym_function* real_dlsym() noexcept {
   return function;
 }
 
-/// Returns the symbol in the libraries after ours: in another interposer, or in the driver, if the program is linked to it.
+/// Returns the symbol from the libraries after this one, which may be another interposer or, if the program links it, the
+/// driver.
 void* exported_behind(const char* symbol) noexcept { return real_dlsym()(RTLD_NEXT, symbol); }
 
 /// Returns whether both addresses are in the same library.
@@ -36,8 +38,9 @@ bool in_one_library(const void* one, const void* other) noexcept {
   return other != nullptr && dladdr(one, &a) != 0 && dladdr(other, &b) != 0 && a.dli_fbase == b.dli_fbase;
 }
 
-/// Stores the function that a lookup found for a hook, unless a library after ours exports the symbol, because that one is then
-/// next in every case. A lookup in the whole program finds our own symbol, which leads back here.
+/// Stores the function that a lookup found for a hook. If a library after this one exports the symbol, that library's function
+/// is stored instead, because it is the next one in every case. A lookup in the whole program finds our own symbol, which leads
+/// back here, so its result is not stored.
 void keep_next(hook& of, void* function) noexcept {
   if (exported_behind(of.symbol) != nullptr) {
     static_cast<void>(find_next(of));
@@ -46,16 +49,16 @@ void keep_next(hook& of, void* function) noexcept {
   }
 }
 
-/// Returns the hook for a cuGetProcAddress request, or null.
+/// Returns the hook for a cuGetProcAddress request, or null if there is none.
 hook* asked_for(std::string_view symbol, int version, bool per_thread) noexcept {
-  // CUDA 12 gave the name cuGraphInstantiate to the function with flags.
+  // Since CUDA 12, the name cuGraphInstantiate refers to the function with flags.
   const bool with_flags = symbol == "cuGraphInstantiate" && version >= 12000;
   hook* found = nullptr;
   for (hook& h : hooks()) {
     if (with_flags ? std::string_view(h.symbol) == "cuGraphInstantiateWithFlags" : symbol == h.symbol && symbol != h.name()) {
       return &h;
     }
-    // Only some functions have a variant for the per-thread default stream; the others serve both.
+    // Only some functions have a variant for the per-thread default stream. The others are used in both cases.
     if (symbol == h.name() && version >= h.since && version < h.before && (per_thread || !h.per_thread()) &&
         (found == nullptr || h.per_thread() == per_thread)) {
       found = &h;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A table of functions of the CUDA driver, each with the function by which a preloaded library intercepts it. The library
-/// writes its table as a file of rows, hooks.def:
+/// A table of CUDA driver functions and the handlers with which a preloaded library intercepts them. Each library defines its
+/// table in a file of rows, hooks.def:
 ///
 ///     MEMBAR_HOOK(symbol, since, before, handler)
 ///
@@ -23,21 +23,21 @@
 
 namespace membar::intercept {
 
-/// `before` for a function whose form has not changed since.
+/// The value of `before` for functions whose signature has not changed since.
 inline constexpr int latest = 1 << 30;
 
 struct hook {
   const char* symbol;
   int since, before;
   const void* handler_at;            ///< the place where the address of the handler is stored
-  std::atomic<void*> next{nullptr};  ///< the intercepted function, once it was looked up
+  std::atomic<void*> next{nullptr};  ///< the intercepted function, after its first lookup
 
   [[nodiscard]] void* handler() const noexcept {
     void* out = nullptr;
     std::memcpy(&out, handler_at, sizeof out);
     return out;
   }
-  /// Returns whether it is the variant for the per-thread default stream.
+  /// Returns whether the function is the variant for the per-thread default stream.
   [[nodiscard]] bool per_thread() const noexcept { return std::string_view(symbol).ends_with("_ptsz"); }
   /// Returns the name under which programs request the function from cuGetProcAddress.
   [[nodiscard]] std::string_view name() const noexcept {
@@ -48,7 +48,7 @@ struct hook {
   }
 };
 
-/// The library's table, which the library defines: membar_hooks[membar_hook_count].
+/// The library's table of hooks, which the library defines.
 extern "C" __attribute__((visibility("hidden"))) hook membar_hooks[];
 extern "C" __attribute__((visibility("hidden"))) const std::size_t membar_hook_count;
 
@@ -57,8 +57,8 @@ extern "C" __attribute__((visibility("hidden"))) const std::size_t membar_hook_c
 /// Returns the function with this name in the driver's library, or null.
 [[nodiscard]] void* driver_symbol(const char* name) noexcept;
 
-/// Finds the function behind a hook and stores it: the function of the next library that exports the symbol, such as another
-/// interposer, or otherwise the driver's. Returns null if there is none.
+/// Finds the function behind a hook and stores it. It is the function of the next library that exports the symbol, for example
+/// another interposer; otherwise it is the driver's function. Returns null if there is none.
 [[nodiscard]] void* find_next(hook& of) noexcept;
 
 /// Returns the function behind a hook, or null.
@@ -82,7 +82,7 @@ template <auto Index, class... Arguments>
 /// Replaces a function that cuGetProcAddress found for these arguments with the hook, if there is one.
 void replace_found(const char* symbol, void** function, int version, cuuint64_t flags) noexcept;
 
-/// The handlers of cuGetProcAddress, with which the CUDA runtime obtains every other function. Each table needs both.
+/// Handlers for cuGetProcAddress, which the CUDA runtime uses to obtain every other function. Each table needs both of them.
 template <auto Index>
 CUresult on_get_proc_address(const char* symbol, void** function, int version, cuuint64_t flags) {
   const CUresult result = next<Index>(symbol, function, version, flags);
@@ -103,8 +103,8 @@ CUresult on_get_proc_address_v2(const char* symbol, void** function, int version
 
 }  // namespace membar::intercept
 
-// The exported symbol jumps to the handler, so it needs no parameters: MEMBAR_EXPORT_HOOK("cuInit", slot, handler) also defines
-// `slot`, which stores the handler's address.
+// MEMBAR_EXPORT_HOOK("cuInit", slot, handler) exports a symbol that jumps to the handler and therefore needs no parameters. It
+// also defines `slot`, which stores the address of the handler.
 #if defined(__x86_64__)
 #define MEMBAR_JUMP_TO(slot) "  endbr64\n  jmp *" slot "(%rip)\n"
 #define MEMBAR_FUNCTION "@function"

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Driver calls by a preloaded library while the program captures a stream.
+/// Allows a preloaded library to call the driver while the program captures a stream.
 #pragma once
 
 #include "intercept/driver.hpp"
 
 namespace membar::intercept {
 
-/// During the lifetime of this object, calls by this thread that a capture does not allow, such as loading a kernel, do not
-/// invalidate a capture of the program.
+/// While this object exists, calls by this thread that are not allowed during a stream capture, such as loading a kernel, do
+/// not invalidate the program's capture.
 class relaxed_capture {
  public:
   relaxed_capture() noexcept { exchange(); }

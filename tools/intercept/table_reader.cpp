@@ -14,7 +14,7 @@ namespace membar::intercept {
 
 namespace {
 
-/// Copies device memory of a context without waiting for the program's streams.
+/// Copies memory of a device in one context, without waiting for the program's streams.
 class table_reader {
  public:
   static constexpr std::size_t most = 4096;
@@ -46,7 +46,7 @@ class table_reader {
                   driver::cuMemcpyDtoHAsync_(words_, from, bytes, stream_) != CUDA_SUCCESS;
     const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
     while (!gone_wrong_ && driver::cuStreamQuery_(stream_) != CUDA_SUCCESS) {
-      gone_wrong_ = std::chrono::steady_clock::now() > end;  // the words stay allocated, because the copy may still write them
+      gone_wrong_ = std::chrono::steady_clock::now() > end;  // the buffer is not freed, because the copy may still write to it
     }
     return !gone_wrong_;
   }

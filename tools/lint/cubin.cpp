@@ -24,7 +24,8 @@ std::optional<T> read_at(std::string_view bytes, std::size_t at) {
   return out;
 }
 
-/// An entry of a section .nv.info: one byte of form, one of what it is, and a value of two bytes or, in the form 4, of as many as these say.
+/// An entry of a .nv.info section consists of one byte for the format, one byte for the kind, two bytes, and a value. In format
+/// 4, the two bytes contain the size of the value. In the other formats they are the value.
 constexpr unsigned form_of_several_bytes = 4;
 constexpr unsigned parameter_bank_entry = 0x0a, parameter_entry = 0x17;
 
@@ -36,11 +37,11 @@ parameter_bank read_info(std::string_view info) {
     const std::size_t bytes = form == form_of_several_bytes ? *read_at<std::uint16_t>(info, at + 2) : 0;
     const std::string_view value = info.substr(at + 4).substr(0, bytes);
     at += 4 + bytes;
-    if (what == parameter_bank_entry && value.size() >= 8) {  // a symbol, the begin, the number of bytes
+    if (what == parameter_bank_entry && value.size() >= 8) {  // the value: a symbol, the start, the number of bytes
       result.begin = *read_at<std::uint16_t>(value, 4);
       result.bytes = *read_at<std::uint16_t>(value, 6);
     } else if (what == parameter_entry &&
-               value.size() >= 12) {  // an index, the parameter's number, its begin, its kind and size
+               value.size() >= 12) {  // the value: an index, the parameter's number, its start, its kind and size
       constexpr unsigned size_shift = 18;
       result.parameters[*read_at<std::uint16_t>(value, 6)] = {
           *read_at<std::uint16_t>(value, 4), static_cast<int>(*read_at<std::uint32_t>(value, 8) >> size_shift)};
@@ -56,7 +57,7 @@ int architecture_of(std::string_view cubin) {
   if (!header || header->e_machine != machine_cuda) {
     return 0;
   }
-  // CUDA 13 writes the capability into the second byte, earlier compilers into the first.
+  // CUDA 13 stores the compute capability in the second byte; earlier compilers store it in the first byte.
   constexpr unsigned char abi_of_cuda_13 = 8;
   const bool is_late = header->e_ident[EI_ABIVERSION] >= abi_of_cuda_13;
   return static_cast<int>((is_late ? header->e_flags >> 8U : header->e_flags) & 0xffU);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a cubin says of its kernels beside their code: where the parameters are.
+/// What a cubin contains about its kernels besides their code, such as the locations of their parameters.
 #pragma once
 
 #include <functional>
@@ -17,19 +17,19 @@ struct parameter {
 
 /// The parameters of a kernel, in bank 0 of constant memory.
 struct parameter_bank {
-  int begin = 0;                        ///< the bank's byte at which the parameters begin
-  int bytes = 0;                        ///< of all of them
-  std::map<int, parameter> parameters;  ///< by where each begins, from `begin`
+  int begin = 0;                        ///< the offset in the bank at which the parameters begin
+  int bytes = 0;                        ///< the total size of the parameters
+  std::map<int, parameter> parameters;  ///< the parameters, by their offsets from `begin`
 };
 
-/// The compute capability: 90 of sm_90a; 0 if the bytes are no cubin.
+/// Returns the compute capability, for example 90 for sm_90a, or 0 if the bytes are not a cubin.
 [[nodiscard]] int architecture_of(std::string_view cubin);
 
-/// Whether the code may wait for the kernel before or let the next one begin: whether it has the bits of ACQBULK or PREEXIT. Always true of
-/// architectures for which these bits are not known.
+/// Returns whether the code may wait for the preceding kernel or launch the next one early, because it contains the bits of
+/// ACQBULK or PREEXIT. Always returns true for architectures for which these bits are not known.
 [[nodiscard]] bool may_be_dependent(std::string_view cubin);
 
-/// The parameters of each kernel of the cubin. A kernel of which the cubin says nothing is absent.
+/// Returns the parameters of each kernel of the cubin. The result omits kernels for which the cubin contains no information.
 [[nodiscard]] std::map<std::string, parameter_bank, std::less<>> parameters_of(std::string_view cubin);
 
 }  // namespace membar::lint

@@ -16,8 +16,8 @@ constexpr std::size_t none = static_cast<std::size_t>(-1);
 
 bool ends_thread(const instruction& i) { return i.code == op::exit || i.code == op::trap; }
 
-/// Computes the immediate dominators of a graph, in the order in which a depth-first search leaves nodes. Unreachable nodes
-/// have none. Source: Cooper, Harvey, Kennedy, "A Simple, Fast Dominance Algorithm".
+/// Computes the immediate dominators of a graph, in the postorder of a depth-first search. Unreachable nodes have no dominator.
+/// Source: Cooper, Harvey, Kennedy, "A Simple, Fast Dominance Algorithm".
 std::vector<std::size_t> dominators_of(std::size_t root, const std::vector<std::vector<std::size_t>>& next,
                                        const std::vector<std::vector<std::size_t>>& before) {
   std::vector<std::size_t> order;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The control flow of a kernel: which instructions follow which others, on which paths, and under which branches.
+/// The control flow of a kernel: which instructions can follow each instruction, on which paths, and under which branches.
 #pragma once
 
 #include <ptx/decode.hpp>
@@ -14,18 +14,18 @@
 
 namespace membar::lint {
 
-/// The number of an instruction in a kernel's code.
+/// The index of an instruction in a kernel's code.
 using pc_t = std::int32_t;
 
-/// A branch, or the predicate of an instruction, that decides whether another instruction runs.
+/// A branch or an instruction's predicate that decides whether another instruction runs.
 struct condition {
   pc_t at = 0;
-  bool taken = false;  ///< whether the guarded instruction runs if its predicate holds as written
+  bool taken = false;  ///< the instruction runs if the predicate of the branch holds as written
 };
 
 /// A loop: the instructions on paths from its head back to it.
 struct loop {
-  std::vector<bool> inside;  ///< by basic block
+  std::vector<bool> inside;  ///< for each basic block, whether it is in the loop
 };
 
 class flow {
@@ -41,12 +41,12 @@ class flow {
   void forward(pc_t from, Visit visit) const {
     walk(after(from), visit);
   }
-  /// Does the same in the opposite direction of control flow.
+  /// Like `forward`, but against the direction of control flow.
   template <class Visit>
   void backward(pc_t from, Visit visit) const {
     search(before_[static_cast<std::size_t>(from)], visit, [this](pc_t pc) { return before_[static_cast<std::size_t>(pc)]; });
   }
-  /// Does the same from the first instruction on, which is included.
+  /// Like `forward`, but starts at the first instruction and includes it.
   template <class Visit>
   void from_entry(Visit visit) const {
     walk({0}, visit);
@@ -57,12 +57,12 @@ class flow {
   /// Returns whether every path to `to` contains `by`.
   [[nodiscard]] bool dominates(pc_t by, pc_t to) const;
 
-  /// Returns the conditions that decide whether an instruction runs: its own predicate, and the branches around it.
+  /// Returns the conditions that decide whether an instruction runs: its own predicate and the branches that it depends on.
   [[nodiscard]] std::vector<condition> conditions_of(pc_t pc) const;
 
   /// Returns whether the instruction runs only if the condition held when its branch was last executed. This is not the case
-  /// for an instruction in the same loop after the point where the sides of the branch rejoin, which also has the condition in
-  /// `conditions_of`.
+  /// for an instruction in the same loop that comes after the sides of the branch have rejoined, although `conditions_of`
+  /// includes the condition.
   [[nodiscard]] bool guards(const condition& c, pc_t pc) const;
 
   [[nodiscard]] const std::vector<loop>& loops() const noexcept { return loops_; }
@@ -97,7 +97,7 @@ class flow {
     }
   }
 
-  /// The basic blocks to which a path leads from the other side of the condition's branch before it comes to the branch again.
+  /// Returns the basic blocks that can be reached from the other side of the condition's branch before the branch runs again.
   [[nodiscard]] const std::vector<bool>& by_other_side(const condition& c) const;
 
   void find_blocks();
@@ -108,11 +108,11 @@ class flow {
   const ptx::kernel_code* kernel_;
   std::vector<std::vector<pc_t>> before_;  ///< by instruction
   std::vector<std::size_t> block_of_;      ///< by instruction
-  std::vector<basic_block> blocks_;        ///< the last one is the end
+  std::vector<basic_block> blocks_;        ///< the last block is the end of the kernel
   std::vector<std::size_t> dominator_, post_dominator_;
-  std::vector<std::vector<condition>> controls_;  ///< by block: branches that decide on their own
+  std::vector<std::vector<condition>> controls_;  ///< for each block, the branches that directly control it
   std::vector<loop> loops_;
-  mutable std::map<std::pair<pc_t, bool>, std::vector<bool>> by_other_side_;  ///< what was asked for
+  mutable std::map<std::pair<pc_t, bool>, std::vector<bool>> by_other_side_;  ///< a cache of results
 };
 
 }  // namespace membar::lint

@@ -24,7 +24,8 @@ using names = std::set<std::string, std::less<>>;
 bool is_of_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 bool is_space(char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }
 
-/// The text with blanks in place of comments and of what strings and characters contain. Lines that a backslash continues become one.
+/// Returns the text with comments and the contents of string and character literals replaced by blanks. Lines that end with a
+/// backslash are joined with the next line.
 std::string code_of(std::string text) {
   const auto blank = [&](std::size_t from, std::size_t to) {
     for (std::size_t k = from; k < std::min(to, text.size()); ++k) {
@@ -51,14 +52,14 @@ std::string code_of(std::string text) {
   return text;
 }
 
-/// A function or a macro of a source.
+/// A function or a macro in a source file.
 struct region {
   std::string name;
   std::string_view text;
   bool macro = false;
 };
 
-/// The name before the parenthesis that is closed at `close`, as of a function before its body.
+/// Returns the name before the parentheses that end at `close`, such as the name of a function before its body.
 std::string name_before(std::string_view code, std::size_t close) {
   int depth = 0;
   for (std::size_t k = close + 1; k-- > 0;) {
@@ -78,7 +79,7 @@ std::string name_before(std::string_view code, std::size_t close) {
   return "";
 }
 
-/// The name of the function whose body the brace opens, if it opens one outside of all functions.
+/// Returns the name of the function whose body starts at this brace, or an empty string if there is none.
 std::string function_of(std::string_view code, std::size_t brace) {
   const std::size_t from = code.find_last_of(";{}", brace == 0 ? 0 : brace - 1);
   const std::string_view head = code.substr(from == std::string_view::npos ? 0 : from + 1);
@@ -92,7 +93,7 @@ bool is_first_in_line(std::string_view code, std::size_t at) {
   return before == std::string_view::npos || code[before] == '\n';
 }
 
-/// The macro that a line defines, if it defines one.
+/// Returns the macro that the line defines, or nothing if it is not a #define.
 std::optional<region> macro_of(std::string_view line) {
   constexpr std::string_view word = "define";
   std::size_t begin = line.find_first_not_of(" \t", 1);
@@ -109,7 +110,7 @@ std::optional<region> macro_of(std::string_view line) {
 
 std::vector<region> regions_of(std::string_view code) {
   std::vector<region> result;
-  std::vector<std::pair<std::size_t, std::string>> open;  // braces outside of functions, and the function that one begins
+  std::vector<std::pair<std::size_t, std::string>> open;  // the open braces, each with the function that it starts or ""
   for (std::size_t k = 0; k < code.size(); ++k) {
     if (code[k] == '#' && is_first_in_line(code, k)) {
       const std::size_t end = std::min(code.find('\n', k), code.size());
@@ -122,7 +123,7 @@ std::vector<region> regions_of(std::string_view code) {
       const bool inside = std::ranges::any_of(open, [](const auto& o) { return !o.second.empty(); });
       open.emplace_back(k, inside ? std::string() : function_of(code, k));
     } else if (code[k] == '}') {
-      // One at the beginning of a line ends the function, even if the sides of an #if open more braces than they close.
+      // A brace at the beginning of a line ends the function, even if the branches of an #if open more braces than they close.
       const bool ends_function = k == 0 || code[k - 1] == '\n';
       const auto inside = [&] { return std::ranges::any_of(open, [](const auto& o) { return !o.second.empty(); }); };
       do {
@@ -153,7 +154,7 @@ void for_each_name(std::string_view text, Take take) {
   }
 }
 
-/// The text from an opening parenthesis to the one that closes it.
+/// Returns the text from an opening parenthesis to the matching closing parenthesis.
 std::string_view in_parentheses(std::string_view text, std::size_t open) {
   int depth = 0;
   for (std::size_t k = open; k < text.size(); ++k) {
@@ -165,7 +166,7 @@ std::string_view in_parentheses(std::string_view text, std::size_t open) {
   return text.substr(open);
 }
 
-/// The arguments of a call of the name at `at`, which may have template arguments.
+/// Returns the arguments of a call. `at` is the position after the name, which may have template arguments.
 std::optional<std::string_view> arguments_after(std::string_view text, std::size_t at) {
   std::size_t k = at;
   const auto skip_spaces = [&] {
@@ -197,7 +198,7 @@ bool is_launch(std::string_view name) {
   return name == "cudaLaunchKernelEx" || name == "cudaLaunchKernelExC" || name == "cuLaunchKernelEx";
 }
 
-/// The names in a text, and those in what initializes a variable of the text that is among them.
+/// Adds the names in `arguments`. If one of them is a variable that `body` initializes, also adds the names in its initializer.
 void add_names(std::string_view arguments, std::string_view body, names& into) {
   names direct;
   for_each_name(arguments, [&](std::string_view name, std::size_t) { direct.emplace(name); });
@@ -213,7 +214,7 @@ void add_names(std::string_view arguments, std::string_view body, names& into) {
   into.merge(direct);
 }
 
-/// Whether a region has a name that is not its own and for which `is_one` holds.
+/// Returns whether a region contains a name, other than its own, for which `is_one` returns true.
 template <class Is>
 bool mentions(const region& r, Is is_one) {
   bool found = false;
@@ -221,7 +222,7 @@ bool mentions(const region& r, Is is_one) {
   return found;
 }
 
-/// Files that a source includes by a name in quotes, and that are beside it.
+/// Returns the files that a source includes with quotes, relative to the source's folder.
 std::vector<std::string> included_by(const std::string& file, const std::string& text) {
   std::vector<std::string> result;
   constexpr std::string_view word = "#include \"";
@@ -233,7 +234,7 @@ std::vector<std::string> included_by(const std::string& file, const std::string&
   return result;
 }
 
-/// The code of sources and of what they include. Headers of CUDA are left out.
+/// Returns the code of the sources and of the files that they include. CUDA headers are omitted.
 std::vector<std::string> codes_of(std::vector<std::string> files) {
   constexpr std::size_t most = 400;
   std::vector<std::string> result;
@@ -307,7 +308,7 @@ dependent_launches::dependent_launches(const std::vector<std::string>& files) {
       launchers.insert(r.name);
     }
   }
-  for (const region& r : regions) {  // a macro hands its arguments on
+  for (const region& r : regions) {  // a macro passes its arguments on
     if (r.macro && mentions(r, [&](std::string_view n) { return launchers.contains(n); })) {
       launchers.insert(r.name);
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Which kernels the sources of a PTX module launch as programmatic dependents, as far as their text says so.
+/// Determines which kernels of a PTX module its sources launch as programmatic dependents, as far as the source text shows it.
 #pragma once
 
 #include <set>
@@ -10,17 +10,17 @@
 
 namespace membar::lint {
 
-/// The last part of a kernel's name in PTX: without namespaces, template arguments and parameters.
+/// Returns the last component of a kernel's name in PTX, without namespaces, template arguments and parameters.
 [[nodiscard]] std::string plain_name(std::string_view kernel);
 
-/// The names in the text of calls and functions that launch with the attribute of programmatic stream serialization.
+/// The names that occur in calls and functions that launch with the programmatic stream serialization attribute.
 class dependent_launches {
  public:
   dependent_launches() = default;
-  /// Reads the sources; one that does not exist, or is a header of CUDA, is left out.
+  /// Reads the sources. Files that do not exist and CUDA headers are skipped.
   explicit dependent_launches(const std::vector<std::string>& files);
 
-  /// Whether such a launch names the kernel, which is given by its plain name.
+  /// Returns whether such a launch mentions the kernel with this plain name.
   [[nodiscard]] bool have(std::string_view plain_name) const { return names_.contains(plain_name); }
 
  private:

@@ -46,11 +46,12 @@ bool mentions_dependency(const ptx::ptx_function& f) {
   return std::ranges::any_of(f.body, [](const ptx::ptx_statement& s) { return s.opcode.starts_with("griddepcontrol"); });
 }
 
-/// What the sources of a module launch, read when it is asked for the first time.
+/// The launches in the sources of a module. The sources are read at the first query.
 class sources_of {
  public:
   explicit sources_of(const ptx::ptx_module& module) : module_(&module) {}
-  /// Whether they launch the kernel as a programmatic dependent. An instance beside others that wait may be the one for launches without.
+  /// Returns whether the sources launch the kernel as a programmatic dependent. If another instance of the same template waits,
+  /// this instance may be the one for ordinary launches, and the result is false.
   bool launch_as_dependent(const ptx::ptx_function& f) {
     if (mentions_dependency(f)) {
       return false;
@@ -70,7 +71,7 @@ class sources_of {
  private:
   const ptx::ptx_module* module_;
   std::optional<dependent_launches> launches_;
-  std::set<std::string> aware_;  ///< kernels that have an instance which waits, or lets the next kernel begin
+  std::set<std::string> aware_;  ///< kernels with an instance that waits or launches dependents
 };
 
 }  // namespace

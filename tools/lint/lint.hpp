@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Looks for wrong patterns in all kernels of a PTX module.
+/// Searches all kernels of a PTX module for error patterns.
 #pragma once
 
 #include <lint/rules.hpp>
@@ -21,10 +21,10 @@ struct place {
   int caller_line = 0;
   int ptx_line = 0;
   std::string opcode{};
-  int code_offset = -1;  ///< in the kernel's machine code; -1 if it is PTX
+  int code_offset = -1;  ///< the offset in the kernel's machine code; -1 for PTX
 };
 
-/// A warning with source positions instead of instructions.
+/// A warning with source positions in place of instruction numbers.
 struct finding {
   std::string kernel;
   std::string_view rule;
@@ -37,10 +37,11 @@ struct finding {
 struct module_findings {
   std::vector<finding> findings;
   int kernels = 0;
-  std::vector<std::pair<std::string, std::string>> not_read;  ///< kernels, and the reasons
+  std::vector<std::pair<std::string, std::string>> not_read;  ///< the kernels that could not be read, with the reasons
 };
 
-/// Applies all rules to all kernels that the module defines. A kernel with an unknown instruction is not read.
+/// Applies all rules to all kernels that the module defines. Kernels with unknown instructions are skipped and listed in
+/// `not_read`.
 [[nodiscard]] module_findings lint(const ptx::ptx_module& module);
 
 }  // namespace membar::lint

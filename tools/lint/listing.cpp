@@ -18,7 +18,7 @@ std::string_view trimmed(std::string_view text) {
   return begin == std::string_view::npos ? std::string_view() : text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
 }
 
-/// The words between commas that are in no brackets.
+/// Splits the text at the commas that are not in brackets.
 std::vector<std::string> operands_of(std::string_view text) {
   std::vector<std::string> out;
   int depth = 0;
@@ -37,7 +37,7 @@ std::vector<std::string> operands_of(std::string_view text) {
   return out;
 }
 
-/// The labels that an instruction names: `(.L_x_1), and of an indirect branch in a comment.
+/// Returns the labels that an instruction refers to, such as `(.L_x_1). For an indirect branch they are in a comment.
 std::vector<std::string> labels_in(std::string_view text) {
   std::vector<std::string> out;
   for (std::size_t at = text.find_first_of(".$"); at != std::string_view::npos; at = text.find_first_of(".$", at + 1)) {
@@ -49,7 +49,7 @@ std::vector<std::string> labels_in(std::string_view text) {
   return out;
 }
 
-/// The functions of a listing, line by line.
+/// Reads the functions of a listing line by line.
 class listing_reader {
  public:
   void take(std::string_view line) {
@@ -77,7 +77,7 @@ class listing_reader {
   }
 
  private:
-  /// "/*00b0*/  @P0 BRA `(.L_x_1) ;  /* the instruction's bits */"
+  /// The line has the form "/*00b0*/  @P0 BRA `(.L_x_1) ;  /* the instruction's bits */".
   void take_instruction(std::string_view text) {
     machine_instruction one;
     const std::size_t close = text.find("*/");
@@ -122,7 +122,7 @@ class listing_reader {
     return out;
   }
 
-  /// What follows each instruction. Threads that come to a BSYNC go on where the BSSY of its barrier says.
+  /// Sets the successors of each instruction. A BSYNC continues where the BSSY for the same barrier points to.
   void connect(std::vector<machine_instruction>& code) const {
     std::map<std::string, std::vector<int>, std::less<>> meetings;
     for (const machine_instruction& i : code) {
@@ -135,7 +135,7 @@ class listing_reader {
     for (std::size_t k = 0; k < code.size(); ++k) {
       machine_instruction& i = code[k];
       const bool jumps = i.is("BRA") || i.is("BRX") || i.is("JMP") || i.is("JMX") || i.is("BRXU") || i.is("JMXU");
-      const bool asks = i.operands.size() > 1 && !i.is("BRX") && !i.is("BRXU");  // BRA UP0, `(.L_x_1)
+      const bool asks = i.operands.size() > 1 && !i.is("BRX") && !i.is("BRXU");  // a condition: BRA UP0, `(.L_x_1)
       const bool ends = (jumps && !asks && !i.has("DIV") && !i.has("ANY")) || i.is("EXIT") || i.is("RET") || i.is("KILL");
       if (jumps || i.is("CALL") || i.is("WARPSYNC")) {
         i.next = targets_of(i);

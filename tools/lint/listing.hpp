@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The listing of machine code that `nvdisasm -c` prints, as functions with their instructions and branches.
+/// Reads the output of `nvdisasm -c`: functions with their instructions and branches.
 #pragma once
 
 #include <string>
@@ -11,13 +11,13 @@ namespace membar::lint {
 
 /// An instruction of machine code.
 struct machine_instruction {
-  int offset = 0;                     ///< in the function's code
-  std::string guard;                  ///< "P0", "!UP1"; empty if it is always executed
-  std::string opcode;                 ///< with its modifiers: LDG.E.64.CONSTANT
-  std::vector<std::string> operands;  ///< "R2", "desc[UR4][R2.64+0x10]", "c[0x0][0x210]"
-  std::vector<int> next;              ///< what may be executed after it: places in the function's code
+  int offset = 0;                     ///< the offset in the function's code
+  std::string guard;                  ///< for example "P0" or "!UP1"; empty if the instruction is unconditional
+  std::string opcode;                 ///< with its modifiers, for example LDG.E.64.CONSTANT
+  std::vector<std::string> operands;  ///< for example "R2", "desc[UR4][R2.64+0x10]" or "c[0x0][0x210]"
+  std::vector<int> next;              ///< the indices of the instructions that may be executed next
 
-  /// Whether the opcode is `name`, with any modifiers.
+  /// Returns whether the opcode is `name`, with or without modifiers.
   [[nodiscard]] bool is(std::string_view name) const { return std::string_view(opcode).substr(0, opcode.find('.')) == name; }
   [[nodiscard]] bool has(std::string_view modifier) const;
 };

@@ -19,23 +19,23 @@ namespace membar::lint {
 
 namespace {
 
-/// Where a word of an address comes from.
+/// The origin of a word of an address.
 struct source {
   enum class kind_t : unsigned char {
-    parameter,          ///< the bytes of the parameters from `at`
-    pointed_to,         ///< memory that the pointer in those bytes points to
-    parameter_address,  ///< the address of the parameters and `at`; -1: at an unknown byte
-    not_global,         ///< the windows of shared and local memory
+    parameter,          ///< the bytes at offset `at` in the parameters
+    pointed_to,         ///< the memory to which the pointer at offset `at` points
+    parameter_address,  ///< the address of the parameters plus `at`; -1: the offset is unknown
+    not_global,         ///< the window of shared or local memory
   };
   kind_t kind = kind_t::parameter;
   int at = 0;
   auto operator<=>(const source&) const = default;
 };
 
-/// What a register holds.
+/// What is known about the contents of a register.
 struct word {
   std::set<source> from;
-  bool varies = false;  ///< may differ between threads, or is not known
+  bool varies = false;  ///< the value may differ between threads, or is unknown
   auto operator<=>(const word&) const = default;
 };
 
@@ -44,11 +44,12 @@ void join(word& into, const word& other) {
   into.varies = into.varies || other.varies;
 }
 
-/// The registers and predicates of a thread and of its warp, each by a number.
+/// The numbers at which a warp's uniform registers and the predicates begin. The thread's registers begin at 0.
 constexpr int uniform_registers = 256, predicates = 512, uniform_predicates = 520;
-using registers = std::map<int, word>;  ///< a register that is absent holds nothing that is known, and the same in all threads
+using registers = std::map<int, word>;  ///< an absent register has no known origin and is the same in all threads
 
-/// The number of the register that an operand names, with its modifiers: -R2.64.reuse, !UP0, |R3|; -1 if it names none.
+/// Returns the number of the register in an operand, which may have modifiers: -R2.64.reuse, !UP0, |R3|. Returns -1 if the
+/// operand does not start with a register.
 int register_in(std::string_view operand) {
   const std::size_t begin = operand.find_first_not_of("-!~|+");
   operand = begin == std::string_view::npos ? std::string_view() : operand.substr(begin);
@@ -85,7 +86,8 @@ std::optional<int> immediate_in(std::string_view operand) {
   return negative ? -static_cast<int>(value) : static_cast<int>(value);
 }
 
-/// The byte of bank 0 in c[0x0][0x210]; nothing for other operands. A register in it is not known.
+/// Returns the offset in bank 0 of an operand such as c[0x0][0x210]. Returns nothing for other operands, and for an offset in a
+/// register.
 std::optional<int> bank_byte_in(std::string_view operand) {
   constexpr std::string_view bank = "c[0x0][";
   const std::size_t at = operand.find(bank);
@@ -96,7 +98,7 @@ std::optional<int> bank_byte_in(std::string_view operand) {
   return immediate_in(operand.substr(0, operand.find(']')));
 }
 
-/// The numbers of the registers in the last brackets of an operand, as in desc[UR4][R2.64+0x10].
+/// Returns the numbers of the registers in the last brackets of an operand, for example of R2 in desc[UR4][R2.64+0x10].
 std::vector<int> address_registers(std::string_view operand) {
   const std::size_t begin = operand.rfind('[');
   std::vector<int> out;
@@ -118,7 +120,7 @@ bool is_one_of(const machine_instruction& i, std::initializer_list<std::string_v
   return std::ranges::any_of(opcodes, [&](std::string_view name) { return i.is(name); });
 }
 
-/// How an instruction accesses global memory, and which of its operands has the address.
+/// How an instruction accesses global memory, and which operand contains the address.
 struct machine_access {
   bool reads = false, writes = false, by_map = false;
   std::size_t operand = 0;
@@ -145,7 +147,7 @@ std::optional<machine_access> access_of(const machine_instruction& i) {
   if (is_one_of(i, {"LDGSTS"})) {
     return machine_access{true, false, false, brackets(1)};
   }
-  if (is_one_of(i, {"UBLKCP", "UBLKRED"})) {  // UBLKCP.S.G: to shared memory from global memory
+  if (is_one_of(i, {"UBLKCP", "UBLKRED"})) {  // UBLKCP.S.G copies from global to shared memory
     const bool writes = i.opcode.find(".G.S") != std::string::npos;
     return machine_access{!writes, writes, false, brackets(writes ? 0 : 1)};
   }
@@ -164,11 +166,12 @@ std::optional<machine_access> access_of(const machine_instruction& i) {
   return std::nullopt;
 }
 
-/// Whether threads that come to it meet others of their block, some of which may have waited.
+/// Returns whether the instruction is a barrier at which threads synchronize with others of their block, some of which may have
+/// waited.
 bool is_meeting(const machine_instruction& i) { return i.is("BAR") || i.is("UCGABAR_WAIT") || i.is("WARPSYNC"); }
 bool is_phase_test(const machine_instruction& i) { return i.is("SYNCS") && i.has("PHASECHK"); }
 
-/// How many of the first operands are written: a value or a predicate, and the predicates that come with it.
+/// Returns how many of the first operands are results: a value or a predicate, and any additional predicates.
 std::size_t results_of(const machine_instruction& i) {
   const std::optional<machine_access> access = access_of(i);
   if (i.operands.empty() || (access && !access->reads) ||
@@ -189,7 +192,7 @@ std::size_t results_of(const machine_instruction& i) {
 
 int words_of(const machine_instruction& i) { return i.has("128") ? 4 : i.has("64") || i.has("WIDE") ? 2 : 1; }
 
-/// What the instructions of a kernel do to the values in registers.
+/// Computes the effect of instructions on the values in registers.
 class machine_values {
  public:
   explicit machine_values(const parameter_bank& bank) : bank_(bank) {}
@@ -212,7 +215,7 @@ class machine_values {
     }
   }
 
-  /// Where the address in an operand comes from.
+  /// Returns the possible origins of the address in an operand.
   [[nodiscard]] std::set<source> address(std::string_view operand, const registers& values) const {
     std::set<source> out;
     for (const int number : address_registers(operand)) {
@@ -246,7 +249,7 @@ class machine_values {
   }
 
   [[nodiscard]] word of_bank(int byte) const {
-    // The slot that has the address of bank 0's parameters, as the driver writes it for sm_90 and from sm_100 on.
+    // The slot that contains the address of the parameters in bank 0, as set by the driver for sm_90 and for sm_100 and later.
     constexpr std::pair<int, int> begins_and_slots[] = {{0x210, 0x198}, {0x380, 0x348}};
     for (const auto& [begin, slot] : begins_and_slots) {
       if (bank_.begin == begin && (byte == slot || byte == slot + 4)) {
@@ -274,7 +277,8 @@ class machine_values {
                        [&](const std::string& one) { return operand(one, 0, values).varies; });
   }
 
-  /// The word that an instruction writes. Of a product or a shifted value it is not asked where it comes from: that is an index.
+  /// Returns the word that an instruction writes. The origins of products and shifted values are not tracked, because they are
+  /// indices.
   [[nodiscard]] word result(const machine_instruction& i, std::size_t results, int lane, const registers& values) const {
     const auto given = [&](std::size_t k) {
       return results + k < i.operands.size() ? operand(i.operands[results + k], lane, values) : word();
@@ -308,7 +312,7 @@ class machine_values {
     return out;
   }
 
-  /// A sum or a choice. To the address of the parameters a number is added.
+  /// Returns the result of an addition or a selection. Constants are added to the offset in the parameters.
   [[nodiscard]] word sum(const machine_instruction& i, std::size_t results, int lane, const registers& values) const {
     word out;
     int added = 0;
@@ -339,7 +343,7 @@ class early_code {
 
   [[nodiscard]] bool waits() const { return waits_; }
 
-  /// Calls `take` for each of the instructions, with where the address comes from if it is an access.
+  /// Calls `take` for each access among these instructions, with the possible origins of its address.
   template <class Take>
   void each_access(const Take& take) const {
     for (const auto& [begin, values] : at_begin_) {
@@ -395,7 +399,8 @@ class early_code {
            (is_meeting(code(at)) && after_wait_[static_cast<std::size_t>(at)]);
   }
 
-  /// Executes from `begin` to the end of its straight piece of code. Returns the last instruction, or -1 if it stops before.
+  /// Executes the basic block that starts at `begin`. Returns its last instruction, or -1 if the early code ends within the
+  /// block.
   template <class Take>
   int walk(int begin, registers values, const Take& take) const {
     for (int at = begin;; ++at) {
@@ -434,8 +439,9 @@ class early_code {
     }
   }
 
-  /// Where a branch is the same for the whole launch and only one side comes to a wait before it can meet the other, the launch decides whether there is
-  /// one to wait for: the other side is not followed.
+  /// Called for a branch at the end of a basic block. If the branch is uniform for the whole launch, and only one side waits
+  /// before it can rejoin the other, the launch decides whether there is a kernel to wait for. The other side is then not
+  /// followed.
   void skip_optional_wait(int branch) {
     const machine_instruction& i = code(branch);
     const bool asks = i.is("BRA") && i.next.size() == 2;
@@ -450,7 +456,7 @@ class early_code {
     }
   }
 
-  /// Whether the straight code from there has a wait.
+  /// Returns whether the straight-line code that starts at this instruction waits.
   [[nodiscard]] bool always_waits(int at) const {
     for (; static_cast<std::size_t>(at) < f_.code.size(); ++at) {
       if (code(at).is("ACQBULK")) {
@@ -476,11 +482,11 @@ class early_code {
 
   const machine_function& f_;
   machine_values values_;
-  std::set<int> begins_;  ///< where straight pieces of code begin
+  std::set<int> begins_;  ///< the first instructions of basic blocks
   std::vector<bool> after_wait_;
-  std::map<int, registers> at_begin_;  ///< of each piece that can be executed early
+  std::map<int, registers> at_begin_;  ///< the values at the start of each basic block that can run before the wait
   std::set<int> skipped_;
-  mutable registers last_;  ///< after the last piece that was executed
+  mutable registers last_;  ///< the values at the end of the basic block that was executed last
   bool waits_ = false;
 };
 
@@ -512,7 +518,7 @@ place place_of(const machine_instruction& i) {
   return out;
 }
 
-/// What a kernel accesses before it waits.
+/// An access that a kernel may perform before it waits.
 struct early_access {
   int at = 0;
   bool writes = false;
@@ -543,7 +549,7 @@ std::vector<early_access> early_accesses_of(const machine_function& f, const ear
 
 constexpr std::string_view from_machine_code = " (read in machine code, which is less precise than PTX)";
 
-/// The finding of a rule about the early reads or the early writes of a kernel.
+/// Adds the finding of the rule about early reads or, if `writes` is set, early writes of a kernel.
 void add_early(const machine_function& f, const std::vector<early_access>& all, bool writes, std::vector<finding>& out) {
   std::set<std::string> told;
   finding one{
@@ -579,7 +585,7 @@ void add_without_wait(const machine_function& f, bool most_wait, std::vector<fin
   const auto global = std::ranges::find_if(f.code, is_global);
   const auto launch = std::ranges::find_if(f.code, [](const machine_instruction& i) { return i.is("PREEXIT"); });
   const bool calls = std::ranges::any_of(f.code, [](const machine_instruction& i) { return i.is("CALL"); });
-  if (global == f.code.end() || calls) {  // what is called may wait
+  if (global == f.code.end() || calls) {  // a called function may wait
     return;
   }
   if (launch != f.code.end()) {

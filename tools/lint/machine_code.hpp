@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Programmatic dependent launch in machine code, where there is no PTX: which global memory is accessed before the kernel has waited.
+/// Checks programmatic dependent launch in machine code, for kernels without PTX: which global memory a kernel accesses before
+/// it waits.
 #pragma once
 
 #include <lint/lint.hpp>
@@ -9,8 +10,9 @@
 
 namespace membar::lint {
 
-/// The findings in a cubin, of which `listing` is what `nvdisasm -c` prints. Accesses are known by the parameter that their address comes from,
-/// and their place is the offset in the kernel's code. No finding is `high`.
+/// Returns the findings in a cubin. `listing` is the output of `nvdisasm -c` for it. An access is identified by the parameter
+/// from which its address comes, and its position is the offset in the kernel's code. The confidence of a finding is never
+/// `high`.
 [[nodiscard]] module_findings lint_machine_code(std::string_view cubin, std::string_view listing);
 
 }  // namespace membar::lint

@@ -27,13 +27,13 @@ bool is_memory(const instruction& i) {
   return i.code == op::load || i.code == op::store || i.code == op::atomic || i.code == op::reduction;
 }
 
-/// Returns whether accesses after the instruction observe the releases of another block: it is a fence or an access that
-/// acquires at device scope or wider.
+/// Returns whether the accesses after the instruction can observe the releases of another block: the instruction is an
+/// acquiring fence or access at device scope or wider.
 bool is_acquire(const instruction& i) {
   return (i.code == op::fence && is_wide(i) && acquires(i.order)) ||
          ((i.code == op::load || i.code == op::atomic) && i.strong && is_wide(i) && acquires(i.order));
 }
-/// Returns whether the instruction is a fence after which a strong write releases the earlier accesses.
+/// Returns whether the instruction is a fence that, with a later strong write, releases the earlier accesses.
 bool is_release_fence(const instruction& i) { return i.code == op::fence && is_wide(i) && releases(i.order); }
 
 bool is_block_barrier(const instruction& i) {
@@ -48,7 +48,7 @@ bool synchronizes(const instruction& i) {
 bool is_global(const access& a) { return a.space == state_space::global; }
 bool is_weak(const kernel_view& k, const access& a) { return !k.paths.at(a.at).strong && !a.asynchronous; }
 
-/// Distinguishes a write to global memory that other threads may poll from a write of data.
+/// Returns whether a write to global memory may set a flag that other threads poll; otherwise it writes data.
 bool may_be_flag(const kernel_view& k, const access& a) {
   const instruction& i = k.paths.at(a.at);
   return a.writes && is_global(a) && !a.asynchronous && i.strong && is_wide(i);
@@ -60,26 +60,28 @@ bool selects_some(const kernel_view& k, pc_t pc) {
   return std::ranges::any_of(all, [&](const condition& c) { return k.data.selects_some(c); });
 }
 
-/// Returns whether the kernel also reads through the same pointer, which then carries data of other threads.
+/// Returns whether the kernel also reads through the same pointer, which then points to data from other threads.
 bool is_read(const kernel_view& k, const access& data) {
   return std::ranges::any_of(k.data.accesses(),
                              [&](const access& a) { return a.reads && is_global(a) && overlap(a.origins, data.origins); });
 }
 
-/// Returns whether an access has several words, of which some are data if one is a flag.
+/// Returns whether an access consists of several words. If one of them is a flag, some of the others are data.
 bool is_packet(const instruction& i) {
   return (i.code == op::load && i.destinations > 1) || (i.code == op::store && i.sources > 2);
 }
 
-/// Returns whether strong operations also access the memory of this access: it is then part of a flag or of a counter, and hardly data.
+/// Returns whether strong operations also access the memory of this access. The memory is then part of a flag or a counter and
+/// probably not data.
 bool is_beside_flag(const kernel_view& k, const access& data) {
   return std::ranges::any_of(k.data.accesses(), [&](const access& a) {
     const instruction& i = k.paths.at(a.at);
-    return is_global(a) && !a.asynchronous && i.strong && is_wide(i) && overlap(a.origins, data.origins);
+    // an address with several origins, such as a pointer from an indexed array of pointers, need not be in the same memory
+    return is_global(a) && !a.asynchronous && i.strong && is_wide(i) && a.origins.size() == 1 && a.origins == data.origins;
   });
 }
 
-/// Returns whether comparisons of thread and block numbers let only a single thread of the grid reach this instruction.
+/// Returns whether comparisons of thread and block indices let only a single thread of the grid execute this instruction.
 bool is_of_one_thread(const kernel_view& k, pc_t pc) {
   bool one_of_block = false;
   unsigned numbers = 0;
@@ -92,7 +94,7 @@ bool is_of_one_thread(const kernel_view& k, pc_t pc) {
   return one_of_block && (numbers & value::block) != 0;
 }
 
-/// Returns the instructions from which a path leads to `to` without an instruction that `stops`.
+/// Returns the instructions from which a path leads to `to` without passing an instruction for which `stops` returns true.
 template <class Stops>
 std::vector<bool> leading_to(const kernel_view& k, pc_t to, Stops stops) {
   std::vector<bool> result(static_cast<std::size_t>(k.paths.size()), false);
@@ -112,13 +114,13 @@ struct spin {
   const loop* waits = nullptr;
 };
 
-/// Returns the loops that wait for another thread: a strong load, or a compare-and-swap with two constants, decides when they
-/// end, and its address does not depend on its own result.
+/// Returns the loops that wait for another thread. A strong load, or a compare-and-swap with two constants, decides when such a
+/// loop ends, and its address does not depend on its own result.
 std::vector<spin> spins_of(const kernel_view& k) {
   std::vector<spin> result;
   std::set<std::pair<pc_t, pc_t>> known;
   for (const loop& l : k.paths.loops()) {
-    // Excludes loops over work items in which memory decides whether there is another one.
+    // Excludes loops over work items, in which memory decides whether there is another item.
     const bool works = std::ranges::any_of(k.data.accesses(),
                                            [&](const access& a) { return k.paths.is_inside(l, a.at) && is_data_write(k, a); });
     for (pc_t pc = 0; pc < k.paths.size(); ++pc) {
@@ -170,17 +172,17 @@ bool is_stored_by_all(const kernel_view& k, const access& flag) {
          (k.data.of(i.by[1]).varies & (value::thread | value::loaded)) == 0;
 }
 
-/// The threads that write data before a flag: the threads that set the flag, several threads that another condition selects, or
+/// The threads that write data before a flag: only those that set the flag, several threads that another condition selects, or
 /// the whole block.
 enum class writers : unsigned char { the_same, some, all };
 
-/// A write of data, and what is asked of it for every flag.
+/// A write of data and the properties that are needed for every flag.
 struct data_write {
   access at;
-  std::vector<condition> selecting;  ///< the conditions that let some threads come there
+  std::vector<condition> selecting;  ///< the conditions that select the threads that execute the write
   bool by_one = false;
   bool handed_over =
-      false;  ///< the kernel also reads there, or the memory is reached through a pointer in memory, as other devices' is
+      false;  ///< the kernel also reads through this pointer, or the pointer was loaded from memory, as for other devices
 };
 
 std::vector<data_write> data_writes_of(const kernel_view& k) {
@@ -208,8 +210,8 @@ writers writers_of(const data_write& data, const std::vector<condition>& of_flag
                                                                        : writers::some;
 }
 
-/// Whether the flag is raised in some blocks only, and these may meet at a barrier in between that is for some blocks, too. Paths around it may then
-/// be those of other blocks.
+/// Returns whether only some blocks set the flag, and a barrier in between is also executed only by some blocks. In that case,
+/// the paths around the barrier may belong to the other blocks.
 bool meets_in_some_blocks(const kernel_view& k, const access& data, const access& flag, const std::vector<condition>& of_flag) {
   const auto of_blocks = [&](const condition& c) { return (k.data.numbers_compared(c) & value::block) != 0; };
   if (std::ranges::none_of(of_flag, of_blocks)) {
@@ -227,7 +229,8 @@ bool meets_in_some_blocks(const kernel_view& k, const access& data, const access
   return false;
 }
 
-/// Of flags that are raised one after the other without a barrier for the same data, the last is told of: one barrier is missing.
+/// If several flags are set one after the other for the same data without a barrier in between, keeps only the warning about
+/// the last flag, because only one barrier is missing.
 void drop_earlier_flags(const kernel_view& k, std::vector<warning>& found) {
   const std::vector<warning> all = found;
   std::erase_if(found, [&](const warning& w) {
@@ -238,7 +241,7 @@ void drop_earlier_flags(const kernel_view& k, std::vector<warning>& found) {
   });
 }
 
-/// What is wrong with a flag, if anything: the surest of what is found for all data.
+/// Returns the most certain warning about a flag over all data, if there is one.
 std::optional<warning> early_flag(const kernel_view& k, const access& flag, const std::vector<data_write>& all_data,
                                   bool only_tells) {
   std::vector<condition> conditions = k.paths.conditions_of(flag.at);
@@ -252,10 +255,10 @@ std::optional<warning> early_flag(const kernel_view& k, const access& flag, cons
   for (const data_write& data : all_data) {
     const pc_t at = data.at.at;
     if (!is_in(not_met, at) || (!fences && is_in(not_fenced, at))) {
-      continue;  // it does not hand anything over, or another rule says what is missing
+      continue;  // the flag does not publish this data, or another rule reports what is missing
     }
     const writers by = writers_of(data, conditions);
-    const bool warps_alone = !is_in(not_met_in_warp, at);  // each warp may have data and a flag of its own
+    const bool warps_alone = !is_in(not_met_in_warp, at);  // each warp may have its own data and flag
     if (by == writers::the_same || (by == writers::some && warps_alone)) {
       continue;
     }
@@ -297,7 +300,7 @@ void flag_before_barrier(const kernel_view& k, std::vector<warning>& out) {
   std::ranges::move(all, std::back_inserter(out));
 }
 
-/// Returns whether a fence is between the load and the branch that exits the loop.
+/// Returns whether every path from the load to the branch that exits the loop contains an acquiring fence or access.
 bool acquires_before_exit(const kernel_view& k, const spin& s) {
   bool leaves = false;
   k.paths.forward(s.load, [&](pc_t pc) {
@@ -307,8 +310,9 @@ bool acquires_before_exit(const kernel_view& k, const spin& s) {
   return !leaves;
 }
 
-/// What can come after something that acquires after the loop, be it in another thread or on another path, in the same round of an outer loop: others
-/// have handed over what is read there.
+/// Returns the instructions that can run after another acquire that follows the loop in the same iteration of an outer loop.
+/// The acquire may be in another thread or on another path. What these instructions read has already been handed over by other
+/// threads.
 std::vector<bool> after_other_acquires(const kernel_view& k, const spin& s) {
   std::vector<bool> result(static_cast<std::size_t>(k.paths.size()), false);
   const auto is_next_round = [&](pc_t pc) { return k.paths.is_inside(*s.waits, pc) || k.paths.dominates(pc, s.load); };
@@ -333,7 +337,8 @@ void spin_without_acquire(const kernel_view& k, std::vector<warning>& out) {
   if (spins.empty()) {
     return;
   }
-  std::set<origin> written;  // as data; what one thread of the grid writes is not news to that thread
+  // written as data; excludes what one thread of the grid writes, because that thread already knows it
+  std::set<origin> written;
   std::set<origin> written_by_one;
   for (const access& a : k.data.accesses()) {
     if (is_data_write(k, a) && !is_beside_flag(k, a)) {
@@ -375,7 +380,7 @@ void spin_without_acquire(const kernel_view& k, std::vector<warning>& out) {
   }
 }
 
-/// Whether two accesses are known to be through the same pointer, which of the pointers in a table is not.
+/// Returns whether two accesses are certainly through the same pointer. Pointers from a table may differ.
 bool is_surely_same(const access& a, const access& b) {
   return std::ranges::any_of(a.origins,
                              [&](const origin& o) { return o.kind != origin::kind_t::table && b.origins.contains(o); });
@@ -562,7 +567,7 @@ void read_only_load(const kernel_view& k, std::vector<warning>& out) {
     }
     for (const access& write : k.data.accesses()) {
       if (write.writes && is_global(write) && overlap(read.origins, write.origins)) {
-        // Without a barrier between them, or only across iterations of a loop, the two mostly access different elements.
+        // Without a barrier in between, or only across iterations of a loop, the two usually access different elements.
         const bool handed_over = write.at < read.at &&
                                  is_in(leading_to(k, read.at, [](const instruction&) { return false; }), write.at) &&
                                  !is_in(leading_to(k, read.at, synchronizes), write.at);
@@ -633,8 +638,9 @@ std::vector<access> early_accesses(const kernel_view& k) {
   k.paths.from_entry([&](pc_t pc) {
     const instruction& i = k.paths.at(pc);
     const bool meets = (is_block_barrier(i) || i.code == op::warp_barrier) && after_wait.contains(pc);
-    // A test of an mbarrier at which a thread arrives that has waited. A test that begins with parity 1 finds the phase before the first one
-    // complete, like a producer whose stages are all empty: it orders nothing.
+    // A test of an mbarrier at which a thread arrives after its wait orders this thread after that wait. However, a test that
+    // starts with parity 1, as a producer does whose stages are all empty, finds the phase before the first one complete, and
+    // orders nothing.
     const bool phase = i.mbarrier == mbarrier_op::test && !(i.parity && k.data.may_be_odd(i.by[1]));
     if (i.code == op::grid_wait || meets || phase || skipped.contains(pc)) {
       return false;
@@ -688,8 +694,8 @@ void dependent_read_before_wait(const kernel_view& k, std::vector<warning>& out)
   }
 }
 
-/// Loads that the assembler may move before the wait, because it assumes that data read by `ld.global.nc` does not change while
-/// the kernel runs.
+/// Warns about loads that the assembler may move before the wait, because it assumes that data read by `ld.global.nc` does not
+/// change while the kernel runs.
 void dependent_read_only_load(const kernel_view& k, std::vector<warning>& out) {
   if (!has(k, op::grid_wait)) {
     return;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Wrong patterns that can be seen in a kernel's code without running it. docs/lint.md has a section for each rule.
+/// Rules for error patterns that are visible in a kernel's code without running it. docs/lint.md has a section for each rule.
 #pragma once
 
 #include <lint/flow.hpp>
@@ -14,39 +14,39 @@
 
 namespace membar::lint {
 
-/// The confidence of a warning. The statement of a `note` is true, but may be intended.
+/// The confidence of a warning. What a `note` states is true, but may be intended.
 enum class confidence : unsigned char { note, medium, high };
 
 struct warning {
   std::string_view rule;
   confidence sure = confidence::high;
-  std::string text;  ///< a sentence
+  std::string text;  ///< one sentence
   pc_t at = 0;
-  std::vector<std::pair<pc_t, std::string>> related;  ///< further instructions, with a description of each
+  std::vector<std::pair<pc_t, std::string>> related;  ///< other instructions involved, each with a description
 };
 
-/// A kernel and the information about it.
+/// A kernel and the results of its analysis.
 struct kernel_view {
   kernel_view(const ptx::kernel_code& kernel, const ptx::module_layout& layout, bool others_wait = false,
               bool is_dependent = false)
       : paths(kernel), data(kernel, layout, paths), most_wait(others_wait), dependent(is_dependent) {}
   flow paths;
   values data;
-  bool most_wait;  ///< whether more than half of its module's kernels wait for the preceding kernel with griddepcontrol.wait
-  bool dependent;  ///< whether the source launches it as a programmatic dependent launch
+  bool most_wait;  ///< more than half of the module's kernels wait for the preceding kernel with griddepcontrol.wait
+  bool dependent;  ///< the source launches the kernel as a programmatic dependent
 };
 
 /// A rule of the linter.
 struct rule {
   std::string_view name;
-  std::string_view about;  ///< a short description of the fault
+  std::string_view about;  ///< a short description of the error
   void (*look)(const kernel_view&, std::vector<warning>&);
 };
 
 [[nodiscard]] const std::vector<rule>& rules();
 
-/// Returns the accesses to global memory that can precede the thread's wait for the preceding kernel, or its meeting with a
-/// thread that has waited. Returns nothing if the kernel never waits.
+/// Returns the accesses to global memory that may precede the thread's wait for the preceding kernel, or its synchronization
+/// with a thread that has waited. The result is empty if the kernel never waits.
 [[nodiscard]] std::vector<access> early_accesses(const kernel_view& k);
 
 }  // namespace membar::lint

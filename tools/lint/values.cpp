@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t most_origins = 16;
 
-/// Returns the bits of a special register.
+/// Returns the `value` bits that tell where a special register differs.
 unsigned variation_of(special s) {
   switch (s) {
     case special::thread_x:
@@ -61,7 +61,8 @@ bool join(value& into, const value& from) {
   return into.origins.size() != origins || into.loads.size() != loads || into.varies != varies;
 }
 
-/// Derives what a copy's text shows about it; the operands of copies that the decoder does not support are not known.
+/// Returns whether the instruction is a tensor copy. The decoder does not know the operands of these copies, so only their text
+/// is used.
 bool is_tensor_copy(const instruction& i) {
   return i.text.starts_with("cp.async.bulk.tensor") || i.text.starts_with("cp.reduce.async.bulk.tensor");
 }
@@ -86,7 +87,7 @@ values::values(const ptx::kernel_code& kernel, const ptx::module_layout& layout,
       }
     }
   }
-  constexpr int most_rounds = 20;  // loops that pass on a value from register to register
+  constexpr int most_rounds = 20;  // enough for loops that pass a value from register to register
   bool changed = true;
   for (int round = 0; changed && round < most_rounds; ++round) {
     changed = false;
@@ -100,7 +101,7 @@ values::values(const ptx::kernel_code& kernel, const ptx::module_layout& layout,
 value values::of(const source_operand& o) const {
   value result;
   if (o.kind == source_operand::kind_t::reg) {
-    // The operand of an instruction without sources.
+    // An instruction without sources has no operand.
     if (o.word < 0) {
       return result;
     }
@@ -114,7 +115,7 @@ value values::of(const source_operand& o) const {
     result.constant = o.low;
     if (o.low >= ptx::global_window && o.low < ptx::shared_window) {
       for (const auto& [name, at] : layout_->globals) {
-        if (at <= o.low) {  // the nearest one below
+        if (at <= o.low) {  // selects the nearest variable at or below the address
           const auto number = static_cast<std::int64_t>(at);
           if (result.origins.empty() || result.origins.begin()->number < number) {
             result.origins = {{origin::kind_t::global, number}};
@@ -136,7 +137,7 @@ value values::of(const source_operand& o) const {
 
 void values::follow_store(const instruction& i, bool& changed) {
   if (i.space == state_space::local) {
-    // A copy of a parameter, which is made if it is indexed.
+    // A kernel copies a parameter to local memory if it indexes the parameter.
     for (unsigned k = 1; k < i.sources && i.bytes == 8; ++k) {
       for (const origin& o : of(i.by[k]).origins) {
         if (o.kind == origin::kind_t::parameter && through_local_.size() < most_origins) {
@@ -255,7 +256,7 @@ void values::find_accesses() {
       accesses_.push_back({pc, loads, !loads, true, state_space::global, {}});
       accesses_.push_back({pc, !loads, loads, true, state_space::shared, {}});
     } else if (i.code == op::async_copy && i.text.find("mbarrier") != std::string::npos && i.sources == 1) {
-      continue;  // it arrives and copies nothing
+      continue;  // this instruction arrives on an mbarrier and copies nothing
     } else if (i.code == op::async_copy) {
       const std::set<origin> to = origins_of_address(i, 0);
       accesses_.push_back({pc, false, true, true, space_of(i.space, to), to});
@@ -312,7 +313,7 @@ bool values::selects(std::int32_t word, bool holds, bool only_one, int depth) co
       const unsigned numbers = by_number & ~(value::elected | value::remote);
       using enum ptx::ptx_comparison;
       const bool equal = i.test == ne ? !holds : i.test == eq && holds;
-      // Of a number in the grid only an equality selects threads of every block.
+      // For a thread's number in the grid, only an equality selects a thread: other comparisons may hold for whole blocks.
       if ((first != 0 && second != 0) || (numbers & value::thread) == 0 || (numbers & ~(value::thread | value::block)) != 0 ||
           ((numbers & value::block) != 0 && !equal)) {
         return false;

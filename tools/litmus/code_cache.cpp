@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::size_t checksum_digits = 16;
 
-// FNV-1a, which names files and detects damage. It does not protect against an adversary, who could replace the compiler as
-// well.
+// FNV-1a. The hash names files and detects damage. It does not protect against an attacker, who could just as well replace the
+// compiler.
 [[nodiscard]] std::string hash_text(std::string_view bytes) {
   std::uint64_t hash = 0xcbf29ce484222325U;
   for (const char c : bytes) {
@@ -39,7 +39,7 @@ constexpr std::size_t checksum_digits = 16;
 
 std::filesystem::path code_cache::default_folder() {
   const char* const cache = std::getenv("XDG_CACHE_HOME");
-  if (cache != nullptr && *cache == '/') {  // the convention ignores relative paths
+  if (cache != nullptr && *cache == '/') {  // the XDG convention ignores relative paths
     return std::filesystem::path(cache) / "membar";
   }
   const char* const home = std::getenv("HOME");

@@ -11,26 +11,27 @@
 
 namespace membar::litmus_files {
 
-/// Compiled code on disk, with one file per request. A file contains the whole request and a checksum of the code, so that a
-/// name collision or a damaged file is never mistaken for a result. It is written under another name and then renamed, so a
-/// concurrent reader sees either a complete file or none.
+/// Compiled code on disk, with one file per request. A file contains the whole request and a checksum of the code, so a name
+/// collision or a damaged file is never mistaken for a result. A file is written under a temporary name and then renamed, so a
+/// concurrent reader sees either the complete file or no file.
 class code_cache {
  public:
   /// Creates a cache that stores nothing.
   code_cache() = default;
-  /// Stores files in `folder`, which is created with the first file.
+  /// Creates a cache that stores files in `folder`. The folder is created when the first file is stored.
   explicit code_cache(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
-  /// Returns the folder according to the XDG convention: $XDG_CACHE_HOME/membar, otherwise $HOME/.cache/membar; empty if
-  /// neither variable is set.
+  /// Returns the default folder, which follows the XDG convention: $XDG_CACHE_HOME/membar, or otherwise $HOME/.cache/membar.
+  /// Returns an empty path if neither variable is set.
   [[nodiscard]] static std::filesystem::path default_folder();
 
   [[nodiscard]] bool keeps() const noexcept { return !folder_.empty(); }
 
-  /// Returns the code for `key`, or nothing if there is no file, or if it is damaged or belongs to another key.
+  /// Returns the code for `key`. Returns nothing if there is no file for it, or if the file is damaged or belongs to another
+  /// key.
   [[nodiscard]] std::optional<std::string> find(const std::string& key) const;
 
-  /// Stores `code` for `key`. Returns the reason if that failed, otherwise an empty string.
+  /// Stores `code` for `key`. Returns an error message, or an empty text on success.
   [[nodiscard]] std::string keep(const std::string& key, const std::string& code) const;
 
  private:

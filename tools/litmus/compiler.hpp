@@ -13,24 +13,24 @@
 
 namespace membar::litmus_files {
 
-/// Compiles a request, or finds the result of an equal request to the same version of the compiler.
+/// Compiles a request, unless the cache contains the result of an equal request for the same compiler version.
 class compiler {
  public:
   explicit compiler(code_cache cache = {}, std::vector<std::string> folders = {})
       : cache_(std::move(cache)), folders_(std::move(folders)) {}
 
-  /// Returns the code for `what`. Throws `std::runtime_error` if there is no NVRTC, or if it cannot compile the source.
+  /// Returns the code for `what`. Throws `std::runtime_error` if NVRTC is not available or cannot compile the source.
   [[nodiscard]] std::string operator()(const compilation& what);
 
-  /// Returns NVRTC. The first call opens it.
+  /// Returns NVRTC. The first call loads the library.
   [[nodiscard]] const nvrtc& library();
 
   [[nodiscard]] int compiled() const noexcept { return compiled_; }
   [[nodiscard]] int found() const noexcept { return found_; }
-  /// Returns the reason why results were not stored; empty if they were, or if there is no cache.
+  /// Returns the reason why results could not be stored. Returns an empty text if they were stored, or if there is no cache.
   [[nodiscard]] const std::string& warning() const noexcept { return warning_; }
 
-  /// Returns everything on which a result depends, as one string.
+  /// Returns a string that contains everything on which the result depends.
   [[nodiscard]] static std::string key_of(const compilation& what, int version);
 
  private:

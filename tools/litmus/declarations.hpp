@@ -23,7 +23,7 @@ namespace membar::litmus_files::detail {
 
 using namespace model;
 
-/// Returns the number n of "Pn", if the word is the name of a thread.
+/// Returns the number n if the word is a thread's name "Pn", or nothing otherwise.
 [[nodiscard]] inline std::optional<int> thread_number(std::string_view word) {
   if (word.size() < 2 || word.size() > 7 || (word.front() != 'P' && word.front() != 'p')) {
     return std::nullopt;
@@ -38,7 +38,7 @@ using namespace model;
   return value;
 }
 
-/// Returns whether an undeclared word is a register: r followed by digits, or % followed by any characters.
+/// Returns whether an undeclared word has the form of a register: r followed by digits, or % followed by any characters.
 [[nodiscard]] inline bool register_shape(std::string_view word) {
   if (!word.empty() && word.front() == '%') {
     word.remove_prefix(1);
@@ -55,10 +55,10 @@ using namespace model;
   return true;
 }
 
-/// The test that a file describes, as far as it has been read, and the information about its names that only the reader needs.
+/// The part of a file's test that has been read so far, and information about its names that only the reader needs.
 class declarations {
  public:
-  /// Returns the location's index, or -1 if there is no location with that name.
+  /// Returns the index of the location with this name, or -1 if there is none.
   [[nodiscard]] int find_location(std::string_view name) const { return index_in(test.location_names, name); }
 
   int declare(const token& word, const std::string& name) {
@@ -77,7 +77,8 @@ class declarations {
     return known >= 0 ? known : declare(word, name);
   }
 
-  /// Declares a multimem address of these objects: one location for each, with a name that a file cannot contain.
+  /// Declares a multimem address of the given objects. There is one location for each object, with a name that cannot occur in
+  /// a file.
   void declare_multimem(const token& word, const std::string& name, const std::vector<int>& objects) {
     const int first = count_of(test.locations);
     for (const int object : objects) {
@@ -89,12 +90,12 @@ class declarations {
     }
     multimem_.push_back({name, first});
   }
-  /// Returns the first location of a multimem address, or -1 if it is not one.
+  /// Returns the first location of a multimem address, or -1 if the name is not a multimem address.
   [[nodiscard]] int find_multimem(std::string_view name) const {
     const auto found = std::find_if(multimem_.begin(), multimem_.end(), [&](const auto& one) { return one.first == name; });
     return found == multimem_.end() ? -1 : found->second;
   }
-  /// Rejects the name of a multimem address if a location is expected.
+  /// Rejects the name of a multimem address where a location is expected.
   void refuse_multimem(const token& word, std::string_view name) const {
     if (find_multimem(name) >= 0) {
       fail(word, membar_tools::quote(name) +
@@ -107,8 +108,8 @@ class declarations {
   void declare_shared(const std::string& name) { shared_.push_back(name); }
   [[nodiscard]] bool is_declared_shared(const std::string& name) const { return index_in(shared_, name) >= 0; }
 
-  /// Returns the location to which a name refers in a thread; for shared memory, it is the one of its block. -1 if there is
-  /// none.
+  /// Returns the location of shared memory to which a name refers in a thread, or -1 if there is none. Each block has its own
+  /// location.
   [[nodiscard]] int find_location_of(int thread, const std::string& name) const {
     const place& here = at(test.threads, thread).where;
     for (int l = 0; l < count_of(test.locations); ++l) {
@@ -121,10 +122,10 @@ class declarations {
     return -1;
   }
 
-  /// From here on, a location that was not named before is accessed but not declared.
+  /// Ends the declarations. From now on, a location with a new name counts as accessed but not declared.
   void end_declarations() { declared_ = test.location_names; }
 
-  /// Like `location_for`, for an access: adds a remark if the location is not declared.
+  /// Returns the location for an access, as `location_for` does. Adds a remark if the location was not declared.
   int accessed_location(const token& word, const std::string& name) {
     const bool known = find_location(name) >= 0;
     const int index = location_for(word, name);
@@ -137,7 +138,7 @@ class declarations {
     return index;
   }
 
-  /// Returns the index of thread Pn, or -1 if there is none.
+  /// Returns the index of thread P`number`, or -1 if there is none.
   [[nodiscard]] int thread_index(int number) const {
     for (int t = 0; t < count_of(test.threads); ++t) {
       if (at(test.threads, t).number == number) {
@@ -147,7 +148,7 @@ class declarations {
     return -1;
   }
 
-  /// Returns the register's index, or -1 if nothing in the thread has named it.
+  /// Returns the index of a register, or -1 if the thread has not named it so far.
   [[nodiscard]] int find_register(int thread, std::string_view name) const {
     return index_in(at(test.threads, thread).register_names, name);
   }
@@ -168,7 +169,7 @@ class declarations {
 
   [[nodiscard]] bool known_register(int thread, std::string_view name) const { return find_register(thread, name) >= 0; }
 
-  /// Returns whether the word is a register of the thread, or could become one.
+  /// Returns whether the word is a register of the thread or could be a new one.
   [[nodiscard]] bool names_register(int thread, std::string_view name) const {
     return known_register(thread, name) || (register_shape(name) && find_location(name) < 0);
   }
@@ -183,7 +184,7 @@ class declarations {
 
   std::vector<std::string> declared_;
   std::vector<std::string> shared_;
-  std::vector<std::pair<std::string, int>> multimem_;  ///< name, and the location of its first object
+  std::vector<std::pair<std::string, int>> multimem_;  ///< the name, and the location of the first object
 };
 
 }  // namespace membar::litmus_files::detail

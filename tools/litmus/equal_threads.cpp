@@ -14,14 +14,14 @@ using namespace model;
 
 namespace {
 
-/// Returns whether two instructions are equal and are not a barrier, a shuffle or an asynchronous operation, whose effect may
-/// depend on the thread.
+/// Returns whether two instructions are equal and have an effect that cannot depend on the thread. Barriers, shuffles and
+/// asynchronous operations are excluded.
 [[nodiscard]] bool equal_and_simple(const instruction& x, instruction y) noexcept {
   y.line = x.line;
   return (x.code <= opcode::proxy_fence || x.code >= opcode::compute) && x == y;
 }
 
-/// Returns whether two places are equivalent for threads elsewhere.
+/// Returns whether the places of threads `x` and `y` have the same relation to the place of every other thread.
 [[nodiscard]] bool alike(const program_view& program, int x, int y) noexcept {
   const place& one = program.threads[x].where;
   const place& other = program.threads[y].where;
@@ -92,7 +92,7 @@ bool equal_threads::is_repeated(const partial_execution& execution, const execut
     return false;
   }
   const event_set assigned = execution.assigned();
-  if (assigned == 0) {  // a path begins
+  if (assigned == 0) {  // a new path begins
     find_exchanges(execution, visitor);
     return false;
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Threads of a litmus test that can be exchanged: of the executions that differ only by such exchanges, a search shows one.
+/// Threads of a litmus test that can be exchanged. Of the executions that differ only by such exchanges, a search needs only
+/// one.
 #pragma once
 
 #include <membar/model/partial_execution.hpp>
@@ -12,17 +13,18 @@
 
 namespace membar::litmus_files {
 
+/// Detects executions that can be omitted because equal threads can be exchanged.
+///
 /// Two threads are equal if they have the same code and registers, have the same relation to every other thread, and their
-/// registers are not observed. Exchanging them turns an execution into another execution with the same final memory. The
-/// sources of the reads are compared as a word, read by read: an execution is omitted if the exchange of two equal threads
-/// gives a lexicographically smaller word. Of the executions that differ by exchanges, the one with the smallest word is never
-/// omitted.
+/// registers are not observed. Exchanging equal threads in an execution gives an execution with the same final memory. The
+/// sources of all reads form a word. An execution is omitted if exchanging two equal threads gives a lexicographically smaller
+/// word. Of the executions that differ by exchanges, the execution with the smallest word is never omitted.
 class equal_threads {
  public:
-  equal_threads() = default;  ///< no threads
+  equal_threads() = default;  ///< no threads are equal
   explicit equal_threads(const model::program_view& program);
 
-  /// Returns whether an exchange gives an execution with a smaller word.
+  /// Returns whether exchanging two equal threads gives an execution with a smaller word.
   [[nodiscard]] bool is_repeated(const model::partial_execution& execution, const model::execution_visitor& visitor);
 
  private:
@@ -32,14 +34,14 @@ class equal_threads {
     int second = 0;
     int count = 0;
 
-    /// Returns the event that replaces an event.
+    /// Returns the event that takes the place of `event` after the exchange.
     [[nodiscard]] int of(int event) const noexcept;
   };
 
   void find_exchanges(const model::partial_execution& execution, const model::execution_visitor& visitor);
 
   std::vector<std::pair<int, int>> equal_;
-  std::vector<exchange> exchanges_;  ///< on the current path
+  std::vector<exchange> exchanges_;  ///< for the current path of the search
 };
 
 }  // namespace membar::litmus_files

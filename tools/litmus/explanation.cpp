@@ -18,7 +18,7 @@ namespace {
 
 using namespace model;
 
-/// A visitor that stores the first execution that a test's condition asks for. The test must outlive the finder.
+/// A visitor that stores the first execution that satisfies a test's condition. The test must outlive the visitor.
 class witness_finder final : public execution_visitor {
  public:
   explicit witness_finder(const test_view& test) noexcept : state_(test) {}
@@ -53,10 +53,11 @@ class witness_finder final : public execution_visitor {
   std::optional<witness> found_;
 };
 
-/// A relation and its name in an explanation.
+/// A relation, and the name that an explanation uses for it.
 using named_relation = std::pair<std::string, const relation*>;
 
-/// Returns a shortest path of named steps in the union of some relations, from one event to another; empty if there is none.
+/// Returns a shortest path from one event to another, as named steps in the union of several relations. Returns an empty path
+/// if there is none.
 [[nodiscard]] std::vector<step> find_path(int count, const std::vector<named_relation>& edges, int from, int to) {
   std::vector<step> reached_by(static_cast<std::size_t>(count), {-1, -1, ""});
   std::vector<int> queue = {from};
@@ -80,7 +81,7 @@ using named_relation = std::pair<std::string, const relation*>;
   return path;
 }
 
-/// Searches for an explanation. The test must outlive the explainer.
+/// Searches for the basis of a verdict. The test must outlive the explainer.
 class explainer {
  public:
   explainer(const litmus_test& test, const search_options& options, const other_readings& rules)
@@ -88,7 +89,7 @@ class explainer {
 
   [[nodiscard]] explanation run() {
     if (require_defined(view_.program, rules_, options_) == defined::by_atomicity_alone) {
-      (void)decide(view_, rules_, options_);  // throws if the test has no verdict
+      (void)decide(view_, rules_, options_);  // throws if there is no verdict for the test
     }
     explanation result;
     {
@@ -113,7 +114,7 @@ class explainer {
   }
 
  private:
-  /// Subtracts the steps of a search from the limit, which stays at least 1.
+  /// Subtracts a search's steps from the limit, which never becomes less than 1.
   void spend(const statistics& counts) noexcept {
     if (options_.limit != 0) {
       options_.limit -= std::min(options_.limit - 1, counts.steps);
@@ -156,7 +157,7 @@ class explainer {
       return false;
     }
     result.shown = std::move(visitor.found());
-    // those of the dropped rules that this execution breaks
+    // of the dropped rules, keep those that this execution violates
     for (const rule one : dropped) {
       std::vector<step> cycle = cycle_of(*result.shown, one);
       if (!cycle.empty() || one == rule::waiting_ends) {
@@ -174,7 +175,7 @@ class explainer {
 
   [[nodiscard]] static int source(const witness& w, int read) { return at(w.choice.source, read); }
 
-  /// Returns the steps that form cause(from, to): an observation first, if there is one, then base causality.
+  /// Returns the steps of cause(from, to): an observation, if there is one, followed by base causality.
   [[nodiscard]] std::vector<step> cause_path(const witness& w, int from, int to) const {
     const int count = count_of(w.events);
     relation api;
@@ -289,7 +290,8 @@ class explainer {
     return {};
   }
 
-  /// Finds a write that causality orders before another one, although the final state has the opposite order.
+  /// Returns the steps by which causality orders a write before another write although the final state requires the opposite
+  /// order.
   [[nodiscard]] std::vector<step> unordered_writes(const witness& w) const {
     for (int pass = 0; pass < 2; ++pass) {
       for (event_set s = w.facts.writes; s != 0; s = rest(s)) {

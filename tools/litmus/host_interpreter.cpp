@@ -130,7 +130,7 @@ T host_interpreter::update_as(const instruction& i, T* address, const state& now
   }
 }
 
-// A builtin's order must be a constant: a compiler replaces any other order with the strongest one.
+// The order of a builtin must be a compile-time constant, because compilers replace any other order with the strongest one.
 template <class T>
 T host_interpreter::update(const instruction& i, T* address, const state& now) const {
   switch (i.order) {
@@ -223,7 +223,7 @@ thread_end host_interpreter::run(const model::litmus_test::thread& thread, state
         }
         break;
       default:
-        break;  // the constructor has rejected it
+        break;  // the constructor has already rejected it
     }
     ++n;
   }

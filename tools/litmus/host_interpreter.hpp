@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Interprets the threads of a litmus file whose place is `host`: each access is one atomic operation of the processor.
+/// Interprets the threads of a litmus file that run on the host. Each access is one atomic operation of the CPU.
 ///
-/// A weak access becomes a relaxed one, a scope becomes system scope, and a fence becomes the C++ fence with the same order,
-/// because the host has nothing weaker. Therefore it shows only outcomes that the file allows, and perhaps fewer than a weaker
-/// processor would show.
+/// A weak access is executed as a relaxed access, every scope as system scope, and a fence as the C++ fence with the same
+/// order, because the host has nothing weaker. Therefore it shows only outcomes that the file allows, and may show fewer
+/// outcomes than a weaker CPU would.
 #pragma once
 
 #include <litmus/run_plan.hpp>
@@ -19,17 +19,16 @@
 
 namespace membar::litmus_files {
 
-/// Interprets the host threads of a test. Several threads may call it concurrently.
+/// Interprets the host threads of a test. Several CPU threads may call the same object concurrently.
 class host_interpreter {
  public:
-  /// Throws `model::error`, with the line, for an instruction that a host thread cannot execute. The plan must outlive this
-  /// object.
+  /// Throws `model::error` with the line for an instruction that a host thread cannot execute. `plan` must outlive this object.
   explicit host_interpreter(const run_plan& plan);
 
   /// Returns whether the test has a host thread.
   [[nodiscard]] bool any() const noexcept;
 
-  /// Runs thread `thread` of the instance with the memory `at`, and reports its observations.
+  /// Runs thread `thread` of an instance. `at` is the instance's memory, and `out` receives the thread's observations.
   void operator()(int thread, const litmus::instance_cells& at, const litmus::instance_digits& out) const;
 
  private:
@@ -44,7 +43,7 @@ class host_interpreter {
 
   [[nodiscard]] unsigned digit(std::size_t which, std::int64_t value) const noexcept;
   [[nodiscard]] thread_end run(const model::litmus_test::thread& thread, state& now) const;
-  /// Returns a null pointer if the register does not hold the address of a location.
+  /// Returns the address that an access uses, or null if the address register does not contain the address of a location.
   [[nodiscard]] char* address_of(const model::instruction& i, const state& now) const;
   void access(const model::instruction& i, char* address, state& now) const;
   template <class T>

@@ -39,14 +39,14 @@ class instruction_reader {
     i_.line = word.line;
   }
 
-  /// Notes that the instruction has a predicate, which begins with `sign`.
+  /// Records that the instruction has a predicate. The predicate's text begins with `sign`.
   void set_predicate(const token& sign, int guard, bool negated) {
     begin_ = sign;
     i_.guard = guard;
     i_.guard_negated = negated;
   }
 
-  /// Returns the label to which the instruction jumps, if it does.
+  /// Parses the instruction. Returns the label to which it jumps, or nothing if it does not jump.
   std::optional<token> read() {
     litmus_test::thread& t = at(test_.threads, thread_);
     if (t.where.host && (head_ == "bar" || head_ == "barrier" || head_ == "mbarrier")) {
@@ -210,7 +210,7 @@ class instruction_reader {
     }
     i_.destination = read_destination();
     need_comma();
-    // ld r0, 1 and ld r0, r1 are moves, and so is ld.weak r0, 1, with any order; ld.weak r0, r1 loads from the address in r1
+    // ld r0, 1 and ld r0, r1 are moves, and ld.weak r0, 1 is a move with any order; ld.weak r0, r1 loads from the address in r1
     const bool bare = m.parts.size() == 1;
     if (in_.peek().what == token_kind::number ||
         (bare && in_.peek().what == token_kind::word && names_.names_register(thread_, in_.peek().text))) {
@@ -250,7 +250,7 @@ class instruction_reader {
     i_.a = read_operand();
   }
 
-  /// Parses the address of a vector access and its elements after the first.
+  /// Parses the address of a vector access, and creates its elements after the first.
   void read_vector(const mnemonic& m, std::size_t given) {
     if (given != static_cast<std::size_t>(m.elements)) {
       fail(word_, quote(word_.text) + " takes " + std::to_string(m.elements) + " registers");
@@ -288,7 +288,7 @@ class instruction_reader {
     i_.strong = true;
     i_.what = *m.what;
     i_.order = m.order.value_or(memory_order::relaxed);
-    i_.scope = m.scope.value_or(thread_scope::device);  // PTX: .gpu where none is given
+    i_.scope = m.scope.value_or(thread_scope::device);  // the default scope in PTX is .gpu
     if (!reduces) {
       i_.destination = read_destination();
       need_comma();
@@ -313,7 +313,7 @@ class instruction_reader {
     if (at(test_.threads, thread_).where.host) {
       fail(word_, "a host thread cannot access a multimem address");
     }
-    m.others.erase(m.others.begin());  // the kind
+    m.others.erase(m.others.begin());  // removes the kind of instruction
     const std::string name = quote(word_.text);
     if (m.is_volatile || m.mmio || m.elements > 1 || (m.space && *m.space != state_space::global)) {
       fail(word_, name + ": a multimem operation must access one value in global memory, and cannot be volatile or mmio");
@@ -333,7 +333,7 @@ class instruction_reader {
       }
       i_.strong = true;
       i_.order = m.order.value_or(memory_order::relaxed);
-      i_.scope = m.scope.value_or(thread_scope::device);  // as for red
+      i_.scope = m.scope.value_or(thread_scope::device);  // the same default as for red
     } else {
       set_order(m, !loads);
     }
@@ -351,7 +351,8 @@ class instruction_reader {
     access_each_object();
   }
 
-  // There is one access to each object of the multimem address, as elements of one access. A load then computes its result.
+  // Creates one access to each object of the multimem address. They are the elements of a single access. A load is followed by
+  // the computation of its result.
   void access_each_object() {
     const int first = i_.target;
     std::vector<instruction> sums;
@@ -367,7 +368,7 @@ class instruction_reader {
         sum.multimem = true;
         sum.guard = i_.guard;
         sum.guard_negated = i_.guard_negated;
-        sum.element = element.element;  // it is not a separate instruction in the text
+        sum.element = element.element;  // the computation is not a separate instruction in the text
         sum.destination = i_.destination;
         sum.a = {true, i_.destination, 0};
         sum.b = {true, element.destination, 0};
@@ -519,7 +520,7 @@ class instruction_reader {
       i_.scope = thread_scope::cluster;
       return;
     }
-    if (head_ == "membar") {  // the older spelling: fence.sc
+    if (head_ == "membar") {  // membar is the older spelling of fence.sc
       static constexpr meaning<thread_scope> levels[] = {
           {"cta", thread_scope::block}, {"gl", thread_scope::device}, {"sys", thread_scope::system}};
       const auto level = parts.size() == 2 ? find(levels, parts[1]) : std::nullopt;
@@ -670,7 +671,7 @@ class instruction_reader {
     return named;
   }
 
-  /// Returns whether the mnemonic starts or waits for asynchronous operations.
+  /// Returns whether the instruction starts asynchronous operations or waits for them.
   [[nodiscard]] bool is_asynchronous() const {
     const std::vector<std::string> parts = split(lower(word_.text));
     return head_ == "cp" || head_ == "griddepcontrol" ||
@@ -871,7 +872,7 @@ class instruction_reader {
     }
   }
 
-  // Parses the state spaces of the destination and of the source.
+  // Parses the state spaces of the destination and the source.
   void read_spaces(bool of_value) {
     std::vector<state_space> found;
     for (const std::string& part : split(lower(word_.text))) {
@@ -886,7 +887,7 @@ class instruction_reader {
     i_.source_space = of_value ? state_space::generic : found.back();
   }
 
-  // Each 16 bytes of a bulk copy are one element of an array.
+  // Creates the elements of a bulk copy of an array: each element has 16 bytes.
   void read_elements(const token& size, int count) {
     if (count > 1 && (i_.indirect || i_.source_indirect)) {
       fail(size, "a bulk copy of more than 16 bytes must name locations, not addresses in registers");
@@ -963,10 +964,10 @@ class instruction_reader {
   litmus_test& test_;
   int thread_;
   token word_;   ///< the mnemonic
-  token begin_;  ///< the beginning of the instruction: its predicate or its mnemonic
+  token begin_;  ///< the beginning of the instruction, which is its predicate or its mnemonic
   std::string head_;
   instruction i_;
-  std::vector<instruction> more_;  ///< the elements after the first one of a vector access or of a copy
+  std::vector<instruction> more_;  ///< the elements of a vector access or of a copy, except the first
   std::optional<token> label_;
 };
 

@@ -10,11 +10,11 @@
 
 namespace membar::litmus_files::detail {
 
-/// Parses the operands after the mnemonic `word`, and appends the instruction to its thread. Returns the label to which it
-/// jumps, if it does.
+/// Parses the operands after the mnemonic `word`, and appends the instruction to its thread. Returns the label to which the
+/// instruction jumps, or nothing if it does not jump.
 [[nodiscard]] std::optional<token> read_instruction(lexer& in, declarations& names, int thread, const token& word);
 
-/// Like `read_instruction`, for an instruction with a predicate: parses from the '@' on.
+/// Parses an instruction with a predicate, beginning at the '@', in the same way as `read_instruction`.
 [[nodiscard]] std::optional<token> read_predicated_instruction(lexer& in, declarations& names, int thread);
 
 }  // namespace membar::litmus_files::detail

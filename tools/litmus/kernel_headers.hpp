@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Texts that CMake embeds in the command, so that it can compile tests without its sources; see embed_headers.cmake.
+/// Texts that CMake embeds in the command so that it can compile tests without membar's sources; see embed_headers.cmake.
 #pragma once
 
 #include <litmus/nvrtc.hpp>
@@ -9,10 +9,10 @@
 
 namespace membar::litmus_files {
 
-/// The headers of the engine's kernel.
+/// Returns the headers that the engine's kernel includes.
 [[nodiscard]] std::span<const header_text> kernel_headers() noexcept;
 
-/// The library folder of the CUDA toolkit that CMake found; empty without one.
+/// Returns the library folder of the CUDA toolkit that CMake found, or an empty text if it found none.
 [[nodiscard]] const char* toolkit_libraries() noexcept;
 
 }  // namespace membar::litmus_files

@@ -21,30 +21,30 @@ struct token {
   int column = 1;
 };
 
-/// Throws the `error` that refers to a token.
+/// Throws an `error` at the position of a token.
 [[noreturn]] void fail(const token& t, const std::string& message);
 
-/// Returns a token in the form that messages show.
+/// Returns a token as messages show it.
 [[nodiscard]] std::string shown(const token& t);
 
 [[nodiscard]] std::string lower(std::string_view word);
 
-/// Returns `text` without line ends and repeated spaces.
+/// Returns `text` on a single line, with each run of whitespace replaced by one space.
 [[nodiscard]] std::string one_line(std::string_view text);
 
 [[nodiscard]] inline bool digit(char c) noexcept { return c >= '0' && c <= '9'; }
 
-/// Splits the text of a litmus test into tokens; comments and whitespace are skipped.
+/// Splits the text of a litmus test into tokens. Comments and whitespace are skipped.
 class lexer {
  public:
   explicit lexer(std::string_view text) : text_(text) {}
 
   // ---- the title, which is not a sequence of tokens
 
-  /// Returns the rest of the first line, up to a description or the initial state.
+  /// Returns the rest of the first line, up to a description or to the initial state.
   [[nodiscard]] std::string read_title();
 
-  /// Skips descriptions and everything else before the initial state.
+  /// Skips everything before the initial state, such as descriptions.
   void skip_to_initial_state();
 
   // ---- tokens
@@ -80,18 +80,18 @@ class lexer {
   std::int64_t expect_number(const char* what);
   int expect_small(const char* what);
 
-  /// Returns the name of the location that begins with `word`; an element of an array keeps its index in the name, and `x[0]`
-  /// is `x`.
+  /// Returns the name of the location that begins with `word`. An element of an array has its index in the name, except that
+  /// `x[0]` is `x`.
   [[nodiscard]] std::string location_name(const token& word);
 
   [[nodiscard]] bool at_word(std::string_view word) { return peek().what == token_kind::word && lower(peek().text) == word; }
 
   // ---- the text of several tokens
 
-  /// Returns the position of the next token.
+  /// Returns the position of the next token in the text.
   [[nodiscard]] std::size_t offset() { return peek().what == token_kind::end ? text_.size() : offset_of(peek()); }
   [[nodiscard]] std::size_t offset_of(const token& t) const { return static_cast<std::size_t>(t.text.data() - text_.data()); }
-  /// Returns the text from `begin` to the end of the last consumed token, on one line.
+  /// Returns the text from position `begin` to the end of the last consumed token, on a single line.
   [[nodiscard]] std::string written_since(std::size_t begin) const { return one_line(text_.substr(begin, taken_ - begin)); }
 
  private:

@@ -22,7 +22,7 @@ using model::error;
 
 namespace {
 
-/// The instructions that are tried, the cheapest first.
+/// Returns the instructions to try, in order of increasing cost.
 [[nodiscard]] std::vector<instruction> candidates_of(const litmus_test& test) {
   bool bulk = false;
   bool small = false;
@@ -101,7 +101,7 @@ std::string missing_instruction(const litmus_test& test, const search_options& o
   const auto reachable = [&](const litmus_test& changed) {
     try {
       return decide(changed, options, rules).reachable;
-    } catch (const error&) {  // more than the model supports
+    } catch (const error&) {  // the changed test exceeds what the model supports
       return true;
     }
   };
@@ -113,14 +113,14 @@ std::string missing_instruction(const litmus_test& test, const search_options& o
     for (std::size_t t = 0; t < test.threads.size(); ++t) {
       for (std::size_t n = 0; n <= test.threads[t].code.size(); ++n) {
         if (n != test.threads[t].code.size() && test.threads[t].code[n].element != 0) {
-          continue;  // inside of a copy of several elements
+          continue;  // no instruction can be added inside a copy of several elements
         }
         litmus_test changed = test;
         changed.threads[t].code.insert(changed.threads[t].code.begin() + static_cast<std::ptrdiff_t>(n), more);
         if (reachable(changed)) {
           continue;
         }
-        changed.condition.assign(1, condition_node{});  // any state
+        changed.condition.assign(1, condition_node{});  // an empty condition accepts any final state
         changed.filter.clear();
         if (reachable(changed)) {
           const std::string where =

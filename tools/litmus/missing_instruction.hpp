@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// Finds one additional instruction that would forbid an outcome that a test with asynchronous operations or multimem addresses
-/// allows: a proxy fence, a wait, or a fence before an arrival without an order.
+/// allows: a proxy fence, a wait, or a fence before an arrival that has no order.
 #pragma once
 
 #include <membar/model/litmus_test.hpp>
@@ -12,11 +12,12 @@
 
 namespace membar::litmus_files {
 
-/// Returns a sentence about the first instruction for asynchronous operations or multimem addresses that forbids the condition
-/// of an allowed test if it is added at one place. Returns an empty text if there is none, or if the test has jumps or a
-/// quantifier other than `exists`.
+/// If adding a single instruction for asynchronous operations or multimem addresses makes the condition of an allowed test
+/// forbidden, returns a sentence about the first such instruction. Returns an empty text if there is none, or if the test has
+/// jumps or a quantifier other than `exists`.
 ///
-/// The changed test must still have executions, so that the state is forbidden and not the whole program.
+/// The changed test must still have executions; otherwise the instruction would rule out the whole program instead of only the
+/// state.
 [[nodiscard]] std::string missing_instruction(const model::litmus_test& test, const model::search_options& options,
                                               const model::other_readings& rules);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The mnemonics of a litmus file: "atom.acq_rel.gpu.add.u32", and the meaning of its parts.
+/// The mnemonics of a litmus file, such as "atom.acq_rel.gpu.add.u32", and the meaning of their parts.
 #pragma once
 
 #include <common/quote.hpp>
@@ -22,20 +22,20 @@ using namespace model;
 using ptx::find;
 using ptx::meaning;
 
-/// The parts of a mnemonic and their meaning.
+/// The parts of a mnemonic, and their meaning.
 struct mnemonic {
   std::vector<std::string> parts;
   std::optional<memory_order> order;
   bool weak = false;
   bool is_volatile = false;
   bool mmio = false;
-  bool read_only = false;  ///< nc
+  bool read_only = false;  ///< whether the mnemonic has `nc`
   std::optional<thread_scope> scope;
   std::optional<operation> what;
   std::optional<state_space> space;
   int bytes = 0;
   int elements = 1;
-  std::vector<std::string> others;  ///< parts without a meaning here
+  std::vector<std::string> others;  ///< the parts whose meaning is not determined here
 };
 
 /// Returns the parts between the dots.
@@ -51,18 +51,18 @@ struct mnemonic {
   return parts;
 }
 
-/// Returns the number of bytes of a type suffix such as "u32", or 0 for any other word.
+/// Returns the number of bytes of a type such as "u32", or 0 for any other word.
 [[nodiscard]] inline int type_bytes(std::string_view part) {
   const ptx::ptx_type type = ptx::type_named(part);
   return type == ptx::ptx_type::pred || (ptx::is_half(type) && type != ptx::ptx_type::f16) ? 0 : ptx::bytes_of(type);
 }
 
-/// Returns the operation of a mnemonic. Litmus files may name two of them as in formulas.
+/// Returns the operation that a part of a mnemonic names. Litmus files may also use two names from formulas.
 [[nodiscard]] inline std::optional<operation> operation_named(std::string_view part) {
   return part == "plus" ? operation::add : part == "minus" ? operation::subtract : find(ptx::operation_words, part);
 }
 
-/// Determines the meaning of the parts of a mnemonic. Throws `error` if two of them contradict each other.
+/// Determines the meaning of a mnemonic's parts. Throws `error` if two parts contradict each other.
 [[nodiscard]] inline mnemonic analyse(const token& word) {
   mnemonic m;
   m.parts = split(lower(word.text));
@@ -107,7 +107,7 @@ struct mnemonic {
   return m;
 }
 
-/// Rejects a mnemonic with a part whose meaning is not known.
+/// Rejects a mnemonic that has a part without a known meaning.
 inline void no_others(const token& word, const mnemonic& m) {
   if (!m.others.empty() || m.read_only) {
     fail(word, membar_tools::quote(word.text) + ": " + membar_tools::quote((m.read_only ? "nc" : m.others.front())) +

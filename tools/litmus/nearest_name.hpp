@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Finds the name that a mistyped word most likely stands for.
+/// Finds the name that was most likely meant by a mistyped word.
 #pragma once
 
 #include <algorithm>
@@ -11,10 +11,11 @@
 
 namespace membar::litmus_files {
 
-/// Returns how many letters must be inserted, removed, replaced or exchanged with their neighbour to turn `left` into `right`.
+/// Returns how many letters must be inserted, removed, replaced or swapped with a neighbour to turn `left` into `right`.
 [[nodiscard]] std::size_t edit_distance(std::string_view left, std::string_view right);
 
-/// Returns the first of the `names` that are nearest to `word`; empty if there are none.
+/// Returns the name with the smallest edit distance to `word`, or the first of several. Returns an empty text if `names` is
+/// empty.
 template <class Names>
 [[nodiscard]] std::string nearest_name(std::string_view word, const Names& names) {
   const auto nearer = [&](const auto& x, const auto& y) { return edit_distance(word, x) < edit_distance(word, y); };

@@ -156,7 +156,7 @@ void nvrtc::require(int status, const char* call) const {
   }
 }
 
-// Returns the first line of the log that is an error. It may come from the assembler.
+// Returns the first line of the log that contains an error, which may also come from the assembler.
 std::string nvrtc::first_error(const std::string& log, int status) const {
   for (const std::string_view word : {"error", "fatal"}) {
     const std::size_t at = log.find(word);

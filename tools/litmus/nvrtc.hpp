@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// NVRTC, the run-time compiler for CUDA C++. It is opened with dlopen when it is needed and is not linked, so the program
+/// NVRTC, the run-time compiler for CUDA C++. It is not linked; it is loaded with dlopen when it is needed, so the program
 /// builds and starts without a CUDA toolkit. Linux only.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace membar::litmus_files {
 
-/// A header that a source includes: the name in its include directive, and its text.
+/// A header that a source includes: its name in the include directive, and its text.
 struct header_text {
   const char* name = nullptr;
   const char* text = nullptr;
@@ -26,27 +26,27 @@ struct compilation {
   bool to_ptx = false;  ///< whether to generate PTX instead of a cubin
 };
 
-/// Returns the text of a CUDA version number: "12.8" for 12080.
+/// Returns a CUDA version number as text, for example "12.8" for 12080.
 [[nodiscard]] std::string cuda_version_text(int version);
 
-/// Returns the options for a device of compute capability major * 10 + minor.
+/// Returns the compiler options for a device of the given compute capability, encoded as major * 10 + minor.
 [[nodiscard]] std::vector<std::string> options_for(int compute_capability, bool to_ptx = false);
 
-/// NVRTC as an opened library.
+/// The loaded NVRTC library.
 class nvrtc {
  public:
-  /// Opens the file that the environment variable MEMBAR_NVRTC names, or otherwise libnvrtc from the loader's path, from
-  /// `folders` and from the usual places. Throws `std::runtime_error` if there is none.
+  /// Loads NVRTC from the file that the environment variable MEMBAR_NVRTC names. If the variable is not set, searches for
+  /// libnvrtc in the loader's path, in `folders` and in the usual places. Throws `std::runtime_error` if it is not found.
   explicit nvrtc(const std::vector<std::string>& folders = {});
 
-  /// Returns the version in CUDA's encoding: 13000 is 13.0.
+  /// Returns the version in CUDA's encoding, for example 13000 for 13.0.
   [[nodiscard]] int version() const noexcept { return version_; }
 
-  /// Returns whether it supports a compute capability, given as major * 10 + minor.
+  /// Returns whether this version supports a compute capability, encoded as major * 10 + minor.
   [[nodiscard]] bool supports(int compute_capability) const;
 
-  /// Returns the cubin or PTX. Throws `std::runtime_error`, with the compiler's first error message, if the source does not
-  /// compile.
+  /// Returns the compiled cubin or PTX. Throws `std::runtime_error` with the compiler's first error message if the source does
+  /// not compile.
   [[nodiscard]] std::string compile(const compilation& what) const;
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Determines, with the model, the values that each observation of a litmus test can have.
+/// Determines, by means of the model, the values that each observation of a litmus test can have.
 #include <common/quote.hpp>
 #include <litmus/run_plan.hpp>
 
@@ -121,7 +121,8 @@ void run_plan::find_values(std::uint64_t limit) {
     }
   }
   const std::vector<outcome_digit> necessary = digits_;
-  // all rules are dropped except No-Thin-Air and those that define the effects of instructions: values follow from other values
+  // of all rules, only No-Thin-Air and the rules that define the effects and the dependencies of instructions are kept: they
+  // determine which values can follow from other values
   model::every_rule_but rules;
   for (int r = 0; r < static_cast<int>(model::rule::count); ++r) {
     const auto one = static_cast<model::rule>(r);
@@ -133,7 +134,7 @@ void run_plan::find_values(std::uint64_t limit) {
                                  model::rule::update_depends_on_its_read}) {
     rules.keep(kept);
   }
-  // the search may be stopped: a value that it has not found counts as "other", which the model never allows
+  // the search may be stopped early: a value that it has not found counts as "other", which the model never allows
   value_collector visitor(*this, limit == 0 || limit > value_steps ? value_steps : limit);
   const model::test_view view = test_.view();
   model::enumerator<model::every_rule_but>(view.program, visitor, rules).run();

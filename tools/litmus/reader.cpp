@@ -31,7 +31,7 @@ namespace detail {
 
 namespace {
 
-/// Parses the initial state, and the places of the threads.
+/// Parses the initial state and the places of the threads.
 class state_reader {
  public:
   state_reader(lexer& in, declarations& names) : in_(in), names_(names), test_(names.test) {}
@@ -78,10 +78,10 @@ class state_reader {
     resolve_threads();
   }
 
-  /// Returns the registers whose initial value is the address of another block's shared memory.
+  /// Returns the registers that are initialized with the address of another block's shared memory.
   [[nodiscard]] const std::vector<remote_address>& remote_addresses() const noexcept { return others_; }
 
-  /// Throws `error` for a block or a cluster that is in two places.
+  /// Throws `error` if a block is in two clusters or domains, or a cluster is in two domains.
   void check_places() const {
     for (std::size_t i = 0; i < test_.threads.size(); ++i) {
       for (std::size_t j = 0; j < i; ++j) {
@@ -110,7 +110,7 @@ class state_reader {
     std::string name;
     std::int64_t value = 0;
     std::string address_of;
-    int of_thread = -1;  ///< the number of the thread whose block the address belongs to; -1: its own
+    int of_thread = -1;  ///< the number of a thread in the block whose address is meant; -1 for the thread's own block
   };
   struct initial_address {
     int index = 0;
@@ -183,7 +183,7 @@ class state_reader {
     }
   }
 
-  // .version 9.2
+  // Parses `.version 9.2`.
   void read_version(const token& word) {
     const bool known = in_.expect_word("'version'").text == "version";
     const int major = known ? in_.expect_small("a version of PTX") : 0;
@@ -195,7 +195,7 @@ class state_reader {
     test_.version = 10 * major + minor;
   }
 
-  // A number, or the address of a location.
+  // Parses a number or the address of a location.
   void read_initial_value(int index) {
     in_.accept("&");
     if (in_.peek().what == token_kind::word) {
@@ -206,14 +206,14 @@ class state_reader {
     }
   }
 
-  // `x[3];` declares `x`, `x[1]` and `x[2]`.
+  // Declares the elements of an array: `x[3];` declares `x`, `x[1]` and `x[2]`.
   void declare_array(const token& word, const std::string& name, int elements) {
     for (int i = 0; i < elements; ++i) {
       names_.location_for(word, i == 0 ? name : name + "[" + std::to_string(i) + "]");
     }
   }
 
-  // m @ multimem aliases x, y;
+  // Parses `m @ multimem aliases x, y;`.
   void read_multimem(const token& word, const std::string& name) {
     std::vector<int> objects;
     do {
@@ -239,7 +239,7 @@ class state_reader {
     names_.declare_multimem(word, name, objects);
   }
 
-  // s @ surface aliases x;   b @ mbarrier 2;
+  // Parses `s @ surface aliases x;` or `b @ mbarrier 2;`.
   void read_view(const token& word, const std::string& name) {
     const token how = in_.expect_word("a proxy, 'shared' or 'mbarrier'");
     const std::string kind_name = lower(how.text);
@@ -287,7 +287,7 @@ class state_reader {
     const location base = at(test_.locations, of);
     location& l = at(test_.locations, index);
     l.physical = base.physical;
-    // a generic alias has its own virtual address; a surface, texture or constant is a view of the address that it names
+    // a generic alias has its own virtual address; a surface, texture or constant is a view of the named location's address
     l.address = kind_name == "generic" ? index : base.address;
     l.initial = base.initial;
   }
@@ -345,7 +345,7 @@ class state_reader {
     return where;
   }
 
-  // Returns a location whose address is requested.
+  // Returns the location whose address an entry uses.
   [[nodiscard]] int memory_named(const token& word, const std::string& name) {
     const int index = names_.location_for(word, name);
     if (at(test_.locations, index).arrivals != 0) {
@@ -354,7 +354,7 @@ class state_reader {
     return index;
   }
 
-  // The initial state names threads before they are declared.
+  // Assigns the registers of the initial state to their threads, which are declared after it.
   void resolve_threads() {
     for (const pending_register& p : pending_) {
       const int thread = names_.thread_index(p.thread);
@@ -387,19 +387,19 @@ class state_reader {
   declarations& names_;
   litmus_test& test_;
   std::vector<remote_address> others_;
-  std::set<std::string> given_;  ///< the locations with an entry
+  std::set<std::string> given_;  ///< the locations that already have an entry
   std::vector<token> thread_tokens_;
   std::vector<pending_register> pending_;
   std::vector<initial_address> initial_addresses_;
   std::vector<precedence> precedes_;
 };
 
-/// Parses the part after the rows: the quantified condition, `filter` and `locations`.
+/// Parses the part that follows the instructions: the condition with its quantifier, `filter` and `locations`.
 class condition_reader {
  public:
   condition_reader(lexer& in, const declarations& names, litmus_test& test) : in_(in), names_(names), test_(test) {}
 
-  /// Returns whether the rows of instructions end here.
+  /// Returns whether the instructions end at the next token.
   [[nodiscard]] static bool begins(lexer& in) {
     return in.peek().what == token_kind::end || in.at_symbol("~") || in.at_symbol("!") || in.at_word("exists") ||
            in.at_word("forall") || in.at_word("not") || in.at_word("filter") || in.at_word("locations");
@@ -598,7 +598,7 @@ class condition_reader {
     return constant;
   }
 
-  // Parses a register, or shared memory of the thread's block.
+  // Parses a register, or a location in the shared memory of the thread's block.
   term register_term(const token& word, int number) {
     const int thread = names_.thread_index(number);
     if (thread < 0) {
@@ -626,7 +626,7 @@ class condition_reader {
     return t;
   }
 
-  // Suggests what the name of an unknown location may have been meant to be.
+  // Returns a suggestion for what the name of an unknown location may have meant.
   [[nodiscard]] std::string meant(const std::string& name) const {
     for (int t = 0; t < count_of(test_.threads); ++t) {
       if (names_.find_location_of(t, name) >= 0) {
@@ -659,10 +659,10 @@ class condition_reader {
   lexer& in_;
   const declarations& names_;
   litmus_test& test_;
-  bool names_count_ = true;  ///< whether named values are observed
+  bool names_count_ = true;  ///< whether the values that are named become observations
 };
 
-/// Parses one litmus test. Constructed for a text, and used once.
+/// Parses one litmus test. An object is constructed for a text and used once.
 class litmus_reader {
  public:
   explicit litmus_reader(std::string_view text) : in_(text) {}
@@ -740,7 +740,7 @@ class litmus_reader {
     }
   }
 
-  /// Notes that the instruction at index `next` jumps to a label, if there is one.
+  /// If the instruction at index `next` jumps to a label, records the jump.
   void add_jump(int thread, int next, const std::optional<token>& label) {
     if (label) {
       at(jumps_, thread).push_back({*label, next});
@@ -769,8 +769,8 @@ class litmus_reader {
     }
   }
 
-  /// The model handles accesses of different sizes to one location. An access that extends into a neighbouring location has no
-  /// meaning here, because a name stands for one value.
+  /// Rejects accesses of different sizes to an array. The model handles accesses of different sizes to one location. An access
+  /// that extends into a neighbouring location has no meaning, because a name stands for a single value.
   void check_extents() const {
     std::map<std::string, std::set<int>> sizes;
     for_each_array_access([&](const instruction& i, const std::string& array) { sizes[array].insert(i.bytes); });
@@ -792,7 +792,7 @@ class litmus_reader {
     }
   }
 
-  /// Returns the array of several elements that an instruction accesses, or nothing for any other instruction.
+  /// Returns the name of the array that an instruction accesses if the array has several elements, or an empty text otherwise.
   [[nodiscard]] std::string array_of(const instruction& i) const {
     if (!accesses_memory(i.code) || i.indirect || i.target < 0) {
       return "";
@@ -807,7 +807,7 @@ class litmus_reader {
   lexer in_;
   declarations names_;
   litmus_test& test_ = names_.test;
-  std::vector<std::vector<jump_to>> jumps_;  ///< per thread
+  std::vector<std::vector<jump_to>> jumps_;  ///< per thread: the jumps whose targets are not resolved yet
 };
 
 }  // namespace

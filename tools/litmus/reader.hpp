@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Parses litmus tests in the text format that public PTX tests use. docs/litmus_files.md describes it.
+/// Parses litmus tests in the text format of public PTX tests. docs/litmus_files.md describes the format.
 #pragma once
 
 #include <membar/model/litmus_test.hpp>

@@ -19,10 +19,10 @@ namespace {
 
 struct named_reading {
   std::string_view name;
-  bool lenient;                  ///< whether the alternative gives a program more guarantees than the model's reading
-  reading one = reading::count;  ///< count: the alternative is the model without the rule `without`
+  bool lenient;                  ///< whether the alternative gives programs more guarantees than the model's reading
+  reading one = reading::count;  ///< if `count`, the alternative is the model without the rule `without`
   rule without = rule::count;
-  bool checked = false;  ///< whether membar-check also has the alternative
+  bool checked = false;  ///< whether membar-check also supports the alternative
 };
 
 constexpr named_reading readings[] = {
@@ -36,7 +36,7 @@ constexpr named_reading readings[] = {
     {"maps-at-kernel-start", true, reading::maps_at_kernel_start},
     {"fence-before-complete-tx", true, reading::fence_before_complete_tx},
     {"multimem-flags", true, reading::multimem_flags},
-    {"whole-updates-are-observed", true, reading::whole_updates_are_observed},
+    {"whole-updates-are-observed", true, reading::whole_updates_are_observed, rule::count, true},
     {"device-wide-scope", true, reading::count, rule::device_scope_is_the_domain},
     {"cluster-scope-of-mbarriers", true, reading::cluster_scope_of_mbarriers, rule::count, true},
 };

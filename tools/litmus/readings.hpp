@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The readings of ambiguous places in the PTX ISA, by name, and the choices that a command makes. docs/readings.md explains
-/// each of them.
+/// The readings of ambiguous passages in the PTX ISA, by name, and a command's choices between them. docs/readings.md explains
+/// each reading.
 #pragma once
 
 #include <membar/model/litmus_test.hpp>
@@ -14,31 +14,31 @@
 
 namespace membar::litmus_files {
 
-/// Returns the names of the readings, for `--reading=`.
+/// Returns the names of the readings that `--reading=` accepts.
 [[nodiscard]] std::vector<std::string> reading_names();
 
-/// A reading whose alternative membar-check also has.
+/// A reading whose alternative membar-check also supports.
 struct checked_reading {
   std::string_view name;
   model::reading one;
 };
 
-/// Returns these, as rows of the same table.
+/// Returns the readings that membar-check also supports.
 [[nodiscard]] std::vector<checked_reading> checked_readings();
 
-/// Returns the end of the message of a race that the alternative of `reading` rules out.
+/// Returns the end of a message about a race that does not exist under the alternative of `reading`.
 [[nodiscard]] std::string depends_on(std::string_view reading);
 
-/// The choices of readings that differ from the model's.
+/// The chosen readings that differ from the model's.
 class chosen_readings {
  public:
-  /// Chooses the alternative of the reading `name`. Returns false if there is no such reading.
+  /// Chooses the alternative of the reading `name`. Returns false if there is no reading with that name.
   [[nodiscard]] bool take(std::string_view name);
-  /// Chooses the alternatives that give a program more guarantees (`lenient`) or fewer (`strict`), for every reading; `default`
-  /// is the model's choice. Returns false for any other word.
+  /// For every reading, chooses the alternative if it gives programs more guarantees (`lenient`) or fewer (`strict`) than the
+  /// model's reading. `default` keeps the model's readings. Returns false for any other word.
   [[nodiscard]] bool take_all(std::string_view sides);
 
-  /// Returns whether some choice differs from the model's.
+  /// Returns whether any choice differs from the model's reading.
   [[nodiscard]] explicit operator bool() const noexcept { return any_; }
   [[nodiscard]] const model::other_readings& rules() const noexcept { return rules_; }
   /// Applies the readings that change the meaning of a test's instructions.

@@ -113,7 +113,7 @@ folded_counts run_plan::fold(const std::vector<std::uint64_t>& counts, const std
       if (d.end_of >= 0) {
         const auto end = static_cast<thread_end>(ends % static_cast<std::size_t>(d.radix()));
         ends /= static_cast<std::size_t>(d.radix());
-        // the value that a strayed thread read is what counts, even if another thread waited for it without success
+        // a thread that read an impossible value decides the result, even if another thread then waited without success
         worst = end == thread_end::unknown || worst == thread_end::unknown   ? thread_end::unknown
                 : end == thread_end::strayed || worst == thread_end::strayed ? thread_end::strayed
                 : end == thread_end::reached                                 ? worst
@@ -239,7 +239,7 @@ void run_plan::lay_out() {
   }
   parts_.assign(test_.locations.size(), {});
   std::vector<int> widths(test_.locations.size(), 0);
-  std::vector<int> arrays(test_.locations.size(), -1);  // element -> the array whose vector accesses name it
+  std::vector<int> arrays(test_.locations.size(), -1);  // for each element: the array whose vector accesses contain it
   for (const model::litmus_test::thread& t : test_.threads) {
     int first = -1;
     for (const model::instruction& i : t.code) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Keeps the search for a verdict short: equal threads, and a time limit.
+/// Bounds the search for a verdict, by equal threads and by a time limit.
 #pragma once
 
 #include <litmus/equal_threads.hpp>
@@ -11,10 +11,10 @@
 
 namespace membar::litmus_files {
 
-/// The bounds of the searches of one test. They belong to the thread that searches, and measure the time of its core.
+/// The bounds for the searches of one test. An object belongs to the searching thread, and measures that thread's CPU time.
 class search_bounds final : public model::search_control {
  public:
-  /// `seconds` is the time limit; 0: none.
+  /// `seconds` is the time limit; 0 means that there is no limit.
   search_bounds(double seconds, equal_threads equal) : equal_(std::move(equal)), end_(seconds == 0 ? 0 : now() + seconds) {}
 
   [[nodiscard]] bool is_repeated(const model::partial_execution& execution, const model::execution_visitor& visitor) override {

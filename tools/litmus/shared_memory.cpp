@@ -25,7 +25,7 @@ class shared_memory {
  public:
   explicit shared_memory(declarations& names) : names_(names), test_(names.test) {}
 
-  /// Throws `error` for memory that cannot be shared memory.
+  /// Replaces each location in shared memory by one location per block. Throws `error` for memory that cannot be shared memory.
   void divide(const std::vector<remote_address>& remote) {
     const int named = count_of(test_.locations);
     std::vector<bool> shared;
@@ -54,7 +54,7 @@ class shared_memory {
   }
 
  private:
-  // Calls `use(thread, instruction, location, state space)` for each occurrence of the location in an instruction.
+  // Calls `use(thread, instruction, location, state space)` for each operand of an instruction that refers to the location.
   template <class Use>
   void for_each_access(int location_index, const Use& use) {
     for (int t = 0; t < count_of(test_.threads); ++t) {
@@ -88,7 +88,7 @@ class shared_memory {
     return shared;
   }
 
-  // Returns the name of the array that contains a location, or the location's own name, without the block's.
+  // Returns the name of the array that contains a location, or the location's own name, without the prefix for a block.
   [[nodiscard]] std::string array_of(int location_index) const {
     const std::string& full = at(test_.location_names, location_index);
     const std::string name = full.substr(full.find(':') + 1);
@@ -205,7 +205,7 @@ class shared_memory {
 
   declarations& names_;
   litmus_test& test_;
-  std::map<std::pair<int, int>, int> instances_;  ///< the name's location and a thread of the block -> the block's location
+  std::map<std::pair<int, int>, int> instances_;  ///< the original location and a thread of a block -> the block's location
 };
 
 }  // namespace

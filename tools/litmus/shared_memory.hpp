@@ -10,7 +10,8 @@
 
 namespace membar::litmus_files::detail {
 
-/// A register whose initial value is the address of shared memory, identified by a thread of its block.
+/// A register that is initialized with the address of shared memory. `owner` is a thread of the block to which that memory
+/// belongs.
 struct remote_address {
   token word;
   int thread = 0;
@@ -18,9 +19,9 @@ struct remote_address {
   int owner = 0;
 };
 
-/// A location is shared memory if it is declared as such, or if an access to it names the shared state space. One name then
-/// stands for one location per block that uses it. These are named after the first thread of their block, "P0:x", unless there
-/// is only one. Throws `error` for memory that cannot be shared memory.
+/// Replaces each location in shared memory by one location for each block that uses it. A location is in shared memory if it is
+/// declared as such, or if an access to it specifies the shared state space. The new locations are named after the first thread
+/// of their block, for example "P0:x", unless there is only one. Throws `error` for memory that cannot be shared memory.
 void divide_shared_memory(declarations& names, const std::vector<remote_address>& remote);
 
 }  // namespace membar::litmus_files::detail

@@ -13,7 +13,7 @@ namespace membar::litmus_files {
 
 namespace {
 
-// The end of a translation unit, after its test.
+// The end of a translation unit, which follows its test.
 constexpr std::string_view source_epilogue =
     "\n"
     "extern \"C\" __global__ void __launch_bounds__(1024, 1)\n"
@@ -21,7 +21,7 @@ constexpr std::string_view source_epilogue =
     "  membar::litmus::run_launch<file_test>(view);\n"
     "}\n";
 
-// The members that the kernel reads: counts, observations, digits and initial values.
+// Returns the members that the kernel reads: counts, observations, digits and initial values.
 [[nodiscard]] std::string facts(const run_plan& plan) {
   const std::vector<outcome_digit>& digits = plan.digits();
   std::string out = "  static constexpr int threads = " + std::to_string(plan.test().threads.size()) + ";\n";
@@ -75,7 +75,7 @@ constexpr std::string_view source_epilogue =
   return out + "  }\n";
 }
 
-// Generates one thread as a function of the test's type.
+// Returns one thread as a function of the test's type.
 [[nodiscard]] std::string thread_function(const run_plan& plan, std::size_t number, const std::string& name,
                                           requirements& needs) {
   const model::litmus_test::thread& thread = plan.test().threads[number];

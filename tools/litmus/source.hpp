@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Generates the CUDA C++ source of a litmus file. Every instruction is one inline-assembly statement with the PTX of the file.
+/// Generates the CUDA C++ source for a litmus file. Every instruction becomes one inline-assembly statement with the file's
+/// PTX.
 ///
-/// Registers have 64 bits; a load sign-extends its value. Dependencies are preserved: the constants and repeated operands of
-/// arithmetic are combined with a zero that only the device knows, so no compiler can fold them. After a branch, the address of
-/// every store depends on the branch's operands in the same way.
+/// Registers have 64 bits, and loads sign-extend their values. Dependencies are preserved: the constants and repeated operands
+/// of arithmetic are combined with a zero that is known only on the device, so the compiler cannot fold them. After a branch,
+/// the address of every store depends on the branch's operands in the same way.
 #pragma once
 
 #include <litmus/run_plan.hpp>
@@ -14,11 +15,12 @@
 
 namespace membar::litmus_files {
 
-/// The minimum device and compiler version that a source needs, and the first lines that need them.
+/// The oldest device and compiler version that a source needs, and the first lines that need them.
 struct requirements {
   int compute_capability = 70;    ///< major * 10 + minor
-  std::string capability_reason;  ///< the line, quoted; empty if no line needs more than the engine
-  int nvrtc = 12000;              ///< the oldest sufficient version of NVRTC, in CUDA's encoding
+  std::string capability_reason;  ///< the quoted line that needs this capability; empty if no line needs more than the engine
+                                  ///< itself
+  int nvrtc = 12000;              ///< the oldest version of NVRTC that is sufficient, in CUDA's encoding
   std::string nvrtc_reason;
 };
 
@@ -28,7 +30,7 @@ struct test_source {
   requirements needs;
 };
 
-/// The beginning of a translation unit, before its tests.
+/// The beginning of a translation unit, which precedes its tests.
 inline constexpr std::string_view source_prologue =
     "// Written by membar-litmus. Each asm statement is one instruction of the file.\n"
     "#include <membar/litmus/kernel.cuh>\n"
@@ -37,15 +39,15 @@ inline constexpr std::string_view source_prologue =
     "extern \"C\" __constant__ unsigned long long membar_litmus_zero = 0;\n"
     "\n";
 
-/// Returns the type `name` that the kernel runs as a test, for a translation unit that begins with `source_prologue`. Throws
-/// `model::error`, with the line, for an instruction that PTX does not have.
+/// Returns a type with the given name that the kernel runs as a test. The translation unit must begin with `source_prologue`.
+/// Throws `model::error` with the line for an instruction that does not exist in PTX.
 [[nodiscard]] test_source write_test_type(const run_plan& plan, const std::string& name = "file_test");
 
-/// Returns the translation unit of a test, which NVRTC compiles. Its kernel is `membar_litmus_kernel`. It throws like
+/// Returns the translation unit of a test for NVRTC. Its kernel is `membar_litmus_kernel`. Throws for the same reasons as
 /// `write_test_type`.
 [[nodiscard]] test_source write_source(const run_plan& plan);
 
-/// Throws `model::error`, with the line, if a source needs more than a device of `compute_capability` (major * 10 + minor) or
+/// Throws `model::error` with the line if a source needs more than a device of `compute_capability` (major * 10 + minor) or
 /// version `nvrtc` of the compiler supports.
 void require_compilable(const requirements& needs, int compute_capability, int nvrtc);
 

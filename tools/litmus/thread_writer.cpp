@@ -31,17 +31,18 @@ namespace {
 
 [[nodiscard]] std::string constraint(int bytes) { return bytes == 2 ? "h" : bytes == 8 ? "l" : "r"; }
 
-// Returns the value of a register as an operand of `bytes` bytes.
+// Returns a register's value as an operand of `bytes` bytes.
 [[nodiscard]] std::string narrowed(const std::string& value, int bytes) {
   return "\"" + constraint(bytes) + "\"((" + holder(bytes) + ")" + (bytes == 1 ? "(unsigned char)" : "") + value + ")";
 }
 
-// Returns the value of a register after `bytes` bytes were read.
+// Returns the expression that sign-extends a value of `bytes` bytes to a register.
 [[nodiscard]] std::string widened(const std::string& value, int bytes) {
   return std::string(bytes == 1 ? "(signed char)" : bytes == 2 ? "(short)" : bytes == 4 ? "(int)" : "(long long)") + value;
 }
 
-// Sixteen bytes are one value if their high half is the sign of the low half. Torn values become a value that no test has.
+// Returns the statement that converts sixteen bytes to a register. They are one value if the high half is the sign extension of
+// the low half. A torn value becomes a number that no test uses.
 [[nodiscard]] std::string whole(const std::string& destination) {
   return destination + " = (long long)hi == (long long)lo >> 63 ? (long long)lo : (long long)0x8000dead8000deadull;";
 }
@@ -50,7 +51,7 @@ namespace {
 
 std::string printable(std::string text) {
   for (char& c : text) {
-    // a backslash at the end of a comment would continue it
+    // a backslash at the end of a comment would continue the comment on the next line
     c = std::isprint(static_cast<unsigned char>(c)) == 0 || c == '\\' ? ' ' : c;
   }
   return text;
@@ -157,15 +158,15 @@ std::string thread_writer::plain(const model::operand& o) const {
   return o.is_register ? register_name(o.index) : literal(plan_->machine_value(o.value));
 }
 
-// Returns a value that no compiler can foresee, for an operand of arithmetic on a register: x + 0 or x ^ 0, whichever the
-// arithmetic does not cancel.
+// Returns an expression for an operand of arithmetic whose value the compiler cannot predict: x + 0 or x ^ 0, whichever does
+// not cancel in the arithmetic.
 std::string thread_writer::opaque(const model::operand& o, operation what) {
   uses_zero_ = true;
   const bool sums = what == operation::add || what == operation::subtract;
   return "(long long)((unsigned long long)" + plain(o) + (sums ? " ^ zero)" : " + zero)");
 }
 
-// Returns both operands of arithmetic or of a comparison.
+// Returns both operands of an arithmetic operation or a comparison.
 std::pair<std::string, std::string> thread_writer::operands(const model::operand& a, const model::operand& b, operation what) {
   const bool computed = a.is_register || b.is_register;
   const bool twice = a.is_register && b.is_register && a.index == b.index;
@@ -196,7 +197,8 @@ std::pair<std::string, std::string> thread_writer::address(const instruction& i,
   return {chain + "0; if (p == 0) { end = " + ended(thread_end::strayed) + "; goto done; } ", "p" + control};
 }
 
-// Returns ".weak", ".acquire.gpu", ".volatile" or ".mmio.relaxed.sys", with the state space.
+// Returns the part of an opcode that contains the strength, order, scope and state space, for example ".weak.global" or
+// ".acquire.gpu".
 std::string thread_writer::manner(const instruction& i) {
   for (const char* space : {"shared", "shared::cta", "shared::cluster"}) {
     if (says(space)) {
@@ -213,7 +215,7 @@ std::string thread_writer::manner(const instruction& i) {
   return i.strong ? "." + order(i.order) + "." + scope(i.scope) + space : ".weak" + space;
 }
 
-// Returns the type as the file writes it, or an untyped one of the access's size.
+// Returns the type that the file specifies if it is in `allowed`; otherwise returns an untyped one of the same size.
 std::string thread_writer::type(const instruction& i, std::string_view allowed) const {
   const std::string bits = std::to_string(8 * i.bytes);
   for (const std::string& part : words()) {
@@ -289,7 +291,7 @@ std::string thread_writer::store(const instruction& i) {
          (count > 1 ? "{" + list + "}" : list) + ";\" :: \"l\"(" + where + ")" + inputs + " : \"memory\"); }\n";
 }
 
-// Returns the operation and the type of a read-modify-write in PTX.
+// Returns the operation and the type of a read-modify-write, in PTX.
 std::string thread_writer::modification(const instruction& i) {
   const bool word = i.bytes == 4 || i.bytes == 8;
   const auto need = [&](bool exists, const char* sizes) {
@@ -342,7 +344,7 @@ std::string thread_writer::update(const instruction& i) {
                            (says("generic") ? "" : ".global") + what;
   std::string a = plain(i.a);
   if (i.what == operation::subtract) {
-    a = "(long long)(0 - (unsigned long long)" + a + ")";  // PTX has no subtraction in memory, so the negated value is added
+    a = "(long long)(0 - (unsigned long long)" + a + ")";  // PTX has no atomic subtraction, so the negated value is added
   }
   const bool compares = i.what == operation::compare_exchange;
   if (i.bytes == 16) {
@@ -427,7 +429,7 @@ std::string thread_writer::compute(const instruction& i) {
     refuse("a run does not support this operation");
   }
   const std::string statement = std::string("asm volatile(\"") + name + " %0, %1, %2;\" : \"=l\"(";
-  if (i.what == operation::divide) {  // in the model, division by zero gives zero
+  if (i.what == operation::divide) {  // the model defines the result of a division by zero as zero
     return "    { const long long d = " + b + "; long long q; " + statement + "q) : \"l\"(" + a +
            "), \"l\"(d == 0 ? 1ll : d) : \"memory\"); " + destination + " = d == 0 ? 0 : q; }\n";
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Writes the instructions of one thread of a litmus file as C++ statements with inline assembly.
+/// Generates C++ statements with inline assembly for the instructions of one thread of a litmus file.
 #pragma once
 
 #include <litmus/run_plan.hpp>
@@ -19,13 +19,13 @@
 
 namespace membar::litmus_files {
 
-/// Returns `text` for use in a comment: unprintable characters become spaces.
+/// Returns `text` for use in a comment. Nonprintable characters are replaced by spaces.
 [[nodiscard]] std::string printable(std::string text);
 
-/// Returns an integer literal of type `long long`.
+/// Returns a literal of type `long long`.
 [[nodiscard]] std::string literal(std::int64_t value);
 
-/// Returns the variable of a register.
+/// Returns the name of the variable for a register.
 [[nodiscard]] std::string register_name(int index);
 
 /// Generates the statements of one thread, instruction by instruction, and records which variables they need.
@@ -33,13 +33,13 @@ class thread_writer {
  public:
   thread_writer(const run_plan& plan, const model::litmus_test::thread& thread, requirements& needs);
 
-  /// Returns the statement of instruction `n`, which must not be a later element of a vector access. Throws `model::error`,
-  /// with the line, if PTX has no such instruction.
+  /// Returns the statement for instruction `n`, which must not be an element of a vector access other than the first. Throws
+  /// `model::error` with the line if PTX has no such instruction.
   [[nodiscard]] std::string statement(std::size_t n);
 
-  /// Returns whether an instruction jumps to instruction `n`.
+  /// Returns whether any instruction jumps to instruction `n`.
   [[nodiscard]] bool is_target(std::size_t n) const { return targets_.count(n) != 0; }
-  /// Returns the locations whose addresses the statements so far use.
+  /// Returns the locations whose addresses are used by the statements generated so far.
   [[nodiscard]] const std::set<int>& addresses() const noexcept { return addresses_; }
   [[nodiscard]] bool uses_zero() const noexcept { return uses_zero_; }
   [[nodiscard]] bool uses_turns() const noexcept { return uses_turns_; }

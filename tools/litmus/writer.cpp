@@ -20,7 +20,7 @@ using namespace model;
   return "P" + std::to_string(at(test.threads, thread).number);
 }
 
-/// Returns the initial value of a register. The address of shared memory names a thread of its block.
+/// Formats the initial value of a register. The address of shared memory contains a thread of the memory's block.
 [[nodiscard]] std::string register_value_text(const litmus_test& test, std::int64_t value) {
   for (int l = 0; l < count_of(test.locations); ++l) {
     const int owner = at(test.locations, l).owner;
@@ -46,7 +46,7 @@ using namespace model;
       continue;
     }
     if (l.multimem >= 0) {
-      const std::string& full = at(test.location_names, i);  // "m.x"
+      const std::string& full = at(test.location_names, i);  // the name is of the form "m.x"
       const std::string object = at(test.location_names, l.physical);
       out += l.multimem == i ? "  " + full.substr(0, full.find('.')) + " @ multimem aliases " + object : ", " + object;
       const bool last = i + 1 == count_of(test.locations) || at(test.locations, i + 1).multimem != l.multimem;
@@ -61,7 +61,7 @@ using namespace model;
     } else if (l.address == i) {
       out += " @ generic aliases " + at(test.location_names, l.physical);
     } else {
-      // the proxy for which the view was declared has no meaning: instructions name the proxy that they use
+      // the declared proxy has no effect, because each instruction specifies its own proxy
       out += " @ surface aliases " + at(test.location_names, l.address);
     }
     out += ";\n";

@@ -10,10 +10,10 @@
 
 namespace membar::litmus_files {
 
-/// Returns the text of a test. Reading it gives an equal test.
+/// Returns the text of a test. Parsing this text gives an equal test.
 [[nodiscard]] std::string write_litmus(const model::litmus_test& test);
 
-/// Returns a thread's place in the syntax of a litmus file: "cta 0,gpu 0".
+/// Returns the place of a thread in the syntax of litmus files, for example "cta 0,gpu 0".
 [[nodiscard]] std::string place_text(const model::place& where);
 
 }  // namespace membar::litmus_files

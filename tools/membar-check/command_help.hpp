@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The help of the subcommands.
+/// Formats the help of the subcommands.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -11,7 +11,7 @@
 
 namespace membar_check {
 
-/// Prints options as `--jobs=N`, `--format=text|json` and `--allow=FILE`, below a line of usage.
+/// Prints the usage in one line, followed by the options in the form `--jobs=N`, `--format=text|json` and `--allow=FILE`.
 class command_help final : public CLI::Formatter {
  public:
   explicit command_help(std::string usage) : usage_(std::move(usage)) {}
@@ -19,7 +19,7 @@ class command_help final : public CLI::Formatter {
   std::string make_usage(const CLI::App*, std::string) const override { return "usage: " + usage_ + "\n"; }
   std::string make_positionals(const CLI::App*) const override { return ""; }
   std::string make_option_opts(const CLI::Option* option) const override {
-    const std::string type = option->get_type_name();  // "TEXT:{text,json}", "UINT:UINT in [1 - 9]", "FILE"
+    const std::string type = option->get_type_name();  // for example "TEXT:{text,json}", "UINT:UINT in [1 - 9]" or "FILE"
     const std::size_t values = type.find(":{");
     if (values != std::string::npos) {
       std::string names = type.substr(values + 2, type.size() - values - 3);

@@ -36,7 +36,7 @@ namespace ptx = membar::ptx;
 namespace sanitize = membar::sanitize;
 using u64 = std::uint64_t;
 
-/// A set of bytes in the memory of a job.
+/// A set of bytes in a job's memory.
 class byte_set {
  public:
   void add(u64 address, u64 bytes) {
@@ -89,7 +89,7 @@ class byte_set {
   std::map<u64, std::bitset<page_bytes>> pages_{};
 };
 
-/// Accesses by strength: two strong ones are not a race.
+/// Accesses, separated into weak and strong ones. Two strong accesses do not race.
 struct accessed {
   byte_set weak{}, strong{};
   void add(const sanitize::observed_event& e, u64 address) { (e.strong ? strong : weak).add(address, e.bytes); }
@@ -106,32 +106,33 @@ struct accessed {
   }
 };
 
-/// A range of memory to which a pointer points, up to the next known pointer.
+/// A range of memory from a pointer to the next known pointer or the end of the memory.
 struct stretch {
   u64 begin = 0, end = 0;
 };
 
 using places_accessed = std::map<std::string, accessed>;
 
-/// The memory to which the pointers of a launch point that could not be executed.
+/// The memory that a launch may access according to its pointers, for a launch that could not be executed.
 struct guessed_accesses {
   std::vector<stretch> memory{};
-  std::string place{};  ///< the place of the first access
-  bool write = false;   ///< whether some of them may write
+  std::string place{};  ///< the location of the first access
+  bool write = false;   ///< some of the accesses may write
 };
 
-/// The memory that one launch accesses, at the addresses of its job.
+/// The memory that a launch accesses, by the addresses of its job.
 struct footprint {
-  std::string why_not{};                 ///< the reason why it could not be executed; empty: it was
-  accessed late_reads{}, late_writes{};  ///< after the wait
+  std::string why_not{};                 ///< the reason why the launch could not be executed; empty if it was executed
+  accessed late_reads{}, late_writes{};  ///< the accesses after the wait
   places_accessed early_reads{}, early_writes{};
-  places_accessed read_only{};                        ///< `ld.global.nc` after the wait, which may be executed before it
-  bool waits = false;                                 ///< whether some thread waits for the preceding launches
-  bool launches_early = false;                        ///< whether some block lets the next launch begin before it has waited
-  bool is_unknown = false;                            ///< whether nothing is known about the kernel, not even whether it waits
-  guessed_accesses may_access{}, may_access_early{};  ///< if it could not be executed
+  /// accesses by `ld.global.nc` after the wait, which may be executed before it
+  places_accessed read_only{};
+  bool waits = false;                                 ///< a thread waits for the preceding launches
+  bool launches_early = false;                        ///< a block allows the next launch to start before it has waited
+  bool is_unknown = false;                            ///< nothing is known about the kernel, not even whether it waits
+  guessed_accesses may_access{}, may_access_early{};  ///< used if the launch could not be executed
 
-  /// Returns whether the next launch begins only after the launch before this one has ended.
+  /// Returns whether the launch after this one starts only after the launch before this one has ended.
   [[nodiscard]] bool launches_after_wait() const noexcept { return waits && !launches_early; }
   [[nodiscard]] accessed reads() const { return all(early_reads, late_reads); }
   [[nodiscard]] accessed writes() const { return all(early_writes, late_writes); }
@@ -145,7 +146,7 @@ struct footprint {
   }
 };
 
-/// A kernel's module, which several launches can share.
+/// The module of a kernel. Several launches may share it.
 struct loaded_kernel {
   std::optional<ptx::ptx_module> module{};
   ptx::module_layout layout{};
@@ -156,8 +157,8 @@ struct loaded_kernel {
 const char* const nothing_ptx =
     ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry membar_kernel_before()\n{\n  ret;\n}\n";
 
-/// Returns the source line; for an inlined function, the line of the call in the kernel; without line information, the
-/// instruction.
+/// Returns the source line of an instruction. For an inlined function, this is the line of the call in the kernel. Without line
+/// information, returns the instruction.
 std::string place_of(const ptx::kernel_code& code, const ptx::instruction& i) {
   const auto name = [&](int file) {
     return file > 0 && static_cast<std::size_t>(file) < code.files.size()
@@ -170,7 +171,7 @@ std::string place_of(const ptx::kernel_code& code, const ptx::instruction& i) {
   return line > 0 && !file.empty() ? file + ":" + std::to_string(line) : i.text;
 }
 
-/// Maps memory to places where the engine has space for it: a GPU's addresses would be in its windows.
+/// Relocates memory for the engine. At its original addresses on the GPU, it could overlap the engine's address windows.
 class moved_memory {
  public:
   explicit moved_memory(const recorded_launch& l) : of_(l) {
@@ -186,7 +187,7 @@ class moved_memory {
 
   [[nodiscard]] static u64 to_engine(u64 address) noexcept { return (address & (base - 1)) | base; }
 
-  /// Returns the job's address for an address of the engine; 0: it is not recorded memory.
+  /// Returns the job's address for an address in the engine, or 0 if it is not in recorded memory.
   [[nodiscard]] u64 to_job(u64 address) const {
     for (const piece& m : pieces_) {
       if (const u64 at = to_engine(m.address); address >= at && address - at < m.bytes) {
@@ -201,7 +202,7 @@ class moved_memory {
     return 0;
   }
 
-  /// Replaces the pointers to recorded memory among the words of `bytes`.
+  /// Relocates the words of `bytes` that point to recorded memory.
   void move_pointers(std::vector<std::uint8_t>& bytes, const address_space& space) const {
     for (std::size_t at = 0; at + 8 <= bytes.size(); at += 8) {
       u64 word = 0;
@@ -240,7 +241,7 @@ class moved_memory {
 
  private:
   static constexpr u64 base = u64{1} << 45U;
-  /// Returns recorded memory and the rest of its allocation, which is assumed to be zero as far as it is not known.
+  /// Recorded memory with the rest of its allocation. Bytes that were not recorded are assumed to be zero.
   struct piece {
     const recorded_memory* of = nullptr;
     u64 address = 0, bytes = 0;
@@ -265,7 +266,7 @@ class moved_memory {
   std::vector<std::pair<u64, const recorded_variable*>> variables_{};
 };
 
-/// The launches' pointers, which divide memory into ranges if nothing better is known.
+/// The pointers of all launches. They divide memory into ranges when no more is known about it.
 class known_pointers {
  public:
   void add(const recorded_launch& l) {
@@ -277,7 +278,7 @@ class known_pointers {
       }
     }
   }
-  /// Returns the range from the pointer in the argument's word to the next pointer, or to the end of the memory.
+  /// Returns the range from the pointer at this position in the argument to the next pointer or to the end of the memory.
   [[nodiscard]] std::optional<stretch> of(const recorded_launch& l, std::size_t argument, std::size_t at) const {
     stretch s = memory_of(l, l.space->in_job(word_at(l.arguments[argument], at)));
     if (s.begin == 0) {
@@ -400,7 +401,7 @@ class launch_reader {
   }
   accessed& place(places_accessed& all, const sanitize::observed_event& e) const { return all[place_of(*kernel_.code, *e.by)]; }
 
-  /// Returns the memory to which the launch's pointers point.
+  /// Determines the memory to which the launch's pointers point.
   void guess() {
     const std::string why_not = std::move(out_.why_not);
     out_ = {};
@@ -489,16 +490,17 @@ class job_analysis {
     return l.follows == 0 || at == numbers_.end() ? nullptr : at->second;
   }
 
-  /// A launch before another one, and when it is known to have ended.
+  /// A launch that precedes another launch, and when it is known to have ended.
   struct earlier_launch {
     const recorded_launch* of = nullptr;
     bool predecessor = true;
-    bool ended_at_begin = false;  ///< when the other launch begins
-    bool ended_at_wait = true;    ///< when the other launch has waited
-    std::string unknown{};        ///< a kernel between them about which nothing is known, but which would have to wait
+    bool ended_at_begin = false;  ///< it has ended when the other launch starts
+    bool ended_at_wait = true;    ///< it has ended when the other launch has waited
+    /// a kernel between the two launches about which nothing is known, and which would have to wait
+    std::string unknown{};
 
-    /// The end of a launch implies the end of the preceding launch if it waits. Letting the next launch begin implies this if
-    /// it has waited before.
+    /// Returns the launch before this one. If this launch waits, its end implies that the preceding launch has ended. If it
+    /// waits before it allows the next launch to start, that start also implies it.
     [[nodiscard]] earlier_launch next(const recorded_launch* before, const footprint& its) const {
       const bool launches_after_wait = its.launches_after_wait();
       earlier_launch out{before,
@@ -515,7 +517,7 @@ class job_analysis {
     }
   };
 
-  /// Returns whether the launch, or a part of it, runs too early after a launch that may not have ended.
+  /// Returns whether the launch performs an access too early after a launch that may not have ended.
   bool look_at(const recorded_launch& l) {
     constexpr int most_before = 8;
     bool wrong = false;
@@ -582,7 +584,7 @@ class job_analysis {
     return true;
   }
 
-  /// Compares by pointers, if at least one of the two could not be executed.
+  /// Compares the memory to which the launches' pointers point. Used if at least one of the two launches could not be executed.
   bool compare_stretches(const footprint& mine, const footprint& its, const earlier_launch& other, dependent_row row) {
     const std::string why = !mine.why_not.empty() ? row.kernel + ": " + mine.why_not : row.other + ": " + its.why_not;
     bool found = false;
@@ -633,7 +635,7 @@ class job_analysis {
     add(std::move(row));
   }
 
-  /// Returns "at byte 16 of argument 0", by the nearest pointer below the address.
+  /// Returns a description such as "at byte 16 of argument 0", based on the nearest pointer at or below the address.
   [[nodiscard]] static std::string name_of(const recorded_launch& l, u64 address) {
     std::string name = "of memory that is reached through a pointer in memory";
     u64 nearest = 0;

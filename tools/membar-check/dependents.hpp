@@ -10,15 +10,15 @@
 
 namespace membar_check {
 
-/// Launches of one kernel after the same other kernel, with the same result.
+/// Launches of one kernel that follow the same other kernel and have the same result.
 struct dependent_row {
   enum class verdict_t : unsigned char {
-    wrong,     ///< bytes were accessed early that the other kernel writes or, for early writes, reads
-    possible,  ///< possible according to the launches' pointers; the kernels could not be executed
+    wrong,     ///< bytes were accessed early that the other kernel writes or, in the case of early writes, reads
+    possible,  ///< an early access is possible according to the launches' pointers; at least one kernel could not be executed
   };
   verdict_t verdict = verdict_t::wrong;
   std::string kernel{}, other{};
-  bool predecessor = true;        ///< whether the other kernel is the direct predecessor and not an earlier one
+  bool predecessor = true;        ///< the other kernel is the direct predecessor, not an earlier launch
   std::string reads{}, writes{};  ///< the early accesses, or "none"
   std::string sentence{};
   int launches = 1;
@@ -27,15 +27,15 @@ struct dependent_row {
 struct dependents_report {
   std::vector<dependent_row> rows{};
   int launches = 0;             ///< the number of programmatic dependent launches
-  int right = 0;                ///< the number in which no data that others write was accessed early
-  int without_predecessor = 0;  ///< the number whose preceding kernel is not known
+  int right = 0;                ///< the number of launches without an early access to data that others write
+  int without_predecessor = 0;  ///< the number of launches whose preceding kernel is not known
   std::vector<std::string> sentences{};
 
-  /// Formats it as the lines of a table.
+  /// Formats the report as a table.
   [[nodiscard]] std::string text() const;
 };
 
-/// Executes the dependent launches, and the launches that they follow, one after the other on the recorded memory.
+/// Executes the dependent launches, and the launches that precede them, one after the other on the recorded memory.
 [[nodiscard]] dependents_report dependents_of(const std::vector<recorded_job>& jobs);
 
 }  // namespace membar_check

@@ -31,7 +31,7 @@ namespace {
 namespace fs = std::filesystem;
 namespace intercept = membar::intercept;
 
-/// The bytes of a file, without copying it.
+/// Maps a file, so that its bytes can be read without a copy.
 class mapped_file {
  public:
   explicit mapped_file(const std::string& path) {
@@ -62,14 +62,15 @@ class mapped_file {
 bool is_ptx_name(const fs::path& name) { return name.extension() == ".ptx"; }
 bool is_source_name(const fs::path& name) { return name.extension() == ".cu"; }
 
-/// Returns whether the name belongs to a kind of file that may contain device code.
+/// Returns whether a file with this name may contain device code.
 bool is_binary_name(const fs::path& name) {
   constexpr std::string_view kinds[] = {".so", ".cubin", ".fatbin", ".a", ".o", ".dll", ".pyd", ".lib", ".obj", ".whl"};
   return std::ranges::find(kinds, name.extension().string()) != std::end(kinds) ||
          name.filename().string().find(".so.") != std::string::npos;
 }
 
-/// Returns the PTX that `nvcc -G` leaves in a cubin, with zeros as line ends; empty if there is none.
+/// Returns the PTX that `nvcc -G` stores in a cubin, in which each line ends with a zero byte. Returns an empty string if there
+/// is none.
 std::string debug_ptx(std::string_view cubin) {
   const auto read = [&]<class T>(std::size_t at, T& into) {
     const bool fits = at <= cubin.size() && sizeof into <= cubin.size() - at;
@@ -97,7 +98,7 @@ std::string debug_ptx(std::string_view cubin) {
   return {};
 }
 
-/// Adds the machine code of an image without PTX.
+/// Adds the machine code of an image that contains no PTX.
 void add_machine_code(const std::string& name, std::string_view image, int& number, device_code& out) {
   constexpr int first_with_dependents = 90;
   for (intercept::packed_ptx& one : intercept::machine_code_of_image(image.data())) {
@@ -110,7 +111,8 @@ void add_machine_code(const std::string& name, std::string_view image, int& numb
   }
 }
 
-/// Adds the PTX in the images of a file, and the machine code of those without PTX. Returns whether there is any image.
+/// Adds the PTX in the images of a file, and the machine code of images without PTX. Returns whether the file contains an
+/// image.
 bool add_images(const std::string& name, std::string_view bytes, device_code& out) {
   int number = 0;
   int cubins = 0;
@@ -134,7 +136,7 @@ bool add_images(const std::string& name, std::string_view bytes, device_code& ou
   return number + without != 0;
 }
 
-/// Adds the PTX in the files of a wheel. Returns whether there is any.
+/// Adds the PTX in the files of a wheel. Returns whether there is any device code.
 bool add_members(const std::string& name, std::string_view archive, device_code& out) {
   bool any = false;
   for (const zip_member& member : members_of_zip(archive)) {
@@ -150,7 +152,7 @@ bool add_members(const std::string& name, std::string_view archive, device_code&
   return any;
 }
 
-/// Adds the PTX in a file that is not text. Returns whether there is any device code.
+/// Adds the PTX in a binary file. Returns whether there is any device code.
 bool add_binary(const std::string& path, device_code& out) {
   const mapped_file file(path);
   return is_zip(file.bytes()) ? add_members(path, file.bytes(), out) : add_images(path, file.bytes(), out);
@@ -165,7 +167,7 @@ void add_folder(const std::string& folder, device_code& out) {
     }
   }
   std::ranges::sort(found);
-  std::set<fs::path> known;  // libraries have links with several names
+  std::set<fs::path> known;  // several links may refer to the same library
   std::erase_if(found, [&](const std::string& path) { return !known.insert(fs::canonical(path)).second; });
   bool any = false;
   for (const std::string& path : found) {

@@ -25,7 +25,7 @@ constexpr int format_version = 1;
 
 json place_json(const source_place& place) { return {{"file", place.path}, {"line", place.line}}; }
 
-/// Adds to `to` the instruction and, if known, its position in the source.
+/// Adds an instruction and, if known, its source location to `to`.
 void add_instruction(json& to, const check::program& p, int thread, const check::instruction& i) {
   const instruction_places places = places_of(p, thread, i);
   to["instruction"] = i.text;

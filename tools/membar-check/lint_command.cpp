@@ -59,7 +59,7 @@ std::string demangled(const std::string& name) {
   return status == 0 ? text.get() : name;
 }
 
-/// Returns the line at which a person would look first: for an inlined function, the call in the kernel's own source.
+/// Returns the line to show for a position. For an inlined function, it is the line of the call in the kernel's own source.
 std::pair<std::string, int> shown(const lint::place& p) {
   return p.caller_file.empty() ? std::pair(p.file, p.line) : std::pair(p.caller_file, p.caller_line);
 }
@@ -70,7 +70,7 @@ std::string hexadecimal(int number) {
   return out.str();
 }
 
-/// `ptx` is the name of the PTX.
+/// Returns the position as text. `ptx` is the name of the PTX.
 std::string text_of(const lint::place& p, const std::string& ptx) {
   const auto [file, line] = shown(p);
   const std::string inner =
@@ -81,7 +81,8 @@ std::string text_of(const lint::place& p, const std::string& ptx) {
   return at + inner + ": " + p.opcode;
 }
 
-/// Source lines that allow a rule: `// membar: allow RULE reason`, on the line of the warning or the line above it.
+/// Suppressions of a rule: comments of the form `// membar: allow RULE reason` on the line of the warning or on the preceding
+/// line, and entries of a file.
 class suppressions {
  public:
   explicit suppressions(const std::string& file) {
@@ -139,7 +140,7 @@ class suppressions {
     return at->second;
   }
 
-  std::vector<std::pair<std::string, std::string>> by_file_;  ///< a rule, and a part of the kernel's name or of the source's
+  std::vector<std::pair<std::string, std::string>> by_file_;  ///< a rule, and a part of the name of the kernel or of the source
   std::map<std::string, std::vector<std::string>> lines_;
 };
 
@@ -150,7 +151,7 @@ struct options {
   bool list_rules = false;
 };
 
-/// The findings of the linter in a PTX text, or the reason why the text cannot be read.
+/// The linter's findings in a PTX text, or the reason why the text cannot be read.
 struct linted_ptx {
   lint::module_findings found;
   std::string error;
@@ -262,7 +263,7 @@ class lint_report {
       return;
     }
     fails_ = fails_ || at_least(how_.fail_on);
-    // The instances of a template have the same lines.
+    // All instances of a template have the same source lines.
     const auto [text, line] = shown(f.at);
     const std::tuple key(line == 0 ? source.file + "\n" + f.kernel : text, line, std::string(f.rule), f.at.file, f.at.line);
     json one = {{"rule", f.rule},
@@ -288,7 +289,7 @@ class lint_report {
                                 {"text", text_of(at, source.name())}});
     }
     const auto [known, is_new] = found_.try_emplace(key, one);
-    if (!is_new) {  // the one with the highest confidence is shown
+    if (!is_new) {  // the finding with the highest confidence is shown
       const int instances = known->second["instances"].get<int>() + 1;
       if (f.sure > sure_of(known->second["confidence"].get<std::string>())) {
         known->second = std::move(one);
@@ -329,8 +330,8 @@ class lint_report {
     }
   }
 
-  /// A warning's position is its source line, or its PTX line if the PTX does not name a source. Its level follows from the
-  /// effect of its confidence on the exit status.
+  /// A warning is located at its source line, or at its PTX line if the PTX does not name a source. The level tells whether its
+  /// confidence affects the exit status.
   void write_sarif() const {
     std::vector<sarif_document::rule> rules;
     for (const lint::rule& r : lint::rules()) {
@@ -379,7 +380,7 @@ class lint_report {
     out.write(std::cout);
   }
 
-  /// What was looked at where there is no PTX.
+  /// Returns a clause that says what was checked in code without PTX.
   [[nodiscard]] std::string what_of_machine_code() const {
     if (!has_nvdisasm()) {
       return "they were not linted, and with nvdisasm (PyPI: nvidia-cuda-nvdisasm) only programmatic dependent launch would be";
@@ -400,7 +401,7 @@ class lint_report {
   bool fails_ = false;
 };
 
-/// Reads and lints all inputs one after the other, each on several threads. Returns the exit status.
+/// Lints the inputs one after the other, each on several threads. Returns the exit status.
 int lint_inputs(const options& how) {
   lint_report out(how);
   {

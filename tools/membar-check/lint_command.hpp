@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// `membar-check lint`: looks for wrong patterns in kernels without running them.
+/// `membar-check lint`: searches kernels for error patterns without running them.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace membar_check {
 
-/// Runs the command with the words after `lint`. The exit status is 0, or 1 if there is a warning with at least the confidence
-/// of `--fail-on`, or 2 if something could not be read.
+/// Runs the command with the words after `lint`. Returns the exit status: 1 if a warning has at least the confidence of
+/// `--fail-on`, 2 if something could not be read, and otherwise 0.
 [[nodiscard]] int lint_command(const std::vector<std::string>& words);
 
 }  // namespace membar_check

@@ -92,7 +92,7 @@ int read_kernels(const std::string& path) {
 
 bool shows_progress(const request& how) { return !how.quiet && how.format == membar_check::report_format::text; }
 
-/// Returns the requested options, with explorations that report their progress.
+/// Returns the request, modified so that explorations report their progress.
 request watched_by(membar_check::progress_line& progress, request how) {
   how.options.progress = [&progress](const check::check_statistics& counts) { progress.is_at(counts); };
   return how;
@@ -110,7 +110,7 @@ check::order_costs costs_of(const request& how) {
   }
 }
 
-/// Looks for repairs of a file that is not verified, and for excess orders of one that is.
+/// Searches for repairs of a file that is not verified, or for excess orders of a verified file.
 void look_for_changes(const checked_file& file, const request& asked, report& out) {
   membar_check::progress_line progress(file.path, shows_progress(asked));
   progress.begins("is being explored with changes");
@@ -132,7 +132,7 @@ void look_for_changes(const checked_file& file, const request& asked, report& ou
   }
 }
 
-/// Explores a file, and determines who uses its host memory, if it has any.
+/// Explores a file. If it has host memory, also determines who uses that memory.
 void explore(checked_file& file, const request& how) {
   const check::check_property holds = file.prepared.property();
   check::object_users users(file.prepared.checked);
@@ -184,7 +184,7 @@ int run(const std::string& path, const request& how, report& out) {
     if (!how.dot.empty()) {
       write_file(how.dot, check::dot_of(file.prepared.checked, r.found, name));
     }
-    if (!how.litmus.empty()) {  // a litmus test cannot express some findings
+    if (!how.litmus.empty()) {  // some findings cannot be expressed as a litmus test
       write_file(how.litmus, check::litmus_of(file.prepared.checked, r.found, name));
     }
     return r.status == check::check_status::gave_up ? gave_up : found;
@@ -228,7 +228,7 @@ int main(int count, char** arguments) {
   const std::unique_ptr<report> out = how->format == report_format::json    ? membar_check::json_report(std::cout)
                                       : how->format == report_format::sarif ? membar_check::sarif_report(std::cout)
                                                                             : membar_check::text_report(std::cout, *how);
-  // the worst status counts: an error, then a finding, then an exploration that gave up
+  // the worst status wins: an error, then a finding, then an exploration that gave up
   const auto weight = [](int s) { return s == error ? 3 : s == found ? 2 : s == gave_up ? 1 : 0; };
   for (const std::string& file : how->files) {
     const int status = run(file, *how, *out);

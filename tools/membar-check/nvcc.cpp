@@ -19,8 +19,8 @@ namespace membar_check {
 
 namespace {
 
-/// The options of nvcc that a scenario may give: none of them starts another program, reads further options from a file, or
-/// writes a file other than the PTX. The value may also be the next word.
+/// The nvcc options that a scenario may use. None of them starts another program, reads more options from a file, or writes a
+/// file other than the PTX. The value may be the next word.
 constexpr std::string_view options_with_name[] = {"-D", "-I", "-U", "-isystem", "-include"};
 constexpr std::string_view options_with_value[] = {"-O",   "-std",  "-arch",     "-maxrregcount",
                                                    "-ftz", "-fmad", "-prec-div", "-prec-sqrt"};
@@ -35,22 +35,22 @@ constexpr std::string_view options_without_value[] = {"-G",
                                                       "-expt-relaxed-constexpr",
                                                       "-extra-device-vectorization"};
 
-/// Returns whether a word has none of the characters that a shell expands within quotes. nvcc passes names and definitions to a
-/// shell.
+/// Returns whether a word contains none of the characters that a shell expands within double quotes, because nvcc passes names
+/// and definitions to a shell.
 [[nodiscard]] bool is_name(std::string_view word) {
   return !word.empty() && std::none_of(word.begin(), word.end(), [](char c) {
     return c == '$' || c == '`' || c == '\\' || c == '"' || static_cast<unsigned char>(c) < ' ' || c == 0x7f;
   });
 }
 
-/// Returns whether a word is a number or something similar.
+/// Returns whether a word is a number or a similar simple value.
 [[nodiscard]] bool is_value(std::string_view word) {
   return !word.empty() && std::all_of(word.begin(), word.end(), [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '+' || c == '.';
   });
 }
 
-/// Returns the number of words of an nvcc option, or 0 if the option is not allowed.
+/// Returns how many words an nvcc option has, or 0 if the option is not allowed.
 [[nodiscard]] std::size_t words_of_option(std::string_view word, std::string_view next) {
   word = word.starts_with("--") ? word.substr(1) : word;
   const auto taken = [&](std::string_view option, bool joined, bool (*fits)(std::string_view)) -> std::size_t {
@@ -76,7 +76,7 @@ constexpr std::string_view options_without_value[] = {"-G",
   return result;
 }
 
-/// Throws if nvcc, called with these words of a scenario, might do more than compile.
+/// Throws if nvcc, called with the words of a scenario, might do more than compile.
 void require_compilation(const std::string& source, const std::vector<std::string>& options) {
   if (source.starts_with('-') || !is_name(source)) {
     throw membar::model::error("the source " + membar_tools::quote(source) +

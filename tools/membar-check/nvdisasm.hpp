@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Lists machine code with nvdisasm, as a command.
+/// Disassembles machine code by running nvdisasm.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace membar_check {
 
-/// Whether there is an nvdisasm: $NVDISASM, or that on the PATH, or that in /usr/local/cuda.
+/// Returns whether nvdisasm is available: as $NVDISASM, on the PATH, or in /usr/local/cuda.
 [[nodiscard]] bool has_nvdisasm();
 
-/// What `nvdisasm -c` prints of a cubin. Throws `model::error` with what nvdisasm says.
+/// Returns the output of `nvdisasm -c` for a cubin. Throws `model::error` with the message of nvdisasm if it fails.
 [[nodiscard]] std::string disassembled(std::string_view cubin);
 
 }  // namespace membar_check

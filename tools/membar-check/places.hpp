@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Describes the source positions of instructions, and changes to instructions, in words.
+/// Describes in words the source positions of instructions and the changes to instructions.
 #pragma once
 
 #include <check/code_edit.hpp>
@@ -17,26 +17,26 @@ struct source_place {
   int line = 0;
 };
 
-/// The position of an instruction in the source. For inlined code, `caller` is the line of the call.
+/// The source position of an instruction. For inlined code, `caller` is the position of the call.
 struct instruction_places {
   source_place own{};
   source_place caller{};
 };
 [[nodiscard]] instruction_places places_of(const membar::check::program& p, int thread, const membar::check::instruction& i);
 
-/// Returns whether an instruction with these positions belongs to a statement of a scenario's host thread and not to PTX.
+/// Returns whether an instruction with these positions is a statement of a scenario's host thread rather than PTX.
 [[nodiscard]] bool is_statement(const membar::check::program& p, int thread, const instruction_places& places);
 
 /// Returns the thread whose code an event executes: for an asynchronous copy, the thread that started it.
 [[nodiscard]] int issuer_of(const membar::check::program& p, int thread);
 
-/// Returns the source lines of a finding, at most two: those of the accesses to blame, or the positions of threads.
+/// Returns at most two source lines for a finding: those of the accesses at fault, or the positions of the threads.
 [[nodiscard]] std::vector<std::string> places_of_finding(const membar::check::program& p, const membar::check::finding& f);
 
-/// Returns the position of the first instruction of a site, without its caller if it has several.
+/// Returns the first instruction of a site with its position. The position of the caller is omitted if there are several.
 [[nodiscard]] membar::check::instruction instruction_at(const membar::check::code_site& site);
 
-/// Describes a change: "ld.relaxed.gpu becomes ld.acquire.gpu", "insert before its st.relaxed.gpu: fence.sc.sys".
+/// Describes a change, for example "ld.relaxed.gpu becomes ld.acquire.gpu" or "insert before its st.relaxed.gpu: fence.sc.sys".
 [[nodiscard]] std::string change_text(const membar::check::code_site& site, const membar::check::code_edit& e);
 
 }  // namespace membar_check

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Prints a line to standard error about a file that takes longer than two seconds.
+/// Prints a progress line to standard error for a file that takes longer than two seconds.
 #pragma once
 
 #include <check/program.hpp>
@@ -15,8 +15,8 @@
 
 namespace membar_check {
 
-/// Reports, during its lifetime and after two seconds, what is being done with a file: on a terminal, in one line that is
-/// rewritten each second and removed at the end; elsewhere, in a line after 2, 8, 32... seconds, so that a log stays short.
+/// While this object exists, and after two seconds, it reports what is being done with a file. On a terminal, it rewrites one
+/// line every second and removes it at the end. Elsewhere, it prints a line after 2, 8, 32... seconds, which keeps logs short.
 class progress_line {
  public:
   progress_line(std::string file, bool wanted);
@@ -24,14 +24,14 @@ class progress_line {
   progress_line(const progress_line&) = delete;
   progress_line& operator=(const progress_line&) = delete;
 
-  /// Sets the current activity, such as "is being compiled" or "is being explored".
+  /// Sets the current activity, for example "is being compiled" or "is being explored".
   void begins(const char* what) { what_ = what; }
   /// Sets the progress of an exploration.
   void is_at(const membar::check::check_statistics& counts) {
     executions_ = counts.executions;
     events_ = counts.events;
   }
-  /// Sets the progress as a count of files, or of the things that `of` names.
+  /// Sets the progress as a number of files, or of other items, which `of` names.
   void is_at(std::uint64_t done, std::uint64_t all, const char* of = "files") {
     done_ = done;
     all_ = all;

@@ -93,11 +93,11 @@ variables recording_variables(const record_request& asked, const fs::path& folde
   if (!asked.limit.empty()) {
     out.emplace_back(record::environment::limit, std::to_string(bytes_of(asked.limit)));
   }
-  // CuPy's cache on disk has only machine code. Without the cache, CuPy compiles with NVRTC, which has the PTX.
+  // CuPy's disk cache contains only machine code. Without the cache, CuPy compiles with NVRTC, which provides the PTX.
   if (variable("CUPY_CACHE_IN_MEMORY").empty()) {
     out.emplace_back("CUPY_CACHE_IN_MEMORY", "1");
   }
-  // XLA compiles with its own library; this setting affects only the files that it writes.
+  // XLA compiles with its own library, so this setting affects only the files that it writes.
   const std::string xla = variable("XLA_FLAGS");
   const std::size_t given = xla.find("--xla_dump_to=");
   const std::string dump =
@@ -109,7 +109,7 @@ variables recording_variables(const record_request& asked, const fs::path& folde
   return out;
 }
 
-/// Returns the environment variables for a build that should keep PTX.
+/// Returns the environment variables for a build that keeps PTX.
 variables building_variables() {
   const std::string nvcc = variable("NVCC_APPEND_FLAGS");
   const std::string torch = variable("TORCH_CUDA_ARCH_LIST");
@@ -152,7 +152,7 @@ int write_from(const fs::path& records, const record_request& asked) {
   return 0;
 }
 
-/// Prints the programmatic dependent launches of a program as a table. Returns whether something is wrong.
+/// Prints a table of a program's programmatic dependent launches. Returns whether something is wrong.
 bool say_dependents(const fs::path& records) {
   const dependents_report report = dependents_of(jobs_of(records));
   std::cout << report.text() << std::flush;
@@ -162,7 +162,7 @@ bool say_dependents(const fs::path& records) {
   return std::ranges::any_of(report.rows, [](const dependent_row& r) { return r.verdict == dependent_row::verdict_t::wrong; });
 }
 
-/// The files that a program has written, in the order in which the user named them.
+/// Runs the program and returns the contents of the files that it has written, in the order in which the user named them.
 std::vector<std::string> outputs_of(const record_request& asked, const variables& with) {
   std::vector<fs::file_time_type> before;
   std::error_code missing;
@@ -184,7 +184,7 @@ std::vector<std::string> outputs_of(const record_request& asked, const variables
   return out;
 }
 
-/// Runs the program with and without the attribute, and compares the files that it writes. Returns whether they differ.
+/// Runs the program with and without the attribute and compares the files that it writes. Returns whether they differ.
 bool compare_outputs(const record_request& asked) {
   const variables stripped{{"LD_PRELOAD", membar::intercept::preload_value(membar::intercept::library_path(
                                               "libmembar_record.so", MEMBAR_RECORD_LIBRARY_FOLDER))},
@@ -238,7 +238,7 @@ int run_recorded(const record_request& asked) {
   return ended.status;
 }
 
-/// Returns the words before and after "--".
+/// Splits the words at "--".
 std::vector<std::string> split(const std::vector<std::string>& words, std::vector<std::string>& behind) {
   const auto dashes = std::find(words.begin(), words.end(), "--");
   behind.assign(dashes == words.end() ? dashes : dashes + 1, words.end());

@@ -29,7 +29,7 @@ using u64 = std::uint64_t;
 
 /// The maximum number of devices in a scenario.
 constexpr std::size_t most_devices = 16;
-constexpr std::size_t most_processes = 64;  ///< in one job
+constexpr std::size_t most_processes = 64;  ///< the maximum number of processes in a job
 
 std::string bytes_of_hex(const std::string& text) {
   std::string out;
@@ -50,7 +50,7 @@ process_file lines_of(const fs::path& path) {
   std::istringstream text(read_file(path.string()));
   for (std::string one; std::getline(text, one);) {
     json line = json::parse(one, nullptr, false);
-    if (line.is_discarded()) {  // the last line of a process that was killed
+    if (line.is_discarded()) {  // the last line of a process that was killed may be incomplete
       break;
     }
     if (out.lines.empty() && line.value("records", 0) != membar_record::records_version) {
@@ -63,8 +63,8 @@ process_file lines_of(const fs::path& path) {
   return out;
 }
 
-/// The order of a job's launches: for each stream and event, the launches that precede later work. Launches that one process's
-/// host has waited for precede everything that any process launches later.
+/// Determines the order of a job's launches: which launches precede later work in each stream and after each event. Launches
+/// that the host of one process has waited for precede all launches that any process makes later.
 class launch_order {
  public:
   void add(const json& line, int process, int device) {
@@ -93,7 +93,7 @@ class launch_order {
     std::set<int> before = host_;
     const auto take = [&](const stream_key& of) { before.insert(streams_[of].begin(), streams_[of].end()); };
     take(stream);
-    if (l.blocking) {  // the null stream waits for blocking streams, and they wait for it
+    if (l.blocking) {  // the null stream and the blocking streams wait for each other
       is_blocking_.insert(stream);
       for (const stream_key& other : is_blocking_) {
         if (std::get<1>(other) == l.process && (stream == null || other == null)) {
@@ -117,8 +117,8 @@ class launch_order {
   }
 
  private:
-  /// The handle, the process, and the device for streams that each device has: the null stream, also named 1, and the
-  /// per-thread stream, 2.
+  /// The handle, the process and the device. The device is needed for the streams that exist once per device: the null stream,
+  /// which is also named 1, and the per-thread stream, 2.
   using stream_key = std::tuple<u64, int, int>;
   static stream_key normal(u64 stream, int process, int device) {
     return {stream == 1 ? 0 : stream, process, stream <= 2 ? device : -1};
@@ -146,7 +146,7 @@ recorded_tensor_map tensor_map_of(const json& line) {
           numbers("element_strides")};
 }
 
-/// Parses a launch, with the addresses of its process.
+/// Parses a launch. Its addresses are those of its process.
 recorded_launch launch_of(const json& line, const fs::path& records) {
   recorded_launch l;
   const std::string process = (records.parent_path() / records.stem()).string();
@@ -201,20 +201,22 @@ recorded_launch launch_of(const json& line, const fs::path& records) {
   return l;
 }
 
-/// Memory that a process shares: which memory, and its address in that process.
+/// Memory that a process shares with others.
 struct shared_memory {
   std::size_t process = 0;
-  u64 address = 0;  ///< the address to which the handle refers
+  u64 address = 0;  ///< the address in that process to which the handle refers
   u64 begin = 0, bytes = 0;
 };
 
-/// The memory that the processes of all jobs share. Memory from cuMemCreate has a name in each process that has created or
+/// The memory that processes share, for all jobs. Memory from cuMemCreate has a name in each process that has created or
 /// imported it.
 struct all_shared {
-  std::map<std::string, shared_memory> handles{};                         ///< for CUDA IPC, by their bytes
-  std::map<std::string, std::pair<std::size_t, int>> creators{};          ///< the process and the device, by name
-  std::map<std::string, std::pair<std::size_t, std::string>> exported{};  ///< the process and the name, by mark
-  std::map<std::string, std::string> imported{};                          ///< marks, by name
+  std::map<std::string, shared_memory> handles{};  ///< CUDA IPC handles, by their bytes
+  /// by name: the process that created the memory, and the device
+  std::map<std::string, std::pair<std::size_t, int>> creators{};
+  /// by mark: the process that exported the memory, and its name there
+  std::map<std::string, std::pair<std::size_t, std::string>> exported{};
+  std::map<std::string, std::string> imported{};  ///< by name: the mark of the imported memory
 
   void add(const json& line, std::size_t process) {
     if (line.contains("shares")) {
@@ -227,7 +229,8 @@ struct all_shared {
       imported[line["imports"]] = line["mark"];
     }
   }
-  /// Returns the name from the process that has created it, or that has imported it from a process that was not recorded.
+  /// Returns the memory's original name: the name in the process that created it, or in the first recorded process that
+  /// imported it.
   [[nodiscard]] std::string first_name(std::string name) const {
     for (std::size_t k = 0; k <= imported.size(); ++k) {
       const auto mark = imported.find(name);
@@ -239,7 +242,8 @@ struct all_shared {
     }
     return name;
   }
-  /// Returns the process that has shared what the line imports, if it imports something and this is known.
+  /// Returns the process that shared the memory that this line imports. Returns nothing if the line imports no memory or the
+  /// process is not known.
   [[nodiscard]] std::optional<std::size_t> giver(const json& line) const {
     if (line.contains("maps")) {
       const auto shared = handles.find(line["maps"].get<std::string>());
@@ -253,10 +257,10 @@ struct all_shared {
   }
 };
 
-/// Determines which launches have the same PTX: a module is loaded once per device and process.
+/// Identifies equal PTX. A module is loaded once per device and process, so a job has many files with the same text.
 class same_ptx {
  public:
-  /// Returns the first path of a file with the same text.
+  /// Returns the path of the first file with the same text.
   const std::string& first_of(const std::string& path) {
     const auto [known, is_new] = first_.emplace(path, "");
     if (is_new) {
@@ -269,10 +273,10 @@ class same_ptx {
   std::map<std::string, std::string> first_, by_text_;
 };
 
-/// Processes the lines of several processes in chronological order.
+/// Processes the recorded lines of several processes in chronological order.
 class job_reader {
  public:
-  /// `members` are the processes' numbers in `shared`.
+  /// `members` contains the number of each process in `shared`.
   job_reader(std::vector<const process_file*> files, const std::vector<std::size_t>& members, const all_shared& shared)
       : files_(std::move(files)), shared_(shared), spaces_(files_.size()) {
     std::set<std::pair<int, int>> devices;
@@ -360,7 +364,7 @@ class job_reader {
     }
   }
 
-  /// Memory of CUDA IPC.
+  /// Adds memory that was opened by CUDA IPC.
   void add_opened(const json& line, std::size_t process) {
     const auto shared = shared_.handles.find(line["maps"].get<std::string>());
     const auto owner = shared == shared_.handles.end() ? numbers_.end() : numbers_.find(shared->second.process);
@@ -368,7 +372,7 @@ class job_reader {
       return;
     }
     const shared_memory& m = shared->second;
-    address_space of_owner;  // the owner's own address for the memory, whatever it has mapped
+    address_space of_owner;  // translates the owner's address, whatever the owner has mapped there
     of_owner.process = owner->second;
     add_mapping({line["address"].get<u64>() - (m.address - m.begin), m.bytes, of_owner.in_job(m.begin)}, process);
   }
@@ -397,15 +401,15 @@ class job_reader {
     l.ptx = l.ptx.empty() ? "" : ptx_.first_of(l.ptx);
   }
 
-  /// Returns the number in the job of the device that owns the memory: the device of the process that created it, if that is
-  /// known.
+  /// Returns the job's number for the device that owns the memory. This is the device of the process that created the memory,
+  /// if that is known.
   [[nodiscard]] int owner_of(const recorded_memory& m, std::size_t process) const {
     const auto created = m.range == 0 ? owners_.end() : owners_.upper_bound(m.address);
     const bool is_known = m.range != 0 && created != owners_.begin();
     return is_known ? std::prev(created)->second : device(process, m.device);
   }
 
-  /// Returns the device's number in the job.
+  /// Returns the job's number for a device of a process.
   [[nodiscard]] int device(std::size_t process, int of_process) const {
     const auto known = devices_.find({static_cast<int>(process), of_process});
     return known != devices_.end() ? known->second : files_.size() == 1 ? of_process : 0;
@@ -414,8 +418,8 @@ class job_reader {
   std::vector<const process_file*> files_;
   const all_shared& shared_;
   std::map<std::size_t, std::size_t> numbers_{};
-  std::map<std::string, u64> places_{};  ///< in the job, by the first name of memory from cuMemCreate
-  std::map<u64, int> owners_{};          ///< the device in the job, by such an address
+  std::map<std::string, u64> places_{};  ///< by the original name of memory from cuMemCreate: its address in the job
+  std::map<u64, int> owners_{};          ///< by such an address: the owner's device number in the job
   std::vector<shared_space> spaces_;
   std::map<std::pair<int, int>, int> devices_{};
   launch_order order_{};
@@ -423,7 +427,7 @@ class job_reader {
   recorded_job job_{};
 };
 
-/// Returns the job of each process, as the smallest number of a process in it.
+/// Assigns each process to a job. Returns, for each process, the smallest number of a process in the same job.
 std::vector<std::size_t> joined(const std::vector<process_file>& files, const all_shared& shared) {
   std::vector<std::size_t> job(files.size());
   std::iota(job.begin(), job.end(), std::size_t{0});

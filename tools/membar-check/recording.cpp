@@ -47,11 +47,11 @@ using u64 = std::uint64_t;
          });
 }
 
-/// The maximum number of launches in a scenario.
+/// The maximum number of launches in a group.
 constexpr std::size_t most_of_a_group = 8;
 
-/// Groups launches into scenarios: launches that run concurrently and share memory, and programmatic dependents if their code
-/// is in one module.
+/// Groups launches into scenarios. Launches belong together if they run concurrently and share memory, or if one is a
+/// programmatic dependent of the other and their code is in one module.
 class launch_groups {
  public:
   explicit launch_groups(std::vector<recorded_launch>& all) : all_(all) {
@@ -83,7 +83,7 @@ class launch_groups {
   void join(int i, int j) {
     const int keep = std::min(at(i).group, at(j).group);
     const int drop = std::max(at(i).group, at(j).group);
-    // Without PTX, kernels count as in one module only if they are the same kernel.
+    // Without PTX, two launches count as having the same module only if they have the same kernel.
     const bool one_module = at(i).ptx == at(j).ptx && (!at(i).ptx.empty() || at(i).kernel == at(j).kernel);
     if (keep == drop || !one_module || members_[keep].size() + members_[drop].size() > most_of_a_group) {
       return;
@@ -97,8 +97,8 @@ class launch_groups {
     members_.erase(drop);
   }
 
-  /// A launch that runs after one launch of a group and before another, and shares memory with them, changes the memory that
-  /// the second one finds.
+  /// Adds launches that run between two launches of a group and share memory with them, because they change the memory contents
+  /// that the second one finds.
   void join_between() {
     for (int k = 0; k < static_cast<int>(all_.size()); ++k) {
       for (int j = k + 1; j < static_cast<int>(all_.size()); ++j) {
@@ -116,7 +116,7 @@ class launch_groups {
   std::map<int, std::vector<int>> members_{};  ///< the members of each group, by its first launch
 };
 
-/// Returns the name of a kernel as it appears in a file's name.
+/// Returns a kernel's name in the form that is used in file names.
 std::string short_name(const std::string& mangled) {
   std::string name = membar::check::source_name(mangled);
   name = name.substr(0, name.find_first_of("<("));
@@ -139,9 +139,9 @@ std::string hex(u64 value) {
   return out.str();
 }
 
-/// Replaces possible floats by zeros, and returns the elements that become unknown, as " unknown 0-7 16-23". If a word in a
-/// group of 32 bytes has the bits of a normal float, all elements of the group except pointers become unknown: the neighbors of
-/// a float are floats, halves of them, or the second word of a double.
+/// Replaces possible floats by zeros. Returns the elements that become unknown, for example " unknown 0-7 16-23". If a word in
+/// a group of 32 bytes has the bit pattern of a normal float, all elements of the group except pointers become unknown, because
+/// the neighbors of a float are floats, halves of them, or the second word of a double.
 std::string unknown_floats(std::string& contents, u64 bytes, std::size_t element, const std::vector<std::size_t>& pointers) {
   constexpr std::size_t stretch = 32;
   constexpr std::int32_t first_normal = 0x00800000;
@@ -176,8 +176,8 @@ std::string unknown_floats(std::string& contents, u64 bytes, std::size_t element
   return out;
 }
 
-/// The values of `CUtensorMapDataType` by number, as scenarios name them. The last three are not modeled, and the scenario's
-/// error message says so.
+/// The values of `CUtensorMapDataType`, indexed by number, under the names that scenarios use. The last three are not modeled;
+/// a scenario that uses them is rejected with an error message.
 constexpr std::array<const char*, 16> driver_types = {
     "u8",  "u16",  "u32",     "s32",  "u64",      "s64",         "f16",          "f32",
     "f64", "bf16", "f32.ftz", "tf32", "tf32.ftz", "16u4_align8", "16u4_align16", "16u6_align16"};
@@ -186,7 +186,7 @@ std::string type_name(const recorded_tensor_map& m) {
   return m.type < driver_types.size() ? driver_types[m.type] : "type" + std::to_string(m.type);
 }
 
-/// Returns the map as the checker encodes it in memory, or nothing if the checker does not model such maps.
+/// Returns the map in the checker's form, or nothing if the checker does not model such maps.
 std::optional<membar::ptx::tensor_map> modelled(const recorded_tensor_map& m, u64 address) {
   using namespace membar::ptx;
   const auto* const type = std::find_if(std::begin(tensor_types), std::end(tensor_types),
@@ -212,7 +212,8 @@ std::optional<membar::ptx::tensor_map> modelled(const recorded_tensor_map& m, u6
   return out;
 }
 
-/// Returns the text of a `tensor_map` line for the map. The scenario reader rejects what is not modeled, and says why.
+/// Returns the text of a scenario's `tensor_map` line for the map. The scenario reader rejects maps that are not modeled and
+/// reports why.
 std::string form_of(const recorded_tensor_map& m) {
   if (!m.mode.empty()) {
     return " " + m.mode;
@@ -233,13 +234,13 @@ std::string form_of(const recorded_tensor_map& m) {
          (m.interleave == 0 ? "" : " interleave " + std::to_string(16 * m.interleave)) + (m.fill == 0 ? "" : " fill nan");
 }
 
-/// Memory of a scenario that its launches can access. It has a name, and an address that does not depend on the machine.
+/// Memory that a scenario's launches can access. It has a name, and an address that does not depend on the machine.
 struct scenario_memory {
   recorded_memory of;
   std::string name{};
   u64 at = 0;
-  bool is_elsewhere = false;  ///< another process maps the memory at a different offset in its reserved address range
-  bool is_partial = false;    ///< the part that was not copied is zero
+  bool is_elsewhere = false;  ///< another process maps this memory at a different offset in its reserved address range
+  bool is_partial = false;    ///< a part of the memory was not copied, and is zero in the scenario
 };
 
 /// Writes one scenario.
@@ -259,10 +260,11 @@ class scenario_writer {
     place_memory();
   }
 
-  /// Replaces the recorded grids of the launches by others, and adds a note about it to the scenario.
+  /// Replaces the recorded grids of the launches and adds a note about this to the scenario.
   void set_grids(const std::vector<std::array<std::uint32_t, 3>>& grids) { grids_ = grids; }
 
-  /// `name` is that of the scenario's file, `ptx` is its text, and `source` is the name of the PTX file, or empty.
+  /// Returns the text of the scenario. `name` is the name of the scenario's file, `ptx` is the PTX text, and `source` is the
+  /// name of the PTX file, or empty.
   [[nodiscard]] std::string text(const fs::path& folder, const std::string& name, const std::string& source,
                                  const std::string& ptx, bool& has_contents) {
     has_contents_ = &has_contents;
@@ -308,7 +310,7 @@ class scenario_writer {
     }
   }
 
-  /// Merges memory that has grown with other memory that it now overlaps.
+  /// Merges memory that has grown with the memory that it now overlaps.
   void merge_with_later(std::vector<scenario_memory>::iterator larger) {
     for (auto other = larger + 1; other != memory_.end();) {
       if (overlap(larger->of, other->of)) {
@@ -321,8 +323,8 @@ class scenario_writer {
     }
   }
 
-  /// A later window of the same allocation may begin earlier or extend further. The first contents are those from before all
-  /// launches.
+  /// Merges a later window of the same allocation, which may start earlier or extend further. The contents are those recorded
+  /// first, from before all launches.
   void merge(scenario_memory& into, const recorded_memory& m) {
     recorded_memory& of = into.of;
     const u64 begin = std::min(of.address, m.address);
@@ -364,7 +366,7 @@ class scenario_writer {
     named_.push_back(static_cast<std::size_t>(&m - memory_.data()));
   }
 
-  /// Names are derived from the arguments, and then from the pointers in the memory that the arguments point to.
+  /// Names memory after the arguments that point to it, and then after the pointers in the memory that the arguments point to.
   void name_memory() {
     for (const recorded_launch* l : launches_) {
       for (std::size_t a = 0; a < l->arguments.size(); ++a) {
@@ -394,7 +396,7 @@ class scenario_writer {
         }
       }
     }
-    // The order is that in which the names were found. Memory that no pointer leads to is omitted.
+    // The memory is sorted by the order in which the names were found. Memory that no pointer leads to is omitted.
     std::vector<scenario_memory> kept;
     for (const std::size_t k : named_) {
       kept.push_back(std::move(memory_[k]));
@@ -420,7 +422,7 @@ class scenario_writer {
       if (first_of_range.at != 0) {
         continue;
       }
-      // Memory in one address range keeps its relative distances, because kernels compute addresses from them.
+      // Memory in the same address range keeps its relative distances, because kernels compute addresses from them.
       std::vector<scenario_memory*> placed;
       u64 lowest = first_of_range.of.address;
       u64 end = 0;
@@ -438,7 +440,7 @@ class scenario_writer {
     }
   }
 
-  /// Returns a note about memory whose distances cannot be kept in a scenario.
+  /// Returns a note about memory whose relative distances a scenario cannot keep.
   [[nodiscard]] std::string elsewhere_note() const {
     std::string names;
     for (const scenario_memory& m : memory_) {
@@ -453,7 +455,7 @@ class scenario_writer {
                                names + "\n";
   }
 
-  /// Determines from the PTX where the module's variables are in the scenario.
+  /// Reads from the PTX where the module's variables are in the scenario.
   void read_layout(const std::string& ptx) {
     const bool any = std::any_of(launches_.begin(), launches_.end(), [](const auto* l) { return !l->variables.empty(); });
     if (any && !ptx.empty()) {
@@ -462,12 +464,12 @@ class scenario_writer {
         module_ = membar::ptx::read_ptx(ptx);
         layout_ = membar::ptx::layout_of(*module_);
       } catch (const std::exception&) {
-        module_.reset();  // the scenario's check will report the reason
+        module_.reset();  // the check of the scenario will report the reason
       }
     }
   }
 
-  /// Returns the address in the scenario that corresponds to a pointer, or nothing if the word is not a pointer.
+  /// Returns the scenario's address for a pointer, or nothing if the word is not a pointer.
   [[nodiscard]] std::optional<u64> moved(u64 word, const address_space& space) {
     const u64 address = space.in_job(word);
     if (address == 0) {
@@ -493,7 +495,7 @@ class scenario_writer {
     }
   }
 
-  /// Returns the name of the scenario's line for a map. There is one line for each form.
+  /// Returns the name of the scenario's line for a tensor map. Maps with the same text share a line.
   std::string map_named(const recorded_tensor_map& m, const address_space& space, const std::string& wanted) {
     const u64 address = space.in_job(m.address);
     const scenario_memory* const memory = holder_of(address);
@@ -514,7 +516,7 @@ class scenario_writer {
     return name;
   }
 
-  /// Returns whether the scenario contains the whole tensor at an address of the job.
+  /// Returns whether the scenario contains the whole tensor, which begins at an address of the job.
   [[nodiscard]] bool is_recorded(const membar::ptx::tensor_map& map, u64 address) {
     u64 bytes = map.strides[0];
     for (std::size_t d = 0; d < static_cast<std::size_t>(map.rank); ++d) {
@@ -524,8 +526,7 @@ class scenario_writer {
     return m != nullptr && m->of.bytes - (address - m->of.address) >= bytes;
   }
 
-  /// Replaces a map in memory contents by the checker's encoding of it, and adds a line to the scenario if it has none for the
-  /// map.
+  /// Replaces a tensor map in memory contents by the checker's encoding, and adds a line for it to the scenario if necessary.
   void put_map(std::string& contents, std::size_t at, const recorded_tensor_map& m, const address_space& space,
                std::vector<std::size_t>& pointers) {
     const auto map = modelled(m, moved(m.address, space).value_or(0));
@@ -542,7 +543,7 @@ class scenario_writer {
     }
   }
 
-  /// Replaces pointers and tensor maps in memory contents by those of the scenario. Returns their positions.
+  /// Replaces the pointers and tensor maps in memory contents by those of the scenario. Returns their positions.
   std::vector<std::size_t> move_pointers(std::string& contents, std::size_t first, const address_space& space) {
     std::vector<std::size_t> pointers;
     for (std::size_t at = first == 0 ? 0 : 8 - first; at < contents.size(); at += 8) {
@@ -557,7 +558,7 @@ class scenario_writer {
     return pointers;
   }
 
-  /// Returns " = ..." or " from FILE", followed by the elements that are unknown.
+  /// Returns the initial contents as " = ..." or " from FILE", followed by the unknown elements.
   std::string initial(const fs::path& folder, const std::string& name, const std::string& of, std::string contents, u64 bytes,
                       std::size_t element, const std::vector<std::size_t>& pointers) {
     const std::string unknown = how_.unknown_floats ? unknown_floats(contents, bytes, element, pointers) : "";
@@ -595,7 +596,7 @@ class scenario_writer {
 
   std::string memory_line(const fs::path& folder, const std::string& name, scenario_memory& m) {
     std::size_t element = 0;
-    const u64 before = m.of.address % 256;  // the address in the scenario is a multiple of 256
+    const u64 before = m.of.address % 256;  // addresses in the scenario are multiples of 256
     std::string contents = m.of.contents;
     std::vector<std::size_t> pointers = move_pointers(contents, m.of.address % 8, *m.of.space);
     contents.insert(0, before, '\0');
@@ -612,14 +613,14 @@ class scenario_writer {
            "\n";
   }
 
-  /// Returns whether a kernel or function refers to the variable.
+  /// Returns whether a kernel or function refers to this variable.
   [[nodiscard]] bool is_used(const std::string& name) const {
     return std::any_of(parts_.begin(), parts_.end(), [&](const membar::ptx::ptx_part& p) {
       return p.kind != membar::ptx::ptx_part::kind_t::variable && p.text.find(name) != std::string_view::npos;
     });
   }
 
-  /// Writes only variables whose contents differ from their initial values in the module.
+  /// Returns the line for a variable. Only variables whose contents differ from their initial values in the module get a line.
   std::string variable_line(const fs::path& folder, const std::string& name, const recorded_variable& v,
                             const recorded_launch& l) {
     if (!module_ || !v.copied) {
@@ -642,7 +643,7 @@ class scenario_writer {
     const std::string type = type_of(v.bytes, element);
     const std::string values = initial(folder, name, v.name + (l.device == 0 ? "" : "." + std::to_string(l.device)), contents,
                                        v.bytes, element, pointers);
-    // zeros, rather than the initial values in the module
+    // the contents start with zeros instead of the module's initial values
     const bool begins_anew = values.empty() || values.starts_with(" unknown");
     return "memory " + v.name + " " + type + (begins_anew ? " = 0" : "") + values +
            (several_devices_ ? " device " + std::to_string(l.device) : "") + "\n";
@@ -676,7 +677,8 @@ class scenario_writer {
     return is_map ? out : "{" + out + "}";
   }
 
-  /// Numbers the streams of the scenario in the order of their first use. Each node of a graph has its own stream.
+  /// Returns the scenario's number for a stream. Streams are numbered in the order of their first use. Each node of a graph has
+  /// its own stream.
   [[nodiscard]] std::string stream_of(const recorded_launch& l) {
     const std::string key =
         std::to_string(l.process) +
@@ -685,7 +687,7 @@ class scenario_writer {
     return "s" + std::to_string(streams_.emplace(key, streams_.size() + 1).first->second);
   }
 
-  /// Writes what orders a launch after other launches of the scenario.
+  /// Returns the part of the line that orders a launch after other launches of the scenario.
   std::string order_of(std::size_t i, std::string& comment) {
     const recorded_launch& l = *launches_[i];
     if (launches_.size() == 1) {
@@ -791,7 +793,7 @@ class scenario_writer {
   std::vector<scenario_memory> memory_{};
   std::vector<std::size_t> named_{};
   std::map<std::string, std::size_t> streams_{};
-  std::vector<std::pair<std::string, std::string>> maps_{};  ///< the form of each map, and its name
+  std::vector<std::pair<std::string, std::string>> maps_{};  ///< the text and the name of each tensor map
   std::optional<membar::ptx::ptx_module> module_{};
   membar::ptx::module_layout layout_{};
   std::vector<membar::ptx::ptx_part> parts_{};
@@ -799,7 +801,7 @@ class scenario_writer {
   bool* has_contents_ = nullptr;
 };
 
-/// Returns a sentence that explains how to build with PTX for all kernels.
+/// Returns a sentence that explains how to build the program with PTX for all kernels.
 std::string how_to_get_ptx() {
   return "To get PTX, build with nvcc's -gencode arch=compute_90,code=compute_90 ('membar-check record --build -- make' sets "
          "NVCC_APPEND_FLAGS and TORCH_CUDA_ARCH_LIST=9.0+PTX), let NVRTC compile for compute_90 instead of sm_90, or compile "
@@ -807,7 +809,7 @@ std::string how_to_get_ptx() {
          "membar-check attach NAME.scenario --source FILE.cu";
 }
 
-/// Writes all scenarios of a folder.
+/// Writes the scenarios of all recorded jobs to a folder.
 class recording_writer {
  public:
   recording_writer(const fs::path& output, const recording_options& how) : output_(output), how_(how) {
@@ -886,7 +888,7 @@ class recording_writer {
     write_file(result_.scenarios.back(), text);
   }
 
-  /// Reduces the grids of the scenario in the text. Returns false if there are no suitable smaller grids.
+  /// Reduces the grids of a scenario. Returns false if there are no suitable smaller grids.
   bool shrinks(scenario_writer& writer, const std::string& name, const std::string& text, const std::string& ptx) {
     const std::string path = (output_ / (name + ".scenario")).string();
     try {
@@ -898,12 +900,12 @@ class recording_writer {
       }
       say("--shrink did not change " + name + ", because " + membar_tools::shortened(smaller.why_not, 200));
     } catch (const std::exception&) {
-      // the scenario's check will report the reason
+      // the check of the scenario will report the reason
     }
     return false;
   }
 
-  /// Returns the file with this PTX, which is written only once.
+  /// Returns the name of the file with this PTX. Each PTX is written only once.
   std::string source_file(const std::string& base, const std::string& ptx) {
     std::string& file = sources_[ptx];
     if (file.empty()) {

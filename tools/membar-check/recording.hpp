@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Converts recordings to scenarios: the records of the preloaded library become files that membar-check reads.
+/// Converts recordings to scenarios: turns the records of the preloaded library into files that membar-check can read.
 #pragma once
 
 #include <filesystem>
@@ -11,7 +11,7 @@ namespace membar_check {
 
 /// The scenarios that were written, and messages for the user.
 struct recording {
-  std::vector<std::string> scenarios{};  ///< the paths
+  std::vector<std::string> scenarios{};  ///< the paths of the scenario files
   std::vector<std::string> sentences{};
   int kernels = 0;
   int launches = 0;
@@ -20,16 +20,16 @@ struct recording {
 
 struct recording_options {
   bool unknown_floats = false;  ///< possible floats in memory contents become unknown values
-  bool shrink = false;          ///< launches that are too large to explore get smaller grids, if possible
+  bool shrink = false;          ///< launches that are too large to explore get smaller grids if possible
 };
 
-/// Reads the records of all processes in a folder, and writes scenarios, PTX and memory contents into another one, readable
-/// only by their owner. Throws `model::error`.
+/// Reads the records of all processes in a folder and writes scenarios, PTX and memory contents to another folder. Only the
+/// owner can read the files. Throws `model::error`.
 [[nodiscard]] recording write_recording(const std::filesystem::path& records, const std::filesystem::path& output,
                                         const recording_options& how);
 
-/// Adds the PTX of the kernels, given by its text `ptx`, to a scenario that was recorded without it: writes the PTX next to the
-/// scenario and refers to it there. Returns its path. Throws `model::error` if a kernel is missing.
+/// Adds the PTX text `ptx` to a scenario that was recorded without PTX. Writes the PTX to a file next to the scenario, to which
+/// the scenario then refers. Returns the path of the PTX. Throws `model::error` if a kernel is missing.
 [[nodiscard]] std::string attach_ptx(const std::filesystem::path& scenario, const std::string& ptx);
 
 }  // namespace membar_check

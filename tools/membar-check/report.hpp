@@ -45,7 +45,7 @@ class report {
   virtual void repairs(const checked_file& file, const check::repair_result& found, const check::order_costs& costs) = 0;
   /// Reports the memory orders of a verified file that are stronger than necessary.
   virtual void excess_orders(const checked_file& file, const check::excess_result& found, const check::order_costs& costs) = 0;
-  /// Reports that a file cannot be read or, after its result, that something about it cannot be written.
+  /// Reports that a file cannot be read, or that something cannot be written after the file's result.
   virtual void error(const std::string& path, const std::string& message, bool has_result) = 0;
   /// Ends the output.
   virtual void end() = 0;

@@ -46,7 +46,7 @@ constexpr const char* usage =
 constexpr const char* statuses =
     "Exit status: 0 if every file is verified; else 2 if one had an error, else 1 if a fault was found, else 3.";
 constexpr std::uint64_t most_changes = 6;
-constexpr const char* repair_name = "--repair{3}";  ///< with its default value
+constexpr const char* repair_name = "--repair{3}";  ///< includes the default value
 
 class help_text final : public CLI::Formatter {
  public:
@@ -65,7 +65,7 @@ class help_text final : public CLI::Formatter {
   }
 };
 
-/// Parses a number of at least 1. `needs` says what it counts.
+/// Parses a number of at least 1. `needs` tells what is counted.
 [[nodiscard]] std::uint64_t number_of(const std::string& option, const std::string& text, const std::string& needs,
                                       std::uint64_t most = std::numeric_limits<std::uint64_t>::max()) {
   char* end = nullptr;
@@ -77,7 +77,8 @@ class help_text final : public CLI::Formatter {
   return value;
 }
 
-/// `repair` is set to the number of changes as given on the command line; empty: no repair is requested.
+/// Adds the options of the command. Parsing sets `repair` to the requested number of changes, as text; empty means that no
+/// repair is requested.
 void add_options(CLI::App& app, request& how, std::string& repair) {
   const auto number = [&app](const std::string& option, std::uint64_t& to, const std::string& needs, const std::string& what) {
     app.add_option_function<std::string>(
@@ -217,7 +218,7 @@ void add_reading_options(CLI::App& app, membar::model::other_readings& readings)
 std::optional<request> read_request(int count, char** arguments, int& status) {
   request how;
   how.options.merge_updates = true;
-  // final conditions only refer to memory, which does not show which of several equal threads wrote it
+  // final conditions refer only to memory, which does not show which of several interchangeable threads wrote it
   how.options.symmetry = true;
   CLI::App app("", "membar-check");
   app.formatter(std::make_shared<help_text>());

@@ -42,8 +42,8 @@ using json = nlohmann::ordered_json;
 
 constexpr int sanitize_format_version = 1;
 
-/// Suppressions of findings, read from a file. Each line has a status and parts of places, kernels or messages, all of which
-/// must occur in a finding.
+/// Suppressions of findings, read from a file. Each line contains a status and parts of locations, kernel names or messages. A
+/// suppression matches a finding that contains all of these parts.
 class allowed_findings {
  public:
   explicit allowed_findings(const std::string& file) {
@@ -105,13 +105,13 @@ struct sanitize_request {
   sanitize::sanitize_options run{};
 };
 
-/// The results for one file.
+/// The results of the sanitizer for one file.
 struct sanitized_file {
   std::string path;
   check::prepared_scenario prepared{};
   sanitize::sanitize_result result{};
-  std::vector<std::string> confirmed{};  ///< the checker's verdict on each finding; empty: it was not asked
-  std::vector<std::string> stated{};     ///< the scenario's assumptions and the readings that were chosen
+  std::vector<std::string> confirmed{};  ///< the checker's verdict on each finding; empty if the checker was not run
+  std::vector<std::string> stated{};     ///< the scenario's assumptions and the selected readings
   std::uint64_t suppressed = 0;
   double seconds = 0;
 
@@ -128,7 +128,7 @@ struct sanitized_file {
   [[nodiscard]] int exit_status() const { return result.findings.empty() ? 0 : worst() == check_status::gave_up ? 3 : 1; }
 };
 
-/// Asks the checker to follow the schedules of findings.
+/// Has the checker replay the schedules of findings.
 class replays {
  public:
   replays(const sanitized_file& file, const check::scenario& s, const std::vector<check::planned_launch>& launches,
@@ -150,7 +150,7 @@ class replays {
     }
   }
 
-  /// Returns a sentence that says whether the checker finds the same error.
+  /// Returns a sentence that tells whether the checker finds the same error.
   [[nodiscard]] std::string confirm(const sanitize::sanitizer_finding& f) const {
     if (!cannot_.empty() || f.found.status == check_status::gave_up) {
       return cannot_.empty() ? "not confirmed: nothing is claimed" : "not confirmed: " + cannot_;
@@ -162,7 +162,7 @@ class replays {
                : "not confirmed: " + r.found.message;
   }
 
-  /// Turns a finding about threads that only poll into a hang if the checker finds that they poll forever.
+  /// Changes the status of a finding about threads that only poll to a hang, if the checker finds that they poll forever.
   void decide(sanitize::sanitizer_finding& f) const {
     std::size_t steps = 0;
     if (!f.polls || !cannot_.empty()) {
@@ -179,7 +179,7 @@ class replays {
   }
 
  private:
-  /// Keeps one thread of each place, up to a limit.
+  /// Keeps only one thread per source location, up to a limit.
   static void show_few(std::vector<const check::instruction*>& waiting) {
     constexpr std::size_t most = 8;
     std::set<const check::instruction*> shown;
@@ -327,7 +327,7 @@ json as_json(const sanitized_file& file) {
           {"findings", std::move(findings)}};
 }
 
-/// Reports each finding as the result of a file of its own.
+/// Reports each finding as the result of a separate file.
 void add_to(report& sarif, sanitized_file& file) {
   for (const sanitize::sanitizer_finding& f : file.result.findings) {
     checked_file one;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// `membar-check sanitize`: executes scenarios at full size and looks for data races.
+/// `membar-check sanitize`: executes scenarios at full size and detects data races.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace membar_check {
 
-/// Runs the command with the words after `sanitize`. Returns the exit status: 0 if nothing is found, 1 if there are findings, 2
-/// for an error, and 3 if a schedule was cut short or something is not supported.
+/// Runs the command with the words after `sanitize`. Returns the exit status: 0 if there are no findings, 1 if there are
+/// findings, 2 for an error, and 3 if a schedule was cut short or something is not supported.
 [[nodiscard]] int sanitize_command(const std::vector<std::string>& words);
 
 }  // namespace membar_check

@@ -13,7 +13,7 @@ namespace {
 
 using json = sarif_document::json;
 
-/// Returns a path as a URI reference of RFC 3986.
+/// Returns a path as a URI reference according to RFC 3986.
 std::string encoded(const std::string& path) {
   constexpr std::string_view plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/";
   constexpr std::string_view digits = "0123456789ABCDEF";

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A log of SARIF 2.1.0 with one run of this command. Source: OASIS, "Static Analysis Results Interchange Format (SARIF) Version 2.1.0".
+/// A log file in SARIF 2.1.0 with one run of the command. Source: OASIS, "Static Analysis Results Interchange Format (SARIF)
+/// Version 2.1.0".
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -24,16 +25,16 @@ class sarif_document {
   explicit sarif_document(std::vector<rule> rules) : rules_(std::move(rules)) {}
 
   [[nodiscard]] static json message(const std::string& text) { return {{"text", text}}; }
-  /// Returns the location of a line in a file. Its path is relative to the working folder if the file is inside it. Line 0
-  /// means the whole file.
+  /// Returns the location of a line in a file. Paths inside the working folder are relative to it. Line 0 stands for the whole
+  /// file.
   [[nodiscard]] static json location(const std::string& path, int line);
 
-  /// Returns a result of the rule, without its location. `level` is error, warning or note.
+  /// Returns a result for a rule, without a location. `level` is error, warning or note.
   [[nodiscard]] json result(std::string_view rule, const char* level, const std::string& text) const;
   void add(json result) { results_.push_back(std::move(result)); }
   [[nodiscard]] json& last() { return results_.back(); }
 
-  /// Adds a notification about something that was not checked, or about an error, which marks the run as failed.
+  /// Adds a notification about something that was not checked, or about an error. An error marks the run as failed.
   void notify(const std::string& path, const char* level, const std::string& text);
 
   void write(std::ostream& out) const;

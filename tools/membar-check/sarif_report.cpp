@@ -27,7 +27,7 @@ namespace {
 
 using json = sarif_document::json;
 
-/// The rules, by the status that a violation has.
+/// The rules, indexed by the status of a finding.
 constexpr sarif_document::rule rules[] = {
     {"race", "Two accesses of the same bytes, one of them a write, are neither morally strong nor ordered by causality."},
     {"violated", "A final condition does not hold, a thread traps, or an assertion fails."},
@@ -123,8 +123,8 @@ class sarif_writer final : public report {
   void end() override { to_.write(out_); }
 
  private:
-  /// Returns the source locations of an instruction, the caller's line first. For PTX without line information, returns the
-  /// location in the checked file.
+  /// Returns the source locations of an instruction. The line of the caller comes first. If the PTX has no line information,
+  /// returns a location in the checked file.
   [[nodiscard]] static json place_in(const check::program& p, const std::string& file, int thread,
                                      const check::instruction& i) {
     const instruction_places places = places_of(p, thread, i);

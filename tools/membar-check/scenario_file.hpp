@@ -11,10 +11,10 @@ namespace membar_check {
 
 namespace check = membar::check;
 
-/// Returns the scenario in the text of a file, including the files that it refers to.
+/// Parses the scenario in the text of a file, including the files to which it refers.
 [[nodiscard]] check::scenario scenario_of(const std::string& path, const std::string& text);
 
-/// Returns the PTX of a scenario's source. Scenarios with the same source and options share it.
+/// Returns the PTX of a scenario's source. It is shared between scenarios with the same source and options.
 [[nodiscard]] const std::string& ptx_of(const check::scenario& s);
 
 }  // namespace membar_check

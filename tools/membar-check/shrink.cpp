@@ -20,8 +20,8 @@ using grid = std::array<std::uint32_t, 3>;
 
 [[nodiscard]] std::uint64_t count(const grid& of) noexcept { return std::uint64_t{of[0]} * of[1] * of[2]; }
 
-/// Returns a word of an argument that equals the number of blocks, in total or along a dimension, or that number minus 1; 0 if
-/// there is none.
+/// Returns a word of an argument that equals the number of blocks, or that number minus 1, in total or along one dimension.
+/// Returns 0 if there is none.
 [[nodiscard]] std::uint64_t number_of_blocks_in(const std::string& argument, const grid& of) {
   for (std::size_t begin = 0; begin < argument.size();) {
     const std::size_t end = std::min(argument.find_first_of(" {}", begin), argument.size());
@@ -37,7 +37,7 @@ using grid = std::array<std::uint32_t, 3>;
   return 0;
 }
 
-/// Returns the scenario with at most this many blocks along each dimension. Along x, clusters stay whole.
+/// Returns the scenario with grids of at most `most` blocks along each dimension. Clusters are not split along x.
 [[nodiscard]] check::scenario with_blocks(check::scenario s, std::uint32_t most) {
   for (check::scenario::launch_line& l : s.launches) {
     const auto cluster = static_cast<std::uint32_t>(std::max(l.request.cluster, 1));
@@ -56,8 +56,8 @@ using grid = std::array<std::uint32_t, 3>;
   return threads;
 }
 
-/// Returns why the scenario does not work with its reduced grids, although it may work with other ones. Empty if nothing is
-/// wrong.
+/// Returns why the scenario does not work with its reduced grids, although other grids may work. Returns an empty string if
+/// nothing is wrong.
 [[nodiscard]] std::string goes_wrong(const check::scenario& s, std::string_view ptx) {
   namespace sanitize = membar::sanitize;
   std::vector<check::planned_launch> launches;
@@ -73,7 +73,7 @@ using grid = std::array<std::uint32_t, 3>;
       case check::check_status::gave_up:
         return f.found.message;
       default:
-        break;  // an error of the program itself
+        break;  // this is an error of the program itself
     }
   }
   return {};

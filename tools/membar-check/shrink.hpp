@@ -16,13 +16,13 @@ namespace membar_check {
 namespace check = membar::check;
 
 struct smaller_grids {
-  std::vector<std::array<std::uint32_t, 3>> grids{};  ///< the grid of each launch; empty: there are no suitable ones
-  std::string why_not{};                              ///< a clause
+  std::vector<std::array<std::uint32_t, 3>> grids{};  ///< the grid of each launch; empty if there are no suitable grids
+  std::string why_not{};                              ///< the reason, as a clause
 };
 
-/// Returns the smallest grids, of 2, 4, 8 and so on blocks along each dimension, with which the scenario can be explored and
-/// its blocks still work. They do if no argument is the number of blocks, and if the sanitizer finds no thread that waits
-/// forever, no out-of-bounds access and no long loop.
+/// Searches for the smallest grids, with 2, 4, 8 and so on blocks along each dimension, for which the scenario can be explored
+/// and its blocks still work. Blocks work if no argument equals the number of blocks, and if the sanitizer finds no thread that
+/// waits forever, no out-of-bounds access and no long loop.
 [[nodiscard]] smaller_grids smaller_grids_of(const check::scenario& s, std::string_view ptx);
 
 }  // namespace membar_check

@@ -29,10 +29,10 @@ namespace {
 
 namespace model = membar::model;
 
-/// The lines of source files. Each file is read once.
+/// Provides the lines of source files. Each file is read only once.
 class source_lines {
  public:
-  /// Returns a line without leading and trailing blanks. Empty if there is no such line.
+  /// Returns a line without leading and trailing blanks, or an empty string if there is no such line.
   [[nodiscard]] std::string line(const std::string& path, int number) {
     auto it = files_.find(path);
     if (it == files_.end()) {
@@ -43,7 +43,7 @@ class source_lines {
           lines.push_back(one);
         }
       } catch (const std::exception&) {
-        // if the source file is not available, only its location is shown
+        // only the location is shown if the source file is not available
       }
       it = files_.emplace(path, std::move(lines)).first;
     }
@@ -59,8 +59,8 @@ class source_lines {
   std::map<std::string, std::vector<std::string>> files_;
 };
 
-/// Selects the events of a finding to show. Events to blame come first, then what each of their threads last read from another
-/// thread, together with the write that it read. Sync points and shuffles are omitted, as are blocks without any of these
+/// Selects the events of a finding to show. These are the events at fault and, for each of their threads, what it last read
+/// from another thread and the write that it read. Sync points and shuffles are omitted, as are blocks without any of these
 /// events.
 class shown_events {
  public:
@@ -80,12 +80,13 @@ class shown_events {
     const auto it = index_.find({thread, number});
     return it != index_.end() && shown_[it->second];
   }
-  /// Returns the index of an event in the finding, or the finding's size if it has no such event.
+  /// Returns the index of an event in the finding, or the number of events if the finding does not contain it.
   [[nodiscard]] std::size_t place(int thread, int number) const {
     const auto it = index_.find({thread, number});
     return it == index_.end() ? finding_.events.size() : it->second;
   }
-  /// Returns the write of the read-modify-write whose read is event `k`, or 0 if there is none or it did not write.
+  /// Returns the write that belongs to the read-modify-write whose read is event `k`. Returns 0 if there is none or it did not
+  /// write.
   [[nodiscard]] std::size_t write_of(std::size_t k) const {
     const check::trace_event& e = finding_.events[k];
     const std::size_t next = place(e.thread, e.number + 1);
@@ -108,8 +109,7 @@ class shown_events {
     blocks_.insert(model::at(program_.threads, e.thread).block_number);
   }
 
-  /// Returns what thread `t` last read before its event `limit`: from another thread if possible, and otherwise from any
-  /// thread.
+  /// Adds what thread `t` last read before its event `limit`: a value from another thread if possible, otherwise any value.
   void add_last_read(int t, int limit) {
     const check::trace_event* last = nullptr;
     for (const check::trace_event& e : finding_.events) {
@@ -128,7 +128,7 @@ class shown_events {
   }
 
   void choose(bool fill) {
-    std::map<int, int> limits;  // the threads with relevant events, and the event up to which they are relevant
+    std::map<int, int> limits;  // the threads with relevant events; each is shown up to its limit
     const auto blamed = std::count_if(finding_.events.begin(), finding_.events.end(), [](const auto& e) { return e.blamed; });
     most_ = std::max(most_, static_cast<std::uint64_t>(blamed));
     for (std::size_t k = 0; k < finding_.events.size(); ++k) {
@@ -139,7 +139,7 @@ class shown_events {
         limit->second = std::min(limit->second, e.number);
       }
     }
-    for (const check::trace_event& e : finding_.events) {  // the start of a copy that is to blame is relevant
+    for (const check::trace_event& e : finding_.events) {  // the start of a copy that is at fault is relevant
       if (e.event.kind == model::event_kind::issue && limits.count(e.event.starts) != 0) {
         add(place(e.thread, e.number));
         limits.emplace(e.thread, e.number);
@@ -178,14 +178,14 @@ class shown_events {
   std::set<int> blocks_{};
 };
 
-/// Returns a number of nanoseconds with its sign.
+/// Returns a number of nanoseconds with a sign.
 std::string nanoseconds(double ns) {
   char text[32];
   static_cast<void>(std::snprintf(text, sizeof text, "%+.1f ns", ns == 0 ? 0.0 : ns));
   return text;
 }
 
-/// Returns the cost of a repair: "+14.8 ns on NVIDIA H200", "2 barriers".
+/// Returns the cost of a repair, for example "+14.8 ns on NVIDIA H200" or "2 barriers".
 std::string price(const check::repair& one, const std::string& device) {
   const std::string barriers = one.barriers == 1 ? "a barrier" : std::to_string(one.barriers) + " barriers";
   const bool others = one.edits.size() > static_cast<std::size_t>(one.barriers);
@@ -231,13 +231,16 @@ class text_writer final : public report {
   }
 
   void repairs(const checked_file& file, const check::repair_result& found, const check::order_costs& costs) override {
-    constexpr std::size_t most = 3;  // others of the same size differ only in the position of a fence
+    constexpr std::uint64_t most_searched = 3;  // the maximum for --repair without a number
+    constexpr std::size_t most = 3;             // other repairs of this size differ only in the position of a fence
     const std::vector<check::code_site> sites = check::sites_of(file.prepared.checked);
     if (found.repairs.empty()) {
       out_ << "  no repair: no "
            << (found.tried == 1 ? "single change" : "set of up to " + std::to_string(found.tried) + " changes")
            << " of orders, scopes, fences and barriers makes it verify (" << found.explorations << " explorations"
-           << (found.left_out ? ", some of them cut short" : "") << ")\n";
+           << (found.left_out ? ", some of them cut short" : "") << ")"
+           << (how_.repair < most_searched ? "; --repair searches for sets of up to " + std::to_string(most_searched) : "")
+           << "\n";
     }
     for (std::size_t k = 0; k < found.repairs.size() && k < most; ++k) {
       const check::repair& one = found.repairs[k];
@@ -277,7 +280,7 @@ class text_writer final : public report {
   void end() override {}
 
  private:
-  /// Returns an instruction as its source line, or as PTX.
+  /// Returns the source line of an instruction, or the PTX if there is no source line.
   std::string shown(const check::program& p, int thread, const check::instruction& i) {
     const instruction_places places = places_of(p, thread, i);
     const bool statement = is_statement(p, thread, places);
@@ -321,7 +324,7 @@ class text_writer final : public report {
     show_waiting(p, f);
   }
 
-  /// Shows one event, or both halves of a read-modify-write.
+  /// Shows an event, or both halves of a read-modify-write.
   void show_event(const check::program& p, const check::finding& f, const shown_events& chosen, const check::trace_event& e,
                   const check::trace_event* write) {
     std::string what = e.what;
@@ -338,7 +341,7 @@ class text_writer final : public report {
     out_ << line << (what.empty() ? "" : fits ? "   // " : "\n         // ") << what << "\n";
   }
 
-  /// Shows the positions of the threads that have not ended. Threads at the same instruction share a line.
+  /// Shows where the threads are that have not ended. Threads at the same instruction share a line.
   void show_waiting(const check::program& p, const check::finding& f) {
     if (f.thread >= 0 && f.waiting[static_cast<std::size_t>(f.thread)] != nullptr) {
       out_ << "  " << check::thread_text(p, f.thread) << " is at "
@@ -358,7 +361,7 @@ class text_writer final : public report {
     }
   }
 
-  /// Shows a change: the source line, and below it what the instruction becomes.
+  /// Shows a change: the source line and, below it, the new instruction.
   void show_edit(const check::program& p, const check::code_site& site, const check::code_edit& e, double ns) {
     out_ << "    " << shown(p, site.thread, instruction_at(site)) << "\n         " << change_text(site, e)
          << (site.gap ? "" : "   " + nanoseconds(ns)) << "\n";

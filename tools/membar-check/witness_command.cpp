@@ -45,7 +45,7 @@ using json = nlohmann::ordered_json;
 namespace witness = membar::witness;
 
 constexpr int witness_format_version = 1;
-constexpr std::uint64_t fixed_runs = 10;  ///< the fixed form runs this many times as often as the faulty one
+constexpr std::uint64_t fixed_runs = 10;  ///< how many times as often as the faulty form the fixed form runs
 
 enum exit_status : int { nothing_found = 0, observed = 1, error = 2, not_observed = 3, without_gpu = 4 };
 
@@ -58,24 +58,24 @@ struct witness_request {
   double seconds = 20;
   std::uint64_t seed = 1;
   double patience = 60;
-  std::uint64_t limit = 10'000;  ///< the number of microseconds after which the loops of a launch end
+  std::uint64_t limit = 10'000;  ///< the time in microseconds after which the loops of a launch are ended
   bool no_early = false;
-  std::vector<std::string> program{};  ///< the program whose kernels are delayed, and whose exit status decides
+  std::vector<std::string> program{};  ///< the program whose kernels are delayed; its exit status decides whether a run failed
 };
 
-/// One form of the scenario: the faulty one or the fixed one.
+/// A form of the scenario: the faulty or the fixed one.
 struct form {
   std::string path{};
   check::scenario scenario{};
   check::prepared_scenario prepared{};
   check::check_result result{};
   witness::witness_program program{};
-  /// its launches, which were on several devices, have been moved to one
+  /// the launches were on several devices and have been moved to one device
   bool moved = false;
-  check_status without_delays = check_status::verified;  ///< the result of exploring the rewritten kernels
+  check_status without_delays = check_status::verified;  ///< the result of exploring the rewritten kernels without delays
 };
 
-/// Runs of one kind, as the child process reports them.
+/// The runs of one kind, as reported by the child process.
 struct arm {
   std::string name;
   membar_witness::tally counts;
@@ -86,11 +86,11 @@ struct outcome {
   std::string device{};
   int driver = 0;
   double nanoseconds_of_cycle = 1;
-  std::uint64_t copies = 1;  ///< the number of copies of a grid in one launch
+  std::uint64_t copies = 1;  ///< the number of copies of the grid in one launch
   std::vector<arm> arms{};
   std::string no_gpu{};
-  std::string failed{};  ///< the driver's error message, or how the process ended
-  bool stuck = false;    ///< kernels were launched and did not end
+  std::string failed{};  ///< the error message of the driver, or how the process ended
+  bool stuck = false;    ///< kernels were launched and did not finish
 
   [[nodiscard]] std::uint64_t bad(bool delayed) const {
     std::uint64_t sum = 0;
@@ -107,7 +107,7 @@ struct outcome {
     return sum;
   }
   [[nodiscard]] static bool is_delayed(const arm& a) { return a.name.starts_with("delays"); }
-  /// Returns the failing runs with the smallest delays, or null if no run with delays failed.
+  /// Returns the failing runs with the smallest delays, or null if no run with delays has failed.
   [[nodiscard]] const arm* smallest() const {
     const arm* best = nullptr;
     for (const arm& a : arms) {
@@ -158,8 +158,8 @@ membar_witness::tally tally_of(const json& j) {
   return t;
 }
 
-/// Returns the test for a failing run: the final conditions or, without any, the load to blame, and writes outside of all
-/// memory.
+/// How to decide whether a run failed: by the final conditions or, if there are none, by the faulty load, and by writes outside
+/// all memory objects.
 struct judge_request {
   witness::watched_read watched{};
   bool outside = false;
@@ -177,7 +177,7 @@ membar_witness::judge judge_of(const form& f, const judge_request& by) {
   };
 }
 
-/// Launches one form, and prints the result, one line for each kind of run.
+/// Launches a form and prints the results, one line for each kind of run.
 void run_in_child(const form& f, const judge_request& by, const witness_request& how, int pipe) {
   const auto tell = [&](const json& line) {
     const std::string text = line.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
@@ -212,7 +212,7 @@ void run_in_child(const form& f, const judge_request& by, const witness_request&
         const membar_witness::tally t = delayed ? search.delayed() : search.control();
         tell({{"name", (delayed ? "delays" : "no delays") + with}, {"counts", as_json(t)}});
         if (!t.fault.empty()) {
-          return;  // the context is unusable
+          return;  // the context can no longer be used
         }
       }
     }
@@ -239,7 +239,7 @@ void take_line(const std::string& line, outcome& result) {
   }
 }
 
-/// Launches one form in its own process, which is killed if it takes too long.
+/// Launches a form in its own process, which is killed if it takes too long.
 outcome run_apart(const form& f, const judge_request& by, const witness_request& how) {
   int ends[2];
   if (pipe(ends) != 0) {
@@ -294,7 +294,7 @@ outcome run_apart(const form& f, const judge_request& by, const witness_request&
   return result;
 }
 
-// ---- what is launched
+// ---- preparation of the launches
 
 check::check_result explored(const check::prepared_scenario& prepared) {
   check::check_options how;
@@ -304,7 +304,7 @@ check::check_result explored(const check::prepared_scenario& prepared) {
   return check::explore(prepared.checked, prepared.property(), how);
 }
 
-/// Reads a form and explores it.
+/// Reads and explores a form.
 void read_form(form& f, const std::string& path) {
   f.path = path;
   f.scenario = scenario_of(path, membar_tools::read_file(path));
@@ -316,7 +316,7 @@ void read_form(form& f, const std::string& path) {
   f.result = explored(f.prepared);
 }
 
-/// Rewrites the kernels of a form, and explores them again.
+/// Rewrites the kernels of a form and explores it again.
 void rewrite_form(form& f, const std::vector<witness::actor>& actors, const witness::watched_read& watched) {
   std::vector<int> preferred;
   for (const check::trace_event& e : f.result.found.events) {
@@ -331,7 +331,7 @@ void rewrite_form(form& f, const std::vector<witness::actor>& actors, const witn
 
 // ---- the report
 
-/// Returns the statement of a site, as its source line.
+/// Returns the source line of a site's statement.
 std::string place_of_site(const form& f, int launch, int number) {
   const witness::site& s = f.program.sites.at(static_cast<std::size_t>(launch)).at(static_cast<std::size_t>(number));
   if (number == 0) {
@@ -535,7 +535,7 @@ void write_reproducer(const witness_report& r, const std::string& folder) {
   membar_tools::write_file((std::filesystem::path(folder) / "witness.cu").string(), witness::reproducer_of(request));
 }
 
-/// Returns the kernels of a form, with the threads to delay when a program launches them.
+/// Returns the kernels of a form, each with the threads to delay when a program launches it.
 std::vector<delayed_kernel> kernels_of(const form& f, const std::vector<witness::actor>& actors) {
   std::vector<int> lines;
   for (const check::trace_event& e : f.result.found.events) {
@@ -574,7 +574,7 @@ std::vector<delayed_kernel> kernels_of(const form& f, const std::vector<witness:
   return result;
 }
 
-/// Delays the kernels of a program and runs it many times. Without a finding there is nothing to delay.
+/// Runs a program many times with delays in its kernels. If the scenario has no finding, there is nothing to delay.
 int witness_in_program(const witness_request& how, const form& wrong) {
   delayed_program p;
   p.words = how.program;
@@ -639,7 +639,7 @@ int witness_file(const witness_request& how) {
 
 }  // namespace
 
-/// Splits off the program after "--" from the words, and sets the defaults for programs where nothing else is given.
+/// Removes the words after "--", which are the program, and sets the defaults for programs where the user has given no value.
 std::vector<std::string> take_program(std::vector<std::string> words, witness_request& how) {
   const auto dashes = std::find(words.begin(), words.end(), "--");
   if (dashes == words.end()) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// `membar-check witness`: launches the kernels of a scenario with a finding on a GPU, with delays that make the error likely.
-/// See docs/witness.md.
+/// `membar-check witness`: launches the kernels of a scenario that has a finding on a GPU, with delays that make the error
+/// likely. See docs/witness.md.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace membar_check {
 
-/// Executes the words after `witness`, and returns the exit status.
+/// Runs the command with the words after `witness` and returns the exit status.
 [[nodiscard]] int witness_command(const std::vector<std::string>& words);
 
 }  // namespace membar_check

@@ -27,26 +27,26 @@ namespace {
 
 namespace fs = std::filesystem;
 using json = nlohmann::ordered_json;
-using membar_witness::delay;  // `launch` is the number of the kernel
+using membar_witness::delay;  // its member `launch` is the number of the kernel
 using membar_witness::delays;
 
-constexpr std::uint64_t cycles_of_microsecond = 2000;  // at the highest clock rate of current devices
+constexpr std::uint64_t cycles_of_microsecond = 2000;  // at the highest clock rate of current GPUs
 constexpr std::uint64_t repeated_runs = 5;
-constexpr int untouched_runs = 3;  // of which one has to pass: the finding may show without delays
+constexpr int untouched_runs = 3;  // at least one must pass; the error may also occur without delays
 constexpr const char* preload_library = "libmembar_record.so";
 
-/// The outcome of one run of the program.
+/// The result of one run of the program.
 struct run_outcome {
-  std::string failure{};  ///< empty: the exit status was 0
+  std::string failure{};  ///< empty if the exit status was 0
   std::string last_line{};
 };
 
-/// A signal to the command that arrived while the program ran.
+/// Thrown for a signal that the command received while the program was running.
 struct interruption {
   int signal = 0;
 };
 
-/// The runs of one kind.
+/// The runs of one kind and their results.
 struct runs_of_kind {
   std::string name{};
   std::uint64_t runs = 0;
@@ -57,7 +57,7 @@ struct runs_of_kind {
   std::uint64_t repeated_failed = 0;
 };
 
-/// A position in a kernel, as the preloaded library reports it.
+/// A site in a kernel, as the preloaded library reports it.
 struct site_in_program {
   int line = 0;
   std::string opcode{};
@@ -88,7 +88,7 @@ class runner {
     preload_ = membar::intercept::preload_value(membar::intercept::library_path(preload_library, MEMBAR_RECORD_LIBRARY_FOLDER));
   }
 
-  /// Alternates runs with and without delays, and then repeats the smallest delays that failed.
+  /// Alternates between runs without and with delays, and then repeats the smallest delays that have failed.
   std::vector<runs_of_kind> run_all() {
     require_passing();
     runs_of_kind control{"no delays"};
@@ -113,10 +113,10 @@ class runner {
     return {control, delayed};
   }
 
-  /// Returns the problem that occurred when a kernel was rewritten or loaded. Empty if there was none.
+  /// Returns the problem that occurred when a kernel was rewritten or loaded. Returns an empty string if there was none.
   [[nodiscard]] const std::string& problem() const noexcept { return problem_; }
 
-  /// Returns the sites of each kernel. Empty if the program did not load it with delays.
+  /// Returns the sites of each kernel. The list is empty for a kernel that the program has not loaded with delays.
   [[nodiscard]] const std::vector<std::vector<site_in_program>>& sites() const noexcept { return sites_; }
 
  private:
@@ -135,7 +135,7 @@ class runner {
     ++into.failed;
   }
 
-  /// Returns one to four delays of 64 to 1,000,000 cycles.
+  /// Returns one to four random delays of 64 to 1,000,000 cycles.
   delays any() {
     delays result;
     std::vector<std::size_t> loaded;
@@ -184,7 +184,7 @@ class runner {
     return failed.failure + (failed.last_line.empty() ? "" : ": " + failed.last_line);
   }
 
-  /// Requires that the program passes unchanged, because its exit status is the judge.
+  /// Requires that the unchanged program passes, because its exit status decides whether a run failed.
   void require_passing() {
     run_outcome ended = run_once({});
     for (int run = 1; run < untouched_runs && !ended.failure.empty(); ++run) {
@@ -204,7 +204,7 @@ class runner {
     return result;
   }
 
-  /// The program in a group of processes of its own, which is ended when it takes too long.
+  /// Runs the program in its own process group, which is killed if it takes too long.
   run_outcome run_once(const std::vector<std::pair<std::string, std::string>>& environment) {
     membar::intercept::run_options how;
     how.output = output().string();
@@ -237,7 +237,7 @@ class runner {
     for (std::string line; std::getline(lines, line);) {
       const json told = json::parse(line, nullptr, false);
       if (told.is_discarded()) {
-        continue;  // a process was killed while it wrote the line
+        continue;  // a process was killed while it wrote this line
       }
       if (told.contains("problem")) {
         problem_ = told.at("problem");
@@ -352,7 +352,7 @@ int witness_program(const delayed_program& p) {
     const bool observed = fails_more_often(arms[1], arms[0]);
     (p.json ? print_json : print_text)(p, r, arms, observed ? "observed" : "not observed");
     return observed ? 1 : 3;
-  } catch (const interruption& by) {  // the temporary files must be removed
+  } catch (const interruption& by) {  // the temporary files must still be removed
     static_cast<void>(std::raise(by.signal));
     return 128 + by.signal;
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Implements membar-check witness for a program that cannot be reduced to a scenario: it runs many times with delays in its
-/// kernels, and its exit status decides.
+/// Implements `membar-check witness` for programs that cannot be reduced to a scenario. The program runs many times with delays
+/// in its kernels, and its exit status decides whether a run failed.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,12 @@
 
 namespace membar_check {
 
-/// A kernel of the program, and the threads that are delayed in each launch.
+/// A kernel of the program and the threads to delay in each of its launches.
 struct delayed_kernel {
-  std::string name{};                   ///< mangled
-  std::vector<std::uint64_t> actors{};  ///< block in the upper half, thread in the lower half, both linear
-  /// lines, counted from the beginning of the kernel, whose statements become sites first
+  std::string name{};  ///< the mangled name
+  /// for each actor: the block in the upper half and the thread in the lower half, both as linear indices
+  std::vector<std::uint64_t> actors{};
+  /// the lines whose statements become sites first, counted from the beginning of the kernel
   std::vector<int> preferred{};
   bool split_warp = false;
 };
@@ -22,8 +23,8 @@ struct delayed_kernel {
 struct delayed_program {
   std::vector<std::string> words{};  ///< the words of its command line
   std::vector<delayed_kernel> kernels{};
-  std::string file{};     ///< the file of the scenario
-  std::string finding{};  ///< its status and message
+  std::string file{};     ///< the scenario's file
+  std::string finding{};  ///< the status and the message of the finding
   std::uint64_t runs = 20;
   double seconds = 600;
   double patience = 60;
@@ -32,8 +33,8 @@ struct delayed_program {
   bool json = false;
 };
 
-/// Runs the program with and without delays, prints a report, and returns the exit status of the command. Throws
-/// `membar::model::error` if the program cannot be started or loads none of the kernels.
+/// Runs the program with and without delays, prints a report, and returns the command's exit status. Throws
+/// `membar::model::error` if the program cannot be started or does not load any of the kernels.
 [[nodiscard]] int witness_program(const delayed_program& p);
 
 }  // namespace membar_check

@@ -24,7 +24,7 @@ constexpr std::uint64_t none32 = 0xffffffff;
 
 [[noreturn]] void damaged() { throw membar::model::error("the archive is damaged: copy or download it again"); }
 
-/// Returns a part of the archive. Throws if it is not inside.
+/// Returns a part of the archive. Throws if the part is not inside the archive.
 std::string_view part(std::string_view all, std::uint64_t at, std::uint64_t bytes) {
   if (at > all.size() || bytes > all.size() - at) {
     damaged();
@@ -32,7 +32,7 @@ std::string_view part(std::string_view all, std::uint64_t at, std::uint64_t byte
   return all.substr(static_cast<std::size_t>(at), static_cast<std::size_t>(bytes));
 }
 
-/// Returns a little-endian number of a record.
+/// Returns a little-endian number in a record.
 std::uint64_t number(std::string_view record, std::size_t at, std::size_t bytes) {
   std::uint64_t result = 0;
   for (std::size_t k = bytes; k-- > 0;) {
@@ -53,7 +53,7 @@ directory directory_of(std::string_view all) {
   const std::string_view end = part(all, end_at, end_bytes);
   directory result{number(end, 16, 4), number(end, 10, 2)};
   if (result.at == none32 ||
-      result.members == 0xffff) {  // a zip64 archive has a locator before this record, which points to a longer record
+      result.members == 0xffff) {  // in a zip64 archive, a locator before this record points to a longer record
     const std::string_view locator = part(all, end_at < locator_bytes ? all.size() : end_at - locator_bytes, locator_bytes);
     const std::string_view end64 = part(all, number(locator, 8, 8), end64_bytes);
     if (!end64.starts_with(end64_word)) {
@@ -80,7 +80,7 @@ void read_long_numbers(std::string_view extra, std::uint64_t& bytes, std::uint64
   }
 }
 
-/// The declarations of zlib's header, which have not changed since version 1.0.
+/// Declarations from zlib's header. They have not changed since version 1.0.
 struct z_stream {
   const unsigned char* next_in;
   unsigned avail_in;
@@ -136,7 +136,7 @@ std::string inflated(const zip_member& member) {
     state = library.inflate(&stream, finish_block);
     read += in_step - stream.avail_in;
     written += out_step - stream.avail_out;
-  } while (state == ok);  // it fails if it can neither read nor write any more
+  } while (state == ok);  // the call fails if it can make no more progress
   library.end(&stream);
   if (state != at_end || written != out.size()) {
     damaged();
@@ -176,7 +176,7 @@ std::vector<zip_member> members_of_zip(std::string_view archive) {
 }
 
 std::string unpacked(const zip_member& member) {
-  constexpr std::size_t most_expansion = 1100;  // the format's limit: a larger size is wrong, and would exhaust the memory
+  constexpr std::size_t most_expansion = 1100;  // the limit of the format; a larger size is wrong and would exhaust memory
   if (!member.is_readable) {
     throw membar::model::error(membar_tools::quote(member.name) +
                                " is encrypted or packed in an unknown way: unpack the archive and name the folder");

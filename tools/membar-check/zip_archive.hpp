@@ -14,17 +14,18 @@ namespace membar_check {
 struct zip_member {
   std::string name;
   bool is_deflated = false;
-  std::string_view packed;  ///< in the archive's bytes
-  std::size_t bytes = 0;    ///< when unpacked
-  bool is_readable = true;  ///< neither encrypted nor packed in another way
+  std::string_view packed;  ///< the compressed bytes in the archive
+  std::size_t bytes = 0;    ///< the uncompressed size
+  bool is_readable = true;  ///< not encrypted and compressed with a supported method
 };
 
 [[nodiscard]] bool is_zip(std::string_view file);
 
-/// Returns the files in an archive, which may be larger than 4 GB. Throws `model::error` for a damaged one.
+/// Returns the files in an archive, which may be larger than 4 GB. Throws `model::error` if the archive is damaged.
 [[nodiscard]] std::vector<zip_member> members_of_zip(std::string_view archive);
 
-/// Returns the uncompressed bytes of a file in the archive. Throws `model::error`. Deflated files need an installed zlib.
+/// Returns the uncompressed bytes of a file in the archive. Throws `model::error`. A deflated file can only be read if zlib is
+/// installed.
 [[nodiscard]] std::string unpacked(const zip_member& member);
 
 }  // namespace membar_check

@@ -18,7 +18,7 @@ namespace membar_domains {
 
 namespace {
 
-/// Returns the scope that the parts of an opcode name, or `otherwise` if they name none. Scopes narrower than the device are
+/// Returns the scope that an opcode's parts contain, or `otherwise` if they contain none. Scopes narrower than the device are
 /// ignored.
 scopes scope_in(const std::vector<std::string_view>& parts, scopes otherwise) {
   const auto has = [&](std::string_view word) { return std::ranges::find(parts, word) != parts.end(); };
@@ -28,7 +28,7 @@ scopes scope_in(const std::vector<std::string_view>& parts, scopes otherwise) {
                                         : otherwise;
 }
 
-/// Returns the opcode of a PTX statement, split at its dots. Empty if it is not an instruction.
+/// Returns the opcode of a PTX statement, split at its dots. Returns an empty vector if the statement is not an instruction.
 std::vector<std::string_view> opcode_in(std::string_view statement) {
   constexpr std::string_view blanks = " \t\r";
   const auto next_word = [&] {
@@ -48,7 +48,7 @@ std::vector<std::string_view> opcode_in(std::string_view statement) {
   return parts;
 }
 
-/// The code is examined one statement at a time, because comments and names may contain any word.
+/// Examines the code one statement at a time, because comments and names may contain any word.
 synchronization in_statements(std::string_view code) {
   synchronization out;
   bool fences = false;
@@ -82,13 +82,13 @@ synchronization in_statements(std::string_view code) {
       device_accesses = device_accesses || scope.device;
     }
   }
-  // A pattern of a fence and an access has the narrower of their scopes.
+  // A pattern of a fence and an access has the narrower of the two scopes.
   out.releases.device = out.releases.device || (fences && device_accesses && out.releases.any());
   out.acquires.device = out.acquires.device || (fences && device_accesses && out.acquires.any());
   return out;
 }
 
-/// Returns the text from `at` to the closing brace of the first block after it.
+/// Returns the text from `at` up to the closing brace of the first block after it.
 std::string_view body(std::string_view text, std::size_t at) {
   const std::size_t begin = text.find('{', at);
   int depth = 0;
@@ -219,9 +219,9 @@ std::optional<synchronization> code_in_image(const std::string& path, const std:
 
 namespace {
 
-using name_pair = std::pair<std::uint32_t, std::uint32_t>;  // a kernel to move, and another one
+using name_pair = std::pair<std::uint32_t, std::uint32_t>;  // a kernel to move and another kernel
 
-/// Returns the pairs of names of kernels that ran at the same time on a device.
+/// Returns the names of kernels that ran concurrently on a device, as pairs.
 std::set<name_pair> pairs_at_once(const records& of, const std::set<std::uint32_t>& far) {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<interval>> remote;  // by device and name
   const auto is_far = [&](const kernel_record& k) { return far.contains(k.name) && !k.near; };
@@ -248,7 +248,7 @@ std::set<name_pair> pairs_at_once(const records& of, const std::set<std::uint32_
   return pairs;
 }
 
-/// The recorded kernels of one name. Determines which of them a use of a pointer may refer to.
+/// The recorded kernels with one name. Determines which of them may have used a pointer.
 class kernels_of_name {
  public:
   kernels_of_name(const records& of, std::uint32_t name) {
@@ -265,7 +265,7 @@ class kernels_of_name {
     missing_ = ordered_ ? told->second - launched_.size() : 0;
   }
 
-  /// CUPTI numbers launches in their order. Some may not have been recorded, and it is not known which.
+  /// CUPTI numbers launches in their order. Some launches may not have been recorded, and it is not known which ones.
   [[nodiscard]] std::vector<const kernel_record*> in(const pointer_uses& uses) const {
     std::vector<const kernel_record*> out = uses.in_graphs ? in_graphs_ : std::vector<const kernel_record*>{};
     // Launches without far pointers are not moved.
@@ -284,7 +284,7 @@ class kernels_of_name {
   std::uint64_t missing_ = 0;
 };
 
-/// Returns whether kernels of two names ran at the same time on a device, and may have shared a pointer.
+/// Returns whether kernels of two names ran concurrently on a device and may have been given the same pointer.
 bool shared_at_once(const records& of, std::uint32_t far, std::uint32_t near) {
   const auto known = of.pointers.find(far);
   const auto others = of.pointers.find(near);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Evaluates the records of a process, for watch and run.
+/// Evaluates the records of a process, for `watch` and `run`.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,13 @@
 
 namespace membar_domains {
 
-/// Returns a function that says why a kernel of the process counts as one that stores to a peer or the host. It maps the
-/// kernel's number and name to the reason, or to nothing. The process must outlive it.
+/// Returns a function that explains why a kernel of the process counts as storing to a peer or the host. It maps the kernel's
+/// number and name to the reason, or to an empty string. The process must outlive it.
 [[nodiscard]] std::function<std::string(std::uint32_t, const std::string&)> why_remote_in(const options& asked,
                                                                                           const process& of);
 
-/// Distinguishes far launches from others, and checks them if `asked.check` is set. `folder` contains the files of the process.
+/// Distinguishes far launches from others and, if `asked.check` is set, checks them. `folder` contains the files of the
+/// process.
 void examine(const options& asked, const std::filesystem::path& folder, process& of, check_report& into);
 
 }  // namespace membar_domains

@@ -6,15 +6,16 @@
 
 namespace membar_domains {
 
-/// The first line of a list is `list_header` and the version. A list without that line, for example one written by hand, has
-/// version 1.
+/// The first line of a list contains `list_header` and the version. A list without this line, for example a handwritten one,
+/// has version 1.
 inline constexpr int list_version = 1;
 inline constexpr const char* list_header = "# membar-domains list, format ";
 
 /// The first line of the records of a process is F, followed by the version.
 inline constexpr int records_version = 2;
 
-/// The version of the reports of watch, try and apply. JSON contains it as "version", and text in the first line.
+/// The version of the reports of `watch`, `try` and `apply`. It is the member "version" in JSON and is in the first line of the
+/// text.
 inline constexpr int report_version = 1;
 
 inline constexpr const char* one_version =

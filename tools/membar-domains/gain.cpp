@@ -13,7 +13,7 @@ namespace membar_domains {
 
 namespace {
 
-/// The listed kernels of one mode between two changes of the mode.
+/// The listed kernels of one mode between two changes of mode.
 struct turn {
   mode how = mode::off;
   std::vector<interval> listed;
@@ -57,7 +57,7 @@ std::vector<lane_times> sort_ticks(const records& of) {
     std::vector<beside> units;
   };
   std::map<std::uint32_t, lane> lanes;
-  // The latest end of all turns so far, because a kernel may outlast those after it.
+  // the latest end of all turns up to each turn, because a kernel may run longer than the turns after it
   std::vector<std::int64_t> latest;
   for (const turn& t : all) {
     latest.push_back(std::max(latest.empty() ? t.listed.back().end : latest.back(), t.listed.back().end));
@@ -120,7 +120,7 @@ std::vector<double> pooled(const turns& all) {
   return out;
 }
 
-/// Returns whether the times of lanes differ so much that they must not be confused.
+/// Returns whether the times of lanes differ so much that the lanes must not be confused.
 bool differ(const std::vector<const lane_times*>& lanes) {
   constexpr double by = 1.1;
   for (std::size_t m = 0; m < 3; ++m) {
@@ -184,7 +184,7 @@ double percentile(std::vector<double> values, double fraction) {
   return *place;
 }
 
-/// Returns the units of as many turns as there are, each drawn at random from all turns.
+/// Draws turns at random with replacement, as many as there are, and returns the times of their units.
 std::vector<double> resample(const turns& all, std::mt19937& random) {
   std::uniform_int_distribution<std::size_t> any(0, all.size() - 1);
   std::vector<double> out;
@@ -207,8 +207,8 @@ namespace {
 
 constexpr std::size_t resamples = 400;
 
-/// Returns the times to which the control is compared: those of the program as it is. A lane without a control, such as a graph
-/// that is instantiated twice, has half of these turns on each side.
+/// The index of the times to which the control is compared, which are those of the unmodified program. A lane without a
+/// control, such as a graph that is instantiated twice, uses half of these turns as its control.
 constexpr std::size_t reference = 3;
 using sides = std::array<turns, 4>;
 
@@ -224,7 +224,7 @@ sides sides_of(const lane_times& lane) {
   return out;
 }
 
-/// The times of each mode over all lanes, weighted by their units: the medians, and the medians of each resample.
+/// The median times of each mode over all lanes, weighted by units, for the measured turns and for each resample.
 struct weighed_times {
   std::array<double, 4> median{};
   std::array<std::vector<double>, 4> resampled{std::vector<double>(resamples), std::vector<double>(resamples),

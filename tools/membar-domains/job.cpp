@@ -24,7 +24,7 @@ namespace membar_domains {
 
 namespace fs = std::filesystem;
 
-/// Reads the files of a process. A file of another version, or a truncated one, leads to a complaint.
+/// Reads the files of a process. Adds a complaint for a truncated file or a file of another version.
 process process_of(const fs::path& path) {
   process_state s;
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -81,7 +81,7 @@ std::vector<process> processes_of(const fs::path& folder) {
   return out;
 }
 
-/// Returns whether the program's file refers to functions of the address sanitizer.
+/// Returns whether the program's file refers to functions of AddressSanitizer.
 bool is_address_sanitized(const std::string& program) {
   std::vector<fs::path> places{program};
   if (program.find('/') == std::string::npos) {
@@ -101,14 +101,14 @@ bool is_address_sanitized(const std::string& program) {
   return all.find("__asan_init") != std::string::npos;
 }
 
-/// Returns the environment variables with which the program is started, and writes the list into the folder.
+/// Returns the environment variables for the program, and writes the list to the folder.
 std::vector<std::pair<std::string, std::string>> environment_of(const options& asked, const char* job, const std::string& list,
                                                                 const std::string& how, const fs::path& folder) {
   const std::string path = list.empty() ? "" : (folder / "list").string();
   if (!list.empty()) {
     write(path, list, "set TMPDIR to a folder with free space");
   }
-  constexpr std::size_t most = 100'000;  // a variable has at most 128 KiB
+  constexpr std::size_t most = 100'000;  // an environment variable can have at most 128 KiB
   std::vector<std::pair<std::string, std::string>> environment{
       {"LD_PRELOAD", membar::intercept::preload_value(
                          membar::intercept::library_path("libmembar_domains.so", MEMBAR_DOMAINS_LIBRARY_FOLDER))},
@@ -121,7 +121,7 @@ std::vector<std::pair<std::string, std::string>> environment_of(const options& a
     environment.emplace_back(environment::check, "1");
   }
   if (!asked.cupti.empty()) {
-    const bool is_path = asked.cupti.find('/') != std::string::npos;  // as the loader decides
+    const bool is_path = asked.cupti.find('/') != std::string::npos;  // the loader uses the same rule
     environment.emplace_back(environment::cupti, is_path ? fs::absolute(asked.cupti).string() : asked.cupti);
   }
   return environment;
@@ -132,7 +132,7 @@ std::vector<std::pair<std::string, std::string>> environment_of(const options& a
 void say(const std::string& text) { std::cerr << "membar-domains: " << text << '\n'; }
 
 void write(const fs::path& path, const std::string& text, const char* remedy) {
-  std::error_code failed;  // if this fails, so does writing the file
+  std::error_code failed;  // if this fails, writing the file fails as well
   fs::create_directories(path.parent_path(), failed);
   std::ofstream file(path);
   if (!(file << text << std::flush)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Runs the program once with the library preloaded, and collects the files of its processes.
+/// Runs the program once with the preloaded library and collects the files of its processes.
 #pragma once
 
 #include <cstdint>
@@ -32,19 +32,19 @@ struct job_result {
   std::vector<process> processes;  ///< the processes that called CUDA
 };
 
-/// Prints a line on standard error.
+/// Prints a line to standard error.
 void say(const std::string& text);
 
-/// Writes a file, and creates its folders. Throws `error` with the remedy.
+/// Writes a file and creates its folders. Throws an `error` that contains the remedy.
 void write(const std::filesystem::path& path, const std::string& text,
            const char* remedy = "name another folder with --output");
 
-/// Reads what the process with this state file has written so far.
+/// Reads what the process with this state file has written up to now.
 [[nodiscard]] process process_of(const std::filesystem::path& state);
 
-/// Runs the program once, with the text of a list, if any. `how` is a mode of try, or the number of launches in a turn. Prints
-/// a sentence for each problem. `look` is called with the processes while their files exist, and `meanwhile` is called while
-/// the program runs.
+/// Runs the program once. `list` is the text of the list, if any. `how` is a mode of `try` or the number of launches in a turn.
+/// Prints a sentence for each problem. Calls `look` with the processes while their files exist, and `meanwhile` while the
+/// program runs.
 [[nodiscard]] job_result run_job(const options& asked, const char* job, const std::string& list, const std::string& how,
                                  const std::function<void(const std::filesystem::path&, std::vector<process>&)>& look = {},
                                  const std::function<void(const std::filesystem::path&)>& meanwhile = {});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The command membar-domains. It starts the program with the library preloaded, and reports the results.
+/// The command membar-domains, which starts the program with the preloaded library and reports the results.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -27,7 +27,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Throws in advance what `write` would throw after all runs.
+/// Throws early if the output folder cannot be written, which would otherwise be noticed only after all runs.
 void check_output(const fs::path& folder) {
   std::error_code ignored;
   const bool made = fs::create_directories(folder, ignored);
@@ -39,7 +39,7 @@ void check_output(const fs::path& folder) {
   }
 }
 
-/// Reports rules that no kernel matched, so that a misspelt name does not go unnoticed.
+/// Reports the rules that no kernel has matched, for example because of a misspelt name.
 void say_unmet(const move_list& list, const std::vector<process>& processes) {
   std::uint64_t met = 0;
   for (const process& p : processes) {
@@ -62,7 +62,7 @@ void say_counts(const std::vector<process>& processes) {
   }
 }
 
-/// Reports units of work that events could not time, because they are not included in any gain.
+/// Reports units of work that could not be timed by events, because no gain includes them.
 void say_untimed(const std::vector<job_result>& results) {
   std::uint64_t untimed = 0;
   for (const job_result& result : results) {
@@ -77,7 +77,7 @@ void say_untimed(const std::vector<job_result>& results) {
   }
 }
 
-/// Returns a list file for the kernels that the options name.
+/// Returns a list for the kernels that are named in the options.
 std::string list_of_options(const options& asked) {
   std::string text;
   if (!asked.list.empty()) {
@@ -93,15 +93,15 @@ std::string list_of_options(const options& asked) {
   return text;
 }
 
-/// Throws if the list must not be applied, unless --force is given.
+/// Throws if the list is not safe to apply and --force is not given.
 void refuse_unsafe(const options& asked, const move_list& rules) {
   if (const std::string objection = rules.objection(); !asked.force && !objection.empty()) {
     throw error(objection);
   }
 }
 
-/// Prints the report: text on standard error, because standard output belongs to the program, and JSON as one line on standard
-/// output.
+/// Prints the report. The text goes to standard error, because standard output belongs to the program. JSON is printed as one
+/// line to standard output.
 void print(const options& asked, const std::string& text, const json& document) {
   if (asked.json) {
     std::cout << line_text(document) << std::flush;
@@ -117,7 +117,7 @@ void write_report(const fs::path& folder, const std::string& action, const std::
   write(folder / (action + ".json"), file_text(document));
 }
 
-/// The result of watch.
+/// The result of `watch`.
 struct watched {
   job_result result;
   std::vector<overlap_report> reports;  ///< one per process
@@ -126,7 +126,7 @@ struct watched {
 
 watched watch_once(const options& asked) {
   watched out;
-  std::string listed;  // the library follows the pointer tables of these kernels
+  std::string listed;  // a list with the kernels whose pointer tables the library follows
   for (const std::string& pattern : asked.remote) {
     listed += "remote " + pattern + "\n";
   }
@@ -141,7 +141,7 @@ watched watch_once(const options& asked) {
   return out;
 }
 
-/// Prints the table of processes, as text or as JSON.
+/// Returns the table of processes as text, and adds its rows to `rows` for JSON.
 std::string table_of_processes(const watched& seen, json& rows) {
   std::string out = left("  process", 32) + right("kernels", 12) + right("delayed", 12) + right("delay ms", 13) + "\n";
   for (std::size_t i = 0; i < seen.reports.size(); ++i) {
@@ -160,7 +160,7 @@ std::string table_of_processes(const watched& seen, json& rows) {
   return out;
 }
 
-/// Returns the timeline of the process with the largest delay.
+/// Returns the timeline of the process that has the largest delay.
 std::string picture_of(const watched& seen) {
   std::string out;
   double most = 0;
@@ -173,7 +173,7 @@ std::string picture_of(const watched& seen) {
   return out;
 }
 
-/// Captured work is launched later, so half of the launches may be missing.
+/// Reports that CUPTI recorded too few kernels. Up to half may be missing, because captured work is launched later.
 void say_missing_records(const std::vector<process>& processes) {
   for (const process& p : processes) {
     if (const std::uint64_t seen = p.recorded.kernels.size() + p.lost; p.complaint.empty() && seen < p.launches / 2) {
@@ -184,7 +184,7 @@ void say_missing_records(const std::vector<process>& processes) {
   }
 }
 
-/// Watches a run, and returns the resulting list.
+/// Watches a run and returns the resulting list.
 std::string watch(const options& asked, outcome& ended) {
   watched seen = watch_once(asked);
   ended = seen.result.ended;
@@ -238,14 +238,14 @@ std::vector<lane_times> lanes_of(const std::vector<job_result>& results) {
 
 constexpr int fewest_rounds = 2;
 
-/// The number of whole runs of the program.
+/// Returns the number of whole runs of the program, in words.
 std::string whole_runs_of(const options& asked) {
   const int fewest = 3 * std::min(fewest_rounds, asked.runs);
   return (fewest == 3 * asked.runs ? "" : std::to_string(fewest) + " to ") + std::to_string(3 * asked.runs) + " times";
 }
 
-/// Runs the program as a whole in each mode, in turns, until a run fails or the interval is narrow. Returns whether a process
-/// of the program called CUDA.
+/// Runs the whole program in each mode in turn until a run fails or the interval is narrow. Returns whether a process of the
+/// program has called CUDA.
 bool run_in_each_mode(const options& asked, const std::string& list, const move_list& rules, std::vector<job_result>& results,
                       outcome& ended) {
   const char* const modes[] = {"off", "on", "control"};
@@ -272,7 +272,7 @@ bool run_in_each_mode(const options& asked, const std::string& list, const move_
   return true;
 }
 
-/// Measures the gain of the list: first with turns within one run and, if they yield no result, with whole runs in each mode.
+/// Measures the gain of the list. Uses turns within one run first and, if they yield no result, whole runs in each mode.
 outcome measure(const options& asked, const std::string& list, const move_list& rules) {
   std::vector<job_result> results;
   outcome ended;
@@ -375,7 +375,7 @@ outcome apply(const options& asked) {
   return result.ended;
 }
 
-/// Watches, moves and decides while the program runs.
+/// Watches the program, moves its kernels and decides, all while the program runs.
 outcome run_steered(const options& asked) {
   std::string named;
   for (const std::string& pattern : asked.remote) {

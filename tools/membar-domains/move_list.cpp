@@ -55,10 +55,10 @@ void check_version(std::string version, const std::string& origin) {
 
 constexpr std::string_view check_mark = "# check: ";
 
-/// Returns "domain pattern", as a rule and the line of its check contain it.
+/// Returns "domain pattern", the form that is used in a rule and in the line of its check.
 std::string key_of(const std::string& domain, const std::string& pattern) { return domain + " " + pattern; }
 
-/// Stores the result of a rule's check if the comment contains one.
+/// Stores the result of a rule's check if the comment contains a result.
 void read_check(std::string_view line, std::map<std::string, std::pair<verdict, std::string>>& into) {
   if (!line.starts_with(check_mark)) {
     return;
@@ -72,7 +72,7 @@ void read_check(std::string_view line, std::map<std::string, std::pair<verdict, 
   const auto end = std::min(line.find(" # "), line.size());
   const std::string warning(line.substr(std::min(end + 3, line.size())));
   auto& [found, words] = into[std::string(line.substr(0, end))];
-  if (found != verdict::warned) {  // a warning takes precedence among several lines
+  if (found != verdict::warned) {  // if there are several lines for a rule, a warning takes precedence
     found = warned ? verdict::warned : verdict::passed;
     words = warning;
   }
@@ -128,7 +128,7 @@ move_list move_list::parse(std::string_view text, const std::string& origin) {
     }
     std::string pattern;
     std::getline(words >> std::ws, pattern);
-    // A comment at the end of a line starts with a blank and '#'. No kernel's name contains that.
+    // A comment at the end of a line starts with a blank and '#', which no kernel's name contains.
     if (const auto comment = pattern.starts_with('#') ? 0 : pattern.find(" #"); comment != std::string::npos) {
       pattern.erase(comment);
     }
@@ -192,7 +192,7 @@ std::string demangled(const std::string& name) {
 
 std::string short_name(const std::string& name) {
   const std::string plain = demangled(name);
-  // Takes the text up to the first '(' or '<' outside of brackets, ignoring a leading "(anonymous namespace)".
+  // Takes the text up to the first '(' or '<' outside brackets. A leading "(anonymous namespace)" is ignored.
   std::string without;
   int depth = 0;
   for (std::size_t i = 0; i < plain.size(); ++i) {

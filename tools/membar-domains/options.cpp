@@ -12,7 +12,7 @@ namespace membar_domains {
 
 namespace {
 
-/// Requires that a value is a number within these limits.
+/// Returns a validator that requires a number within these limits.
 CLI::Validator between(int least, int most) {
   return {[=](const std::string& value) {
             int out = 0;
@@ -32,7 +32,7 @@ CLI::Validator text_or_json() {
           "", ""};
 }
 
-/// Describes the words before --. Every option is described here and nowhere else.
+/// Describes the words before "--". Every option is described only here.
 class command_line {
  public:
   explicit command_line(options& out) {
@@ -73,7 +73,7 @@ class command_line {
 
   void read(std::vector<std::string> words, options& out) {
     app_.allow_extras();
-    std::reverse(words.begin(), words.end());  // the order that CLI11 expects
+    std::reverse(words.begin(), words.end());  // CLI11 expects the words in reverse order
     try {
       app_.parse(std::move(words));
     } catch (const CLI::CallForHelp&) {

@@ -16,7 +16,7 @@ struct options {
   std::string output = "membar-domains";
   std::string cupti;
   bool check = true;        ///< --no-check: watch does not look for kernels that synchronize with each other
-  bool force = false;       ///< --force: try and apply accept a list that was not checked, or for which the check has warnings
+  bool force = false;       ///< --force: try and apply accept a list that was not checked or that has warnings
   bool whole_runs = false;  ///< --whole-runs: try does not take turns within a run
   int turn = 16;            ///< --turn: the number of launches of listed kernels in a turn of try
   int runs = 3;             ///< --runs: the number of whole runs in each mode, if turns within a run yield no result
@@ -25,7 +25,8 @@ struct options {
   std::vector<std::string> program;
 };
 
-/// Throws an `error` that names the word, what is allowed and what to write. `words` does not include the command's name.
+/// Parses the command line. `words` does not include the command's name. Throws an `error` that contains the wrong word, what
+/// is allowed and what to write instead.
 [[nodiscard]] options parse_options(const std::vector<std::string>& words);
 
 [[nodiscard]] std::string usage();

@@ -30,7 +30,7 @@ std::vector<interval> merge(std::vector<interval> intervals, std::int64_t close)
 
 namespace {
 
-/// Returns the last interval that starts at or before `time`, or the end.
+/// Returns the last interval that starts at or before `time`, or the end iterator if there is none.
 std::span<const interval>::iterator last_before(std::span<const interval> intervals, std::int64_t time) {
   const auto after =
       std::upper_bound(intervals.begin(), intervals.end(), time, [](std::int64_t t, const interval& i) { return t < i.start; });
@@ -83,9 +83,10 @@ namespace {
 using why_remote_function = std::function<std::string(std::uint32_t, const std::string&)>;
 using intervals_by_device = std::map<std::uint32_t, std::vector<interval>>;
 
-/// The kernels of a process by stream, and the times of the kernels that matter to boundaries of other kernels.
+/// The kernels of a process, sorted by stream, and the times of the kernels that affect the boundaries of other kernels.
 struct sorted_kernels {
-  std::map<std::uint32_t, std::string> why;                                               ///< why a name counts as remote
+  /// for each name, why it counts as remote
+  std::map<std::uint32_t, std::string> why;
   std::map<std::uint32_t, std::string> brief;                                             ///< short names
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<kernel_record>> streams;  ///< by device and stream
   intervals_by_device local, remote, isolated, filled;
@@ -115,7 +116,8 @@ sorted_kernels sort_kernels(const records& of, const why_remote_function& why_re
     }
   };
   merge_all(out.local);
-  // For kernels that are already isolated, the report shows the remaining delay. Kernels to be moved take precedence.
+  // For kernels that are already isolated, the report shows the remaining delay. If there are kernels to move, they take
+  // precedence.
   const bool any_to_move = std::any_of(of.kernels.begin(), of.kernels.end(), [&](const kernel_record& k) {
     return out.is_remote(k) && !of.already_isolated.contains(k.name) &&
            overlaps(out.local[k.device], time_of(k).start, time_of(k).end);
@@ -134,7 +136,7 @@ sorted_kernels sort_kernels(const records& of, const why_remote_function& why_re
   return out;
 }
 
-/// Sorts by the time for which the kernels ran concurrently with others, the longest first.
+/// Sorts the kernels by the time for which they ran concurrently with others, longest first.
 void sort_by_shared_time(std::vector<remote_kernel>& remote) {
   std::sort(remote.begin(), remote.end(), [](const auto& a, const auto& b) { return a.shared_ms > b.shared_ms; });
 }
@@ -178,7 +180,7 @@ std::vector<remote_kernel> remote_kernels_of(const records& of, sorted_kernels& 
   return out;
 }
 
-/// A kind of boundary: the device, the names before and after it, and whether a graph launched the kernels.
+/// The kind of a boundary: the device, the names of the kernels before and after it, and whether a graph launched the kernels.
 using boundary_kind = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, bool>;
 
 /// The times of the boundaries of one kind, in µs.
@@ -186,11 +188,11 @@ struct boundary_times {
   std::vector<double> step, gap, length;
 };
 
-/// The condition of a boundary, which is the index of its times.
+/// The condition of a boundary, which is used as an index.
 enum place : std::size_t { alone, beside, beside_one_that_fills };
 
 struct seen_boundaries {
-  std::map<boundary_kind, std::array<boundary_times, 3>> kinds;  ///< by condition
+  std::map<boundary_kind, std::array<boundary_times, 3>> kinds;  ///< for each condition
   double beside_ms = 0;
 };
 
@@ -209,10 +211,10 @@ seen_boundaries see_boundaries(sorted_kernels& sorted) {
       const std::vector<interval>& busy = sorted.remote[where.first];
       const bool is_beside = contains(busy, static_cast<std::int64_t>(a.end), next);
       if (!is_beside && (overlaps(busy, start, next) || overlaps(sorted.isolated[where.first], start, next))) {
-        continue;  // it overlaps only partly, or overlaps a kernel that will not be moved
+        continue;  // it overlaps only partly, or it overlaps a kernel that will not be moved
       }
       const boundary_kind kind{where.first, a.name, b.name, a.graph != 0};
-      // A kernel that waits for free multiprocessors has to wait in any domain.
+      // A kernel that waits for free multiprocessors has to wait regardless of its domain.
       const bool no_room = is_beside && overlaps(sorted.filled[where.first], start, next);
       boundary_times& into = out.kinds[kind][no_room ? beside_one_that_fills : is_beside ? beside : alone];
       into.step.push_back(static_cast<double>(b.start - a.start) / 1000);
@@ -226,7 +228,7 @@ seen_boundaries see_boundaries(sorted_kernels& sorted) {
   return out;
 }
 
-/// Compares the boundaries of one kind that are concurrent with remote kernels with those that are not.
+/// Compares the boundaries of one kind that are concurrent with remote kernels to those that are not.
 boundary compared(const boundary_times& before, const boundary_times& after) {
   boundary b;
   b.alone = before.step.size();
@@ -243,7 +245,7 @@ boundary compared(const boundary_times& before, const boundary_times& after) {
   return b;
 }
 
-/// Adds the rows and sums of all kinds to the report.
+/// Adds the rows and the sums for all kinds of boundaries to the report.
 void add_boundaries(const seen_boundaries& seen, std::map<std::uint32_t, std::string>& brief, overlap_report& out) {
   for (const auto& [kind, times] : seen.kinds) {
     const auto& [device, before, after, in_graph] = kind;
@@ -291,7 +293,7 @@ overlap_report find_overlaps(const records& of, const why_remote_function& why_r
 
 overlap_report merge_reports(const std::vector<overlap_report>& reports) {
   overlap_report out;
-  std::map<std::string, std::set<std::string>> of_short_name;  // in all processes
+  std::map<std::string, std::set<std::string>> of_short_name;  // the names of all processes with this short name
   for (const overlap_report& report : reports) {
     for (const std::string& name : report.local) {
       of_short_name[short_name(name)].insert(name);
@@ -319,7 +321,7 @@ overlap_report merge_reports(const std::vector<overlap_report>& reports) {
       }
     }
     for (const boundary& b : report.boundaries) {
-      // Known and unknown delays are not combined, because the unknown ones would distort the mean.
+      // Known and unknown delays are kept apart, because unknown delays would distort the mean.
       const auto [at, is_new] =
           boundaries.try_emplace({b.before, b.after + (b.known ? "" : "?") + (b.no_room ? "!" : ""), b.in_graph}, b);
       if (!is_new) {
@@ -354,7 +356,7 @@ overlap_report merge_reports(const std::vector<overlap_report>& reports) {
 
 namespace {
 
-/// Returns the short names of at most three remote kernels that ran concurrently with others.
+/// The short names of remote kernels that ran concurrently with others. At most three are in the text.
 struct name_list {
   std::string text;
   bool many = false;
@@ -377,7 +379,7 @@ name_list list_names(const overlap_report& report) {
   return {names.size() > 3 ? out + " and " + std::to_string(names.size() - 3) + " more" : out, names.size() > 1};
 }
 
-/// Returns the names for which `chosen` is true.
+/// Returns the names of the kernels for which `chosen` returns true.
 template <class Chosen>
 std::string names_of(const overlap_report& report, Chosen chosen) {
   std::set<std::string> names;

@@ -21,18 +21,18 @@ std::string xml(const std::string& text) {
   return out;
 }
 
-/// A delayed boundary: when it should have ended, and when it ended.
+/// A delayed boundary, with the times at which it should have ended and at which it ended.
 struct held {
   std::uint64_t start, end;
   std::uint32_t device, stream;
 };
 
-/// The kernels of a process by stream, with a mark on those that are remote.
+/// The kernels of a process, sorted by stream, and which of them are remote.
 struct drawn_kernels {
   std::map<std::uint32_t, std::string> brief;  ///< short names
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<kernel_record>> streams;
-  std::set<std::uint32_t> remote;                       ///< names
-  std::map<std::uint32_t, std::vector<interval>> busy;  ///< the times at which remote kernels ran, by device
+  std::set<std::uint32_t> remote;                       ///< the names of the remote kernels
+  std::map<std::uint32_t, std::vector<interval>> busy;  ///< for each device, the times at which remote kernels ran
   [[nodiscard]] bool is_remote(const kernel_record& k) const { return !k.near && remote.contains(k.name); }
 };
 
@@ -63,7 +63,7 @@ drawn_kernels sorted_for_drawing(const records& of, const overlap_report& report
   return out;
 }
 
-/// Returns the delayed boundaries, in order.
+/// Returns the delayed boundaries in order of time.
 std::vector<held> waits_of(drawn_kernels& of, const overlap_report& report) {
   std::map<std::tuple<std::uint32_t, std::string, std::string, bool>, const boundary*> kinds;
   for (const boundary& b : report.boundaries) {
@@ -78,7 +78,7 @@ std::vector<held> waits_of(drawn_kernels& of, const overlap_report& report) {
       const kernel_record& b = kernels[i + 1];
       const auto kind = kinds.find({where.first, of.brief[a.name], of.brief[b.name], a.graph != 0});
       const double step = static_cast<double>(b.start - a.start) / 1000;
-      // A step that was longer although no remote kernel ran waited for something else, for example for the host.
+      // If a step took longer although no remote kernel was running, it waited for something else, for example for the host.
       if (kind != kinds.end() && b.start >= a.end && step > kind->second->step_alone && step < 2 * longest_gap_us &&
           contains(of.busy[where.first], static_cast<std::int64_t>(a.end), static_cast<std::int64_t>(b.start))) {
         const auto due = a.start + static_cast<std::uint64_t>(kind->second->step_alone * 1000);
@@ -90,7 +90,7 @@ std::vector<held> waits_of(drawn_kernels& of, const overlap_report& report) {
   return waits;
 }
 
-/// Returns the start of the window that contains the most waiting time. It is the start of a wait.
+/// Returns the start of the window with the most waiting time. It coincides with the start of a wait.
 std::uint64_t busiest_start(const std::vector<held>& waits, std::uint64_t span) {
   std::uint64_t from = waits.front().start;
   std::uint64_t most = 0;
@@ -116,14 +116,14 @@ struct window {
   [[nodiscard]] double x(std::uint64_t t) const {
     return label + (width - label - 10) * static_cast<double>(std::clamp(t, from, to) - from) / static_cast<double>(to - from);
   }
-  /// Returns the position and width of a bar, which is never too thin to be visible.
+  /// Returns the position and width of a bar. Every bar is wide enough to be visible.
   [[nodiscard]] std::string bar(std::uint64_t start, std::uint64_t end, double y) const {
     return "x=\"" + fixed(x(start), 2) + "\" y=\"" + fixed(y, 0) + "\" width=\"" + fixed(std::max(x(end) - x(start), 0.6), 2) +
            "\"";
   }
 };
 
-/// Returns the bars of a stream's kernels. Empty if none ran in the window.
+/// Returns the bars of a stream's kernels, or an empty string if none ran in the window.
 std::string bars_of(drawn_kernels& of, const std::vector<kernel_record>& kernels, const window& shown, double y) {
   std::string out;
   for (const kernel_record& k : kernels) {

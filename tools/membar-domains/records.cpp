@@ -13,7 +13,7 @@ namespace membar_domains {
 
 namespace {
 
-/// Returns the first line. It may be truncated by a crash.
+/// Returns whether the first line contains the current version. A crash may have truncated the line.
 bool has_known_version(const std::string& line) { return line == "F " + std::to_string(records_version); }
 
 }  // namespace
@@ -27,7 +27,7 @@ records read_records(std::istream& in) {
                 "': " + one_version);
   }
   while (std::getline(in, line)) {
-    if (in.eof()) {  // truncated, possibly within its last number
+    if (in.eof()) {  // the line is truncated, possibly within its last number
       ++out.unreadable;
       break;
     }
@@ -60,7 +60,7 @@ records read_records(std::istream& in) {
       continue;
     } else if (kind == 'K' && words >> k.device >> k.stream >> k.graph >> k.start >> k.end >> k.name) {
       words >> k.launch >> k.fills;
-      if (k.start != 0 && k.end >= k.start) {  // CUPTI writes 0 if it has no time
+      if (k.start != 0 && k.end >= k.start) {  // CUPTI writes 0 if a time is not known
         out.kernels.push_back(k);
       }
       continue;
@@ -98,7 +98,7 @@ records read_records(std::istream& in) {
 void distinguish_launches(records& of, const std::function<bool(std::uint32_t, const std::string&)>& by_pointer) {
   for (const auto& [name, reason] : of.reasons) {
     if (!of.far.contains(name) && of.names.contains(name) && by_pointer(name, of.names.at(name))) {
-      of.not_distinguished.insert(name);  // the process crashed before it wrote which launches were far
+      of.not_distinguished.insert(name);  // the process crashed before it recorded which launches were far
     }
   }
   for (const auto& [name, known] : of.far) {

@@ -5,7 +5,7 @@
 ///
 ///     F version                                 the first line: the version of this format (format_version.hpp)
 ///     N id name                                 the name of a kernel
-///     R name reason                             why the kernel counts as remote: peer, host
+///     R name reason                             why the kernel counts as remote: peer or host
 ///     P name pointer graphs first last          for the check: a pointer that the kernel was given. `graphs` is 1 if a node in a graph had it. `first` and
 ///                                               `last` are a range of launches outside graphs, counted from 0; 1 0: none
 ///     S name seen launches                      for the check: `seen` is 1 if all pointers of its launches are known. `launches` is the number of launches
@@ -14,7 +14,7 @@
 ///     K device stream graph start end name launch fills   a kernel that ran. Kernels of one graph launch have its number. `fills`
 ///                                               is 1 if its blocks filled the device
 ///     E name f2 n1 ...                          its launches outside graphs, in order: here 2 with far pointers, then 1 without; ?: the order is not known
-///     G name far near                           the number of its nodes in graphs with far pointers, and of those without
+///     G name far near                           the numbers of its nodes in graphs with and without far pointers
 ///     D name                                    the program itself runs all its launches and nodes in another domain
 ///     L id description                          a lane, which is a stream or graph whose pace is measured
 ///     T lane start end                          the time of a unit of work of a lane
@@ -36,7 +36,7 @@ namespace membar_domains {
 /// How a listed kernel was launched: as in the program, moved, or with a map that changes nothing.
 enum class mode : int { off = 0, on = 1, control = 2 };
 
-/// The number of launches without a remote kernel that form one unit of work of a stream.
+/// The number of launches of other kernels that form one unit of work of a stream.
 inline constexpr unsigned launches_in_a_unit = 50;
 
 struct kernel_record {
@@ -44,8 +44,9 @@ struct kernel_record {
   std::uint64_t start = 0, end = 0;
   std::uint32_t name = 0;
   std::uint32_t launch = 0;  ///< the number of the launching call; 0: not known
-  bool fills = false;        ///< whether its blocks filled the device
-  bool near = false;         ///< it had no far pointers, while others of its name had some; set by `distinguish_launches`
+  bool fills = false;        ///< its blocks filled the device
+  /// it had no far pointers although other launches of its name had some; set by `distinguish_launches`
+  bool near = false;
 };
 
 struct tick {
@@ -58,44 +59,48 @@ struct moved_run {
   std::int64_t start = 0, end = 0;
 };
 
-/// The launches of a name that had far pointers.
+/// The launches of a kernel name that had far pointers.
 struct far_launches {
   bool ordered = true;
-  std::vector<std::pair<bool, std::uint64_t>> runs;  ///< outside graphs: whether the launches are far, and how many there are
+  /// for launches outside graphs: runs of launches, each with whether they are far and how many there are
+  std::vector<std::pair<bool, std::uint64_t>> runs;
   std::uint64_t far_nodes = 0, near_nodes = 0;
 };
 
-/// The launches of a name that had a pointer: those in graphs, and a range of those outside.
+/// The launches of a kernel name that had a certain pointer: whether some were in graphs, and a range of those outside graphs.
 struct pointer_uses {
   bool in_graphs = false;
-  std::uint64_t first = 1, last = 0;  ///< outside graphs, in their order; empty if `first` is greater than `last`
+  /// the range of launches outside graphs, by their order; empty if `first` is greater than `last`
+  std::uint64_t first = 1, last = 0;
   auto operator<=>(const pointer_uses&) const = default;
 };
 
 /// The records of one process.
 struct records {
   std::map<std::uint32_t, std::string> names, reasons, lanes;
-  std::map<std::uint32_t, std::map<std::uint64_t, pointer_uses>> pointers;  ///< by name
-  /// names for which all pointers of all launches are known
+  std::map<std::uint32_t, std::map<std::uint64_t, pointer_uses>> pointers;  ///< by kernel name
+  /// the names for which all pointers of all launches are known
   std::set<std::uint32_t> looked_at;
-  std::map<std::uint32_t, std::uint64_t> launched;  ///< by name: the number of launches outside graphs, if their order is known
-  std::map<std::string, std::uint32_t> images;      ///< by a kernel's name
+  /// by kernel name: the number of launches outside graphs, if their order is known
+  std::map<std::uint32_t, std::uint64_t> launched;
+  std::map<std::string, std::uint32_t> images;  ///< by a kernel's name
   std::vector<kernel_record> kernels;
   std::vector<tick> ticks;
   std::vector<moved_run> moves;
-  std::map<std::uint32_t, far_launches> far;  ///< by name
-  std::set<std::uint32_t> already_isolated;   ///< names that the program itself runs in another domain
+  std::map<std::uint32_t, far_launches> far;  ///< by kernel name
+  std::set<std::uint32_t> already_isolated;   ///< the names that the program itself runs in another domain
   std::set<std::uint32_t>
-      not_distinguished;  ///< names whose far launches `distinguish_launches` could not distinguish from the others
+      not_distinguished;  ///< the names whose far launches `distinguish_launches` could not distinguish from the others
   int unreadable = 0;     ///< the number of truncated lines, for example after a crash
 };
 
-/// Throws `error` if the records have another version, or none. An empty file of a process that crashed early is accepted.
+/// Reads the records of a process. Throws an `error` if they have no version or another version. The empty file of a process
+/// that crashed early is accepted.
 [[nodiscard]] records read_records(std::istream& in);
 
-/// Distinguishes the far launches of the names for which `by_pointer` is true, which count as remote because of pointers.
-/// Launches outside graphs are matched by their order, which is that of the numbers that CUPTI gives them, if both counts are
-/// equal. In graphs, they are distinguished if all nodes of a name are alike.
+/// Determines which launches are far, for the names for which `by_pointer` returns true because they count as remote only
+/// because of pointers. Launches outside graphs are matched by their order, which is the order of CUPTI's numbers, if both
+/// counts are equal. Launches in graphs are distinguished if all nodes of a name are alike.
 void distinguish_launches(records& of, const std::function<bool(std::uint32_t, const std::string&)>& by_pointer);
 
 }  // namespace membar_domains

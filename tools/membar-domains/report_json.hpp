@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Writes the reports as JSON, for other programs. Each document has a "format" and a "version". The name of each time contains
-/// its unit.
+/// Writes the reports as JSON for other programs. Each document has a "format" and a "version". The names of times contain the
+/// unit.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -15,18 +15,18 @@ namespace membar_domains {
 
 using json = nlohmann::ordered_json;
 
-/// Returns a document that begins with its format, membar-domains.<action>, and its version.
+/// Returns a document with its format, membar-domains.<action>, and its version.
 [[nodiscard]] json document(const std::string& action);
 
-/// Adds the members to `into`.
+/// Adds a report's members to `into`.
 void add(json& into, const overlap_report& report);
 void add(json& into, const check_report& report);
 void add(json& into, const gain_report& report, bool whole_runs = false);
 
-/// Returns a number with this many digits after the decimal point.
+/// Returns a number rounded to this many digits after the decimal point.
 [[nodiscard]] double rounded(double value, int digits = 3);
 
-/// Returns the document with line breaks, for a file that users read, or in one line.
+/// Returns the document with line breaks, for files that users read.
 [[nodiscard]] std::string file_text(const json& document);
 [[nodiscard]] std::string line_text(const json& document);
 

@@ -32,7 +32,7 @@ constexpr const char* undone = "undone";
 constexpr const char* nothing_moved = "nothing moved";
 constexpr const char* not_decided = "the program ended before 'membar-domains run' reached a decision, so no move was kept";
 
-/// Null if the file was not written by a process of this version.
+/// Maps a state file. Returns null if it was not written by a process of this version.
 process_state* mapped(const fs::path& path) {
   const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (fd < 0) {
@@ -50,7 +50,7 @@ process_state* mapped(const fs::path& path) {
   return nullptr;
 }
 
-/// Returns the rules of a list that passed the check.
+/// Returns those rules of a list that have passed the check.
 std::string passed(const std::string& list) {
   std::string out;
   const move_list parsed = move_list::parse(list, "the list");
@@ -91,7 +91,7 @@ void steering::look(const fs::path& folder) {
 void steering::step(steered& of, const fs::path& folder) {
   const phase reached = of.state->reached;
   if (reached != of.state->asked) {
-    return;  // the library has not followed yet
+    return;  // the library has not yet reached the requested phase
   }
   if (reached == phase::watched) {
     if (has_watched(of)) {
@@ -109,11 +109,12 @@ void steering::step(steered& of, const fs::path& folder) {
   }
 }
 
-/// A program may spend minutes on loading before it launches anything, and communicate only later.
+/// Returns whether a process was watched long enough. A program may load data for minutes before it launches anything, and may
+/// communicate only later.
 bool steering::has_watched(steered& of) const {
   const std::uint64_t kernels = of.state->sum(&thread_counts::launches) + of.state->recorded + of.state->lost;
   if (kernels != std::exchange(of.kernels, kernels)) {
-    of.busy_until = clock::now() + std::chrono::seconds(1);  // records arrive every half second
+    of.busy_until = clock::now() + std::chrono::seconds(1);  // records are written every half second
   }
   of.watched += clock::now() < of.busy_until ? between_looks : std::chrono::milliseconds(0);
   if (of.watched < std::chrono::seconds(asked_.seconds) * of.windows) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// For run: decides for each process while the program runs.
+/// For `run`: makes a decision for each process while the program runs.
 #pragma once
 
 #include <chrono>
@@ -17,7 +17,7 @@
 namespace membar_domains {
 
 /// Watches each process for some seconds, moves the kernels that pass the check in turns, and keeps the move if the whole
-/// interval of the gain is above 1. Prints its decision, and reports once a minute what was moved.
+/// interval of the gain is above 1. Prints its decisions and, once a minute, what was moved.
 class steering {
  public:
   explicit steering(const options& asked) : asked_(asked) {}
@@ -25,7 +25,7 @@ class steering {
   steering(const steering&) = delete;
   steering& operator=(const steering&) = delete;
 
-  /// Examines the processes whose files are in the folder.
+  /// Examines the processes that have files in the folder.
   void look(const std::filesystem::path& folder);
   /// Returns the decisions, one line for each process.
   [[nodiscard]] std::string report() const;
@@ -35,12 +35,12 @@ class steering {
  private:
   using clock = std::chrono::steady_clock;
   struct steered {
-    process_state* state = nullptr;  ///< mapped
+    process_state* state = nullptr;  ///< the mapped state file
     std::filesystem::path path;
     clock::time_point begun, next_look, busy_until;
-    std::uint64_t kernels = 0;             ///< the number of kernels when last examined
-    std::chrono::milliseconds watched{0};  ///< the time during which the program launched kernels
-    int windows = 1;                       ///< the number of windows of this many seconds
+    std::uint64_t kernels = 0;             ///< the number of kernels at the last examination
+    std::chrono::milliseconds watched{0};  ///< for how long the program has launched kernels
+    int windows = 1;                       ///< how many windows, of `seconds` each, it is watched
     std::string list;
     std::string outcome;  ///< empty until the decision: kept, undone or nothing moved
     std::string reason;

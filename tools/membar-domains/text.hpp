@@ -14,7 +14,7 @@ namespace membar_domains {
   return text;
 }
 
-/// Returns the number of columns that UTF-8 text occupies.
+/// Returns the number of columns that a UTF-8 string occupies.
 [[nodiscard]] inline std::size_t columns(const std::string& text) {
   std::size_t count = 0;
   for (const char c : text) {
@@ -24,7 +24,7 @@ namespace membar_domains {
 }
 
 [[nodiscard]] inline std::string left(std::string text, std::size_t width) {
-  if (columns(text) >= width) {  // the middle is shortened, because names differ at both ends
+  if (columns(text) >= width) {  // the middle is shortened, because names often differ at both ends
     const std::size_t end = (width - 3) / 3;
     text = text.substr(0, width - 3 - end) + ".." + text.substr(text.size() - end) + " ";
   }

@@ -9,8 +9,8 @@
 
 namespace membar::litmus_files {
 
-/// A loaded cubin and one of its kernels, for every device that the code was compiled for. Throws `membar::error` if the driver
-/// rejects the code, or if the command was built with a CUDA toolkit older than 12.8.
+/// A loaded cubin and one of its kernels, which can be launched on every device for which the code was compiled. Throws
+/// `membar::error` if the driver rejects the code, or if the command was built with a CUDA toolkit older than 12.8.
 class kernel_library {
  public:
   kernel_library(const std::string& code, const char* kernel) {
@@ -26,9 +26,9 @@ class kernel_library {
   }
   kernel_library(const kernel_library&) = delete;
   kernel_library& operator=(const kernel_library&) = delete;
-  ~kernel_library() { static_cast<void>(cudaLibraryUnload(library_)); }  // this fails only if the run has failed before
+  ~kernel_library() { static_cast<void>(cudaLibraryUnload(library_)); }  // this fails only if the run has already failed
 
-  /// Returns the kernel, for launches and other functions that take a kernel's address.
+  /// Returns the kernel, for launches and for functions that take a kernel's address.
   [[nodiscard]] const void* kernel() const noexcept { return kernel_; }
 
  private:

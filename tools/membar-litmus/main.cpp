@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The command `membar-litmus`: decides litmus tests by the PTX memory model, and runs them on GPUs.
+/// The command `membar-litmus`, which decides litmus tests with the PTX memory model and runs them on GPUs.
 #include <litmus/equal_threads.hpp>
 #include <litmus/explain.hpp>
 #include <litmus/files.hpp>
@@ -31,28 +31,28 @@ namespace membar::litmus_files {
 
 namespace {
 
-/// The verdict of one file.
+/// The verdict for one file.
 struct answer {
-  std::string error{};  ///< why there is no verdict; empty: there is one
+  std::string error{};  ///< the reason why there is no verdict; empty if there is one
   bool holds = false;
-  bool bounded = false;     ///< whether longer executions were left out
-  std::string warnings{};   ///< lines for standard error
-  std::string data_race{};  ///< empty: no execution has one
+  bool bounded = false;     ///< whether longer executions were omitted
+  std::string warnings{};   ///< the lines to print on standard error
+  std::string data_race{};  ///< a description of a data race; empty if no execution has one
 };
 
-/// Returns the error in a test, on one line without control characters.
+/// Returns the message of an exception on a single line, without control characters.
 [[nodiscard]] std::string shown(const std::exception& e) {
   return membar_tools::shortened(e.what(), membar_tools::most_of_a_message - 3);
 }
 
-/// Returns the test in a file, with its instructions under the chosen readings.
+/// Returns the test in a file, with the meaning that its instructions have under the chosen readings.
 [[nodiscard]] model::litmus_test test_of(const std::string& path, const request& asked) {
   model::litmus_test test = read_test(path, asked.strict);
   asked.readings.apply(test);
   return test;
 }
 
-/// Calls `use` with the rules of the model. They are known at compile time unless another reading is requested.
+/// Calls `use` with the model's rules. They are compile-time constants unless another reading is requested.
 template <class Use>
 [[nodiscard]] auto with_rules(const request& asked, const Use& use) {
   return asked.readings ? use(asked.readings.rules()) : use(model::every_rule{});
@@ -71,7 +71,7 @@ template <class Use>
       return std::pair{model::decide(test, search, rules), model::look_for_race(view.program, 0, rules).found};
     });
     result.holds = found.holds;
-    // longer executions are not needed if the state was found
+    // if the state was found, longer executions are not needed
     result.bounded = found.counts.cut.thread >= 0 && !found.reachable;
     result.data_race = race ? race_text(test, race) : "";
   } catch (const std::exception& e) {
@@ -116,7 +116,7 @@ template <class Use>
 [[nodiscard]] int verdict(const std::vector<std::string>& files, const request& asked) {
   const bool json = asked.format == explanation_format::json;
   const std::vector<answer> answers = verdicts_of(files, asked);
-  if (!json && !files.empty() && isatty(STDOUT_FILENO) != 0) {  // a program that reads the output knows the columns
+  if (!json && !files.empty() && isatty(STDOUT_FILENO) != 0) {  // programs that read the output know the columns
     std::cout << "file\tverdict (1: the quantified condition holds, 0: it does not)\n";
   }
   for (std::size_t i = 0; i < files.size(); ++i) {
@@ -134,7 +134,7 @@ template <class Use>
   return std::all_of(answers.begin(), answers.end(), [](const answer& one) { return one.error.empty(); }) ? 0 : 2;
 }
 
-/// Calls `use` with every file and its test, and reports files with errors.
+/// Calls `use` with each file and its test, and reports files with errors.
 [[nodiscard]] int for_each_test(const std::vector<std::string>& files, const request& asked,
                                 const std::function<void(const std::string&, const model::litmus_test&)>& use) {
   int status = 0;

@@ -60,14 +60,14 @@ constexpr std::string_view usage =
   return !text.empty() && std::isdigit(static_cast<unsigned char>(text.front())) != 0 && *end == '\0' && errno == 0;
 }
 
-/// Parses a time in seconds that a run may take.
+/// Parses a time in seconds for a run.
 [[nodiscard]] bool read_seconds(const std::string& text, double& value) {
   char* end = nullptr;
   value = std::strtod(text.c_str(), &end);
   return !text.empty() && *end == '\0' && value > 0 && value <= 1e6;
 }
 
-/// Returns "; did you mean 'verdict'?": the word that a mistyped one was most likely meant to be.
+/// Returns a suggestion such as "; did you mean 'verdict'?" for a mistyped word.
 [[nodiscard]] std::string nearest(const std::string& word, const std::vector<std::string>& names) {
   return word.empty() ? "" : "; did you mean " + quote(nearest_name(word, names)) + "?";
 }
@@ -98,7 +98,7 @@ class command_line {
     }
   }
 
-  /// Parses the words. Returns an error message, or nothing.
+  /// Parses the words. Returns an error message, or an empty text on success.
   [[nodiscard]] std::string read(const std::vector<std::string>& words) {
     try {
       app_.parse(std::vector<std::string>(words.rbegin(), words.rend()));
@@ -127,7 +127,8 @@ class command_line {
     to.add_flag_callback(name, use)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)->disable_flag_override();
   }
 
-  /// Adds an option. Its value must be accepted by `read`; otherwise, the error message says that it needs `needs`.
+  /// Adds an option. `read` parses the option's value and returns whether it is valid. If it is not, the error message says
+  /// that the option needs `needs`.
   void add_option(CLI::App& to, const char* name, const char* needs, const std::function<bool(const std::string&)>& read) {
     needs_[name] = needs;
     to.add_option_function<std::string>(name, [name, needs, read](const std::string& text) {
@@ -140,7 +141,7 @@ class command_line {
   void add_shared_options(CLI::App& to) {
     add_option(to, "--limit", "a number", [this](const std::string& text) { return read_number(text, request_.search.limit); });
     add_flag(to, "--strict", [this] { request_.strict = true; });
-    add_flag(to, "--json", [] {});  // read_command_line replaces it
+    add_flag(to, "--json", [] {});  // read_command_line replaces it with --format=json
     add_option(to, "--format", "text or json", [this](const std::string& text) {
       request_.format = text == "json" ? explanation_format::json : explanation_format::text;
       return text == "json" || text == "text";
@@ -208,7 +209,7 @@ class command_line {
     add_flag(to, "--no-cache", [&run] { run.use_cache = false; });
   }
 
-  /// Returns an error message about words that neither a subcommand nor an option has consumed.
+  /// Returns an error message about words that no subcommand or option has consumed, or an empty text.
   [[nodiscard]] std::string what_is_left() const {
     const std::vector<CLI::App*> subs = app_.get_subcommands();
     const std::vector<std::string> before = app_.remaining();
@@ -248,7 +249,7 @@ class command_line {
 
 std::variant<request, int> read_command_line(std::vector<std::string> words) {
   for (std::size_t w = 0; w < words.size() && words[w] != "--"; ++w) {
-    if (words[w] == "--json") {  // the last one of --json and --format takes effect
+    if (words[w] == "--json") {  // of --json and --format, the last one takes effect
       words[w] = "--format=json";
     }
     // CLI11 would take the next word as the value of an empty "--cache="

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The parts of the subcommand `run` that need no GPU: generating and compiling sources.
+/// The parts of the subcommand `run` that do not need a GPU: generating and compiling sources.
 #include <litmus/files.hpp>
 #include <litmus/host_interpreter.hpp>
 #include <litmus/kernel_headers.hpp>
@@ -17,7 +17,7 @@ namespace membar::litmus_files {
 
 namespace {
 
-/// Calls `use(file, source)` for every test, and reports tests that cannot run.
+/// Calls `use(file, source)` for each test, and reports tests that cannot be run.
 template <class Use>
 int for_each_source(const run_request& request, const Use& use) {
   int result = all_allowed;

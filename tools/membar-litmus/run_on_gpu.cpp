@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The subcommand `run`: compiles each test for this machine's GPUs, runs it under stress, and compares its outcomes with the
-/// model.
+/// The subcommand `run`: compiles each test for the GPUs of this machine, runs it under stress, and compares its outcomes with
+/// the model.
 #include <litmus/files.hpp>
 #include <litmus/host_interpreter.hpp>
 #include <litmus/json_document.hpp>
@@ -33,7 +33,7 @@ namespace membar::litmus_files {
 
 namespace {
 
-/// Returns one sentence that says why there is no GPU.
+/// Returns a sentence that explains why no GPU is available.
 [[nodiscard]] std::string no_gpu() {
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
@@ -50,7 +50,7 @@ namespace {
          (status == cudaSuccess ? std::string() : std::string(": ") + cudaGetErrorString(status));
 }
 
-/// Returns the compute capability to compile for. Code for a device also runs on later devices with the same major number.
+/// Returns the compute capability to compile for. Code for one device also runs on newer devices with the same major number.
 [[nodiscard]] int capability_of(const litmus::placement& where, const litmus::machine& machine) {
   int least = 0;
   for (const litmus::placement::launch& launch : where.launches) {
@@ -82,8 +82,8 @@ void require_native_atomics(const run_plan& plan, const litmus::placement& where
   }
 }
 
-/// One test in two forms: with all values encoded as digits, for counting in the kernel, and with the observed values only, for
-/// the report.
+/// A test in two forms. The kernel counts outcomes of `counted`, in which all values are digits. The report uses `reported`,
+/// which has only the observed values.
 struct test_pair {
   litmus::runnable_test counted;
   litmus::runnable_test reported;
@@ -110,9 +110,9 @@ struct test_pair {
   return made;
 }
 
-/// Moves threads that wait to the end of each launch. The others keep the file's order. With a fixed run order, all the threads
-/// that they wait for have then begun. Otherwise, warps that begin with a waiting thread would wait for each other until they
-/// leave their loops. Returns whether a thread on a GPU waits.
+/// Moves threads that wait to the end of each launch. All other threads keep the file's order. With a fixed run order, all
+/// threads that a waiting thread waits for have then begun. Otherwise, warps that begin with a waiting thread would wait for
+/// each other until they leave their loops. Returns whether any thread on a GPU waits.
 [[nodiscard]] bool move_waiting_threads_last(const run_plan& plan, litmus::placement& where) {
   bool any = false;
   for (litmus::placement::launch& launch : where.launches) {
@@ -123,8 +123,8 @@ struct test_pair {
   return any;
 }
 
-/// Returns the best parameters found in a search for outcomes that satisfy the condition or, without one, that no interleaving
-/// gives.
+/// Searches for parameters that produce outcomes that satisfy the condition or, if there is no condition, outcomes that no
+/// interleaving gives. Returns the best parameters found.
 [[nodiscard]] litmus::parameters tuned(litmus::engine& engine, const run_plan& plan, const test_pair& test,
                                        const litmus::placement& where, const run_request& request,
                                        const litmus::parameters& first) {
@@ -165,7 +165,7 @@ struct test_pair {
   return best;
 }
 
-/// Returns the lines of a report about instances without an outcome.
+/// Returns the report's lines about instances without an outcome.
 [[nodiscard]] std::string remainder_text(const folded_counts& folded) {
   std::string out;
   const auto line = [&out](std::uint64_t count, const std::string& what) {
@@ -179,7 +179,7 @@ struct test_pair {
   return out;
 }
 
-/// Runs one test and prints its report. Returns whether every outcome was allowed.
+/// Runs one test and prints its report. Returns whether all outcomes were allowed.
 [[nodiscard]] bool run_one(const std::string& file, const run_request& request, litmus::engine& engine, compiler& compile) {
   const model::litmus_test read = read_test(file, request.strict);
   std::cerr << warnings_of(file, read);

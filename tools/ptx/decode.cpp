@@ -103,13 +103,13 @@ class kernel_decoder {
     std::uint64_t address = 0;
   };
 
-  /// A function while its body is inlined.
+  /// The names of a function whose body is being inlined.
   struct frame {
     const ptx_function& function;
-    std::vector<std::int32_t> words;        ///< the word of each register
+    std::vector<std::int32_t> words;        ///< the first word of each register
     std::map<std::string, symbol> symbols;  ///< parameters and variables
     std::map<std::string, std::int32_t> labels;
-    std::map<std::string, const ptx_statement*> tables;  ///< .branchtargets
+    std::map<std::string, const ptx_statement*> tables;  ///< the lists of jump targets (`.branchtargets`)
   };
 
   [[noreturn]] static void refuse(const ptx_statement& s, const std::string& what) { throw model::error(s.line, 1, what); }
@@ -173,7 +173,7 @@ class kernel_decoder {
       }
       result_.code.push_back(std::move(i));
     }
-    for (const std::size_t r : returns) {  // they jump to the instruction after the call
+    for (const std::size_t r : returns) {  // returns jump to the instruction after the call
       result_.code[r].target = static_cast<std::int32_t>(result_.code.size());
     }
     for (const jump& j : jumps) {
@@ -184,7 +184,7 @@ class kernel_decoder {
   void place_variable(frame& f, const ptx_variable& v) {
     if (v.space == state_space::shared) {
       shared_end_ = aligned(shared_end_, std::max<std::uint64_t>(v.alignment, 16));
-      // a variable of a function is a single object, however often the function is called
+      // a shared variable of a function is a single object, however often the function is called
       const auto [it, is_new] = shared_names_.emplace(f.function.name + "/" + v.name, shared_end_);
       f.symbols[v.name] = {state_space::shared, it->second};
       if (is_new) {
@@ -192,7 +192,8 @@ class kernel_decoder {
         shared_end_ += v.bytes + 64;
       }
     } else if (v.space == state_space::local || v.space == state_space::param) {
-      // variables with the same name are in separate scopes, one after the other, so the largest size is sufficient
+      // variables with the same name are in different scopes and are not used at the same time, so the largest size is
+      // sufficient
       const auto same = [&](const ptx_variable& o) { return o.name == v.name && o.bytes > v.bytes; };
       if (std::none_of(f.function.variables.begin(), f.function.variables.end(), same)) {
         f.symbols[v.name] = {state_space::local, allocate_local(v)};
@@ -235,7 +236,8 @@ class kernel_decoder {
     return at;
   }
 
-  /// Appends a jump over an instruction that its predicate disables, if it has one. Returns the jump's index.
+  /// If an instruction has a predicate, appends a jump that skips the instruction when the predicate is false. Returns the
+  /// index of the jump, or `npos` if there is no predicate.
   std::size_t append_jump_around(const ptx_statement& s, std::int32_t guard, bool guard_negated) {
     if (guard < 0) {
       return std::string::npos;
@@ -248,7 +250,7 @@ class kernel_decoder {
     return result_.code.size() - 1;
   }
 
-  /// Makes an appended jump lead to the instruction that is appended next.
+  /// Sets the target of an appended jump to the instruction that is appended next.
   void land(std::size_t jump_from) {
     if (jump_from < result_.code.size()) {
       result_.code[jump_from].target = static_cast<std::int32_t>(result_.code.size());
@@ -262,7 +264,7 @@ class kernel_decoder {
     land(around);
   }
 
-  /// A call that is accepted, but ends the check if a thread reaches it.
+  /// Appends a call that is accepted, but ends the check if a thread reaches it.
   void unsupported_call(const ptx_statement& s, const std::string& what) {
     instruction i = placed(s);
     i.code = op::unsupported;
@@ -272,7 +274,7 @@ class kernel_decoder {
     result_.code.push_back(std::move(i));
   }
 
-  /// Functions of the device runtime, which no module defines.
+  /// The beginnings of the names of device-runtime functions, which no module defines.
   static constexpr std::string_view of_run_time[] = {
       "malloc",  "free",     "__cuda_",   "cudaDevice",    "cudaGet",  "cudaStream",  "cudaEvent",  "cudaMem",   "cudaLaunch",
       "cudaCDP", "cudaFunc", "cudaGraph", "cudaOccupancy", "cudaPeek", "cudaRuntime", "cudaDriver", "__cudaCDP", "nvshmem"};
@@ -300,7 +302,7 @@ class kernel_decoder {
       result_.code.push_back(i);
       return;
     }
-    if (name == "vprintf") {  // prints nothing, and returns as if it had
+    if (name == "vprintf") {  // prints nothing, and returns as if it had printed
       for (const ptx_operand& result : results.parts) {
         instruction i = placed(s);
         i.code = op::store;
@@ -354,8 +356,8 @@ class kernel_decoder {
     calls_.pop_back();
   }
 
-  /// Returns the source line that a reader would look for first: among the calls that led to a statement, the outermost one
-  /// that is not in a library.
+  /// Returns the source line that a reader would look at first: the outermost of the calls that led to a statement whose file
+  /// is not part of a library.
   [[nodiscard]] const ptx_place* caller_of(const ptx_statement& s) const {
     const ptx_place* result = nullptr;
     bool own = false;
@@ -409,8 +411,8 @@ class kernel_decoder {
     return i;
   }
 
-  /// The carry flag has a register of its own. It is a source if the instruction reads it, and a destination if the instruction
-  /// sets it.
+  /// Adds the carry flag, which has its own register, as a source if the instruction reads it, and as a destination if the
+  /// instruction sets it.
   void add_carry(instruction& i) {
     carry_ = carry_ < 0 ? result_.words++ : carry_;
     source_operand& in = i.by[i.sources++];
@@ -430,7 +432,7 @@ class kernel_decoder {
     return result;
   }
 
-  /// Returns additional registers for the data that a matrix instruction moves.
+  /// Returns the first of the additional registers for the data that an instruction moves.
   [[nodiscard]] std::int32_t own_registers() {
     if (own_ < 0) {
       own_ = result_.words;
@@ -439,7 +441,7 @@ class kernel_decoder {
     return own_;
   }
 
-  /// Returns whether a vector access counts as one access.
+  /// Returns whether a vector access is performed as a single access.
   [[nodiscard]] bool is_atomic_vector(const instruction& i) const noexcept {
     const int bytes = i.bytes * i.elements;
     return (i.code == op::load || i.code == op::store) && i.elements > 1 && i.mbarrier == mbarrier_op::none &&
@@ -447,7 +449,7 @@ class kernel_decoder {
            (i.space == state_space::generic || i.space == state_space::global || i.space == state_space::shared);
   }
 
-  /// Appends a vector access as one access of all its bytes, and the instructions that pack or unpack the elements.
+  /// Appends a vector access as a single access of all its bytes, and an instruction that packs or unpacks the elements.
   void append_as_one(const ptx_statement& s, instruction i) {
     const std::size_t around = append_jump_around(s, i.guard, i.guard_negated);
     const bool wide = i.bytes * i.elements == 16;
@@ -481,7 +483,7 @@ class kernel_decoder {
     land(around);
   }
 
-  /// Appends a jump for lanes from `rows` on, or for all lanes if the instruction's own predicate says so. Returns its index.
+  /// Appends a jump that lanes with a number of at least `rows` take. Returns its index.
   std::size_t append_jump_of_others(const instruction& of, std::uint64_t rows) {
     const std::int32_t predicate = own_registers() + 3;
     instruction test = of;
@@ -548,8 +550,8 @@ class kernel_decoder {
     }
   }
 
-  /// Appends `ldmatrix`, `stmatrix`, `wmma.load` or `wmma.store`. The lane of a row accesses its bytes with weak accesses. The
-  /// transferred values are unknown.
+  /// Appends `ldmatrix`, `stmatrix`, `wmma.load` or `wmma.store`. Each lane that has a row accesses the row's bytes with weak
+  /// accesses. The transferred values are unknown.
   void append_rows(const frame& f, const ptx_statement& s, const instruction& i) {
     const bool loads = i.code == op::load;
     const std::size_t most = i.row_bytes != 0 ? 3 : 2;
@@ -592,7 +594,7 @@ class kernel_decoder {
     land(around);
   }
 
-  // ---- instructions that are decoded to several
+  // ---- instructions that are decoded to several instructions
 
   [[nodiscard]] static bool becomes_several(operand_shape shape) noexcept {
     return shape == operand_shape::bulk_store || shape == operand_shape::map_field || shape == operand_shape::map_copy ||
@@ -619,7 +621,8 @@ class kernel_decoder {
     result_.code.push_back(std::move(i));
   }
 
-  /// Appends the code for an instruction that is decoded to several. Returns false if it is not such an instruction.
+  /// Appends the code for an instruction that is decoded to several instructions. Returns false if `i` is not such an
+  /// instruction.
   bool append_several(const frame& f, const ptx_statement& s, const instruction& i, operand_shape shape) {
     if (!becomes_several(shape) || i.code == op::unsupported) {
       return false;
@@ -737,8 +740,8 @@ class kernel_decoder {
     result_.code.push_back(std::move(fence));
   }
 
-  /// Appends an instruction with unknown results. If it has more operands than one instruction can have, instructions that
-  /// combine the sources come first.
+  /// Appends an instruction whose results are unknown. If it has more sources than a single instruction can have, instructions
+  /// that combine them come first.
   void append_unknown(const frame& f, const ptx_statement& s, instruction i) {
     std::vector<destination_operand> to;
     std::vector<source_operand> by;
@@ -784,7 +787,7 @@ class kernel_decoder {
     }
   }
 
-  /// Returns the registers of an operand.
+  /// Adds the registers of an operand to the sources or to the destinations.
   static void collect(const frame& f, const ptx_operand& o, bool results, std::vector<destination_operand>& to,
                       std::vector<source_operand>& by) {
     if (o.reg >= 0) {
@@ -899,7 +902,7 @@ class kernel_decoder {
     }
   }
 
-  /// A move with two or four registers in a list packs or unpacks them.
+  /// Turns a move with a list of two or four registers into an instruction that packs or unpacks them.
   static void finish_move(const ptx_statement& s, instruction& i) {
     if (i.code != op::move || (i.sources == 1 && i.destinations <= 1)) {
       return;
@@ -932,8 +935,8 @@ class kernel_decoder {
     }
   }
 
-  /// Appends the first part of `cp.async.mbarrier.arrive` without .noinc: it increases the number of arrivals that the phase
-  /// expects.
+  /// Returns the first part of a `cp.async.mbarrier.arrive` without .noinc, which increases the number of arrivals that the
+  /// current phase expects.
   [[nodiscard]] static instruction expectation_of(const instruction& arrival) {
     instruction i = arrival;
     i.code = op::atomic;
@@ -952,7 +955,7 @@ class kernel_decoder {
     v.low = value;
   }
 
-  /// Reads the operands of an instruction on an mbarrier or of a copy: a destination, addresses and values.
+  /// Reads the operands of an mbarrier instruction or of a copy: a destination, addresses and values.
   void addresses(const frame& f, const ptx_statement& s, instruction& i, const operand_form& form) {
     for (const ptx_operand& o : s.operands) {
       if (o.kind == ptx_operand::kind_t::address && i.sources == 0) {
@@ -979,7 +982,7 @@ class kernel_decoder {
       i.bytes = static_cast<std::uint8_t>(i.by[2].low);
     }
     if (i.sources == 1 && i.mbarrier != mbarrier_op::none && i.code != op::async_copy) {
-      constant(i, 1);  // one arrival
+      constant(i, 1);  // the default is one arrival
     }
   }
 
@@ -992,9 +995,9 @@ class kernel_decoder {
     }
   }
 
-  /// Reads the operands of `tcgen05.ld` and `st`: an address, and registers in braces. For `mma`, they are the address of the
-  /// result, two matrices, the first of which may be in tensor memory, an instruction descriptor, and a final predicate that
-  /// says whether to accumulate.
+  /// Reads the operands of `tcgen05.ld`, `tcgen05.st` and `tcgen05.mma`. The operands of `ld` and `st` are an address and
+  /// registers in braces. The operands of `mma` are the address of the result, two matrices, the first of which may be in
+  /// tensor memory, an instruction descriptor, and a final predicate that determines whether to accumulate.
   void tensor_memory_operands(const frame& f, const ptx_statement& s, instruction& i, operand_shape shape) {
     const bool loads = shape == operand_shape::tensor_load;
     const auto next_address = [&](const ptx_operand& o) { further_address(f, s, i, o); };
@@ -1025,7 +1028,7 @@ class kernel_decoder {
   }
 
   /// Reads the operands of `wgmma.mma_async`: the descriptors of two matrices, the first of which may be in registers. Two
-  /// immediates at the end say which of them is transposed.
+  /// immediates at the end specify which matrices are transposed.
   void product_operands(const frame& f, const ptx_statement& s, instruction& i) {
     const auto is_list = [](const ptx_operand& o) { return o.kind == ptx_operand::kind_t::list; };
     const bool in_registers = is_list(s.operands[1]);
@@ -1042,7 +1045,7 @@ class kernel_decoder {
       source(f, s, i, s.operands[1]);
     }
     source(f, s, i, s.operands[2]);
-    // the scale of the result, the scales of both matrices, and whether they are transposed
+    // these operands are the scale of the result, the scales of both matrices, and whether the matrices are transposed
     const std::size_t after = (i.mode & first_is_sparse) != 0 ? 5 : 3;
     const auto is_set = [&](std::size_t n) {
       return n < s.operands.size() && s.operands[n].kind == ptx_operand::kind_t::number && s.operands[n].value != 0;
@@ -1056,7 +1059,7 @@ class kernel_decoder {
     result_.holds_registers = true;
   }
 
-  /// Reads the operands of a tensor copy, in the order that `tensor_mask_operand` describes.
+  /// Reads the operands of a tensor copy, in the order that the comment of `tensor_mask_operand` describes.
   void tensor_operands(const frame& f, const ptx_statement& s, instruction& i) {
     const bool loads = i.completes == model::completion::mbarrier;
     const std::size_t others = loads ? 3 : 2;
@@ -1173,7 +1176,7 @@ class kernel_decoder {
       if (found.space == state_space::param) {
         i.code = op::load_param;
       } else {
-        i.space = state_space::local;  // the variable that a call passes
+        i.space = state_space::local;  // a variable that is passed to a call
       }
     } else if (found.space != i.space && !(i.space == state_space::constant && found.space == state_space::global) &&
                i.space != state_space::generic) {
@@ -1189,10 +1192,11 @@ class kernel_decoder {
   kernel_code result_{};
   std::uint64_t shared_end_ = first_offset;
   std::map<std::string, std::uint64_t> shared_names_{};
-  std::vector<const ptx_function*> calls_{};  ///< the functions being inlined: the kernel, and the calls that led here
-  std::vector<int> call_places_{};            ///< the positions of these calls
-  std::int32_t carry_ = -1;                   ///< the register of the carry flag, if there is one
-  std::int32_t own_ = -1;                     ///< the first of the additional registers of matrix instructions
+  std::vector<const ptx_function*> calls_{};  ///< the functions that are being inlined: the kernel, and the functions whose
+                                              ///< calls led to the current statement
+  std::vector<int> call_places_{};            ///< the source locations of these calls
+  std::int32_t carry_ = -1;                   ///< the register of the carry flag, or -1 if there is none
+  std::int32_t own_ = -1;                     ///< the first of the additional registers for the data that instructions move
   std::int32_t joined_ = -1;                  ///< a register that combines the sources of an instruction with many operands
 };
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Translates the statements of a kernel to instructions that can be executed. Calls are replaced by the body of the called
-/// function.
+/// Translates the statements of a kernel to executable instructions. Each call is replaced by the body of the called function.
 #pragma once
 
 #include <ptx/instruction.hpp>
@@ -15,14 +14,15 @@
 
 namespace membar::ptx {
 
-/// The address space of the checked program. Addresses are the checker's own, and no result may depend on their values.
+/// The beginning of global memory in the address space of the checked program. The checker chooses all addresses, and no result
+/// may depend on their values.
 inline constexpr std::uint64_t global_window = std::uint64_t{1} << 32U;
-/// Generic addresses of shared memory; each block has 4 GiB of them.
+/// The generic addresses of shared memory. Each block has 4 GiB of them.
 inline constexpr std::uint64_t shared_window = std::uint64_t{1} << 46U;
-/// Generic addresses of a thread's local memory.
+/// The generic addresses of a thread's local memory.
 inline constexpr std::uint64_t local_window = std::uint64_t{1} << 47U;
-/// Tensor memory. Each block has 4 GiB of addresses. A location stands for 16 lanes, with 512 columns of 4 bytes, because no
-/// instruction accesses fewer lanes.
+/// The addresses of tensor memory. Each block has 4 GiB of them. One location represents 16 lanes, because no instruction
+/// accesses fewer lanes. There are 512 columns of 4 bytes.
 inline constexpr std::uint64_t tensor_window = std::uint64_t{1} << 48U;
 inline constexpr std::uint64_t tensor_columns = 512;
 inline constexpr std::uint64_t tensor_lanes = 128;
@@ -30,33 +30,33 @@ inline constexpr std::uint64_t tensor_bytes = tensor_lanes / 16 * tensor_columns
 /// The first address of each kind of memory. It is not 0, so that 0 is a null pointer.
 inline constexpr std::uint64_t first_offset = 1024;
 
-/// A kernel that can be executed.
+/// An executable kernel.
 struct kernel_code {
   std::string name;
   std::vector<instruction> code;
   int words = 0;  ///< the number of registers, in units of 64 bits
   std::uint64_t local_bytes = 0;
-  std::vector<ptx_variable> parameters;          ///< in order
-  std::vector<std::uint64_t> parameter_offsets;  ///< in the buffer of arguments
+  std::vector<ptx_variable> parameters;          ///< in the order of their declaration
+  std::vector<std::uint64_t> parameter_offsets;  ///< the offsets of the parameters in the argument buffer
   std::uint64_t parameter_bytes = 0;
-  std::vector<std::pair<ptx_variable, std::uint64_t>> shared;  ///< variables in shared memory and their offsets
+  std::vector<std::pair<ptx_variable, std::uint64_t>> shared;  ///< variables in shared memory, with their offsets
   std::vector<std::string> files;
-  bool tensor_memory = false;  ///< whether it allocates tensor memory
-  bool pairs = false;          ///< whether it has instructions that belong to a pair of blocks
-  /// whether it has instructions that start an operation that holds registers until it is waited for
+  bool tensor_memory = false;  ///< whether the kernel allocates tensor memory
+  bool pairs = false;          ///< whether the kernel has instructions that belong to a pair of blocks
+  /// whether the kernel has instructions that start an operation which holds registers until a thread waits for it
   bool holds_registers = false;
 };
 
-/// The offset of `extern __shared__` memory. It is separate from all variables, whose size is known before the size in a
-/// launch. All such variables are one object, as in CUDA. Matrix descriptors have the low 18 bits of an address, which the
-/// variables do not use.
+/// The offset of `extern __shared__` memory. It is separate from all variables, because their size is known before the dynamic
+/// size that a launch specifies. All `extern __shared__` variables are one object, as in CUDA. A matrix descriptor contains
+/// only the low 18 bits of an address; other variables do not use the addresses with the same low bits.
 inline constexpr std::uint64_t dynamic_offset = (std::uint64_t{1} << 24U) + (std::uint64_t{1} << 14U);
 
-/// The position of the bits in a shared memory address that name the block of the cluster: its rank plus 1, or 0 for the
-/// thread's own block.
+/// The position of the bits in a shared-memory address that identify a block of the cluster: the block's rank plus 1, or 0 for
+/// the thread's own block.
 inline constexpr int block_shift = 26;
 
-/// The addresses of a module's variables in global and constant memory.
+/// The addresses of a module's variables.
 struct module_layout {
   std::map<std::string, std::uint64_t> globals;
   std::map<std::string, std::uint64_t> shared;
@@ -67,15 +67,17 @@ struct module_layout {
   return alignment <= 1 ? value : (value + alignment - 1) / alignment * alignment;
 }
 
-/// Assigns an address to every variable of a module, followed by a gap that no access may reach into. For another device than
-/// that of the layout `last`, managed variables keep their addresses, and the others are placed behind it.
+/// Assigns an address to every variable of a module. Each variable is followed by a gap that no access may reach into. `last`
+/// is the layout of another device: managed variables keep their addresses from it, and all other variables are placed behind
+/// it.
 [[nodiscard]] module_layout layout_of(const ptx_module& module, const module_layout* last = nullptr);
 
 /// Marks the instructions that are targets of backward jumps.
 void mark_heads(std::vector<instruction>& code);
 
-/// Returns a kernel of a module. Throws `model::error`, with the line in the PTX text, for anything unknown. A load or store of
-/// a vector of up to `atomic_vector` bytes, 8 or 16, is a single access. The PTX ISA does not guarantee that.
+/// Returns the executable code of a kernel. A load or store of a vector of up to `atomic_vector` bytes (8 or 16) becomes a
+/// single access, which the PTX ISA does not guarantee. Throws `model::error`, with the line in the PTX text, for anything
+/// unknown.
 [[nodiscard]] kernel_code decode_kernel(const ptx_module& module, const module_layout& layout, const ptx_function& kernel,
                                         int atomic_vector = 0);
 

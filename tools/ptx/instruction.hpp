@@ -83,17 +83,17 @@ enum class op : std::uint8_t {
   select,
   map_to_block,    ///< mapa: an address in another block's shared memory
   block_rank,      ///< getctarank
-  load_param,      ///< a parameter of the kernel
+  load_param,      ///< loads a parameter of the kernel
   free_columns,    ///< tcgen05.dealloc
-  register_fence,  ///< wgmma.fence: orders accesses of registers before those of matrix operations
-  unknown_result,  ///< its data is not followed, so the results are unknown
-  nothing,         ///< nanosleep, prefetch, discard of hints
+  register_fence,  ///< wgmma.fence: orders accesses of registers before matrix operations
+  unknown_result,  ///< the results are unknown, because the data is not tracked
+  nothing,         ///< has no effect on the check, for example nanosleep, prefetch and cache hints
   // control flow
   branch,
   branch_index,
   exit,
   trap,
-  unsupported,  ///< it is accepted, but a thread that reaches it is stopped
+  unsupported,  ///< an accepted instruction that stops a thread that reaches it
   // instructions that other threads observe
   load,
   store,
@@ -113,14 +113,14 @@ enum class op : std::uint8_t {
   cluster_wait,    ///< barrier.cluster.wait
   proxy_fence,     ///< fence.proxy.async
   async_copy,      ///< starts copies, stores or reductions that are performed later
-  async_commit,    ///< ends a group of them
-  async_wait,      ///< waits for groups
+  async_commit,    ///< ends a group of asynchronous operations
+  async_wait,      ///< waits for groups of asynchronous operations
   grid_launch,     ///< griddepcontrol.launch_dependents
   grid_wait        ///< griddepcontrol.wait
 };
 
-/// What an instruction does to an mbarrier, which is a location of 64 bits: the instruction is a store, a read-modify-write or
-/// a load.
+/// An instruction's operation on an mbarrier, which is a location of 64 bits. The instruction is a store, a read-modify-write
+/// or a load.
 enum class mbarrier_op : std::uint8_t { none, init, invalidate, arrive, arrive_drop, expect, expect_arrival, complete, test };
 
 /// Returns whether the operation is an arrival.
@@ -128,16 +128,17 @@ enum class mbarrier_op : std::uint8_t { none, init, invalidate, arrive, arrive_d
   return operation == mbarrier_op::arrive || operation == mbarrier_op::arrive_drop;
 }
 
-/// The kind of memory that a proxy fence applies to. Shared memory is that of the thread's own block, or of another block in
-/// its cluster. The other two kinds are accessed through proxies of their own: tensor maps, and tensor memory.
+/// The kinds of memory to which proxy fences apply: global memory, the shared memory of the thread's own block, the shared
+/// memory of another block in its cluster, and two kinds that are accessed through their own proxies, tensor maps and tensor
+/// memory.
 enum class proxy_space : std::uint8_t { global, own_shared, other_shared, tensor_maps, tensor_memory };
 inline constexpr int proxy_spaces = 5;
 
-/// The kinds of proxy fences of one direction. A releasing fence and an acquiring fence must be of the same kind.
+/// The kinds of one-directional proxy fences. A releasing and an acquiring fence form a pair only if they are of the same kind.
 enum class one_way : std::uint8_t { async, tensor_maps, tensor_memory };
 inline constexpr int one_ways = 3;
 
-/// Returns the bit of a space in `instruction::proxy_spaces`.
+/// Returns the bit that represents a space in `instruction::proxy_spaces`.
 [[nodiscard]] constexpr std::uint8_t bit_of(proxy_space space) noexcept {
   return static_cast<std::uint8_t>(1U << static_cast<unsigned>(space));
 }
@@ -147,8 +148,8 @@ inline constexpr std::uint8_t every_proxy_space =
 /// The kinds of asynchronous operations.
 enum class copy_kind : std::uint8_t {
   memory,   ///< copies or reduces bytes
-  values,   ///< stores or reduces values of registers
-  arrival,  ///< arrives at an mbarrier when earlier copies are done
+  values,   ///< stores or reduces values from registers
+  arrival,  ///< arrives at an mbarrier when the earlier copies are complete
   tensor,   ///< copies or reduces a box of a tensor
   product,  ///< wgmma.mma_async: reads matrices in shared memory
   answer,   ///< clusterlaunchcontrol.try_cancel: writes 16 bytes
@@ -160,131 +161,138 @@ enum class copy_kind : std::uint8_t {
   tensor_commit    ///< tcgen05.commit: arrives at an mbarrier when copies and products are complete
 };
 
-/// The groups in which asynchronous operations are committed and awaited.
+/// The kinds of groups in which asynchronous operations are committed and waited for.
 enum class async_group : std::uint8_t { none, copies, bulk, products, tensor_loads, tensor_stores, tensor_operations };
 
-/// The memory that a `fence.proxy.async` with this word applies to, as `instruction::proxy_spaces`. Without a word it applies
-/// to all memory.
+/// The memory to which a `fence.proxy.async` with the given word applies, encoded as in `instruction::proxy_spaces`. Without a
+/// word, the fence applies to all memory.
 inline constexpr meaning<std::uint8_t> proxy_space_words[] = {
     {"global", bit_of(proxy_space::global)},
     {"shared::cta", bit_of(proxy_space::own_shared)},
     {"shared::cluster", bit_of(proxy_space::own_shared) | bit_of(proxy_space::other_shared)}};
 
-/// Returns whether the instruction is an event of the memory model, or synchronizes with other threads.
+/// Returns whether instructions with this opcode are events of the memory model or synchronize with other threads.
 [[nodiscard]] constexpr bool is_event(op code) noexcept { return code >= op::load; }
 
-/// Returns whether a thread that executes it may continue elsewhere than at the next instruction.
+/// Returns whether a thread that executes the instruction stops or continues elsewhere than at the next instruction.
 [[nodiscard]] constexpr bool leaves(op code) noexcept { return code >= op::branch && code <= op::trap; }
 
-/// The values of `instruction::mode` for an `async_wait`: it waits for groups, or for all operations of its kind, or (before an
-/// operation that several threads start) for all of these threads.
+/// The values of `instruction::mode` for an `async_wait`. It waits for groups, for all operations of its kind, or, before an
+/// operation that several threads start together, for all of these threads.
 inline constexpr std::uint8_t waits_for_groups = 0;
 inline constexpr std::uint8_t waits_for_all = 1;
 inline constexpr std::uint8_t waits_for_starts = 2;
 
-/// The bits of `instruction::mode` for a matrix product: which operands have rows along the summation index, whether the first
-/// operand is in registers, and whether it is sparse.
+/// The bits of `instruction::mode` for a matrix product: which operands are transposed (their rows run along the summation
+/// index), whether the first operand is in registers, and whether it is sparse.
 inline constexpr std::uint8_t first_is_transposed = 1;
 inline constexpr std::uint8_t second_is_transposed = 2;
 inline constexpr std::uint8_t first_is_in_registers = 4;
 inline constexpr std::uint8_t first_is_sparse = 8;
 inline constexpr std::uint8_t is_block_scaled = 16;
 
-/// The index of the source of a tensor copy that says which blocks receive the data. The sources before it are the location in
-/// shared memory, the tensor map, the mbarrier, and the coordinates.
+/// The index of a tensor copy's source operand that selects the blocks that receive the data. The sources before it are the
+/// location in shared memory, the tensor map, the mbarrier, and the coordinates.
 inline constexpr int tensor_mask_operand = 8;
 
-/// A source: nothing, a register, a constant or a special register.
+/// A source operand: nothing, a register, a constant or a special register.
 struct source_operand {
   enum class kind_t : std::uint8_t { none, reg, constant, special };
   kind_t kind = kind_t::none;
   bool negated = false;  ///< `!%p`
   special machine = special::lane;
-  std::int32_t word = -1;  ///< the register's first word
-  std::uint64_t low = 0;   ///< the value of a constant, or an offset that is added to a register
+  std::int32_t word = -1;  ///< the first word of the register
+  std::uint64_t low = 0;   ///< the value of a constant, or an offset that is added to the register
 };
 
 /// A destination register.
 struct destination_operand {
-  std::int32_t word = -1;  ///< -1: the result is discarded
+  std::int32_t word = -1;  ///< -1 if the result is discarded
   std::uint8_t bits = 32;
 };
 
-/// The bits of `instruction::mode` for conversions: the rounding, and whether the result is clamped to its range, which is 0 to
-/// 1 for floats.
+/// The bits of `instruction::mode` for conversions: the rounding direction, and whether the result is clamped to its range. For
+/// floats, the range is 0 to 1.
 inline constexpr std::uint8_t rounds_down = 1;
 inline constexpr std::uint8_t rounds_up = 2;
 inline constexpr std::uint8_t rounds_to_zero = 3;
 inline constexpr std::uint8_t saturates = 4;
 
-/// The bits of `instruction::mode` for additions with carry: whether they use the upper half of a product, read the carry, and
-/// set it.
+/// The bits of `instruction::mode` for additions with carry: whether they use the upper half of a product, whether they read
+/// the carry, and whether they set it.
 inline constexpr std::uint8_t of_upper_half = 1;
 inline constexpr std::uint8_t takes_carry = 2;
 inline constexpr std::uint8_t gives_carry = 4;
 
-/// Returns whether the carry flag is the last source of an instruction.
+/// Returns whether the last source of an instruction is the carry flag.
 [[nodiscard]] constexpr bool has_carry(op code) noexcept {
   return code == op::add_carrying || code == op::subtract_carrying || code == op::multiply_add_carrying;
 }
 
-/// The bits of `instruction::mode` for `dp4a` and `dp2a`: which sources are signed, and which half of the second one is used.
+/// The bits of `instruction::mode` for `dp4a` and `dp2a`: which sources are signed, and which half of the second source is
+/// used.
 inline constexpr std::uint8_t first_is_signed = 1;
 inline constexpr std::uint8_t second_is_signed = 2;
 inline constexpr std::uint8_t two_products = 4;
 inline constexpr std::uint8_t of_upper_products = 8;
 
-/// The number of bits in an mbarrier's arrival count. Source: PTX ISA, "Contents of the mbarrier object".
+/// The number of bits of an mbarrier's arrival count. Source: PTX ISA, "Contents of the mbarrier object".
 inline constexpr int mbarrier_count_bits = 20;
 
-/// The text of a `trap` that stands for a failed `assert`.
+/// The text of a `trap` that represents a failed `assert`.
 inline constexpr const char* assertion_text = "assertion that fails";
 
-/// An executable instruction. Members that its operation does not use keep their defaults.
+/// An executable instruction. Members that an operation does not use have their default values.
 struct instruction {
   op code = op::nothing;
   ptx_type type = ptx_type::b32;
-  ptx_type from = ptx_type::none;  ///< convert: the source's type
+  ptx_type from = ptx_type::none;  ///< for convert: the type of the source
   ptx_comparison test = ptx_comparison::eq;
-  model::operation what = model::operation::move;  ///< for atomics; for set_predicate and bar.red: how the results are combined
-  bool combines = false;                           ///< for set_predicate: there is a third operand
-  /// the kind of shuffle or vote, shf.clamp, or the saturation and rounding of conversions
+  model::operation what = model::operation::move;  ///< for atomics: the operation; for set_predicate and bar.red: how the
+                                                   ///< results are combined
+  bool combines = false;                           ///< for set_predicate: whether there is a third operand; for copies: whether
+                                                   ///< they are reductions
+  /// depends on the opcode: the kind of shuffle or vote, shf.clamp, or the saturation and rounding of a conversion
   std::uint8_t mode = 0;
   bool guard_negated = false;
   bool strong = false;
-  bool non_coherent = false;  ///< for loads through the proxy for read-only data
-  bool own_block = false;     ///< its address must be in the shared memory of the executing block
-  bool aligned = false;       ///< for barriers: all threads of a warp execute the same one
-  bool head = false;          ///< the target of a backward jump
+  bool non_coherent = false;  ///< for loads: whether they use the proxy for read-only data
+  bool own_block = false;     ///< whether its address must be in the executing block's own shared memory
+  bool aligned = false;       ///< for barriers: whether all threads of a warp must execute the same barrier instruction
+  bool head = false;          ///< whether it is the target of a backward jump
   mbarrier_op mbarrier = mbarrier_op::none;
-  bool transaction = false;          ///< for arrivals on an mbarrier: it expects bytes
-  bool parity = false;               ///< for tests of an mbarrier: it identifies the phase by its parity
-  bool keeps_phase = false;          ///< for arrivals that may not complete the phase
-  bool is_expected = false;          ///< for arrivals of copies: they also increase the expected count
-  bool restricted = false;           ///< for fences that only apply to the initialization of mbarriers
-  bool reads_only = false;           ///< for waits for groups: they only wait until the sources have been read
-  bool multicast = false;            ///< for copies to several blocks
-  bool of_pair = false;              ///< has `.cta_group::2`
-  bool masked = false;               ///< for bulk copies: they copy some bytes of every 16, selected by the last operand
-  std::uint8_t map_field = 0;        ///< for tensormap.replace: the index in `tensor_map_fields`
-  bool of_rows = false;              ///< for tensor copies: they copy four rows given by their indices
-  std::uint8_t dimensions = 0;       ///< for tensor copies
+  bool transaction = false;          ///< for arrivals at an mbarrier: whether they also add expected bytes
+  bool parity = false;               ///< for tests of an mbarrier: whether they identify the phase by its parity
+  bool keeps_phase = false;          ///< for arrivals: whether they must not complete the phase
+  bool is_expected = false;          ///< for arrivals of copies: whether they also increase the expected count
+  bool restricted = false;           ///< for fences: whether they apply only to the initialization of mbarriers
+  bool reads_only = false;           ///< for waits for groups: whether they wait only until the sources have been read
+  bool multicast = false;            ///< for copies: whether they copy to several blocks
+  bool of_pair = false;              ///< whether it has `.cta_group::2`
+  bool masked = false;               ///< for bulk copies: whether the last operand selects the bytes of every 16 that are
+                                     ///< copied
+  std::uint8_t map_field = 0;        ///< for tensormap.replace: the index of the field in `tensor_map_fields`
+  bool of_rows = false;              ///< for tensor copies: whether they copy four rows, given by their indices
+  std::uint8_t dimensions = 0;       ///< for tensor copies: the number of dimensions
   std::uint8_t performers = 1;       ///< the number of threads of a block that start the operation together
-  std::uint16_t matrix_rows = 0;     ///< for matrix products; for tensor memory: the number of lanes that a warp accesses
-  std::uint16_t matrix_columns = 0;  ///< for tensor memory: the number of columns accessed
-  /// it stores the address of the first of this many newly allocated columns of tensor memory
+  std::uint16_t matrix_rows = 0;     ///< for matrix products: the number of rows; for tensor memory: the number of lanes that a
+                                     ///< warp accesses
+  std::uint16_t matrix_columns = 0;  ///< for tensor memory: the number of columns that are accessed
+  /// whether it allocates columns of tensor memory; it then stores the address of the first one
   bool allocates = false;
-  bool hinted = false;                            ///< for copies whose last operand is a cache policy, which decoding omits
-  std::uint8_t rows = 0;                          ///< for loads or stores of matrices: the number of lanes that access a row
-  std::uint16_t row_bytes = 0;                    ///< the size of each row, if the distance between rows is an operand
-  std::uint8_t row_element = 0;                   ///< the size of the unit of this distance
-  std::uint8_t proxy_spaces = 0;                  ///< for proxy fences: a bit for each `proxy_space`
-  one_way fenced = one_way::async;                ///< for proxy fences of one direction
-  state_space from_space = state_space::generic;  ///< for copies: the space of the source
+  bool hinted = false;                            ///< for copies: whether the last operand is a cache policy, which decoding
+                                                  ///< omits
+  std::uint8_t rows = 0;                          ///< for loads and stores of matrices: the number of lanes that access a row
+  std::uint16_t row_bytes = 0;                    ///< the number of bytes of each row, if the distance between rows is an
+                                                  ///< operand
+  std::uint8_t row_element = 0;                   ///< the number of bytes in one unit of this distance
+  std::uint8_t proxy_spaces = 0;                  ///< for proxy fences: one bit for each `proxy_space`
+  one_way fenced = one_way::async;                ///< for one-directional proxy fences: the kind
+  state_space from_space = state_space::generic;  ///< for copies: the state space of the source
   model::completion completes = model::completion::group;
-  copy_kind copies = copy_kind::memory;      ///< for asynchronous operations
-  async_group group = async_group::none;     ///< the group in which it is committed, or that is committed or awaited
-  model::proxy via = model::proxy::generic;  ///< the proxy of the accesses of asynchronous operations
+  copy_kind copies = copy_kind::memory;      ///< for asynchronous operations: the kind
+  async_group group = async_group::none;     ///< the kind of group in which it is committed, or that it commits or waits for
+  model::proxy via = model::proxy::generic;  ///< for asynchronous operations: the proxy of their accesses
   memory_order order = memory_order::relaxed;
   thread_scope scope = thread_scope::system;
   state_space space = state_space::generic;
@@ -293,13 +301,14 @@ struct instruction {
   std::uint8_t packed = 1;    ///< for read-modify-writes: the number of elements in one register
   std::uint8_t sources = 0;
   std::uint8_t destinations = 0;
-  std::int32_t guard = -1;  ///< the word of the predicate
+  std::int32_t guard = -1;  ///< the word of the predicate register, or -1
   std::int32_t target = -1;
-  std::int64_t offset = 0;  ///< for memory accesses: added to source 0
+  std::int64_t offset = 0;  ///< for memory accesses: the offset that is added to source 0
   std::array<destination_operand, 8> to{};
   std::array<source_operand, 12> by{};
-  std::vector<std::int32_t> targets{};  ///< branch_index
-  /// The words that an operation holds until it is waited for: first those that it writes, then those that it reads.
+  std::vector<std::int32_t> targets{};  ///< for branch_index: the possible targets
+  /// The register words that an asynchronous operation holds until a thread waits for it: first those that it writes, then
+  /// those that it reads.
   std::vector<std::int32_t> held{};
   std::size_t held_results = 0;
   int line = 0;  ///< the line in the PTX text
@@ -308,11 +317,11 @@ struct instruction {
   int caller_file = 0;
   int caller_line = 0;
   std::string text{};
-  std::string reason{};  ///< for instructions that are accepted but not executed: why, and the remedy
+  std::string reason{};  ///< for instructions that are accepted but not executed: the reason, and what to do about it
 };
 
-/// Calls `go` with each position at which a thread may continue after instruction `i`, which is at `pc`. There is none if the
-/// thread ends. `runs` says that the instruction may be executed, and `skipped` that its guard may be false.
+/// Calls `go` with each position at which a thread may continue after instruction `i`, which is at `pc`. If the thread ends,
+/// there is no such position. `runs` means that the instruction may be executed, and `skipped` that its guard may be false.
 template <class Go>
 void for_each_next(const instruction& i, std::int32_t pc, const Go& go, bool runs = true, bool skipped = true) {
   if (runs && i.code == op::branch) {
@@ -326,15 +335,15 @@ void for_each_next(const instruction& i, std::int32_t pc, const Go& go, bool run
   }
 }
 
-/// Returns whether a vector access acquires or releases. The elements are unordered, so an ordering access would order the
-/// others too strongly. For relaxed accesses, program order adds nothing to what fences and barriers provide. Source: PTX ISA,
-/// "Vector Data-types" of the memory consistency model.
+/// Returns whether a vector access acquires or releases. The accesses to the elements are unordered, so executing them as a
+/// sequence of ordering accesses would order the elements too strongly. For relaxed accesses, their program order adds nothing
+/// to what fences and barriers provide. Source: PTX ISA, "Vector Data-types" of the memory consistency model.
 [[nodiscard]] constexpr bool acquires_or_releases_a_vector(const instruction& i) noexcept {
   return i.elements > 1 && i.order != memory_order::relaxed;
 }
 
-/// Returns the alignment that an access at `address` must have: that of the whole vector if it is the access of the first
-/// element. Source: PTX ISA, "Addresses as Operands".
+/// Returns the alignment that an access must have. The access to the first element must have the alignment of the whole vector.
+/// Source: PTX ISA, "Addresses as Operands".
 [[nodiscard]] constexpr std::uint64_t alignment_of(const instruction& i, int part) noexcept {
   return std::uint64_t{i.bytes} * (part == 0 ? i.elements : 1U);
 }
@@ -344,7 +353,7 @@ void for_each_next(const instruction& i, std::int32_t pc, const Go& go, bool run
   return bits >= 64 ? value : value & ((std::uint64_t{1} << static_cast<unsigned>(bits)) - 1);
 }
 
-/// Extends the value to 64 bits, with its sign if the type is signed.
+/// Extends a value to 64 bits. The value is sign-extended if the type is signed.
 [[nodiscard]] constexpr std::uint64_t extended(std::uint64_t value, ptx_type type) noexcept {
   const int bits = bytes_of(type) * 8;
   if (bits >= 64) {

@@ -22,14 +22,14 @@ struct ptx_token {
   [[nodiscard]] bool is(std::string_view what) const noexcept { return text == what && kind != kind_t::string; }
 };
 
-/// Splits PTX text into tokens. Words keep their dots, `%`, `$` and `::`, so that "ld.acquire.gpu.b64", "%rd1" and "$L__BB0_1"
-/// are one token each. Comments are skipped. Throws `model::error` for a character that PTX does not have.
+/// Splits PTX text into tokens. Words keep their dots, `%`, `$` and `::`, so "ld.acquire.gpu.b64", "%rd1" and "$L__BB0_1" are
+/// one token each. Comments are skipped. Throws `model::error` for a character that PTX does not allow.
 [[nodiscard]] std::vector<ptx_token> ptx_tokens(std::string_view text);
 
-/// A number as written in the text.
+/// A number, as written in the text.
 struct ptx_number {
   std::uint64_t value = 0;
-  bool decimal = false;  ///< it has a decimal point or an exponent; `value` contains its bits as a double
+  bool decimal = false;  ///< whether it has a decimal point or an exponent; `value` then contains its bits as a double
 };
 
 /// Converts a decimal number, given as the bits of a double, to the bits of a float of `bytes` bytes.
@@ -38,8 +38,7 @@ struct ptx_number {
   return bytes == 4 ? std::bit_cast<std::uint32_t>(static_cast<float>(value)) : decimal;
 }
 
-/// Returns the value of a number. The second result is true if the number is written as the bits of a float. Throws
-/// `model::error` if it is not a number of PTX.
+/// Returns the value of a number. Throws `model::error` if the token is not a PTX number.
 [[nodiscard]] ptx_number number_of(const ptx_token& token);
 
 }  // namespace membar::ptx

@@ -23,8 +23,8 @@ using membar_tools::quote;
 
 namespace {
 
-/// Parses an opcode. Each member for a family of opcodes removes the words that it understands. Opcodes with words left over
-/// are not supported.
+/// Parses an opcode. Each member function parses a family of opcodes and removes the words that it understands. An opcode with
+/// remaining words is not supported.
 class opcode_reader {
  public:
   explicit opcode_reader(instruction& i) : i_(i) {
@@ -40,7 +40,7 @@ class opcode_reader {
 
   // ---- registers
 
-  /// Accepts any words.
+  /// Accepts all remaining words.
   void anything() { words_.resize(1); }
   void not_modelled();
   void nothing() {}
@@ -145,7 +145,7 @@ class opcode_reader {
   operand_form form_{};
 };
 
-/// Distinguishes rows with the same operation: a mode, how results are combined, or the operation on an mbarrier.
+/// Distinguishes rows with the same operation: by a mode, by how results are combined, or by the operation on an mbarrier.
 struct opcode_variant {
   std::uint8_t mode = 0;
   model::operation what = model::operation::move;
@@ -159,11 +159,12 @@ struct opcode_variant {
 
 /// An opcode that the checker executes.
 struct opcode_row {
-  /// Its name, and the words that distinguish it from other rows with that name. They may be anywhere in the opcode.
+  /// The opcode's name, followed by the words that distinguish it from other rows with the same name. These words may be
+  /// anywhere in the opcode.
   std::string_view spelling;
   op code;
   operand_form operands;
-  void (opcode_reader::*read)();  ///< parses the other words
+  void (opcode_reader::*read)();  ///< parses the remaining words
   opcode_variant variant{};
 };
 
@@ -179,7 +180,8 @@ constexpr operand_form no_operands{};
 constexpr operand_form any_operands{operand_shape::any};
 constexpr operand_form results{operand_shape::results};
 
-/// All opcodes. If several rows match, the one with the most words applies. `spelling_of` uses the first row.
+/// All opcodes. If several rows match an opcode, the row with the most words applies. `spelling_of` uses the first matching
+/// row.
 constexpr opcode_row opcodes[] = {
     // arithmetic
     {"add", op::add, registers_of(2), &opcode_reader::arithmetic},
@@ -269,7 +271,7 @@ constexpr opcode_row opcodes[] = {
     {"set.or", op::set_number, registers_of(3), &opcode_reader::set_by_comparison, model::operation::bit_or},
     {"set.xor", op::set_number, registers_of(3), &opcode_reader::set_by_comparison, model::operation::bit_xor},
     {"slct", op::select_by_sign, registers_of(3), &opcode_reader::set_by_comparison},
-    // instructions whose data is not followed
+    // instructions whose data is not tracked
     {"mma", op::unknown_result, results, &opcode_reader::anything},
     {"wmma.mma", op::unknown_result, results, &opcode_reader::anything},
     {"movmatrix", op::unknown_result, results, &opcode_reader::anything},
@@ -298,7 +300,7 @@ constexpr opcode_row opcodes[] = {
     {"vset4", op::unknown_result, results, &opcode_reader::anything},
     {"fns", op::unknown_result, results, &opcode_reader::anything},
     {"clmad", op::unknown_result, results, &opcode_reader::anything},
-    // instructions that are accepted, but end the check if a thread reaches them
+    // instructions that are accepted, but end the check when a thread reaches them
     {"tex", op::unsupported, any_operands, &opcode_reader::not_modelled},
     {"tld4", op::unsupported, any_operands, &opcode_reader::not_modelled},
     {"txq", op::unsupported, any_operands, &opcode_reader::not_modelled},
@@ -326,7 +328,7 @@ constexpr opcode_row opcodes[] = {
     {"prefetch", op::nothing, any_operands, &opcode_reader::anything},
     {"prefetchu", op::nothing, any_operands, &opcode_reader::anything},
     {"applypriority", op::nothing, any_operands, &opcode_reader::anything},
-    {"createpolicy", op::nothing, any_operands, &opcode_reader::anything},  // the register is only used by hints
+    {"createpolicy", op::nothing, any_operands, &opcode_reader::anything},  // only hints use the resulting register
     {"setmaxnreg", op::nothing, any_operands, &opcode_reader::anything},
     {"pmevent", op::nothing, any_operands, &opcode_reader::anything},
     {"brkpt", op::trap, no_operands, &opcode_reader::nothing},
@@ -398,7 +400,7 @@ constexpr opcode_row opcodes[] = {
     {"mbarrier.try_wait", op::load, addresses_of(2, 3, 1), &opcode_reader::mbarrier, mbarrier_op::test},
     {"mbarrier.test_wait", op::load, addresses_of(2, 3, 1), &opcode_reader::mbarrier, mbarrier_op::test},
     {"mbarrier.pending_count", op::field_extract, {operand_shape::pending_count, 2, 2}, &opcode_reader::pending_count},
-    // copies that are performed later
+    // copies that are performed asynchronously
     {"cp.async", op::async_copy, addresses_of(3, 4, 0), &opcode_reader::copy},
     {"cp.async.bulk", op::async_copy, addresses_of(3, 3, 0), &opcode_reader::bulk_copy},
     {"cp.reduce.async.bulk", op::async_copy, addresses_of(3, 3, 0), &opcode_reader::reducing_copy},
@@ -507,7 +509,7 @@ operand_form opcode_reader::read() {
 
 // ---- words
 
-/// Removes `word`, if it is present.
+/// Removes `word`, and returns whether it was present.
 bool opcode_reader::take(std::string_view word) {
   const auto at = std::find(words_.begin() + 1, words_.end(), word);
   if (at == words_.end()) {
@@ -517,7 +519,7 @@ bool opcode_reader::take(std::string_view word) {
   return true;
 }
 
-/// Removes the first word that is in a table.
+/// Removes the first word that is in a table, and sets `value` to its meaning. Returns false if there is no such word.
 template <class Table, class Value>
 bool opcode_reader::take_one_of(const Table& table, Value& value) {
   for (const auto& row : table) {
@@ -529,7 +531,7 @@ bool opcode_reader::take_one_of(const Table& table, Value& value) {
   return false;
 }
 
-/// Removes the last word that is a type.
+/// Removes the last word that is a type, and returns the type.
 ptx_type opcode_reader::take_type() {
   for (std::size_t k = words_.size(); k > 1; --k) {
     if (const ptx_type type = type_named(words_[k - 1]); type != ptx_type::none) {
@@ -547,7 +549,8 @@ void opcode_reader::require_type() {
   }
 }
 
-/// Removes the first state space. If an opcode names two, this is the space of the destination.
+/// Removes the first word that is a state space, and returns it. If an opcode has two state spaces, the first one is that of
+/// the destination.
 state_space opcode_reader::take_space(bool of_several_threads) {
   for (std::size_t k = 1; k < words_.size(); ++k) {
     const space_row* const row = space_named(words_[k]);
@@ -579,20 +582,20 @@ void opcode_reader::take_rounding() {
 
 void opcode_reader::integer() { require_type(); }
 
-/// Changes the instruction to another operation than that of its row, because of words that are left.
+/// Changes the operation and the operands, because the remaining words require other ones than those of the opcode's row.
 void opcode_reader::become(op code, operand_form operands) {
   i_.code = code;
   form_ = operands;
   words_.resize(1);
 }
 
-/// Marks the instruction as accepted but not executed, for a reason that contains the remedy.
+/// Marks the instruction as accepted but not executed. `reason` also says what to do about it.
 void opcode_reader::give_up(std::string reason) {
   become(op::unsupported, any_operands);
   i_.reason = std::move(reason);
 }
 
-/// The reasons why instructions are not executed, by the beginning of their names.
+/// The reasons why instructions are not executed, by the beginnings of their names.
 constexpr meaning<std::string_view> reasons[] = {
     {"t", "textures are not modelled: read the same memory with loads"},
     {"istypep", "textures and surfaces are not modelled: read the same memory with loads"},
@@ -608,12 +611,12 @@ void opcode_reader::not_modelled() {
   give_up(std::string(reason->value));
 }
 
-/// Removes words of arithmetic whose results are not followed. If there are any, the results are unknown.
+/// If there are words for arithmetic whose results are not tracked, makes the results unknown and returns true.
 bool opcode_reader::take_unfollowed() {
   constexpr std::string_view unfollowed[] = {"relu", "satfinite", "NaN",  "xorsign", "abs",   "oob",   "f32x2", "rs",
                                              "rna",  "tf32",      "pack", "b64x2",   "u16x2", "s16x2", "u8x4",  "s8x4"};
   const bool found = std::any_of(words_.begin() + 1, words_.end(), [&](std::string_view word) {
-    const auto is_small = [&] {  // the float types of fewer than 16 bits, and their vectors
+    const auto is_small = [&] {  // float types with fewer than 16 bits, and vectors of them
       return word.size() > 3 && (word[0] == 'e' || word.starts_with("ue") || word.starts_with("s2f")) && word[1] != 'q' &&
              word.find_first_of("0123456789") != std::string_view::npos;
     };
@@ -653,7 +656,7 @@ void opcode_reader::class_test() {
   require_type();
 }
 
-/// `set` and `slct`: the type of the result comes first, followed by the type of the compared values.
+/// `set` and `slct`: the type of the result comes first, and the type of the compared values second.
 void opcode_reader::set_by_comparison() {
   skip({"ftz"});
   if (i_.code == op::set_number && !take_one_of(comparison_words, i_.test)) {
@@ -667,13 +670,13 @@ void opcode_reader::set_by_comparison() {
   }
 }
 
-/// Computes float results as the host does, regardless of the requested approximation.
+/// Arithmetic. Float results are computed with the host's precision, even if the opcode requests an approximation.
 void opcode_reader::arithmetic() {
   if (take_unfollowed()) {
     return;
   }
   require_type();
-  if (is_float(i_.type) && type_named(words_.back()) != ptx_type::none) {  // two types
+  if (is_float(i_.type) && type_named(words_.back()) != ptx_type::none) {  // the opcode has two types
     become(op::unknown_result, results);
     return;
   }
@@ -744,8 +747,8 @@ void opcode_reader::comparison() {
 
 // ---- memory
 
-/// Parses the state space, type, vector and hints of an access. Hints do not affect the memory model. Source: PTX ISA, "Cache
-/// Operators", "Cache Eviction Priority Hints".
+/// Parses the state space, type, vector size and hints of an access. Hints do not affect the memory model. Source: PTX ISA,
+/// "Cache Operators", "Cache Eviction Priority Hints".
 void opcode_reader::memory() {
   i_.space = take_space(false);
   require_type();
@@ -774,7 +777,7 @@ void opcode_reader::access() {
   }
 }
 
-/// The default scope is the one that PTX defines.
+/// The default order and scope are those that PTX defines: relaxed and .gpu.
 void opcode_reader::read_modify_write() {
   i_.strong = true;
   i_.scope = thread_scope::device;
@@ -799,8 +802,8 @@ void opcode_reader::read_modify_write() {
   }
 }
 
-/// Matrices of 8 rows of 16 bytes, or of 16 rows if the elements are bytes or smaller. The lanes whose number is less than the
-/// number of rows each provide the address of a row. Source: PTX ISA, "ldmatrix", "stmatrix".
+/// Loads and stores of matrices with 8 rows of 16 bytes, or with 16 rows if the elements have at most 8 bits. Each lane whose
+/// number is less than the number of rows provides the address of one row. Source: PTX ISA, "ldmatrix", "stmatrix".
 void opcode_reader::matrix_rows() {
   const bool tall = take("m16n16") || take("m16n8");
   static_cast<void>(take("m8n8") || take("m8n16"));
@@ -813,8 +816,8 @@ void opcode_reader::matrix_rows() {
   i_.rows = static_cast<std::uint8_t>(std::min(count * (tall ? 16 : 8), 32));
 }
 
-/// A matrix whose rows or columns have a given distance. PTX does not define which lane accesses which element. Here, each row
-/// belongs to one lane. Source: PTX ISA, "wmma.load", "wmma.store".
+/// Loads and stores of matrices whose rows or columns have a given distance. PTX does not define which lane accesses which
+/// element. In the checker, each row belongs to one lane. Source: PTX ISA, "wmma.load", "wmma.store".
 void opcode_reader::matrix() {
   struct shape_row {
     std::string_view word;
@@ -875,14 +878,15 @@ void opcode_reader::membar() {
   }
 }
 
-/// A fence between ordinary accesses and those of bulk copies. Source: PTX ISA, "membar/fence".
+/// A fence between the accesses of the generic proxy and those of the async proxy. Source: PTX ISA, "membar/fence".
 void opcode_reader::proxy_fence() {
   i_.strong = true;
   i_.proxy_spaces = every_proxy_space;
   static_cast<void>(take_one_of(proxy_space_words, i_.proxy_spaces));
 }
 
-/// The words before a release, and the words after an acquire, both for shared memory.
+/// A fence for shared memory that releases or acquires. A release has the qualifier for the block, and an acquire has the
+/// qualifier for the cluster.
 void opcode_reader::restricted_proxy_fence() {
   i_.strong = true;
   i_.restricted = true;
@@ -892,7 +896,7 @@ void opcode_reader::restricted_proxy_fence() {
   }
 }
 
-/// The checker models the generic and the async proxy.
+/// A fence for a proxy that the checker does not model.
 void opcode_reader::other_proxy_fence() {
   give_up(
       "only the generic, the async and the tensormap proxy are modelled: leave out accesses through aliases, textures and "
@@ -903,7 +907,7 @@ void opcode_reader::other_proxy_fence() {
 
 void opcode_reader::barrier() {
   skip({"cta", "sync"});
-  i_.aligned = take("aligned") || words_.front() == "bar";  // bar means barrier.cta.aligned
+  i_.aligned = take("aligned") || words_.front() == "bar";  // bar is an abbreviation of barrier.cta.aligned
 }
 
 void opcode_reader::barrier_reduction() {
@@ -932,7 +936,7 @@ void opcode_reader::match() {
 }
 
 void opcode_reader::warp_reduction() {
-  if ((i_.mode == 2 || i_.mode == 3) && words_.back() == "f32") {  // for floats, only these exist
+  if ((i_.mode == 2 || i_.mode == 3) && words_.back() == "f32") {  // floats support only these operations
     give_up("reductions of floats in a warp are not modelled: reduce by shuffles");
     return;
   }
@@ -944,7 +948,7 @@ void opcode_reader::warp_reduction() {
 
 // ---- asynchronous operations
 
-/// An mbarrier's state is a location of 64 bits. Source: PTX ISA, "mbarrier".
+/// An instruction on an mbarrier, whose state is a location of 64 bits. Source: PTX ISA, "mbarrier".
 void opcode_reader::mbarrier() {
   const bool waits = i_.mbarrier == mbarrier_op::test;
   const bool arrival = arrives(i_.mbarrier);
@@ -956,7 +960,7 @@ void opcode_reader::mbarrier() {
   static_cast<void>(take_one_of(order_words, i_.order));
   static_cast<void>(take_one_of(scope_words, i_.scope));
   i_.space = take_space();
-  // only `.shared::cluster` refers to another block's mbarrier
+  // only `.shared::cluster` can refer to another block's mbarrier
   i_.own_block = i_.own_block || i_.space == state_space::generic;
   skip({"b64"});
   i_.type = ptx_type::b64;
@@ -976,7 +980,7 @@ void opcode_reader::mbarrier_in_phase() {
   mbarrier();
 }
 
-/// Extracts a field of an arrival's result.
+/// Extracts a field from the result of an arrival.
 void opcode_reader::pending_count() {
   skip({"b64"});
   i_.type = ptx_type::u64;
@@ -1049,7 +1053,7 @@ void opcode_reader::reducing_copy() {
   }
 }
 
-/// Returns the type of what a copy writes or reduces in one access.
+/// Parses the type that a copy writes or reduces in one access.
 void opcode_reader::piece() {
   i_.type = take_type();
   i_.bytes = static_cast<std::uint8_t>(bytes_of(i_.type));
@@ -1058,7 +1062,7 @@ void opcode_reader::piece() {
   }
 }
 
-/// A copy of a box of a tensor. Source: PTX ISA, "cp.async.bulk.tensor".
+/// A copy of a box between a tensor and shared memory. Source: PTX ISA, "cp.async.bulk.tensor".
 void opcode_reader::tensor_copy() {
   constexpr meaning<std::uint8_t> ranks[] = {{"1d", 1}, {"2d", 2}, {"3d", 3}, {"4d", 4}, {"5d", 5}};
   if (!take_one_of(ranks, i_.dimensions)) {
@@ -1125,8 +1129,8 @@ void opcode_reader::tensor_fence() {
   i_.order = i_.mode == 1 ? memory_order::acquire : memory_order::release;
 }
 
-/// Determines the lanes and columns that a warp accesses. With `.16x32bx2`, it accesses both halves of its lanes, at columns
-/// with an immediate distance.
+/// Determines the lanes and columns that a warp accesses. With `.16x32bx2`, the warp accesses both halves of its lanes; the
+/// columns of the two halves have a distance that an immediate operand gives.
 void opcode_reader::tensor_access() {
   struct shape_row {
     std::string_view word;
@@ -1161,7 +1165,7 @@ void opcode_reader::tensor_wait() {
   skip({"sync", "aligned"});
 }
 
-/// Copies rows of shared memory, given by a descriptor, into all lanes.
+/// A copy of rows in shared memory, which a descriptor specifies, to tensor memory.
 void opcode_reader::tensor_fill() {
   struct shape_row {
     std::string_view word;
@@ -1200,7 +1204,7 @@ void opcode_reader::tensor_product() {
   i_.via = model::proxy::async;
   i_.mode = static_cast<std::uint8_t>((take("block_scale") ? is_block_scaled : 0) | (take("sp") ? first_is_sparse : 0));
   i_.type = ptx_type::b64;
-  words_.resize(1);  // the computed types, and hints
+  words_.resize(1);  // the types of the computation, and hints
 }
 
 void opcode_reader::tensor_commit() {
@@ -1215,8 +1219,8 @@ void opcode_reader::tensor_commit() {
   form_.least = form_.most = i_.multicast ? 2 : 1;
 }
 
-/// A fence before tensor copies that read a changed map. The size after the address is that of a map. Source: PTX ISA,
-/// "membar/fence".
+/// A fence between changes to a tensor map and the tensor copies that read it. The size that follows the address is the size of
+/// the map. Source: PTX ISA, "membar/fence".
 void opcode_reader::tensor_map_fence() {
   i_.strong = true;
   i_.restricted = true;
@@ -1227,7 +1231,7 @@ void opcode_reader::tensor_map_fence() {
   }
 }
 
-/// Writes zeros, with stores by the thread. Source: PTX ISA, "st.bulk".
+/// Writes zeros with ordinary stores by the executing thread. Source: PTX ISA, "st.bulk".
 void opcode_reader::bulk_store() {
   skip({"weak"});
   i_.space = take_space();
@@ -1236,7 +1240,7 @@ void opcode_reader::bulk_store() {
   i_.bytes = 8;
 }
 
-/// A weak access of the whole tensor map. Source: PTX ISA, "tensormap.replace".
+/// A weak read and a weak write of the whole tensor map. Source: PTX ISA, "tensormap.replace".
 void opcode_reader::map_field() {
   const auto is_field = [](std::string_view word) {
     return std::any_of(std::begin(tensor_map_fields), std::end(tensor_map_fields),
@@ -1256,14 +1260,14 @@ void opcode_reader::map_field() {
   i_.bytes = 16;
 }
 
-/// A copy of a tensor map by the first lane, and a fence by which all lanes release it. Source: PTX ISA,
-/// "tensormap.cp_fenceproxy".
+/// The first lane copies a tensor map, and a fence of all lanes releases it. Source: PTX ISA, "tensormap.cp_fenceproxy".
 void opcode_reader::map_copy() {
   skip({"global", "shared::cta", "tensormap::generic", "sync", "aligned"});
   tensor_map_fence();
 }
 
-/// The answer is 16 zero bytes, which means that no launch was cancelled. Source: PTX ISA, "clusterlaunchcontrol.try_cancel".
+/// A request to cancel a launch. The response consists of 16 zero bytes, which mean that no launch was cancelled. Source: PTX
+/// ISA, "clusterlaunchcontrol.try_cancel".
 void opcode_reader::cancellation() {
   if (take("multicast::cluster::all")) {
     give_up(
@@ -1293,8 +1297,8 @@ void opcode_reader::of_warpgroup() {
   skip({"sync", "aligned"});
 }
 
-/// A matrix product by the 128 threads of a warpgroup. A row of an operand has 32 bytes along the summation index. Source: PTX
-/// ISA, "wgmma.mma_async".
+/// A matrix product that the 128 threads of a warpgroup compute together. A row of an operand has 32 bytes along the summation
+/// index. Source: PTX ISA, "wgmma.mma_async".
 void opcode_reader::product() {
   of_warpgroup();
   i_.copies = copy_kind::product;
@@ -1328,7 +1332,7 @@ void opcode_reader::expected_arrival_of_copies() {
   arrival_of_copies();
 }
 
-/// `st.async` and `red.async`: copies of values.
+/// `st.async` and `red.async`, which store or reduce register values.
 void opcode_reader::value_copy() {
   i_.copies = copy_kind::values;
   i_.completes = model::completion::mbarrier;
@@ -1337,7 +1341,7 @@ void opcode_reader::value_copy() {
   if (take("release")) {
     i_.order = memory_order::release;
     i_.strong = true;
-    i_.completes = model::completion::group;  // it cannot be waited for
+    i_.completes = model::completion::group;  // no wait exists for it
     if (!take_one_of(scope_words, i_.scope)) {
       refuse("names no scope");
     }

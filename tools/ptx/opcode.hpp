@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The PTX opcodes: a single table of their spelling, their operands and their operation, which the parser and the printer
-/// share.
+/// The PTX opcodes. A single table contains their spelling, their operands and their operation; the parser and the printer
+/// share it.
 #pragma once
 
 #include <ptx/instruction.hpp>
@@ -12,8 +12,8 @@
 
 namespace membar::ptx {
 
-/// The kinds of operands that an instruction has. `addresses`: at most a destination, then an address, then addresses and
-/// values. `results`: any number of destinations, then sources. `tensor`: a location in shared memory and a tensor map with
+/// The kinds of operands that an instruction has. `addresses`: at most one destination, then an address, then further addresses
+/// and values. `results`: any number of destinations, then sources. `tensor`: a location in shared memory and a tensor map with
 /// coordinates, in either order. `product`: registers that are read and written, two matrices, and further operands.
 enum class operand_shape : unsigned char {
   none,
@@ -42,8 +42,9 @@ enum class operand_shape : unsigned char {
   tensor_product
 };
 
-/// The operands of an opcode. For the shapes `registers`, `sources` and `addresses`, it is the number of sources and the
-/// maximum number of results, where each register of a list counts. For other shapes, it is the number of operands.
+/// The operands of an opcode. For the shapes `registers`, `sources` and `addresses`, the limits are for the number of sources,
+/// and `results` is the maximum number of results; each register in a list counts. For other shapes, the limits are for the
+/// number of operands.
 struct operand_form {
   operand_shape shape = operand_shape::none;
   unsigned least = 0;
@@ -51,16 +52,17 @@ struct operand_form {
   unsigned results = 0;
 };
 
-/// Parses the opcode `i.text` into `i`, and returns the operands that must follow. Throws `model::error`, with the line
-/// `i.line`, for an unsupported opcode.
+/// Parses the opcode `i.text` into `i`, and returns the operands that must follow. Throws `model::error` with the line `i.line`
+/// for an unsupported opcode.
 [[nodiscard]] operand_form read_opcode(instruction& i);
 
-/// Returns the name of an opcode: "ld" for "ld.acquire.gpu.u32".
+/// Returns the name of an opcode, for example "ld" for "ld.acquire.gpu.u32".
 [[nodiscard]] constexpr std::string_view name_of(std::string_view opcode) noexcept {
   return opcode.substr(0, opcode.find('.'));
 }
 
-/// Returns the spelling of an operation without the words that vary: "ld", "mbarrier.try_wait", "cp.async.bulk.commit_group".
+/// Returns the spelling of an operation without the words that vary, for example "ld", "mbarrier.try_wait" or
+/// "cp.async.bulk.commit_group".
 [[nodiscard]] std::string_view spelling_of(op code, mbarrier_op mbarrier = mbarrier_op::none) noexcept;
 
 // ---- printing
@@ -74,8 +76,9 @@ struct operand_form {
   return type_words[static_cast<std::size_t>(type)].word;
 }
 
-/// Builds an opcode from a spelling and further words, given as PTX words or by their meaning. Empty ones are skipped:
-/// `opcode_text("ld", memory_order::acquire, thread_scope::device, ptx_type::u32)` is "ld.acquire.gpu.u32".
+/// Builds an opcode from a spelling and further words, which are given as PTX words or by their meaning. Empty words are
+/// skipped. For example, `opcode_text("ld", memory_order::acquire, thread_scope::device, ptx_type::u32)` returns
+/// "ld.acquire.gpu.u32".
 template <class... Words>
 [[nodiscard]] std::string opcode_text(std::string_view spelling, Words... words) {
   std::string text(spelling);

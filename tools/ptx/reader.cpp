@@ -22,7 +22,7 @@ using membar_tools::quote;
 
 namespace {
 
-/// Parses one module. Every error names the line and the column.
+/// Parses one module. Every error contains the line and the column.
 class ptx_reader {
  public:
   explicit ptx_reader(std::string_view text) : tokens_(ptx_tokens(text)) {}
@@ -157,7 +157,8 @@ class ptx_reader {
     }
   }
 
-  /// Returns the state space of a declaration, which is a word that begins with a dot. Null if the word is not a state space.
+  /// Returns the state space that a declaration's word names, or null if the word is not a state space. The word must begin
+  /// with a dot.
   [[nodiscard]] static const space_row* space_of(std::string_view word) noexcept {
     if (word.empty() || word.front() != '.' || word.find(':') != std::string_view::npos) {
       return nullptr;
@@ -166,7 +167,8 @@ class ptx_reader {
     return row != nullptr && row->space != state_space::generic ? row : nullptr;
   }
 
-  /// Parses the variables of one declaration, after its state space: up to ';' if `all`, or one variable before ',' or ')'.
+  /// Parses the variables of a declaration, after its state space. If `all` is true, parses all variables up to ';'; otherwise,
+  /// parses one variable up to ',' or ')'.
   std::vector<ptx_variable> variables(state_space space, bool external, bool all = true) {
     std::uint64_t alignment = 0;
     ptx_type type = ptx_type::none;
@@ -185,7 +187,7 @@ class ptx_reader {
       } else if (token.is(".v2") || token.is(".v4")) {
         lanes = static_cast<std::uint64_t>(token.text[2] - '0');
       } else if (token.is(".ptr") || token.is(".global") || token.is(".shared") || token.is(".local") || token.is(".const")) {
-        // the memory that a pointer parameter points to
+        // describes the memory to which a pointer parameter points
       } else if (type = type_named(token.text.substr(1)); type == ptx_type::none) {
         refuse(token, "the type " + quote(token.text) + " of a variable is not known");
       }
@@ -259,7 +261,7 @@ class ptx_reader {
     v.initial.resize(static_cast<std::size_t>(v.bytes));
   }
 
-  /// Parses `name` or `generic(name)`, optionally with an offset.
+  /// Parses the address of a variable, which is `name` or `generic(name)` with an optional offset.
   void address_of(ptx_variable& v) {
     std::string of = name();
     if (of == "generic" && accept("(")) {
@@ -282,7 +284,7 @@ class ptx_reader {
       if (!result.empty()) {
         expect(",");
       }
-      static_cast<void>(accept(".hidden"));  // a parameter that the tile compiler adds
+      static_cast<void>(accept(".hidden"));  // marks a parameter that the tile compiler adds
       if (!accept(".param")) {
         refuse(now(), "expected '.param', found " + found() + ": other parameters are not supported");
       }
@@ -347,8 +349,8 @@ class ptx_reader {
     }
   }
 
-  /// Renames the labels of an inner block, whose scope is that block, so that they are unique. The labels of blocks inside it
-  /// have been renamed already.
+  /// Renames the labels of an inner block so that they are unique in the function, because a label's scope is its block. The
+  /// labels of blocks inside this block have already been renamed.
   void name_labels_of_block(std::size_t begin) {
     std::map<std::string, std::string> names;
     for (std::size_t k = begin; k < function_->body.size(); ++k) {
@@ -417,7 +419,7 @@ class ptx_reader {
           s.targets.push_back(name());
         } while (accept(","));
         expect(";");
-      } else if (now().is(".callprototype") || now().is(".calltargets")) {  // a call that uses it is rejected
+      } else if (now().is(".callprototype") || now().is(".calltargets")) {  // a call that uses this list is rejected
         while (now().kind != kind_t::end && !accept(";")) {
           ++at_;
         }
@@ -453,12 +455,12 @@ class ptx_reader {
       inlined_at = known != inlined_.end() ? known->second : add_place(call, -1);
     }
     if (here[1] == 0 && place_ >= 0) {
-      return;  // code without a line belongs to the preceding location
+      return;  // code without a line belongs to the preceding source location
     }
     place_ = inlined_[here] = add_place(here, inlined_at);
   }
 
-  /// A file, a line and a column. The column may be missing.
+  /// A file, a line and a column, which may be missing.
   using location = std::array<int, 3>;
   [[nodiscard]] location read_location(int line) {
     location result{};
@@ -475,7 +477,7 @@ class ptx_reader {
     return static_cast<int>(module_.places.size()) - 1;
   }
 
-  /// Declares the registers that follow their type.
+  /// Parses a declaration of registers, which begins with their type.
   void declare_registers(const ptx_token& token) {
     ptx_type type = token.text.empty() ? ptx_type::none : type_named(token.text.substr(1));
     int bits = bytes_of(type) * 8;
@@ -579,7 +581,7 @@ class ptx_reader {
       return o;
     }
     o.kind = ptx_operand::kind_t::name;
-    if (accept("+")) {  // variable + offset, used as a value
+    if (accept("+")) {  // the value is a variable's address plus an offset
       o.value = integer();
     }
     return o;
@@ -615,9 +617,9 @@ class ptx_reader {
   ptx_module module_{};
   ptx_function* function_ = nullptr;
   std::vector<scope> scopes_{};
-  int inner_labels_ = 0;               ///< labels of inner blocks so far
-  int place_ = -1;                     ///< the last `.loc` of the function
-  std::map<location, int> inlined_{};  ///< the latest location of each `.loc`, which other locations are inlined at
+  int inner_labels_ = 0;               ///< the number of labels of inner blocks so far
+  int place_ = -1;                     ///< the index of the function's last `.loc`, or -1
+  std::map<location, int> inlined_{};  ///< for each location: the index of its latest `.loc`, to which `inlined_at` refers
 };
 
 }  // namespace

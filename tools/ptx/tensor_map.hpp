@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Tensor maps as the checker encodes them: 128 bytes in which each field has its own bits, so that `tensormap.replace` only
-/// changes bits. The encoding of the hardware is not documented.
+/// Tensor maps, as the checker encodes them: 128 bytes in which each field has its own bits, so that `tensormap.replace` only
+/// needs to change bits. The hardware's encoding is not documented.
 #pragma once
 
 #include <ptx/words.hpp>
@@ -18,10 +18,10 @@ inline constexpr std::uint64_t tensor_map_bytes = 128;
 inline constexpr std::size_t tensor_map_words = tensor_map_bytes / 8;
 inline constexpr int most_dimensions = 5;
 
-/// The types of a tensor's elements. Source: PTX ISA, "tensormap.replace", whose numbering they follow.
+/// A type of a tensor's elements. The order of the types is their numbering in the PTX ISA, "tensormap.replace".
 struct tensor_type {
   std::string_view word;
-  ptx_type reduced_as;  ///< the type in which a reduction computes
+  ptx_type reduced_as;  ///< the type in which a reduction is computed
   std::uint8_t bytes;
 };
 inline constexpr tensor_type tensor_types[] = {
@@ -30,26 +30,26 @@ inline constexpr tensor_type tensor_types[] = {
     {"f32.ftz", ptx_type::f32, 4}, {"f64", ptx_type::f64, 8}, {"bf16", ptx_type::bf16, 2}, {"tf32", ptx_type::f32, 4},
     {"tf32.ftz", ptx_type::f32, 4}};
 
-/// The swizzling modes, which permute pieces of 16 bytes in shared memory, by the size of a row. The numbers are those of
-/// `tensormap.replace`.
+/// The swizzling modes. They permute pieces of 16 bytes in shared memory, within rows of the given number of bytes. The values
+/// are those of `tensormap.replace`.
 enum class swizzle_mode : std::uint8_t { none, bytes_32, bytes_64, bytes_128 };
 
-/// Returns the number of bytes of a row within which pieces are permuted, or 0 if they are not.
+/// Returns the number of bytes of a row within which pieces are permuted, or 0 if they are not permuted.
 [[nodiscard]] constexpr std::uint64_t row_of(swizzle_mode mode) noexcept {
   return mode == swizzle_mode::none ? 0 : std::uint64_t{16} << static_cast<unsigned>(mode);
 }
 
-/// Returns the swizzled position of the byte at `address`: the number of its piece in the row is changed by the number of the
-/// row, which begins at bit 7. Source: PTX ISA, "Swizzling modes"; CUTLASS, `cute::Swizzle<1..3, 4, 3>`.
+/// Returns the swizzled position of the byte at `address`: the position of its piece within the row is XORed with the number of
+/// the row, which begins at bit 7. Source: PTX ISA, "Swizzling modes"; CUTLASS, `cute::Swizzle<1..3, 4, 3>`.
 [[nodiscard]] constexpr std::uint64_t swizzled(swizzle_mode mode, std::uint64_t address) noexcept {
   const std::uint64_t pieces = (std::uint64_t{1} << static_cast<unsigned>(mode)) - 1;
   return address ^ (((address >> 7U) & pieces) << 4U);
 }
 
-/// A field of a tensor map: the index of a word of 64 bits, and bits in it.
+/// A field of a tensor map: a 64-bit word, and the field's bits in it.
 struct tensor_map_field {
-  std::string_view word;  ///< the word in `tensormap.replace`
-  std::uint8_t at;        ///< the position for the first dimension
+  std::string_view word;  ///< the name of the field in `tensormap.replace`
+  std::uint8_t at;        ///< the index of the word, or of the first dimension's word
   std::uint8_t bit;
   std::uint8_t bits;
   bool of_dimension;
@@ -60,18 +60,18 @@ inline constexpr tensor_map_field tensor_map_fields[] = {
     {"swizzle_atomicity", 1, 52, 4, false}, {"global_stride", 2, 0, 64, true},  {"global_dim", 6, 0, 32, true},
     {"box_dim", 6, 32, 16, true},           {"element_stride", 6, 48, 16, true}};
 
-/// The contents of the first half of word 1.
+/// The low half of word 1, which marks a tensor map.
 inline constexpr std::uint64_t tensor_map_mark = 0x70614d54;
 
-/// A tensor, and the box of it that a copy transfers. In dimension 0, whose elements are contiguous, `strides` contains the
-/// size of an element.
+/// A tensor, and the box of it that a copy transfers. The elements of dimension 0 are contiguous, and `strides[0]` is the size
+/// of an element.
 struct tensor_map {
   std::uint64_t address = 0;
   int rank = 1;
-  std::uint8_t type = 0;  ///< an index of `tensor_types`
+  std::uint8_t type = 0;  ///< an index in `tensor_types`
   std::uint8_t interleave = 0;
   std::uint8_t swizzle = 0;
-  std::uint8_t fill = 0;  ///< 1: elements outside of the tensor are read as NaN; 0: as 0
+  std::uint8_t fill = 0;  ///< the value of elements outside the tensor: 0 for zero, 1 for NaN
   std::uint8_t atomicity = 0;
   std::array<std::uint64_t, most_dimensions> strides{};
   std::array<std::uint32_t, most_dimensions> extents{};

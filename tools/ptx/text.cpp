@@ -17,7 +17,7 @@ namespace {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '$' || c == '%';
 }
 
-/// Returns the end of the comment or the string at `at`, or `at` if there is none.
+/// Returns the end of the comment or string that begins at `at`, or `at` if there is none.
 [[nodiscard]] std::size_t behind_comment(std::string_view text, std::size_t at) noexcept {
   const auto behind = [&](std::string_view end, std::size_t from) {
     const std::size_t found = text.find(end, from);
@@ -82,7 +82,7 @@ constexpr std::string_view line_directives[] = {".version", ".target", ".address
   return part;
 }
 
-/// The prefixes of opcodes that synchronize.
+/// The prefixes of opcodes that synchronize threads.
 constexpr std::string_view synchronizing[] = {"atom.",       "red.",        "fence.",    "membar.",          "ld.acquire",
                                               "ld.relaxed",  "ld.volatile", "ld.mmio",   "st.release",       "st.relaxed",
                                               "st.volatile", "st.mmio",     "mbarrier.", "cp.async",         "cp.reduce.async",

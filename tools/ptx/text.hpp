@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Splits PTX text into the parts of a module without parsing their contents, so that PTX of any version and size can be split.
+/// Splits PTX text into the parts of a module. Their contents are not parsed, so PTX of any version and size can be split.
 #pragma once
 
 #include <string>
@@ -13,21 +13,23 @@ namespace membar::ptx {
 struct ptx_part {
   enum class kind_t : unsigned char { directive, kernel, function, variable, other };
   kind_t kind = kind_t::other;
-  std::string_view name{};  ///< of a kernel, function or variable
+  std::string_view name{};  ///< the name of a kernel, function or variable
   std::string_view text{};
 };
 
-/// Returns the parts of the module, which refer to `text`.
+/// Returns the parts of a module. They refer to `text`.
 [[nodiscard]] std::vector<ptx_part> parts_of(std::string_view text);
 
-/// Returns whether the module defines a kernel of this name.
+/// Returns whether the module defines a kernel with this name.
 [[nodiscard]] bool defines_kernel(std::string_view text, std::string_view kernel);
 
-/// Returns whether the kernel, or a function of its module if it calls any, synchronizes: it has an atomic operation, a fence,
-/// an ordered or volatile access, an mbarrier, an asynchronous copy or a programmatic launch.
+/// Returns whether the kernel may synchronize threads. It does if it contains an atomic operation, a fence, an ordered or
+/// volatile access, an mbarrier instruction, an asynchronous copy or a programmatic launch. If it calls functions, all
+/// functions of the module are also considered.
 [[nodiscard]] bool synchronizes(const std::vector<ptx_part>& module, std::string_view kernel);
 
-/// Returns the module without the kernels that are not named, variables that nothing refers to, and debug sections.
+/// Returns the module without the kernels that are not in `kernels`, without variables that nothing refers to, and without
+/// debug sections.
 [[nodiscard]] std::string with_kernels(std::string_view text, const std::vector<std::string>& kernels);
 
 }  // namespace membar::ptx

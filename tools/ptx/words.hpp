@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The words that many PTX instructions share, and their meaning: types, state spaces, orders, scopes, operations, comparisons,
-/// special registers. All code that parses or prints PTX or a litmus file uses these tables.
+/// The words that many PTX instructions share, and their meaning: types, state spaces, orders, scopes, operations, comparisons
+/// and special registers. All code that parses or prints PTX or a litmus file uses these tables.
 #pragma once
 
 #include <membar/memory_order.hpp>
@@ -24,7 +24,7 @@ struct meaning {
   Value value;
 };
 
-/// Returns the meaning of a word, if the table contains it.
+/// Returns the meaning of a word, or nothing if the table does not contain the word.
 template <class Value, std::size_t Count>
 [[nodiscard]] constexpr std::optional<Value> find(const meaning<Value> (&table)[Count], std::string_view word) noexcept {
   for (const meaning<Value>& one : table) {
@@ -35,7 +35,7 @@ template <class Value, std::size_t Count>
   return std::nullopt;
 }
 
-/// Returns the first word with a meaning, or an empty one.
+/// Returns the first word that has the given meaning, or an empty word if there is none.
 template <class Value, std::size_t Count>
 [[nodiscard]] constexpr std::string_view word_for(const meaning<Value> (&table)[Count], Value value) noexcept {
   for (const meaning<Value>& one : table) {
@@ -73,7 +73,7 @@ enum class ptx_type : std::uint8_t {
   bf16x2
 };
 
-/// The name of a type without its dot, and its size in bytes, which is 1 for a predicate.
+/// A type: its name without the dot, and its size in bytes, which is 1 for a predicate.
 struct type_row {
   std::string_view word;
   ptx_type type;
@@ -99,7 +99,7 @@ constexpr bool types_are_in_order() {
 }
 static_assert(types_are_in_order());
 
-/// Returns the type with a name, given without its dot, or `none`.
+/// Returns the type with the given name, which has no dot. Returns `none` if there is no such type.
 [[nodiscard]] constexpr ptx_type type_named(std::string_view name) noexcept {
   for (const type_row& row : type_words) {
     if (row.word == name) {
@@ -109,33 +109,33 @@ static_assert(types_are_in_order());
   return ptx_type::none;
 }
 
-/// Returns the type's size in bytes: 1 for a predicate, 0 for `none`.
+/// Returns the size of a type in bytes, which is 1 for a predicate and 0 for `none`.
 [[nodiscard]] constexpr int bytes_of(ptx_type type) noexcept { return type_words[static_cast<std::size_t>(type)].bytes; }
 
 [[nodiscard]] constexpr bool is_signed(ptx_type type) noexcept { return type >= ptx_type::s8 && type <= ptx_type::s64; }
 
 [[nodiscard]] constexpr bool is_float(ptx_type type) noexcept { return type >= ptx_type::f32 && type <= ptx_type::bf16x2; }
 
-/// Returns whether it is a pair of floats of 16 bits.
+/// Returns whether the type is a pair of 16-bit floats.
 [[nodiscard]] constexpr bool is_packed(ptx_type type) noexcept { return type == ptx_type::f16x2 || type == ptx_type::bf16x2; }
 
-/// Returns whether it is a float of 16 bits or a pair of them.
+/// Returns whether the type is a 16-bit float or a pair of them.
 [[nodiscard]] constexpr bool is_half(ptx_type type) noexcept { return type >= ptx_type::f16 && type <= ptx_type::bf16x2; }
 
 // ---- state spaces
 
-/// The memory in which a variable is, or that an access names.
+/// The memory in which a variable is, or that an access specifies.
 enum class state_space : std::uint8_t { generic, global, shared, local, param, constant };
 
-/// A state space as an instruction names it. The memory model only has those that several threads share.
+/// A state space, as an instruction names it. The memory model contains only the state spaces that several threads share.
 struct space_row {
   std::string_view word;
   state_space space;
   std::optional<model::state_space> for_model;
 };
 
-/// The first word for a space is the one used in declarations. Only litmus files have the word "generic": PTX expresses it by
-/// omission.
+/// All words for state spaces. Declarations use the first word of each space. The word "generic" exists only in litmus files;
+/// in PTX, an opcode without a state space is generic.
 inline constexpr space_row space_words[] = {{"generic", state_space::generic, model::state_space::generic},
                                             {"global", state_space::global, model::state_space::global},
                                             {"shared", state_space::shared, model::state_space::shared},
@@ -147,7 +147,7 @@ inline constexpr space_row space_words[] = {{"generic", state_space::generic, mo
                                             {"param::func", state_space::param, {}},
                                             {"const", state_space::constant, {}}};
 
-/// Returns the row of a word, or null if the word is not a state space.
+/// Returns the row of a state space's word, or null if the word is not a state space.
 [[nodiscard]] constexpr const space_row* space_named(std::string_view word) noexcept {
   for (const space_row& row : space_words) {
     if (row.word == word) {
@@ -170,7 +170,7 @@ inline constexpr meaning<thread_scope> scope_words[] = {{"cta", thread_scope::bl
                                                         {"gpu", thread_scope::device},
                                                         {"sys", thread_scope::system}};
 
-/// Returns whether the opcode of `text`, an instruction in lower case, names the scope of a block or a cluster.
+/// Returns whether the opcode of an instruction specifies block or cluster scope. The instruction's text must be in lower case.
 [[nodiscard]] constexpr bool names_block_or_cluster(std::string_view text) noexcept {
   std::string_view opcode = text.substr(0, text.find_first_of(" \t"));
   while (!opcode.empty()) {
@@ -192,7 +192,7 @@ inline constexpr meaning<model::operation> operation_words[] = {
     {"max", model::operation::maximum},         {"inc", model::operation::increment}, {"dec", model::operation::decrement},
     {"cas", model::operation::compare_exchange}};
 
-/// Returns whether `atom` and `red` have the operation. Source: PTX ISA, "atom", "red".
+/// Returns whether `atom` and `red` support the operation. Source: PTX ISA, "atom", "red".
 [[nodiscard]] constexpr bool is_atomic_operation(model::operation what) noexcept {
   return what <= model::operation::compare_exchange && what != model::operation::subtract &&
          what != model::operation::multiply && what != model::operation::divide;
@@ -200,7 +200,7 @@ inline constexpr meaning<model::operation> operation_words[] = {
 
 // ---- registers
 
-/// A comparison of `setp`. Ordered comparisons of floats are false for NaN, and those with `u` are true.
+/// A comparison of `setp`. If an operand is NaN, the ordered comparisons of floats are false, and those with `u` are true.
 enum class ptx_comparison : std::uint8_t { eq, ne, lt, le, gt, ge, lo, ls, hi, hs, equ, neu, ltu, leu, gtu, geu, num, nan };
 
 inline constexpr meaning<ptx_comparison> comparison_words[] = {
@@ -210,7 +210,7 @@ inline constexpr meaning<ptx_comparison> comparison_words[] = {
     {"ltu", ptx_comparison::ltu}, {"leu", ptx_comparison::leu}, {"gtu", ptx_comparison::gtu}, {"geu", ptx_comparison::geu},
     {"num", ptx_comparison::num}, {"nan", ptx_comparison::nan}};
 
-/// A register whose value the hardware provides.
+/// A special register, whose value the hardware provides.
 enum class special : std::uint8_t {
   thread_x,
   thread_y,
@@ -227,7 +227,7 @@ enum class special : std::uint8_t {
   lane,
   warp,
   warps,
-  workspace_high,  ///< the upper half of the address of the grid's workspace for cooperative groups
+  workspace_high,  ///< the upper half of the address of the cooperative groups' grid workspace
   workspace_low,
   lanes_equal,
   lanes_less,
@@ -239,8 +239,9 @@ enum class special : std::uint8_t {
   cluster,
   clusters,
   explicit_cluster,
-  dynamic_shared,  ///< the launch's dynamic shared memory, in bytes
-  unknown,         ///< a hardware property, such as the multiprocessor or the grid's number
+  dynamic_shared,  ///< the number of bytes of the launch's dynamic shared memory
+  unknown,         ///< a property of the hardware that is not modelled, such as the multiprocessor's number or the grid's
+                   ///< number
   zero,
   one,
   clock,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Builds PTX kernels statement by statement, without text. `opcode_text` builds their opcodes.
+/// Builds PTX kernels from statements instead of text. `opcode_text` builds the opcodes.
 #pragma once
 
 #include <ptx/module.hpp>
@@ -13,32 +13,32 @@
 
 namespace membar::ptx {
 
-/// A number as a value.
+/// Returns a constant operand.
 [[nodiscard]] ptx_operand number(std::int64_t value);
 
-/// A label, a variable or a special register.
+/// Returns an operand that names a label, a variable or a special register.
 [[nodiscard]] ptx_operand named(std::string name);
 
-/// Discards a result: `_`.
+/// Returns the operand `_`, which discards a result.
 [[nodiscard]] ptx_operand sink();
 
-/// `[address]`.
+/// Returns the operand `[address]`.
 [[nodiscard]] ptx_operand memory_at(std::uint64_t address);
 
-/// `[register]`.
+/// Returns the operand `[register]`.
 [[nodiscard]] ptx_operand memory_at(const ptx_operand& base);
 
-/// `[variable+offset]`.
+/// Returns the operand `[variable+offset]`.
 [[nodiscard]] ptx_operand memory_at(std::string variable, std::uint64_t offset);
 
-/// Builds one kernel. Its line numbers are those of the printed kernel: one line for its head, one for the brace that opens its
-/// body, and one for each declaration and each statement.
+/// Builds one kernel. Its line numbers refer to the printed kernel, which has one line for its head, one for the brace that
+/// opens its body, and one for each declaration and statement.
 class kernel_writer {
  public:
   /// Creates a kernel whose head is in line `line`.
   kernel_writer(std::string name, int line);
 
-  /// Declares registers of a type: `.reg .b64 %r<count>`.
+  /// Declares registers of a type, as in `.reg .b64 %r<count>`, and returns them.
   [[nodiscard]] std::vector<ptx_operand> declare_registers(const std::string& name, ptx_type type, int count);
 
   /// Declares an array of bytes in local memory.
@@ -46,7 +46,7 @@ class kernel_writer {
 
   void label(std::string name);
 
-  /// Makes the next instruction execute only where the predicate is true, or false.
+  /// Gives the next instruction a predicate: it is executed only where the predicate is true, or false if `negated`.
   void guard(const ptx_operand& predicate, bool negated);
 
   void add(std::string opcode, std::initializer_list<ptx_operand> operands);
@@ -57,8 +57,8 @@ class kernel_writer {
 
  private:
   ptx_function function_{};
-  ptx_statement next_{};  ///< contains the guard of the next instruction
-  int line_ = 0;          ///< the last line that was written
+  ptx_statement next_{};  ///< holds the guard for the next instruction
+  int line_ = 0;          ///< the number of the last line so far
 };
 
 }  // namespace membar::ptx

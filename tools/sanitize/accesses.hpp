@@ -21,7 +21,7 @@ class memory_events {
   memory_events(run_state& state, reporter& out, race_detector& races, thread_order& orders)
       : state_(state), out_(out), races_(races), orders_(orders) {}
 
-  /// Performs a thread's next access. A read-modify-write is performed as a whole. `watch` follows the thread to its next
+  /// Performs a thread's next access. A read-modify-write is performed as a whole. `watch` then runs the thread up to its next
   /// event.
   template <class Watch>
   void perform(lane& l, Watch& watch) {
@@ -74,8 +74,8 @@ class memory_events {
     return a;
   }
 
-  /// Returns the object of an access. Null if there is none, or if the access is not allowed; this is reported and ends the
-  /// schedule.
+  /// Returns the object of an access. Returns null if there is no object or the access is not allowed; in this case, the error
+  /// is reported and the schedule ends.
   [[nodiscard]] object* placed(lane& l, const check::instruction& i, access& a) {
     object* const o = check::machine::is_shared(a.address) && check::thread_context::block_of(a.address) == l.home->number
                           ? l.home->find(a.address, a.bytes)
@@ -123,7 +123,7 @@ class memory_events {
     return o;
   }
 
-  /// Records that a read observes another block, if that block has written to the word.
+  /// Records that the thread's block has read a value from another block, if the word was last written by another block.
   static void hear(lane& l, const object& o, std::uint64_t address, bool reads) {
     if (!reads || o.constant || l.home->context_of(l).cluster_blocks == 1 || l.home->has_heard) {
       return;
@@ -135,8 +135,8 @@ class memory_events {
     });
   }
 
-  /// Returns whether another block of the cluster has begun, as far as the thread can know, and has not ended. If the thread
-  /// cannot know that it has begun, it counts as begun once a thread of the own block has read a value that another block has
+  /// Returns whether another block of the cluster is alive: it has started, as far as the thread can know, and has not ended.
+  /// Without other evidence, it counts as started once a thread of this thread's block has read a value that another block has
   /// written.
   [[nodiscard]] bool is_alive(lane& l, const object& o, int number) {
     const block& other = *state_.by_number.at(number);
@@ -161,9 +161,6 @@ class memory_events {
   }
 
   [[nodiscard]] bool is_discarded(const lane& l, const access& a) const {
-    if (!l.home->machine_of(l).is_discarded(*l.state)) {
-      return false;
-    }
     shown_access s{l.key, a.number, {}};
     s.event.kind = model::event_kind::read;
     s.event.strong = a.strong;
@@ -171,8 +168,8 @@ class memory_events {
     return out_.is_discarded(s);
   }
 
-  /// Performs the read of a load or of a read-modify-write. Returns whether it is a strong read of the value of a strong write
-  /// of this size.
+  /// Performs the read of a load or of a read-modify-write. Returns whether the read is strong and returns the value of a
+  /// strong write of the same size.
   bool load(object& o, lane& l, access& a, const check::instruction& i, check::wide_value seen) {
     const cell* const word = o.constant ? nullptr : &o.cell_at(a.address);
     bool chained = false;
@@ -186,11 +183,11 @@ class memory_events {
       const auto c = state_.cells.find(a.address);
       chained = c != state_.cells.end() && race_detector::reads_strongly(c->second, l.home->context_of(l), a);
     }
-    races_.touch(o, accessor_of(l), a);  // after what the read itself acquires has been added
+    races_.touch(o, accessor_of(l), a);  // recorded after the read's own acquire has been added to what the thread knows
     return chained;
   }
 
-  /// Returns whether the last write of a word is strong, and morally strong with a strong read.
+  /// Returns whether the last write of a word is strong, and the write and a strong read are morally strong.
   [[nodiscard]] bool observes(const cell& c, const lane& l, const access& a) const {
     for (unsigned k = 4; k-- > 1;) {
       const stamp& o = c.last[k];

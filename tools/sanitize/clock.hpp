@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Vector clocks: for each other thread, the time up to which its accesses happen before a thread's next event.
+/// Vector clocks. For each other thread, a clock stores the time up to which that thread's accesses happen before the next
+/// event of the clock's own thread.
 ///
-/// Every thread has a key, and blocks have aligned ranges of keys. A clock is a tree over keys with 16 children per node. If
-/// all keys of a range have the same time, as those of a block have after its barrier, or those of a launch that has ended, a
-/// single entry stands for the whole range. Clocks share nodes, which are copied on write, so that what all threads of a block
-/// know is stored once.
+/// Every thread has a key, and each block has an aligned range of keys. A clock is a tree over the keys with 16 children per
+/// node. If all keys of a range have the same time, a single entry represents the whole range. This is the case for a block
+/// after its barrier and for a launch that has ended. Clocks share nodes, which are copied on write, so what all threads of a
+/// block know is stored only once.
 #pragma once
 
 #include <algorithm>
@@ -26,9 +27,9 @@ namespace detail {
 struct clock_node_pool;
 
 struct clock_node {
-  clock_node_pool* pool = nullptr;  ///< that it belongs to
+  clock_node_pool* pool = nullptr;  ///< the pool that the node belongs to
   std::uint32_t users = 1;
-  std::uint32_t most = 0;  ///< no time below the node is later
+  std::uint32_t most = 0;  ///< the latest time in the subtree
   std::uint64_t child[16] = {};
 };
 
@@ -47,7 +48,7 @@ struct clock_node_pool {
   }
   [[nodiscard]] clock_node* take() {
     if (free == nullptr) {
-      const std::size_t count = chunks.empty() ? 64 : 1024;  // parts of a run need few
+      const std::size_t count = chunks.empty() ? 64 : 1024;  // a part of a run needs only a few nodes
       clock_node* const chunk = new clock_node[count];
       chunks.push_back(chunk);
       for (std::size_t k = 0; k < count; ++k) {
@@ -72,11 +73,12 @@ struct clock_node_pool {
 
 using clock_nodes = detail::clock_node_pool;
 
-/// A map from keys to times. Clocks share nodes. A host thread creates nodes in one pool at a time and only reads the nodes of other pools, which
-/// must not change meanwhile.
+/// A map from keys to times. Clocks share nodes. A host thread creates nodes in one pool at a time. It only reads the nodes of
+/// other pools, which must not change meanwhile.
 class clock {
  public:
-  /// Lets the clocks of this thread of the host have new nodes in `pool`, and keys of so many levels, for as long as this object is there.
+  /// During the lifetime of this object, the clocks of this host thread allocate nodes in `pool` and have keys of `levels`
+  /// levels.
   class using_nodes {
    public:
     using_nodes(clock_nodes& pool, int levels) noexcept
@@ -110,7 +112,7 @@ class clock {
   /// Limits keys to less than 16 to the power of `levels`, for all clocks that this host thread creates from now on.
   static void use_levels(int levels) noexcept { levels_ = levels; }
   [[nodiscard]] static int levels() noexcept { return levels_; }
-  /// Returns the number of levels that `keys` keys need.
+  /// Returns the number of levels that are needed for this number of keys.
   [[nodiscard]] static int levels_for(std::uint64_t keys) noexcept {
     int levels = 1;
     while ((std::uint64_t{1} << (4 * levels)) < keys) {
@@ -142,18 +144,18 @@ class clock {
     return false;
   }
 
-  /// Raises the times of the keys from `first` to `last` to at least this time.
+  /// Raises the times of the keys from `first` to `last` to at least `time`.
   void raise(thread_key first, thread_key last, thread_time time) {
     raise(root_, 4 * (levels_ - 1), 0, first, last, time_slot(time));
   }
   void raise(thread_key key, thread_time time) { raise(key, key, time); }
 
   void join(const clock& other) { static_cast<void>(join(root_, other.root_, no_base)); }
-  /// Does the same if this clock was derived from `base`, which had the same value as `other` at an earlier time. Only later
-  /// changes are examined.
+  /// Also joins `other` into this clock, but faster. This clock must have been derived from `base`, an earlier value of
+  /// `other`, so only the later changes of `other` are examined.
   void join(const clock& other, const clock& base) { static_cast<void>(join(root_, other.root_, base.root_)); }
 
-  /// Keeps the earlier time of each key.
+  /// Sets each key's time to the earlier of its times in the two clocks.
   void meet(const clock& other) {
     const slot mine = root_;
     root_ = met(mine, other.root_);
@@ -172,7 +174,7 @@ class clock {
   static constexpr std::uint64_t node_bytes = 144;
 
  private:
-  /// 0: no time is known; an odd number: a time; otherwise: a node
+  /// 0: no time is known; an odd number: a time; any other number: a node
   using slot = std::uint64_t;
   using node = detail::clock_node;
   static_assert(sizeof(node) == node_bytes);
@@ -190,7 +192,7 @@ class clock {
     }
     return *pool_;
   }
-  /// Whether this thread counts the users of a node.
+  /// Returns whether this host thread counts the users of a node.
   [[nodiscard]] static bool is_counted(slot s) noexcept { return is_node(s) && node_in(s)->pool == pool_; }
   [[nodiscard]] static bool is_unshared(slot s) noexcept { return is_counted(s) && node_in(s)->users == 1; }
   static slot retained(slot s) noexcept {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Performs asynchronous operations. Each is performed as a whole, at a time between its start and the wait for it that the
-/// schedule chooses.
+/// Performs asynchronous operations. Each operation is performed as a whole. The schedule chooses the time between the start of
+/// the operation and the wait for it.
 ///
-/// An operation has its own key. It happens after what precedes its start, through its proxy, and its accesses only become
-/// known to others by its completion. `check::copy_started` determines its accesses.
+/// An operation has its own key. It happens after the events that precede its start, through its proxy. Other threads learn of
+/// its accesses only through its completion. `check::copy_started` determines the accesses.
 #pragma once
 
 #include <check/async_copies.hpp>
@@ -89,7 +89,7 @@ class asynchronous_operations {
     }
   }
 
-  /// Waits for groups. Returns false if an operation cannot be performed yet.
+  /// Waits for groups of operations. Returns false if an operation cannot be performed yet.
   bool wait(lane& l, const check::instruction& i) {
     const std::uint64_t pending =
         i.mode == check::waits_for_all ? 0 : check::truncated(l.home->machine_of(l).operand(*l.state, 0), 32);
@@ -113,7 +113,7 @@ class asynchronous_operations {
     return !state_.stopped;
   }
 
-  /// Performs an operation from time to time.
+  /// Performs an operation, but only at some of the calls.
   bool perform_some() {
     return !lazy_ && !pending_.empty() && state_.random.below(4) == 0 && perform_pending(state_.random.below(pending_.size()));
   }
@@ -211,7 +211,7 @@ class asynchronous_operations {
     }
   }
 
-  /// The completed accesses happen before all that follow, through all proxies.
+  /// Makes the accesses that the operation has completed happen before all later events, through all proxies.
   static void pass_on(knowledge& to, const operation& one, thread_time time) {
     const auto give = [&](knowledge& k) {
       k.base.raise(one.key, time);
@@ -271,7 +271,8 @@ class asynchronous_operations {
     return true;
   }
 
-  /// Orders operations of a thread, some of which happen after earlier ones.
+  /// Performs the earlier operations of the thread that this operation has to follow. Returns false if one of them cannot be
+  /// performed yet.
   bool perform_those_before(operation& one) {
     bool waits = false;
     ptx::async_group group = ptx::async_group::none;
@@ -369,7 +370,7 @@ class asynchronous_operations {
     return h;
   }
 
-  /// A store that releases what its thread has done before.
+  /// Performs a store that releases what the operation has done before.
   void release(const operation& one, object& o, const check::thread_context& context, const access& a) {
     o.cell_at(a.address).last[0].what |= stamp::synchronizes;
     sync_cell& c = state_.cells[a.address];
@@ -382,7 +383,7 @@ class asynchronous_operations {
     c.heads.add(head_of(one, one.known, a.scope));
   }
 
-  /// The update of the mbarrier at which the operation completes.
+  /// Updates the mbarrier on which the operation completes.
   const check::thread_state* complete(operation& one, object& o, lane& l, const access& a, const check::machine& m,
                                       const check::thread_state& s) {
     const check::thread_state* const now = m.step(s, o.value(a.address, a.bytes));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Threads of the host that have nothing else to do help with the parts of a schedule.
+/// Host threads that have no work of their own help with the parts of a schedule.
 #pragma once
 
 #include <condition_variable>
@@ -13,10 +13,10 @@ namespace membar::sanitize {
 
 class crew {
  public:
-  /// A crew in which so many threads have work of their own.
+  /// Creates a crew for `busy` host threads that have work of their own.
   explicit crew(int busy = 1) : busy_(busy) {}
 
-  /// Calls `one` with each number below `count`: by this thread, and by those that help. `one` does not throw.
+  /// Calls `one` with each number below `count`, on this thread and on the threads that help. `one` must not throw.
   void perform(std::size_t count, const std::function<void(std::size_t)>& one) {
     job mine{&one, count};
     std::unique_lock lock(mutex_);
@@ -29,7 +29,7 @@ class crew {
     std::erase(jobs_, &mine);
   }
 
-  /// This thread has no more work of its own, and helps until no thread has.
+  /// Called when this thread has no more work of its own. The thread helps the others until none of them has work.
   void help() {
     std::unique_lock lock(mutex_);
     --busy_;

@@ -29,8 +29,8 @@ constexpr bool is_of_floats(op code) noexcept {
          code == op::fused_multiply_add || code == op::minimum || code == op::maximum;
 }
 
-/// Computes the result of an instruction with this operation and type, without rounding or saturation. The compiler of this
-/// program removes everything else.
+/// Computes the result of an instruction with this operation and type, without rounding or saturation. The C++ compiler removes
+/// the cases for all other operations and types.
 template <op Code, ptx_type Type>
 #if defined(__GNUC__)
 __attribute__((flatten))
@@ -126,7 +126,7 @@ template <op Code>
   }
 }
 
-/// Returns the function that computes an instruction, or null if the machine has to execute it.
+/// Returns the function that computes an instruction, or null if `check::machine` has to execute it.
 [[nodiscard]] fast_instruction::computation computation_of(const instruction& i) noexcept {
   const bool plain = i.mode == 0;  // without rounding or saturation
   switch (i.code) {
@@ -178,7 +178,8 @@ template <op Code>
   return is_computed ? computed_by_switch : nullptr;
 }
 
-/// Returns a parameter that is read as a whole, as a constant. Returns false if it is not read as a whole.
+/// Sets `value` to the parameter that an instruction loads, as a constant. Returns false unless the instruction loads a whole
+/// parameter.
 [[nodiscard]] bool is_parameter(const instruction& i, const std::vector<std::uint8_t>& parameters, std::uint64_t& value) {
   const std::uint64_t from = i.by[0].low + static_cast<std::uint64_t>(i.offset);
   if (i.code != op::load_param || i.elements != 1 || i.bytes > 8 || i.by[0].kind == source_operand::kind_t::reg ||

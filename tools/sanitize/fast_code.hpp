@@ -2,8 +2,8 @@
 /// @file
 /// Instructions that use only registers, with their operands resolved in advance.
 ///
-/// `check::compute` defines the result of an instruction. It is instantiated here for the operations and types that are most
-/// frequent in kernels. `check::machine` executes all other instructions, and threads with unknown values.
+/// `check::compute` defines the result of an instruction. It is instantiated here for the most frequent operations and types.
+/// `check::machine` executes all other instructions and all threads that have unknown values.
 #pragma once
 
 #include <ptx/decode.hpp>
@@ -26,10 +26,10 @@ struct fast_instruction {
   bool guard_negated = false;
   std::uint8_t sources = 0;
   std::int32_t guard = -1;
-  std::int32_t target = 0;                 ///< the target of a jump; otherwise the word of the destination
+  std::int32_t target = 0;                 ///< the target of a jump; for other instructions, the destination word
   std::uint32_t word[4] = {};              ///< the word of each source
-  std::uint64_t taken[4] = {};             ///< the mask of its bits that are used: 0 for a constant
-  std::uint64_t added[4] = {};             ///< the value of a constant
+  std::uint64_t taken[4] = {};             ///< the mask of the bits that are used; 0 for a constant
+  std::uint64_t added[4] = {};             ///< the value, if the source is a constant
   std::uint64_t kept = ~std::uint64_t{0};  ///< the mask of the result
   computation compute = nullptr;
   const check::instruction* of = nullptr;
@@ -39,7 +39,8 @@ struct fast_instruction {
   }
 };
 
-/// The code of a kernel that is launched with these parameters. It is empty for a kernel with operations that hold registers.
+/// Returns the code of a kernel that is launched with these parameters. The result is empty if the kernel has operations that
+/// hold registers.
 [[nodiscard]] std::vector<fast_instruction> fast_code_of(const check::kernel_code& kernel,
                                                          const std::vector<std::uint8_t>& parameters);
 

@@ -20,17 +20,17 @@
 
 namespace membar::sanitize {
 
-/// The events that happen before an event: by base causality and, if a program has asynchronous operations, those ordered
+/// The events that happen before an event. They are ordered by base causality and, if the program has asynchronous operations,
 /// across proxies. The rules are those of `check::event_rules`.
 struct knowledge {
   /// Data that only programs with asynchronous operations need.
   struct proxies {
-    std::array<clock, ptx::proxy_spaces> crossed{};  ///< the events before a proxy fence for a space in this block
-    std::array<clock, ptx::one_ways> released{};     ///< the events that proxy fences of one direction have released
+    std::array<clock, ptx::proxy_spaces> crossed{};  ///< by space: the events before such a proxy fence in this block
+    std::array<clock, ptx::one_ways> released{};     ///< by kind: the events that one-directional proxy fences have released
   };
 
   clock base{};
-  clock begun{};  ///< initializations of mbarriers, which a fence restricted to them passes on
+  clock begun{};  ///< initializations of mbarriers, including those that a fence restricted to them has passed on
   std::unique_ptr<proxies> more{};
 
   knowledge() = default;
@@ -59,12 +59,12 @@ struct knowledge {
       more->released[k].join(o.more->released[k]);
     }
     for (std::size_t k = 0; k < ptx::proxy_spaces && same_proxies; ++k) {
-      if (k != static_cast<std::size_t>(ptx::proxy_space::tensor_memory)) {  // such a fence only affects its own thread
+      if (k != static_cast<std::size_t>(ptx::proxy_space::tensor_memory)) {  // such a fence affects only its own thread
         more->crossed[k].join(o.more->crossed[k]);
       }
     }
   }
-  /// Performs a proxy fence for these spaces, given as one bit each.
+  /// Performs a proxy fence for the spaces of a bit mask.
   void cross(unsigned spaces) {
     for (std::size_t k = 0; k < ptx::proxy_spaces && more != nullptr; ++k) {
       if (((spaces >> k) & 1U) != 0) {
@@ -74,19 +74,19 @@ struct knowledge {
   }
 };
 
-/// The beginning of release patterns: what the releasing threads knew, for one scope.
+/// The head of a release pattern: what the releasing threads knew, at one scope.
 struct release_head {
   thread_scope scope = thread_scope::system;
   model::place where{};
-  bool several = false;     ///< it belongs to several blocks that the scope includes
-  bool fence = false;       ///< a proxy fence of one direction: it passes on only what such fences release
+  bool several = false;     ///< it combines releases of several blocks that the scope includes
+  bool fence = false;       ///< a one-directional proxy fence, which passes on only what fences of its kind release
   bool restricted = false;  ///< a fence that only applies to the initialization of mbarriers
-  bool copy = false;        ///< the completion of an asynchronous operation, which is performed where its mbarrier is
+  bool copy = false;        ///< the completion of an asynchronous operation, which takes effect at its mbarrier
   ptx::one_way fenced = ptx::one_way::async;
-  std::uint64_t serial = 0;  ///< the serial number of its first version: `known` only grows
+  std::uint64_t serial = 0;  ///< the serial number of the head's first version; later versions only add to `known`
   std::shared_ptr<knowledge> known{};
 
-  /// Returns whether the scope of this head includes a thread at `there`, and that thread's scope includes the location of the
+  /// Returns whether the scope of this head includes a thread at `there`, and that thread's scope includes the place of the
   /// release.
   [[nodiscard]] bool reaches(thread_scope their_scope, const model::place& there) const noexcept {
     constexpr model::every_rule rules{};
@@ -98,7 +98,8 @@ struct release_head {
   }
 };
 
-/// Heads of release patterns. If there are many, those with one scope and in one instance of that scope are combined.
+/// Heads of release patterns. If there are many, the heads with the same scope and in the same instance of that scope are
+/// combined.
 class release_heads {
  public:
   void clear() noexcept { heads_.clear(); }
@@ -127,7 +128,7 @@ class release_heads {
 
  private:
   static constexpr std::size_t most_apart = 8;
-  /// Returns whether two heads of one scope reach the same threads, by that scope or a wider one.
+  /// Returns whether two heads with the same scope reach the same threads through that scope or a wider one.
   [[nodiscard]] static bool is_in_place(const release_head& x, const release_head& y) noexcept {
     constexpr model::every_rule rules{};
     return x.where.host == y.where.host && model::includes(rules, std::min(x.scope, thread_scope::device), x.where, y.where);
@@ -142,7 +143,8 @@ struct sync_cell {
   std::uint8_t bytes = 0;
   release_heads heads{};
   release_heads phase{};  ///< for an mbarrier: the heads of the last completed phase
-  /// The last releasing writes by threads to this location. A thread's later writes to it end their release patterns.
+  /// The last releasing write of each thread to this location. The release patterns end with the thread's later writes to the
+  /// location.
   std::vector<std::pair<thread_key, release_head>> own{};
 };
 

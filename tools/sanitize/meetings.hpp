@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Synchronization points of blocks, warps and clusters: which threads wait for which others, what results they get, and which
-/// events happen before them afterwards.
+/// Synchronization points of blocks, warps and clusters. They determine which threads wait for each other, which results the
+/// threads get, and which events happen before the threads' later events.
 #pragma once
 
 #include <check/barrier_alignment.hpp>
@@ -22,7 +22,7 @@ namespace membar::sanitize {
 
 class meetings {
  public:
-  /// `go_on` is called with each thread that a sync point releases, and with its result.
+  /// Called with each thread that a sync point releases and the thread's result.
   using let_go = std::function<void(lane&, check::wide_value)>;
 
   meetings(run_state& state, reporter& out, thread_order& orders, let_go go_on)
@@ -70,7 +70,7 @@ class meetings {
       go_on_(l, {});
     } else {
       l.where = stand::meeting;
-      m.step_in_place(*l.state, {}, check::nobody{});  // this only records that it has arrived
+      m.step_in_place(*l.state, {}, check::nobody{});  // only records the thread's arrival
     }
     return finish(b, point_of(b, number, of_block ? -1 : l.local / 32));
   }
@@ -80,7 +80,7 @@ class meetings {
     for (std::size_t k = 0; k < b.meetings.size() && !state_.stopped; ++k) {
       const std::size_t before = b.meetings.size();
       static_cast<void>(finish(b, b.meetings[k]));
-      k = b.meetings.size() < before ? static_cast<std::size_t>(-1) : k;  // starts again from the beginning
+      k = b.meetings.size() < before ? static_cast<std::size_t>(-1) : k;  // restarts the loop
     }
   }
 
@@ -129,7 +129,7 @@ class meetings {
     return b.meetings.back();
   }
 
-  /// Returns whether a barrier with the same number is in use with another number of threads, and reports it.
+  /// Returns whether a barrier is already in use with a different number of threads. This is reported as an error.
   bool mixes_counts(const block& b, const meeting_point& at, const lane& l) {
     const std::uint64_t id = check::sync_points::number_of(at.number);
     const bool mixed = std::any_of(b.meetings.begin(), b.meetings.end(), [&](const meeting_point& p) {
@@ -147,7 +147,7 @@ class meetings {
 
   [[nodiscard]] static bool is_gone(const block& b, int t) { return b.lanes[static_cast<std::size_t>(t)].where == stand::gone; }
 
-  /// Returns whether all participants have arrived. A thread that has arrived may have exited since.
+  /// Returns whether all participants have arrived. A thread may have exited after it arrived.
   [[nodiscard]] static bool is_complete(const block& b, const meeting_point& p) {
     if (check::sync_points::is_of_lanes(p.number) || p.arrived.empty()) {
       return false;
@@ -173,7 +173,7 @@ class meetings {
     return true;
   }
 
-  /// Releases all threads if all have arrived. Returns false if there is an error, which is reported.
+  /// Releases all threads of a sync point if all have arrived. Returns false after reporting an error.
   bool finish(block& b, meeting_point& at) {
     if (!is_complete(b, at)) {
       return true;
@@ -215,8 +215,8 @@ class meetings {
     }
   }
 
-  /// Makes everything that the arriving threads have done happen before what the released threads do next. Threads of a barrier
-  /// have the same time after it, so that one entry of a clock covers all of them.
+  /// Makes everything that the arriving threads have done happen before what the released threads do next. After the barrier,
+  /// all its threads have the same time, so one entry of a clock covers them all.
   void join_all(block& b, const meeting_point& p, const std::vector<lane*>& waiting) {
     lane& first = *waiting.front();
     knowledge all = first.known;
@@ -257,8 +257,8 @@ class meetings {
     }
   }
 
-  /// Returns whether CUDA and PTX define that these threads synchronize, although their barriers may be at different places. If
-  /// not, reports it.
+  /// Returns whether CUDA and PTX define that these threads synchronize, although they may have arrived at different barrier
+  /// instructions. If not, this is reported.
   bool is_allowed(const block& b, const lane& mine, const std::vector<const check::graph_event*>& arrivals) {
     const auto& code = b.context_of(mine).kernel->code;
     for (const check::graph_event* a : arrivals) {
@@ -285,7 +285,7 @@ class meetings {
   thread_order& orders_;
   let_go go_on_;
   std::map<std::tuple<const block*, int, std::uint64_t>, early_arrival>
-      arrivals_{};  ///< by `bar.arrive`, of a thread at a barrier
+      arrivals_{};  ///< for each thread, its `bar.arrive` arrivals at each barrier
 };
 
 }  // namespace membar::sanitize

@@ -22,7 +22,7 @@
 
 namespace membar::sanitize {
 
-/// Zeros that take no memory until they are written to.
+/// An array of zeros that takes no physical memory until it is written.
 template <class T>
 class lazy_array {
  public:
@@ -59,7 +59,7 @@ class object {
     }
   }
 
-  /// The object as a part of a run sees it.
+  /// Creates the view that a part of a run has of the object.
   object(object& whole, private_pages& pages)
       : address(whole.address),
         bytes(whole.bytes),
@@ -75,7 +75,7 @@ class object {
   [[nodiscard]] cell& cell_at(std::uint64_t at) const {
     return pages_ == nullptr ? cells_.get()[(at - address) / 4] : cell_in(page_at(at), at);
   }
-  /// The cell of a word that is accessed now, which a part of a run keeps.
+  /// Returns the cell of a word that is now accessed. A part of a run keeps its own copy of the cell.
   [[nodiscard]] cell& accessed_cell(std::uint64_t word, bool writes) const {
     if (pages_ == nullptr) {
       return cell_at(word);
@@ -85,7 +85,7 @@ class object {
     return cell_in(p, word);
   }
 
-  /// Returns the value of at most 16 bytes, which are in one page.
+  /// Returns the value of at most 16 bytes, all in one page.
   [[nodiscard]] check::wide_value value(std::uint64_t at, unsigned count) const {
     std::uint64_t both[2] = {};
     std::memcpy(both, data_at(at), count);
@@ -116,13 +116,13 @@ class object {
 
   // ---- for parts of a run
 
-  /// Some words are unknown from now on.
+  /// Called when some words may become unknown.
   void let_unknown() {
     if (marks_.get() == nullptr) {
       marks_ = lazy_array<std::uint8_t>(words());
     }
   }
-  /// Takes a word of a page that no other part has written.
+  /// Copies a word from a part's page. No other part has written this word.
   void take(const private_page& p, std::uint64_t at, const cell& c) noexcept {
     const std::uint64_t k = p.word_of(at);
     cells_.get()[(at - address) / 4] = c;
@@ -137,13 +137,13 @@ class object {
   std::uint64_t address;
   std::uint64_t bytes;
   bool constant;
-  std::uint64_t first_page = 0;  ///< the number of its first page
+  std::uint64_t first_page = 0;  ///< the number of the object's first page
 
  private:
   [[nodiscard]] std::size_t words() const noexcept { return static_cast<std::size_t>((bytes + 3) / 4 + 4); }
   [[nodiscard]] static std::size_t padded(std::uint64_t n) noexcept { return static_cast<std::size_t>(n + 16); }
 
-  /// Returns the part's own page of an address.
+  /// Returns the part's own page for an address.
   [[nodiscard]] private_page& page_at(std::uint64_t at) const {
     const std::uint64_t number = first_page + (at >> private_page::shift) - (address >> private_page::shift);
     private_page* const p = pages_->find(number);
@@ -177,8 +177,8 @@ class object {
     return p.data.data() + (at - p.address);
   }
 
-  /// Returns a byte for each word, starting at the word of `at`: the lower bits say which bytes were written, and the bits above them which are
-  /// unknown. Null if no byte is unknown.
+  /// Returns an array with one byte per word, starting with the word at `at`. The lower bits tell which bytes of the word have
+  /// been written; the upper bits tell which are unknown. Null if no byte is unknown.
   [[nodiscard]] std::uint8_t* marks_at(std::uint64_t at) const {
     if (pages_ == nullptr || constant) {
       const object& o = pages_ == nullptr ? *this : *whole_;
@@ -219,8 +219,8 @@ class object {
   lazy_array<cell> cells_;
   lazy_array<std::uint8_t> marks_{};
   bool initialised_ = true;
-  object* whole_ = nullptr;         ///< of a part of a run: the object of the run
-  private_pages* pages_ = nullptr;  ///< likewise: its words
+  object* whole_ = nullptr;         ///< in a part of a run: the object of the whole run
+  private_pages* pages_ = nullptr;  ///< in a part of a run: the part's pages
 };
 
 /// Objects that exist during the whole run.
@@ -253,7 +253,7 @@ class global_memory {
     }
   }
 
-  /// The memory of a run as one of its parts sees it.
+  /// Creates the view that a part of a run has of the memory.
   global_memory(global_memory& whole, private_pages& pages) : pages_(whole.pages_), first_(whole.first_) {
     objects_.reserve(whole.objects_.size());
     for (object& o : whole.objects_) {
@@ -261,7 +261,7 @@ class global_memory {
     }
   }
 
-  /// Returns whether all words are aligned.
+  /// Returns whether all objects are aligned to words.
   [[nodiscard]] bool is_aligned() const noexcept {
     return std::all_of(objects_.begin(), objects_.end(), [](const object& o) { return o.address % 4 == 0; });
   }
@@ -296,7 +296,7 @@ class global_memory {
   static constexpr unsigned page_shift = 8;
   std::vector<object> objects_{};
   std::vector<std::uint32_t> own_pages_{};
-  std::span<const std::uint32_t> pages_{};  ///< of each page, the first object that ends after its first byte
+  std::span<const std::uint32_t> pages_{};  ///< for each page, the first object that ends after the page's first byte
   std::uint64_t first_ = 0;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Release and acquire patterns, fences, and the order of `fence.sc`, and how each affects what a thread knows. The rules are
-/// those of `check::event_rules`.
+/// Release and acquire patterns, fences, and the order of `fence.sc`, and how each of them affects what a thread knows. The
+/// rules are those of `check::event_rules`.
 #pragma once
 
 #include <membar/memory_order.hpp>
@@ -22,7 +22,7 @@ class thread_order {
  public:
   explicit thread_order(run_state& state) : state_(state) {}
 
-  /// Returns what the thread releases: all events before, and its own. Its time advances.
+  /// Returns what the thread releases: all events that happen before, and its own events. Its time advances.
   [[nodiscard]] release_head released(lane& l, thread_scope scope) {
     release_head h;
     h.scope = scope;
@@ -60,7 +60,7 @@ class thread_order {
     mine.keep(std::move(h));
   }
 
-  /// Performs a proxy fence of one direction.
+  /// Performs a one-directional proxy fence.
   void proxy_fence(lane& l, const check::instruction& i) {
     if (!i.restricted) {
       l.known.cross(i.proxy_spaces);
@@ -85,8 +85,8 @@ class thread_order {
     }
   }
 
-  /// Performs a strong read: the thread's later events happen after the writes with which it synchronizes. `red` says that the
-  /// read takes part in no pattern with a later fence.
+  /// Performs a strong read. The thread's later events happen after the writes with which the read synchronizes. If `red` is
+  /// set, the read cannot form a pattern with a later fence.
   void read(lane& l, const access& a, memory_order order, bool red, bool passes) {
     const auto it = state_.cells.find(a.address);
     if (it == state_.cells.end()) {
@@ -115,7 +115,8 @@ class thread_order {
     }
   }
 
-  /// Performs a strong write. `chained`: it belongs to a read-modify-write with a strong read of the previous value.
+  /// Performs a strong write. `chained` is set if the write belongs to a read-modify-write whose strong read returned the
+  /// previous value.
   void write(object& o, lane& l, const access& a, memory_order order, bool chained, bool completes) {
     const bool releases = model::releases(order);
     const bool mbarrier = a.by->mbarrier != check::mbarrier_op::none && a.rmw;
@@ -151,7 +152,7 @@ class thread_order {
     }
   }
 
-  /// A weak write ends the patterns of the previous strong write.
+  /// Performs a weak write, which ends the patterns of the previous strong write.
   void weak_write(object& o, std::uint64_t address) {
     cell& word = o.cell_at(address);
     if ((word.last[0].what & stamp::synchronizes) != 0) {
@@ -166,7 +167,7 @@ class thread_order {
   /// Treats the end of a kernel as an acquiring fence.
   void acquire_all(lane& l) { acquire_observed(l, thread_scope::system, nullptr); }
 
-  /// Makes a thread's later events happen after a head.
+  /// Makes the thread's later events happen after the events of a release head.
   void synchronize(lane& l, const release_head& h) {
     const bool same_proxies =
         l.home->context_of(l).is_of_pair(h.where.block) || state_.how.readings.takes(model::reading::fence_of_another_block);
@@ -193,7 +194,8 @@ class thread_order {
     return *l.orders;
   }
 
-  /// Returns the heads of fences whose patterns the thread's next event completes.
+  /// Adds to `c` the heads of the release patterns that start at a fence of this thread and that the thread's next event
+  /// completes.
   void add_fences(sync_cell& c, const lane& l) const {
     for_each_fence(l, [&](const release_head& h) { c.heads.add(h); });
   }
@@ -232,7 +234,7 @@ class thread_order {
     c.heads.add(head);
   }
 
-  /// Stores a head for a later fence or acquiring read.
+  /// Stores a release head for a later fence or acquiring read.
   void observe(lane& l, std::uint64_t address, const release_head& h) {
     constexpr std::size_t most = 4096;
     auto& all = orders_of(l).observed;
@@ -253,7 +255,8 @@ class thread_order {
     all.push_back({address, h});
   }
 
-  /// Performs an acquiring fence of a scope, or a proxy fence of one direction, which synchronizes with others of its kind.
+  /// Performs an acquiring fence with a scope, or a one-directional proxy fence, which synchronizes only with fences of its
+  /// kind.
   void acquire_observed(lane& l, thread_scope scope, const ptx::one_way* kind) {
     if (l.orders == nullptr) {
       return;
@@ -269,10 +272,10 @@ class thread_order {
     });
   }
 
-  // ---- the order of `fence.sc`, which is that of the schedule
+  // ---- the order of `fence.sc`, which is their order in the schedule
 
-  /// Returns the groups of `fence.sc` with which a fence of a scope and a place is ordered. Those with the same number include
-  /// each other.
+  /// Returns the number of a group of `fence.sc` for a scope and a place. Fences with the same number include each other in
+  /// their scopes.
   [[nodiscard]] static std::uint64_t place_number(thread_scope scope, const model::place& p) noexcept {
     const int gpu = p.host ? -1 : p.gpu;
     const std::int64_t id = scope == thread_scope::block     ? p.block
@@ -314,7 +317,7 @@ class thread_order {
       if (h.scope == thread_scope::system) {
         of_system_.push_back(number);
       }
-    } else {  // the fence knows everything that preceded it in this order
+    } else {  // the fence already knows everything that precedes it in this order
       all.known->base = h.known->base;
       all.known->begun = h.known->begun;
       all.known->join_proxies(*h.known, false);
@@ -348,7 +351,7 @@ class thread_order {
 
   run_state& state_;
   std::unordered_map<std::uint64_t, release_head> sequential_{};  ///< by `place_number`
-  std::vector<std::uint64_t> of_system_{};                        ///< the numbers of the heads with system scope
+  std::vector<std::uint64_t> of_system_{};                        ///< the numbers of the groups with system scope
 };
 
 }  // namespace membar::sanitize

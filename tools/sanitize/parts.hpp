@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Parts of a schedule that run at the same time: groups of blocks of one launch that turn out not to communicate.
+/// Parts of a schedule that run concurrently: groups of blocks of one launch that turn out not to communicate.
 ///
-/// Each part of a batch begins with the memory as it is before the batch, and keeps what it accesses in pages of its own. If no word that one part
-/// writes is accessed by another, the parts could as well have run one after the other: their pages are joined in that order. Otherwise the whole
-/// batch counts for nothing, and the blocks run in one schedule. Neither depends on how many threads of the host there are.
+/// Every part of a batch starts with the memory as it is before the batch, and keeps what it accesses in its own pages. If no
+/// part writes a word that another part accesses, the result is the same as if the parts had run one after the other, and their
+/// pages are merged in that order. Otherwise the results of the whole batch are discarded, and the blocks run together in one
+/// schedule. Neither outcome depends on the number of host threads.
 #pragma once
 
 #include <check/program.hpp>
@@ -28,7 +29,7 @@
 
 namespace membar::sanitize {
 
-/// What a part has done.
+/// The results of a part.
 struct part_result {
   part_result() = default;
   part_result(const part_result&) = delete;
@@ -38,20 +39,20 @@ struct part_result {
     end = knowledge();
   }
 
-  clock_nodes nodes{};  ///< of `end`
+  clock_nodes nodes{};  ///< the nodes of `end`
   private_pages pages{};
-  knowledge end{};  ///< what its threads have known at their end
+  knowledge end{};  ///< what the part's threads knew when they ended
   std::vector<std::uint64_t> dropped_cells{};
   std::vector<sanitizer_finding> found{};
   std::uint64_t instructions = 0;
   std::uint64_t accesses = 0;
   std::uint64_t writes = 0;
-  bool whole = false;  ///< all of its threads have left the kernel
+  bool whole = false;  ///< all threads of the part have exited the kernel
 };
 
 using part_results = std::vector<std::unique_ptr<part_result>>;
 
-/// Whether the instructions of a kernel let threads communicate with those of other blocks only by races.
+/// Returns whether the threads of different blocks can communicate only by races, judging by the kernel's instructions.
 [[nodiscard]] inline bool keeps_to_blocks(const check::kernel_code& kernel) {
   return std::none_of(kernel.code.begin(), kernel.code.end(), [](const check::instruction& i) {
     switch (i.code) {
@@ -73,7 +74,7 @@ using part_results = std::vector<std::unique_ptr<part_result>>;
   });
 }
 
-/// Whether the blocks of a launch may run in parts: nothing else runs at the same time.
+/// Returns whether the blocks of a launch may run in parts. They may only if nothing else runs at the same time.
 [[nodiscard]] inline bool may_run_in_parts(const run_state& state, const launch_run& l) {
   const check::launch_request& r = l.plan->request;
   if (state.wide || state.is_part || state.how.observe || r.host || r.cluster > 1 || !state.memory.is_aligned() ||
@@ -89,7 +90,7 @@ using part_results = std::vector<std::unique_ptr<part_result>>;
                      [&](const launch_run& o) { return &o == &l || comes_before(o, l) || comes_before(l, o); });
 }
 
-/// Joins the pages of a batch of parts.
+/// Merges the pages of a batch of parts.
 class page_merge {
  public:
   page_merge(const part_results& parts, crew& all, thread_key first, thread_key last)
@@ -101,7 +102,7 @@ class page_merge {
 
   [[nodiscard]] std::size_t pages() const noexcept { return pages_; }
 
-  /// Whether some part writes a word that another one accesses.
+  /// Returns whether a part writes a word that another part accesses.
   [[nodiscard]] bool communicate() {
     std::atomic<bool> result = false;
     for_each_share([&](std::size_t share) {
@@ -149,7 +150,7 @@ class page_merge {
 
   template <class Use>
   void for_each_share(const Use& use) {
-    constexpr std::size_t few = 1024;  // pages, for which others need not be called
+    constexpr std::size_t few = 1024;  // the largest number of pages that this thread merges without help
     if (pages_ > few) {
       all_.perform(private_pages::shares, use);
     } else {
@@ -165,7 +166,7 @@ class page_merge {
     p.of->take(p, at, again ? read_by_both(p.of->cell_at(at), p.cells[word]) : p.cells[word]);
   }
 
-  /// The accesses of a word that several parts have read: `x` is that of earlier parts.
+  /// Returns the accesses to a word that several parts have read. `x` contains the accesses of the earlier parts.
   [[nodiscard]] cell read_by_both(const cell& x, const cell& y) const noexcept {
     const auto is_of_batch = [&](const stamp& s) { return s.key >= first_ && s.key <= last_; };
     const auto is_in = [&](const stamp& s, const cell& c) {
@@ -193,7 +194,7 @@ class page_merge {
 
   const part_results& parts_;
   crew& all_;
-  thread_key first_;  ///< the keys of the batch
+  thread_key first_;  ///< the range of the batch's keys
   thread_key last_;
   std::size_t pages_ = 0;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The words of global memory that a part of a run has accessed, apart from the memory of the run.
+/// The words of global memory that a part of a run has accessed, stored separately from the run's memory.
 #pragma once
 
 #include <sanitize/stamp.hpp>
@@ -17,17 +17,17 @@ namespace membar::sanitize {
 
 class object;
 
-/// The words of 256 bytes: as they were before the part, until it writes to them.
+/// A page of 256 bytes. Its words have the values from before the part until the part writes to them.
 struct private_page {
   static constexpr unsigned shift = 8;
   static constexpr std::uint64_t bytes = std::uint64_t{1} << shift;
   static constexpr unsigned words = bytes / 4;
 
-  std::uint64_t number = 0;   ///< among the pages of all objects
-  std::uint64_t address = 0;  ///< of its first byte
-  object* of = nullptr;       ///< the run's
-  std::uint64_t read = 0;     ///< a bit for each word that the part has read
-  std::uint64_t written = 0;  ///< and for each that it has written
+  std::uint64_t number = 0;   ///< the page's number among the pages of all objects
+  std::uint64_t address = 0;  ///< the address of the page's first byte
+  object* of = nullptr;       ///< the object in the run's memory
+  std::uint64_t read = 0;     ///< one bit for each word that the part has read
+  std::uint64_t written = 0;  ///< one bit for each word that the part has written
   bool has_unknown = false;   ///< the part has written an unknown value
   std::array<std::uint8_t, words> marks{};
   alignas(16) std::array<std::byte, bytes> data{};
@@ -36,13 +36,13 @@ struct private_page {
   [[nodiscard]] std::uint64_t word_of(std::uint64_t at) const noexcept { return (at - address) / 4; }
 };
 
-/// The pages of one part, each made at the first access.
+/// The pages of one part. Each page is created at its first access.
 class private_pages {
  public:
-  /// More than a part may have: it is given up.
+  /// The maximum number of pages of a part. A part that needs more is abandoned.
   static constexpr std::size_t most = 16384;
 
-  /// The page with a number; null if it is not there.
+  /// Returns the page with this number, or null if it does not exist.
   [[nodiscard]] private_page* find(std::uint64_t number) noexcept {
     private_page*& kept = last_[number % last_.size()];
     if (kept == nullptr || kept->number != number) {
@@ -68,10 +68,10 @@ class private_pages {
     }
   }
 
-  /// The pages are in so many shares, by their numbers.
+  /// The pages are distributed over this many shares by their numbers.
   static constexpr std::size_t shares = 8;
   [[nodiscard]] const std::vector<std::unique_ptr<private_page>>& share(std::size_t k) const noexcept { return pages_[k]; }
-  /// The objects in which a page has unknown values.
+  /// Returns the objects that have a page with unknown values.
   [[nodiscard]] const std::vector<object*>& with_unknown() const noexcept { return with_unknown_; }
   [[nodiscard]] std::size_t count() const noexcept { return by_number_.size(); }
   [[nodiscard]] bool are_too_many() const noexcept { return count() > most; }

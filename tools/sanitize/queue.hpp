@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Chooses the thread that runs next, by the schedule's seed.
+/// Chooses the next thread to run, by the schedule's seed.
 #pragma once
 
 #include <sanitize/run_state.hpp>
@@ -16,10 +16,10 @@
 namespace membar::sanitize {
 
 /// The threads that can continue. A schedule is of one of these kinds:
-///  * in turn: a thread continues until it waits or has had this many events;
+///  * in turn: a thread continues until it waits or has performed a fixed number of events;
 ///  * at random: any of the threads continues, for a random number of events;
-///  * by priorities, some of which change at random events. Source: Burckhardt et al., "A Randomized Scheduler with Probabilistic Guarantees of
-///    Finding Bugs", ASPLOS 2010.
+///  * by priorities, some of which change at random events. Source: Burckhardt et al., "A Randomized Scheduler with
+///    Probabilistic Guarantees of Finding Bugs", ASPLOS 2010.
 class thread_queue {
  public:
   enum class kind : std::uint8_t { in_turn, at_random, by_priority };
@@ -32,6 +32,8 @@ class thread_queue {
     turn_ = schedule <= 1 ? turns[0] : turns[random_.below(4)];
     mean_ = std::uint64_t{1} << random_.below(threads > few ? 10 : 5);
     backward_ = schedule > 1 && random_.below(2) == 1;
+    stops_after_fences_ = schedule > 1;
+    stops_after_all_fences_ = schedule % 4 == 2;
     for (std::uint64_t k = random_.below(4); k > 0; --k) {
       changes_.push_back(random_.below(threads <= 8 ? 32 : 8 * threads));
     }
@@ -53,10 +55,10 @@ class thread_queue {
   [[nodiscard]] bool empty() const noexcept { return threads_.empty(); }
   [[nodiscard]] std::size_t size() const noexcept { return threads_.size(); }
 
-  /// Removes the thread that continues, and sets `events` to the maximum number of its events.
+  /// Removes the thread to run next from the queue, and sets `events` to the maximum number of its events.
   [[nodiscard]] lane* take(std::uint64_t& events) {
     constexpr std::uint64_t turns_of_the_first =
-        64;  // how often the thread that has waited longest runs, so that threads that only poll do not delay others forever
+        64;  // after this many turns, the first thread of the queue runs, so threads that only poll cannot delay others forever
     const bool oldest = ++taken_ % turns_of_the_first == 0;
     if (kind_ == kind::in_turn || oldest) {
       const bool last = backward_ && !oldest;
@@ -86,8 +88,14 @@ class thread_queue {
     return l;
   }
 
-  /// Returns whether a thread that is running has to stop after this event.
-  [[nodiscard]] bool changes(lane& l) {
+  /// Returns whether the running thread has to stop after this event. In one schedule of four, a thread stops after every
+  /// `fence.sc` (`after_fence`); in the other schedules except the first, it stops after some of these fences. The order of
+  /// these fences orders accesses, so some races are found only if a thread that performs its fence early continues late.
+  [[nodiscard]] bool changes(lane& l, bool after_fence) {
+    if (after_fence && (stops_after_all_fences_ || (stops_after_fences_ && random_.below(2) == 1))) {
+      lower(l);
+      return true;
+    }
     if (kind_ != kind::by_priority) {
       return false;
     }
@@ -111,15 +119,17 @@ class thread_queue {
   std::uint64_t turn_ = 1;
   std::uint64_t mean_ = 1;
   bool backward_ = false;
+  bool stops_after_fences_ = false;
+  bool stops_after_all_fences_ = false;
   std::uint64_t events_ = 0;
   std::uint64_t taken_ = 0;
   std::uint64_t arrived_ = 0;
   std::uint32_t lowest_ = 0;
-  std::vector<std::uint64_t> changes_{};  ///< the last one takes effect first
+  std::vector<std::uint64_t> changes_{};  ///< the last entry takes effect first
   std::deque<lane*> threads_{};
-  std::uint64_t left_ = 0;  ///< how many threads were taken from its begin, from which on a lane's place counts
+  std::uint64_t left_ = 0;  ///< how many threads were taken from the front; a lane's `place` is counted from there
 
-  /// A thread by its priority, the highest first.
+  /// An entry in the order of priorities, highest first.
   struct ranked {
     explicit ranked(lane& l) noexcept : rank(std::uint64_t{~l.priority} << 32U | l.key), who(&l) {}
     [[nodiscard]] bool operator<(const ranked& o) const noexcept { return rank < o.rank; }

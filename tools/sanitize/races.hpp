@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Looks for races of an access with the last accesses to its words.
+/// Compares an access with the last accesses to its words and reports data races.
 #pragma once
 
 #include <membar/model/morally_strong.hpp>
@@ -15,23 +15,24 @@ namespace membar::sanitize {
 /// An access to memory, as race detection sees it.
 struct access {
   const check::instruction* by = nullptr;
-  std::uint32_t number = 0;  ///< the number of the instruction
+  std::uint32_t number = 0;  ///< the number of the access's instruction
   std::uint64_t address = 0;
   std::uint8_t bytes = 0;
   bool writes = false;
   bool strong = false;
   bool rmw = false;       ///< it is half of a read-modify-write
   bool changes = true;    ///< it writes a value other than the current one
-  bool observes = false;  ///< it is a strong read of the value of a strong write, and each is in the other's scope
+  bool observes = false;  ///< it is a strong read that returns the value of a strong write, and each is in the other's scope
   thread_scope scope = thread_scope::system;
   model::proxy via = model::proxy::generic;
 };
 
-/// A thread or copy that accesses memory, and the events that happen before its next one.
+/// The author of an access, a thread or a copy, and the events that happen before its next access.
 struct accessor {
   thread_key key = 0;
   thread_time time = 1;
-  thread_key first_of_block = 1;  ///< the first key of its block, whose threads it knows up to `of_block`
+  /// the first key of the author's block; it knows all threads of the block up to time `of_block`
+  thread_key first_of_block = 1;
   thread_key last_of_block = 0;
   thread_time of_block = 0;
   const knowledge* known = nullptr;
@@ -42,7 +43,7 @@ class race_detector {
  public:
   race_detector(run_state& state, reporter& out) : state_(state), out_(out) {}
 
-  /// Checks an access for races, and records it.
+  /// Checks an access for races with earlier accesses, and records it.
   void touch(object& o, const accessor& who, const access& a) {
     ++state_.accesses_made;
     if (o.constant) {
@@ -62,7 +63,7 @@ class race_detector {
     }
   }
 
-  /// Checks the shared memory of a block that ends: each access by another block, or by an asynchronous operation, must happen
+  /// Checks the shared memory of a block that ends. Each access by another block or by an asynchronous operation must happen
   /// before an event that some thread of the block knows at its end. Source: CUDA programming guide, "Distributed Shared
   /// Memory"; PTX ISA, "cp.async.bulk".
   void end_of(const block& b, const knowledge& known) {
@@ -82,7 +83,7 @@ class race_detector {
     }
   }
 
-  /// Returns whether a read with a scope is morally strong with the location's last write, by `writer`.
+  /// Returns whether a read with a scope is morally strong with the location's last strong write, whose author is `writer`.
   [[nodiscard]] static bool reads_strongly(const sync_cell& c, const check::thread_context& reader, const access& a) noexcept {
     constexpr model::every_rule rules{};
     return c.bytes == a.bytes && model::includes(rules, c.scope, c.writer, reader.where) &&
@@ -117,7 +118,8 @@ class race_detector {
         meets(c, k, o, mine, who, a);
       }
       covered[k] = ordered && covers(mine, o);
-      mine.what |= covered[k] ? o.what & stamp::observes : 0U;  // it observes the same writes as the earlier access
+      // the new access observes the same writes as the one that it replaces
+      mine.what |= covered[k] ? o.what & stamp::observes : 0U;
     }
     keep(c, mine, covered);
   }
@@ -148,7 +150,7 @@ class race_detector {
     if (covered[0] && c.last[0].key != 0) {
       c.last[0] = {0, 0, flag};
     }
-    unsigned to = 1;  // the others keep their order
+    unsigned to = 1;  // the accesses that are not covered keep their order
     for (unsigned k = 1; k < 4; ++k) {
       if (!covered[k]) {
         const stamp o = c.last[k];
@@ -166,8 +168,8 @@ class race_detector {
     c.last[to] = mine;
   }
 
-  /// Returns whether access `o` happens before, through the proxy of `a`. Source: PTX ISA, "Proxy-preserved base causality
-  /// order".
+  /// Returns whether access `o` happens before the access of `who`, through the proxy of `a`. Source: PTX ISA, "Proxy-preserved
+  /// base causality order".
   [[nodiscard]] bool is_ordered(const stamp& o, const accessor& who, const access& a) const {
     if (who.known->more == nullptr || a.via == model::proxy::generic) {
       return (o.key >= who.first_of_block && o.key <= who.last_of_block && o.time <= who.of_block) ||
@@ -194,13 +196,13 @@ class race_detector {
         .covers(o.key, o.time);
   }
 
-  /// Returns whether an access belongs to a copy whose completion its thread awaits by groups, such as cp.async.
+  /// Returns whether an access is by a copy whose completion the thread awaits by groups, such as cp.async.
   [[nodiscard]] bool is_small_copy(const stamp& s) const noexcept {
     return s.key >= state_.first_copy && state_.numbered->all[s.number()]->completes == model::completion::group &&
            state_.numbered->all[s.number()]->via == model::proxy::generic;
   }
-  /// Returns whether a strong read has read the value of write `k` of a word or of a later write. The read is by a thread of
-  /// the block, or it happens before the next event according to `known`.
+  /// Returns whether a strong read has returned the value of write `k` of a word, or of a later write. The read must be by a
+  /// thread of the block, or happen before the events in `known`.
   [[nodiscard]] static bool is_observed(const block& b, const knowledge& known, const cell& c, unsigned k) noexcept {
     for (unsigned n = k + 1; n < 4; ++n) {
       const stamp& r = c.last[n];
@@ -212,9 +214,9 @@ class race_detector {
     return false;
   }
 
-  /// Returns the stamps after a read-modify-write by which the thread of `o`, a weak write, has read it: a read that observes
-  /// it also observes `o`. 4: there is none. Source: PTX ISA, "Observation order"; accesses related in program order are
-  /// morally strong.
+  /// Returns the index of the stamp after a read-modify-write through which the thread of the weak write `o` has read the value
+  /// of `o`. A read that observes this read-modify-write also observes `o`. Returns 4 if there is none. Source: PTX ISA,
+  /// "Observation order"; accesses related in program order are morally strong.
   [[nodiscard]] unsigned after_own_update(const cell& c, const stamp& o) const noexcept {
     for (unsigned n = 1; n < 4; ++n) {
       const check::op code = c.last[n].key == o.key ? state_.numbered->all[c.last[n].number()]->code : check::op::load;
@@ -225,7 +227,7 @@ class race_detector {
     return 4;
   }
 
-  /// Returns whether a later read that happens before the next event of `who` has observed `o`, write `k` of a word.
+  /// Returns whether a read that happens before the next event of `who` has observed `o`, which is write `k` of a word.
   [[nodiscard]] bool is_observed(const cell& c, unsigned k, const stamp& o, const accessor& who) const noexcept {
     for (unsigned n = o.is_strong() ? k + 1 : after_own_update(c, o); n < 4; ++n) {
       const stamp& r = c.last[n];
@@ -236,7 +238,7 @@ class race_detector {
     return false;
   }
 
-  /// Reports that `o` and the access conflict and are unordered.
+  /// Reports that `o` and the new access conflict and are unordered, unless the model exempts the pair.
   void meets(const cell& c, unsigned k, const stamp& o, const stamp& mine, const accessor& who, const access& a) {
     const check::instruction& other = *state_.numbered->all[o.number()];
     if (o.is_strong() && mine.is_strong() && other.bytes == a.bytes &&
@@ -255,8 +257,9 @@ class race_detector {
     }
     const bool observed = o.is_write() && is_observed(c, k, o, who);
     const bool is_update = other.code == check::op::atomic || other.code == check::op::reduction;
-    if (observed &&
-        !(is_update && a.writes)) {  // the write happens before the access, but the read half of a read-modify-write need not
+    const bool whole = state_.how.readings.takes(model::reading::whole_updates_are_observed);
+    // the write happens before the access, but not necessarily before the read half of a read-modify-write
+    if (observed && (whole || !(is_update && a.writes))) {
       return;
     }
     if (state_.checked.assumed.same_value_writes && (!a.writes || !a.changes)) {

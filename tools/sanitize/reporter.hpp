@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Converts a run's findings to the wording and the form of the checker's findings.
+/// Converts a run's findings to the checker's wording and format.
 #pragma once
 
 #include <check/liveness.hpp>
 #include <check/trace.hpp>
 #include <sanitize/run_state.hpp>
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <string>
@@ -16,12 +17,13 @@
 
 namespace membar::sanitize {
 
-/// An access, as a finding shows it.
+/// An access as a finding shows it.
 struct shown_access {
   thread_key key = 0;
-  std::uint32_t number = 0;  ///< the number of its instruction
+  std::uint32_t number = 0;  ///< the number of the access's instruction
   check::graph_event event{};
-  bool follows = false;  ///< for the second access: it happens after the first one, but not through its proxy
+  /// only for the second access: it happens after the first access, but not through the proxy of the first one
+  bool follows = false;
 };
 
 /// Collects the findings of one run.
@@ -29,7 +31,7 @@ class reporter {
  public:
   explicit reporter(run_state& state) : state_(state) {}
 
-  /// Reports that two accesses race. Returns false if one of them is a load whose value is never used, which is not a finding.
+  /// Reports that two accesses race. Returns false if one of them is a load whose value is never used; this is not a finding.
   void race(const shown_access& first, const shown_access& second) {
     const std::uint64_t key =
         key_of(check_status::race, std::min(first.number, second.number), std::max(first.number, second.number));
@@ -37,7 +39,6 @@ class reporter {
       return;
     }
     if (is_discarded(first) || is_discarded(second)) {
-      ignored_.emplace(key, true);
       return;
     }
     auto view = excerpt({first.key, second.key});
@@ -54,7 +55,7 @@ class reporter {
     add(key, view, check_status::race, check::race_text(*view, g, x, y), {x, y});
   }
 
-  /// Reports a finding about one thread, or about two.
+  /// Reports a finding about one or two threads.
   void add(check_status status, std::string message, const lane& l, const shown_access* access = nullptr) {
     const check::instruction& i = l.home->machine_of(l).at(*l.state);
     const std::uint32_t number = state_.number_of(*l.home->context_of(l).kernel, l.state->pc);
@@ -74,7 +75,7 @@ class reporter {
   void hang(const std::string& message, const std::vector<const lane*>& stuck) {
     constexpr std::size_t most = 8;
     std::vector<const lane*> shown;
-    std::map<std::uint32_t, bool> seen;  // one of each place
+    std::map<std::uint32_t, bool> seen;  // shows one thread per source location
     for (const lane* l : stuck) {
       if (shown.size() < most && seen.emplace(state_.number_of(*l->home->context_of(*l).kernel, l->state->pc), true).second) {
         shown.push_back(l);
@@ -97,7 +98,7 @@ class reporter {
     }
   }
 
-  /// Reports an access to the shared memory of a block that may have ended.
+  /// Reports an access to the shared memory of a block that may have ended by then.
   void outside_of_life(const block& b, const shown_access& access, bool copy) {
     const std::uint64_t key = key_of(check_status::undefined, access.number, 0xffffffU);
     if (is_known(key)) {
@@ -123,7 +124,7 @@ class reporter {
       add(key, excerpt({}), status, std::move(message), {});
     }
   }
-  /// Reports that no thread has changed memory for a long time.
+  /// Reports that no thread has changed memory for this many instructions.
   void only_polls(std::uint64_t instructions) {
     const std::uint64_t key = key_of(check_status::gave_up, 0xffffffU, 0xffffffU);
     if (!is_known(key)) {
@@ -153,7 +154,7 @@ class reporter {
   [[nodiscard]] std::string number_of(const lane& l) const {
     return std::to_string(state_.context_of(state_.actor_of(l.key)).number_in_program);
   }
-  /// Returns an address as an offset in its object.
+  /// Returns an address as an offset in its object, for a message.
   [[nodiscard]] std::string place(const lane& l, std::uint64_t address) const {
     return check::place_text(*excerpt({l.key}), address);
   }
@@ -167,19 +168,17 @@ class reporter {
   }
   [[nodiscard]] bool empty() const noexcept { return order_.empty(); }
 
-  /// Returns whether the value of a weak load is never used by its thread.
+  /// Returns whether the access is a weak load whose value its thread never uses.
   [[nodiscard]] bool is_discarded(const shown_access& a) const {
     if (a.event.kind != model::event_kind::read || a.event.strong || a.event.rmw || a.key >= state_.first_copy) {
       return false;
     }
-    const actor who = state_.actor_of(a.key);
-    check::thread_context c = state_.context_of(who);
-    const auto use = check::register_use_of(c, !c.where.host);
+    const std::vector<bool>& unused = discarded_by(a.key);
     const auto pc = static_cast<std::size_t>(pc_of(a));
-    return pc < use->discarded.size() && use->discarded[pc];
+    return pc < unused.size() && unused[pc];
   }
 
-  /// Returns a program that consists of these threads only, and of the memory that they can access.
+  /// Returns a program that contains only these threads and the memory that they can access.
   [[nodiscard]] std::shared_ptr<check::program> excerpt(const std::vector<thread_key>& keys) const {
     auto view = std::make_shared<check::program>();
     view->excerpt = true;
@@ -216,12 +215,39 @@ class reporter {
     if (it != found_.end()) {
       ++it->second.count;
     }
-    return it != found_.end() || ignored_.count(key) != 0;
+    return it != found_.end();
   }
-  /// Returns the place of an access in its kernel. For an asynchronous operation, this is where it was started.
+  /// Returns the instruction of an access. For an asynchronous operation, this is the instruction that started it.
   [[nodiscard]] std::int32_t pc_of(const shown_access& a) const {
     const actor who = state_.actor_of(a.key);
     return static_cast<std::int32_t>(a.number - state_.numbered->first.at(who.launch->plan->request.kernel.get()));
+  }
+
+  /// The loads whose value a thread never uses. They are determined for each thread, because they depend on the thread's index.
+  struct discarded_loads {
+    std::unordered_map<thread_key, std::vector<bool>> by_thread{};
+    std::vector<bool> by_some{};  ///< loads whose value at least one of these threads never uses
+  };
+
+  /// Returns the loads whose value a thread never uses. After 2048 threads, returns `by_some` for further threads.
+  [[nodiscard]] const std::vector<bool>& discarded_by(thread_key key) const {
+    constexpr std::size_t most = 2048;
+    const actor who = state_.actor_of(key);
+    discarded_loads& known = discarded_[who.launch];
+    const auto it = known.by_thread.find(key);
+    if (it != known.by_thread.end()) {
+      return it->second;
+    }
+    if (known.by_thread.size() >= most) {
+      return known.by_some;
+    }
+    const check::thread_context c = state_.context_of(who);
+    const std::vector<bool>& mine = known.by_thread[key] = check::register_use_of(c, !c.where.host)->discarded;
+    known.by_some.resize(std::max(known.by_some.size(), mine.size()), false);
+    for (std::size_t n = 0; n < mine.size(); ++n) {
+      known.by_some[n] = known.by_some[n] || mine[n];
+    }
+    return mine;
   }
 
   sanitizer_finding& add(std::uint64_t key, const std::shared_ptr<check::program>& view, check_status status,
@@ -253,7 +279,7 @@ class reporter {
 
   run_state& state_;
   std::unordered_map<std::uint64_t, sanitizer_finding> found_{};
-  std::unordered_map<std::uint64_t, bool> ignored_{};
+  mutable std::unordered_map<const launch_run*, discarded_loads> discarded_{};
   std::vector<std::uint64_t> order_{};
 };
 

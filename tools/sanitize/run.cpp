@@ -29,9 +29,9 @@ namespace {
 using check::op;
 using check::thread_status;
 
-constexpr int no_thread = -1;  ///< marks an omitted step
+constexpr int no_thread = -1;  ///< marks a removed step of the schedule
 
-/// Follows a thread from one event to the next.
+/// Runs a thread from one event to the next.
 class lane_watch {
  public:
   lane_watch(run_state& state, lane& l) : state_(state), lane_(l), machine_(l.home->machine_of(l)) {}
@@ -42,8 +42,8 @@ class lane_watch {
     return check::watched::goes_on;
   }
 
-  /// Executes instructions until the next event. Returns false if the thread is at the head of a loop, or has executed too
-  /// many.
+  /// Executes instructions up to the next event. Returns false if the thread stops earlier: it repeats a state at a loop head,
+  /// or has executed too many instructions.
   [[nodiscard]] bool hurries(check::thread_state& s) {
     const std::vector<fast_instruction>& code = *lane_.home->launch->fast;
     if (code.empty() || machine_.has_unknown_values(s)) {
@@ -84,7 +84,7 @@ class lane_watch {
     return n < most;
   }
 
-  /// Returns whether a thread is at a loop head where it was before in the same state, and has changed nothing since.
+  /// Returns whether a thread is at a loop head where it has been before in the same state, and has not changed anything since.
   [[nodiscard]] bool comes_to_head(check::thread_state& s) {
     if (state_.recorded != nullptr) {
       forget_round(s);
@@ -124,8 +124,8 @@ class lane_watch {
   }
 
  private:
-  /// Removes the events since the thread was last at this loop head from the schedule, if they again belong to a round that has
-  /// changed nothing.
+  /// Removes from the schedule the events since the thread was last at this loop head, if another round of the loop has changed
+  /// nothing.
   void forget_round(const check::thread_state& s) {
     std::vector<check::replayed_schedule::step>& steps = state_.recorded->steps;
     lane::noted_head& head = lane_.noted[s.pc];
@@ -154,7 +154,7 @@ class lane_watch {
   const check::machine& machine_;
 };
 
-/// One schedule while it runs.
+/// A schedule while it runs.
 class schedule_run {
  public:
   schedule_run(const check::program& p, const std::vector<check::planned_launch>& plans, std::uint64_t seed,
@@ -167,7 +167,7 @@ class schedule_run {
     }
   }
 
-  /// A part of a schedule: `seed` is its own.
+  /// Creates a part of the schedule `whole`. The part has its own seed.
   schedule_run(schedule_run& whole, std::uint64_t seed, const part_blocks& of, part_result& result)
       : state_(whole.state_, seed, of, result.pages),
         queue_(state_.random, state_.schedule,
@@ -200,7 +200,7 @@ class schedule_run {
     }
   }
 
-  /// Moves what a part has done to `result`.
+  /// Moves the results of a part to `result`.
   void finish_part(const part_blocks& of, part_result& result) {
     launch_run& l = state_.launches[static_cast<std::size_t>(of.launch)];
     result.whole = !state_.stopped && !state_.stalled && l.ended == of.end;
@@ -218,7 +218,7 @@ class schedule_run {
   }
   [[nodiscard]] run_state& state() noexcept { return state_; }
   [[nodiscard]] std::uint64_t parts() const noexcept { return parts_; }
-  /// The nodes of clocks that the parts of a batch had at their ends, at most.
+  /// Returns the largest number of clock nodes that the parts of a batch had together when they ended.
   [[nodiscard]] std::uint64_t most_nodes_of_parts() const noexcept { return most_nodes_of_parts_; }
   void record(recorded_schedule& to) noexcept { state_.recorded = &to; }
   [[nodiscard]] reporter& out() noexcept { return out_; }
@@ -247,7 +247,8 @@ class schedule_run {
     return std::max<std::uint64_t>(threads / std::max<std::uint64_t>(l.plan->block_size, 1), 1);
   }
 
-  /// Runs the blocks of a launch in parts, while these do not communicate. False if there is no such launch that may begin.
+  /// Runs the blocks of a launch in parts while they do not communicate. Returns false if there is no such launch that may
+  /// start.
   bool run_parts() {
     const auto at = std::find_if(state_.launches.begin(), state_.launches.end(),
                                  [&](const launch_run& l) { return l.in_parts && l.started < l.plan->blocks && may_begin(l); });
@@ -257,8 +258,8 @@ class schedule_run {
     launch_run& l = *at;
     begin(l);
     find_code(l, 0);
-    constexpr std::uint64_t most = 64;          // parts of a batch
-    constexpr std::uint64_t pages = 1U << 15U;  // about, of a batch
+    constexpr std::uint64_t most = 64;          // the maximum number of parts in a batch
+    constexpr std::uint64_t pages = 1U << 15U;  // the approximate number of pages in a batch
     std::uint64_t parts = 2;
     while (l.in_parts && l.started < l.plan->blocks && !state_.stopped) {
       const std::uint64_t made = run_batch(l, parts);
@@ -271,7 +272,8 @@ class schedule_run {
     return true;
   }
 
-  /// Runs so many parts of a launch, whose blocks run together from now on if these communicate. The pages of all parts.
+  /// Runs the next `parts` parts of a launch and returns their number of pages. If they communicate, the blocks of the launch
+  /// run together from now on.
   std::uint64_t run_batch(launch_run& l, std::uint64_t parts) {
     const std::uint64_t each = blocks_of_part(l);
     const std::uint64_t end = std::min(l.plan->blocks, l.started + each * parts);
@@ -317,7 +319,7 @@ class schedule_run {
       one.run();
       one.finish_part(of, result);
     } catch (...) {
-      result.whole = false;  // the blocks run together, and fail there again
+      result.whole = false;  // the blocks then run together, and the error occurs again there
     }
   }
 
@@ -343,8 +345,9 @@ class schedule_run {
     if (pages_ != nullptr && pages_->are_too_many()) {
       state_.stop();
     }
-    constexpr std::uint64_t each = 1'000'000;  // instructions of each running thread during which memory does not change
-    constexpr std::uint64_t few = 32;          // a thread that works alone may read a lot
+    constexpr std::uint64_t each = 1'000'000;  // the limit of instructions per running thread without a change of memory
+    // extra threads in the limit, because a thread that runs alone may read a lot of memory
+    constexpr std::uint64_t few = 32;
     const std::uint64_t idle = each * (queue_.size() + spinning_.size() + few);
     if (state_.instructions > most_instructions_) {
       out_.add(check_status::gave_up, "the schedule took more than " + std::to_string(state_.how.most_instructions) +
@@ -370,7 +373,7 @@ class schedule_run {
     });
   }
 
-  /// Starts blocks, up to the number that runs at once.
+  /// Starts blocks until the maximum number of blocks runs.
   void start_blocks() {
     for (launch_run& l : state_.launches) {
       const auto group = static_cast<std::uint64_t>(std::max(l.plan->request.cluster, 1));
@@ -399,15 +402,15 @@ class schedule_run {
       follow_launches(l, l.begin);
     }
   }
-  /// Adds to `known` what a thread of `l` knows once the earlier launches have ended.
+  /// Adds to `known` the events of the earlier launches that happen before the threads of `l`.
   void follow_launches(const launch_run& l, knowledge& known) const {
     for (const int k : launches_before(l)) {
       known.join(before(k).end, true);
     }
-    known.cross(~0U);  // the boundary of a kernel joins the proxies
+    known.cross(~0U);  // a kernel boundary orders accesses across all proxies
   }
 
-  /// Finds what the threads of a launch share.
+  /// Creates the data that all threads of a launch share.
   static void find_code(launch_run& l, std::uint64_t block) {
     if (l.registers == nullptr) {
       const check::thread_context c = check::context_of(*l.plan, block, 0);
@@ -425,7 +428,7 @@ class schedule_run {
     block& b = *made;
     const std::uint64_t index = l.started++;
     find_code(l, index);
-    const bool fits = b.launch == &l;  // otherwise it was used for another launch, or is new
+    const bool fits = b.launch == &l;  // otherwise the block is new or was used for another launch
     b.launch = &l;
     b.index = index;
     b.number = l.plan->first_block + static_cast<int>(index);
@@ -489,12 +492,14 @@ class schedule_run {
 
   void end(lane& l) {
     l.where = stand::gone;
-    state_.last_change = state_.instructions;  // not all threads only poll
+    // a thread that exits counts as a change, because it did not only poll
+    state_.last_change = state_.instructions;
     block& b = *l.home;
     if (state_.checked.assumed.kernel_boundary_acquires) {
       orders_.acquire_all(l);
     }
-    if (!b.launch->last_end.is_same(l.known.base) || state_.wide) {  // most threads of a block have the same knowledge
+    // Most threads of a block have the same knowledge when they exit, so the join is usually skipped.
+    if (!b.launch->last_end.is_same(l.known.base) || state_.wide) {
       b.launch->end.join(l.known, true);
       b.launch->last_end = l.known.base;
     }
@@ -532,7 +537,7 @@ class schedule_run {
       state_.by_number.set(b.number, nullptr);
       free_.push_back(std::move(it->second));
     } else {
-      kept_.push_back(std::move(it->second));  // others of its cluster may still access its memory
+      kept_.push_back(std::move(it->second));  // other blocks of the cluster may still access its shared memory
     }
     running_.erase(it);
     wake_waiting();
@@ -547,15 +552,15 @@ class schedule_run {
     }
   }
 
-  /// Returns whether threads of other blocks may access the shared memory of a block.
+  /// Returns whether threads of other blocks, or asynchronous operations, may access the shared memory of a block.
   [[nodiscard]] bool lives_matter(const block& b) const noexcept {
     return state_.wide || b.contexts.front().cluster_blocks > 1;
   }
 
-  // ---- which thread continues
+  // ---- choice of the next thread
 
-  /// Called when no thread can continue immediately: releases some threads that wait for others. Returns false if there are
-  /// none.
+  /// Called when no thread can continue immediately. Releases some of the threads that wait for others. Returns false if no
+  /// thread can be released.
   bool wake() {
     if (wake_spinning()) {
       return true;
@@ -621,9 +626,9 @@ class schedule_run {
     state_.stop();
   }
 
-  /// Runs a thread for up to this many events.
+  /// Runs a thread for at most this many events.
   void run(lane& l, std::uint64_t events) {
-    // A thread that polls, and writes while it does, does not delay others for ever.
+    // A thread that also writes while it polls must not delay other threads forever.
     constexpr std::uint64_t most = 16'384;
     lane_watch watch(state_, l);
     for (std::uint64_t n = 0; !state_.stopped; ++n) {
@@ -637,7 +642,7 @@ class schedule_run {
       if (!step(l, watch)) {
         return;
       }
-      if (queue_.changes(l)) {
+      if (queue_.changes(l, std::exchange(fenced_, false))) {
         queue_.add(l);
         return;
       }
@@ -697,6 +702,7 @@ class schedule_run {
         return l.where != stand::stalled;
       case op::fence:
         orders_.fence(l, i);
+        fenced_ = i.order == memory_order::seq_cst && i.scope != thread_scope::block;
         break;
       case op::proxy_fence:
         orders_.proxy_fence(l, i);
@@ -717,7 +723,7 @@ class schedule_run {
         if (!copies_.start(l)) {
           return false;
         }
-        if (i.performers > 1) {  // others may wait until all have started it
+        if (i.performers > 1) {  // the other threads may wait until all of them have started the operation
           wake_waiting();
         }
         break;
@@ -732,7 +738,7 @@ class schedule_run {
         }
         break;
       default:
-        if (i.code != op::block_arrive) {  // for `bar.arrive`, arriving and continuing are one event
+        if (i.code != op::block_arrive) {  // for `bar.arrive`, the arrival and the continuation are one event
           state_.note(l);
         }
         if (!meetings_.arrive(l)) {
@@ -841,7 +847,7 @@ class schedule_run {
   struct cluster_run {
     std::uint64_t phase = 0;
     release_heads heads{};
-    release_heads last{};  ///< of the phase that is complete
+    release_heads last{};  ///< the release heads of the completed phase
     std::vector<lane*> waiting{};
   };
   [[nodiscard]] cluster_run& cluster_of(const block& b) {
@@ -899,7 +905,7 @@ class schedule_run {
     return true;
   }
 
-  /// Ends the phase of a cluster's barrier if all have arrived.
+  /// Ends the current phase of a cluster's barrier if all threads have arrived.
   void finish_cluster(const block& b) {
     cluster_run& c = cluster_of(b);
     const int first = b.number - static_cast<int>(b.contexts.front().cluster_rank);
@@ -927,7 +933,7 @@ class schedule_run {
     }
   }
 
-  crew* crew_ = nullptr;  ///< null: this is a part
+  crew* crew_ = nullptr;  ///< null in a part of a schedule
   run_state state_;
   reporter out_{state_};
   race_detector races_{state_, out_};
@@ -935,23 +941,24 @@ class schedule_run {
   memory_events memory_{state_, out_, races_, orders_};
   meetings meetings_{state_, out_, orders_, [this](lane& l, check::wide_value given) { go_on(l, given); }};
   thread_queue queue_;
+  bool fenced_ = false;  ///< the last event was a `fence.sc` of more than a block
   std::uint64_t parts_ = 0;
   std::uint64_t most_nodes_of_parts_ = 0;
-  const private_pages* pages_ = nullptr;  ///< of a part
+  const private_pages* pages_ = nullptr;  ///< only in a part of a schedule
   std::uint64_t most_instructions_ = state_.how.most_instructions;
   check::stack_arena arena_{};
   asynchronous_operations copies_{state_, out_, races_, orders_, arena_};
-  std::uint64_t at_once_ = 8;  ///< the number of blocks of a launch that run at once
+  std::uint64_t at_once_ = 8;  ///< how many blocks of a launch run at once
   std::uint64_t turns_ = 0;
   std::unordered_map<block*, std::unique_ptr<block>> running_{};
   std::vector<std::unique_ptr<block>> free_{};
   std::vector<std::unique_ptr<block>> kept_{};
   std::vector<lane*> spinning_{};
-  std::vector<lane*> waiting_{};                     ///< threads that wait for launches
-  std::unordered_map<int, cluster_run> clusters_{};  ///< by the index of the first block
+  std::vector<lane*> waiting_{};                     ///< threads that wait for other launches
+  std::unordered_map<int, cluster_run> clusters_{};  ///< by the index of the cluster's first block
 };
 
-/// Returns the memory at the end of a schedule.
+/// The memory at the end of a schedule, for the check of the final state.
 class memory_at_end final : public check::final_memory {
  public:
   explicit memory_at_end(run_state& state) : state_(state) {}

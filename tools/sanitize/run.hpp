@@ -12,7 +12,7 @@
 
 namespace membar::sanitize {
 
-/// Runs one schedule, and sets `counts` to its statistics. The threads of `all` may help.
+/// Runs one schedule and sets `counts` to its statistics. The host threads of `all` may help.
 [[nodiscard]] std::vector<sanitizer_finding> run_schedule(const check::program& p,
                                                           const std::vector<check::planned_launch>& launches,
                                                           const check::check_property& property, std::uint64_t seed,

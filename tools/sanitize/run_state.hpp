@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The state that all parts of a run share: its program, its memory and threads, and its findings.
+/// The state that all components of a run share: its program, its memory and threads, and its findings.
 #pragma once
 
 #include <check/async_copies.hpp>
@@ -44,7 +44,7 @@ class random_source {
   std::uint64_t state_;
 };
 
-/// The author of an access: a thread, or one of its asynchronous operations.
+/// The author of an access: a thread or one of its asynchronous operations.
 struct actor {
   const launch_run* launch = nullptr;
   std::uint64_t index = 0;  ///< the index of the block in its launch
@@ -52,15 +52,15 @@ struct actor {
   bool copy = false;
 };
 
-/// The order of a run's events, up to a finding.
+/// The order of a run's events up to a finding.
 struct recorded_schedule {
   std::uint64_t until = 0;  ///< the key of the finding
   std::vector<check::replayed_schedule::step> steps{};
   std::size_t changes = 0;        ///< the number of steps up to the last one that changed memory
-  std::uint64_t last_change = 0;  ///< as in `run_state`
+  std::uint64_t last_change = 0;  ///< the value of `run_state::last_change` at the last step
 };
 
-/// The instructions of all kernels have numbers, by which stamps name them.
+/// Assigns numbers to the instructions of all kernels. Stamps identify an instruction by its number.
 struct numbered_instructions {
   explicit numbered_instructions(const check::program& p) {
     for (const auto& kernel : p.kernels) {
@@ -74,12 +74,12 @@ struct numbered_instructions {
   std::vector<const check::instruction*> all{};
 };
 
-/// The blocks that run, by their numbers among all blocks.
+/// The running blocks, by their numbers among the blocks of all launches.
 class block_table {
  public:
   block_table() = default;
   block_table(int first, int count) : first_(first), blocks_(static_cast<std::size_t>(count), nullptr) {}
-  /// Null if the block does not run.
+  /// Returns the block with this number, or null if it is not running.
   [[nodiscard]] block* at(std::int64_t number) const noexcept {
     const auto k = static_cast<std::uint64_t>(number - first_);
     return k < blocks_.size() ? blocks_[static_cast<std::size_t>(k)] : nullptr;
@@ -136,7 +136,8 @@ struct run_state {
     }
   }
 
-  /// A part of `whole`: some blocks of a launch, with their own seed. The part reads `whole` and does not change it.
+  /// Creates a part of the run `whole`, which executes some blocks of a launch with its own seed. The part reads `whole` and
+  /// does not change it.
   run_state(run_state& whole, std::uint64_t seed, const part_blocks& of, private_pages& pages)
       : checked(whole.checked),
         how(whole.how),
@@ -167,7 +168,7 @@ struct run_state {
     by_number = block_table(l.plan->first_block + static_cast<int>(of.first), static_cast<int>(of.end - of.first));
   }
 
-  /// Returns whether an author with this knowledge may precede the end of the launches before a programmatic dependent.
+  /// Returns whether the events in `known` may precede the end of the launches before a programmatic dependent launch.
   [[nodiscard]] bool is_early(int launch, const knowledge& known) const {
     const auto number = static_cast<std::size_t>(launch);
     const std::vector<int>& before = checked.launches_before[number];
@@ -176,7 +177,7 @@ struct run_state {
            });
   }
 
-  /// Returns the number of an instruction, as stamps contain it.
+  /// Returns the number of an instruction, which stamps contain.
   [[nodiscard]] std::uint32_t number_of(const check::kernel_code& kernel, std::int32_t pc) const {
     return numbered->first.at(&kernel) + static_cast<std::uint32_t>(pc);
   }
@@ -206,7 +207,7 @@ struct run_state {
     c.number_in_program = a.launch->first_thread + static_cast<int>(a.index * a.launch->plan->block_size + a.local);
     return c;
   }
-  /// Returns the place of a thread, without the data that thread names need.
+  /// Returns the place of a thread, without the data that only names of threads need.
   [[nodiscard]] model::place place_of(thread_key key) const {
     const actor a = actor_of(key);
     const check::launch_request& r = a.launch->plan->request;
@@ -220,7 +221,7 @@ struct run_state {
     return result;
   }
 
-  /// Records an event of a thread, if the schedule is requested.
+  /// Records an event of a thread if the schedule is being recorded.
   void note(const lane& l, std::uint64_t chosen = 0, int operation = -1) {
     if (recorded != nullptr) {
       if (recorded->last_change != last_change) {
@@ -230,29 +231,29 @@ struct run_state {
       recorded->steps.push_back({number_of(l), operation, chosen});
     }
   }
-  /// Returns its number among all threads.
+  /// Returns the thread's number among the threads of all launches.
   [[nodiscard]] static int number_of(const lane& l) {
     const launch_run& of = *l.home->launch;
     return of.first_thread + static_cast<int>(l.home->index * of.plan->block_size) + l.local;
   }
 
-  /// Discards the last event, unless it is the one being looked for.
+  /// Discards the last event, unless it completes the finding that is being looked for.
   void forget_last() {
     if (recorded != nullptr && !stopped) {
       recorded->steps.pop_back();
     }
   }
 
-  /// Stops one thread, because its next step is undefined. The other threads continue, and show an execution in which this
-  /// thread has not been scheduled yet.
+  /// Stops one thread because its next step is undefined. The other threads continue: the result is an execution in which this
+  /// thread has not yet been scheduled.
   void stall(lane& l) noexcept {
     l.where = stand::stalled;
     stalled = true;
   }
-  /// Stops the schedule, because what follows is undefined.
+  /// Stops the schedule because what follows is undefined.
   void stop() noexcept { stopped = true; }
 
-  const check::program& checked;  ///< memory, kernels and assumptions, without threads
+  const check::program& checked;  ///< the memory, kernels and assumptions; the program contains no threads
   const sanitize_options& how;
   random_source random;
   std::uint64_t schedule;
@@ -262,20 +263,20 @@ struct run_state {
   std::shared_ptr<const numbered_instructions> numbered;
   std::unordered_map<std::uint64_t, sync_cell> cells{};
   std::vector<std::uint64_t>
-      dropped_cells{};         ///< of a part: addresses at which it has ended what strong writes before it have left
-  bool wide = false;           ///< some kernel starts asynchronous operations
-  bool has_mbarriers = false;  ///< some kernel initializes one
+      dropped_cells{};         ///< in a part: addresses at which the part has erased the `sync_cell` of an earlier strong write
+  bool wide = false;           ///< a kernel starts asynchronous operations
+  bool has_mbarriers = false;  ///< a kernel initializes an mbarrier
   thread_key first_copy = 0;
   thread_key next_copy = 0;
-  std::vector<std::pair<thread_key, std::uint32_t>> copy_owner{};  ///< for each operation: its thread, and the instruction
+  std::vector<std::pair<thread_key, std::uint32_t>> copy_owner{};  ///< for each operation: its thread and its instruction
   std::uint64_t instructions = 0;
   std::uint64_t accesses_made = 0;
-  std::uint64_t writes = 0;       ///< the number of writes and of other events that may end a wait
-  std::uint64_t last_change = 0;  ///< the number of instructions when memory last changed or a thread last ended
+  std::uint64_t writes = 0;       ///< the number of writes and other events that may end a wait
+  std::uint64_t last_change = 0;  ///< the value of `instructions` when memory last changed or a thread last exited
   std::uint64_t serials = 0;
   recorded_schedule* recorded = nullptr;
   bool stopped = false;
-  bool stalled = false;  ///< some thread is stalled
+  bool stalled = false;  ///< a thread is stalled
   bool is_part = false;
 };
 

@@ -61,7 +61,7 @@ class gathering {
   sanitize_statistics counts_{};
 };
 
-/// The schedules of the options, once each.
+/// Runs each schedule of the options once.
 [[nodiscard]] sanitize_result run_all(const check::program& p, const std::vector<check::planned_launch>& launches,
                                       const check::check_property& property, const sanitize_options& options) {
   gathering all;
@@ -101,16 +101,16 @@ class gathering {
   return all.result();
 }
 
-/// Adds to the message of each finding the reading without which its schedule does not show it.
+/// If a finding depends on one of the alternative readings of the PTX ISA, adds this reading to its message.
 void name_readings(const check::program& p, const std::vector<check::planned_launch>& launches,
                    const check::check_property& property, const sanitize_options& options,
                    std::vector<sanitizer_finding>& findings) {
   sanitize_options others = options;
-  if (others.observe) {  // blocks of launches that are observed do not run in parts
+  if (others.observe) {  // observed launches do not run in parts
     others.observe = [](const observed_event&) {};
   }
   crew alone;
-  std::map<std::uint64_t, std::set<std::uint64_t>> shown;  // by the seed: the keys of the findings that are left
+  std::map<std::uint64_t, std::set<std::uint64_t>> shown;  // for each seed, the keys of the findings that remain
   const auto is_gone = [&](const sanitizer_finding& f) {
     const auto [at, is_new] = shown.try_emplace(f.seed);
     if (is_new) {
@@ -123,16 +123,14 @@ void name_readings(const check::program& p, const std::vector<check::planned_lau
   };
   std::vector<sanitizer_finding*> left;
   for (sanitizer_finding& f : findings) {
-    if (f.found.status == check::check_status::race || f.found.status == check::check_status::undefined) {
-      left.push_back(&f);
-    }
+    left.push_back(&f);
   }
   for (const auto& [name, one] : litmus_files::checked_readings()) {
     others.readings = options.readings;
     others.readings.take(one);
     shown.clear();
-    std::erase_if(left, [&, reading = name](sanitizer_finding* f) {
-      const bool gone = is_gone(*f);
+    std::erase_if(left, [&, reading = name, kind = one](sanitizer_finding* f) {
+      const bool gone = check::may_depend_on(p, f->found, kind) && is_gone(*f);
       f->found.message += gone ? litmus_files::depends_on(reading) : "";
       return gone;
     });
@@ -144,9 +142,7 @@ void name_readings(const check::program& p, const std::vector<check::planned_lau
 sanitize_result sanitize(const check::program& p, const std::vector<check::planned_launch>& launches,
                          const check::check_property& property, const sanitize_options& options) {
   sanitize_result result = run_all(p, launches, property, options);
-  if (!result.findings.empty() && check::may_depend_on_readings(p)) {
-    name_readings(p, launches, property, options, result.findings);
-  }
+  name_readings(p, launches, property, options, result.findings);
   return result;
 }
 

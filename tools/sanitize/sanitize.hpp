@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Executes all threads of a sequence of launches, once per schedule, and detects data races with the happens-before relation.
+/// Executes all threads of a sequence of launches, once per schedule, and detects data races by the happens-before relation.
 ///
-/// A schedule is sequentially consistent: a read returns the value of the last write. A finding shows an execution of the PTX
-/// memory model. The absence of findings says nothing about other schedules, or about executions in which a read returns an
-/// older value.
+/// Every schedule is sequentially consistent: a read returns the value of the last write. A finding is an execution of the PTX
+/// memory model. The absence of findings does not cover other schedules, or executions in which a read returns an older value.
 #pragma once
 
 #include <check/launch.hpp>
@@ -29,11 +28,11 @@ struct device_limits {
 struct observed_event {
   enum class kind_t : std::uint8_t { read, write, launch_dependents, wait_for_launches };
   kind_t kind = kind_t::read;
-  int launch = 0;  ///< the number of the launch
+  int launch = 0;  ///< the number of the launch in the sequence
   const check::instruction* by = nullptr;
   std::uint64_t address = 0, bytes = 0;
   bool strong = false;
-  bool early = false;  ///< the launches before its own one need not have ended
+  bool early = false;  ///< the events of the earlier launches need not have ended
 };
 
 struct sanitize_options {
@@ -42,9 +41,9 @@ struct sanitize_options {
   int jobs = 1;                                      ///< the number of host threads, which run schedules and parts of schedules
   std::uint64_t most_instructions = 20'000'000'000;  ///< the limit for one schedule
   bool stop_at_first = false;                        ///< stop after the first schedule with a finding
-  model::other_readings readings{};                  ///< the choices where the PTX ISA is ambiguous: docs/readings.md
+  model::other_readings readings{};                  ///< the readings to use where the PTX ISA is ambiguous: docs/readings.md
   device_limits device{};
-  std::function<void(const observed_event&)> observe{};  ///< called for each event, by as many host threads as there are jobs
+  std::function<void(const observed_event&)> observe{};  ///< called for each event, concurrently by up to `jobs` host threads
 };
 
 /// The statistics of one schedule or of several.
@@ -53,7 +52,7 @@ struct sanitize_statistics {
   std::uint64_t instructions = 0;
   std::uint64_t accesses = 0;
   std::uint64_t clock_bytes = 0;  ///< the maximum over the schedules
-  std::uint64_t parts = 0;        ///< groups of blocks that ran separately
+  std::uint64_t parts = 0;        ///< the number of groups of blocks that ran separately
 };
 
 struct sanitize_result {
@@ -61,17 +60,18 @@ struct sanitize_result {
   sanitize_statistics counts{};
 };
 
-/// Runs `launches`, whose memory is in `p`.
+/// Runs `launches`, whose memory and kernels are in `p`.
 [[nodiscard]] sanitize_result sanitize(const check::program& p, const std::vector<check::planned_launch>& launches,
                                        const check::check_property& property, const sanitize_options& options);
 
-/// Returns the schedule that showed a finding, up to the finding, for `check::explore` to follow. Its threads are those of the
-/// scenario's program. If threads only polled, it extends to the last change of memory, and a hang is searched for.
+/// Returns the schedule that showed a finding, up to the finding, so that `check::explore` can follow it. Its threads are those
+/// of the scenario's program. If threads only polled, the schedule extends to the last change of memory, and `check::explore`
+/// searches for a hang.
 [[nodiscard]] check::replayed_schedule schedule_of(const check::program& p, const std::vector<check::planned_launch>& launches,
                                                    const check::check_property& property, const sanitizer_finding& f,
                                                    const sanitize_options& options);
 
-/// Returns the number of blocks of a launch that the device can run at once. 0: not even one.
+/// Returns the number of blocks of a launch that the device can run at once. This is 0 if not even one block fits.
 [[nodiscard]] std::uint64_t resident_blocks(const check::planned_launch& launch, const device_limits& device);
 
 }  // namespace membar::sanitize

@@ -10,22 +10,23 @@
 
 namespace membar::sanitize {
 
-/// An access of a word: who, when, and what.
+/// An access to a word: its author, its time, and a description.
 struct stamp {
-  // bits of `what`; above them is the number of the access's instruction
+  // the bits of `what`; the number of the access's instruction is above them
   static constexpr std::uint32_t bytes_mask = 15;  ///< which bytes of the word
   static constexpr std::uint32_t strong = 1U << 4U;
-  static constexpr unsigned scope_shift = 5;  ///< two bits: its width
+  static constexpr unsigned scope_shift = 5;  ///< two bits: the width of the scope
   static constexpr std::uint32_t scope_mask = 3U << scope_shift;
   static constexpr std::uint32_t write = 1U << 7U;
   static constexpr std::uint32_t observes = 1U << 8U;  ///< it has observed the strong writes before it
   static constexpr std::uint32_t synchronizes =
-      1U << 9U;                              ///< of the first stamp of a word: its last strong write has a `sync_cell`
-  static constexpr unsigned via_shift = 10;  ///< two bits: 0: the generic proxy
+      /// only in the first stamp of a word: the word's last strong write has a `sync_cell`
+      1U << 9U;
+  static constexpr unsigned via_shift = 10;  ///< two bits; 0 is the generic proxy
   static constexpr std::uint32_t via_mask = 3U << via_shift;
   static constexpr unsigned number_shift = 12;
 
-  thread_key key = 0;  ///< 0: there is none
+  thread_key key = 0;  ///< 0: the stamp is empty
   thread_time time = 0;
   std::uint32_t what = 0;
 
@@ -38,7 +39,8 @@ struct stamp {
   }
 };
 
-/// The last accesses of a word that an access may race with: first the last weak write, then others from the oldest on.
+/// The last accesses to a word that a new access may race with: first the last weak write, then the others from oldest to
+/// newest.
 struct cell {
   stamp last[4];
 };

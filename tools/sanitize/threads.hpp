@@ -30,24 +30,24 @@ struct block;
 enum class stand : std::uint8_t {
   queued,    ///< it can continue
   meeting,   ///< it waits for others at a sync point
-  spinning,  ///< it has executed one round of a loop that only reads
+  spinning,  ///< it has executed one round of a loop that changes nothing
   waiting,   ///< it waits for launches, or for asynchronous operations
   stalled,   ///< its next step is undefined, so the schedule continues without it
   gone       ///< it has exited
 };
 
-/// Operations of a thread that may become part of a pattern with its later events.
+/// Operations of a thread that may form a pattern with its later events.
 struct thread_orders {
   /// A strong read that did not acquire what it observed.
   struct observation {
     std::uint64_t address = 0;
     release_head head{};
   };
-  /// the last releasing fence of each kind and scope, including proxy fences of one direction
+  /// the last releasing fence of each kind and scope; one-directional proxy fences are included
   std::vector<release_head> fences{};
   std::vector<observation> observed{};
-  clock last_sequential{};                 ///< the state of the order of `fence.sc` when the thread last took part in it
-  std::uint64_t last_sequential_head = 0;  ///< 0: it has not taken part
+  clock last_sequential{};                 ///< the state of the `fence.sc` order when the thread last took part in it
+  std::uint64_t last_sequential_head = 0;  ///< 0: the thread has not taken part
 
   void keep(release_head h) {
     const auto same = std::ranges::find_if(fences, [&](const release_head& f) { return f.is_like(h); });
@@ -59,51 +59,53 @@ struct thread_orders {
   }
 };
 
-/// An asynchronous operation that a thread, or several threads together, have started.
+/// An asynchronous operation that one thread, or several threads together, have started.
 struct operation {
   static constexpr thread_time reading = 1;  ///< the time of its reads
   static constexpr thread_time writing = 2;  ///< the time of its writes
 
   thread_key key = 0;
   block* home = nullptr;
-  std::uint16_t starter = 0;  ///< the thread that has started it, or the first of several
+  std::uint16_t starter = 0;  ///< the thread that has started it, or the first such thread
   std::uint32_t number = 0;   ///< the number of the instruction
-  int start = 0;              ///< the number of operations that `starter` had started before
+  int start = 0;              ///< the number of operations that `starter` had started before this one
   ptx::async_group group = ptx::async_group::none;
   int starts_missing = 0;
-  bool has_started = false;  ///< `known` contains the knowledge of some starter
+  bool has_started = false;  ///< a thread has started it, so `known` contains that thread's knowledge
   bool done = false;
-  knowledge known{};  ///< the events that happen before it
-  knowledge given{};  ///< the events that its completion passes on
+  knowledge known{};  ///< the events that happen before the operation
+  knowledge given{};  ///< the events that the operation's completion passes on
   std::vector<check::copy_step> steps{};
-  std::vector<std::shared_ptr<operation>> before{};  ///< earlier operations of its thread that precede it
+  /// earlier operations of the same thread that may have to be performed first
+  std::vector<std::shared_ptr<operation>> before{};
 };
 
 /// An operation in the list of a thread that has started it.
 struct started_operation {
   std::shared_ptr<operation> what{};
-  std::uint32_t group = 0;  ///< the number of the group in which it was committed; 0: in none yet
+  std::uint32_t group = 0;  ///< the number of the group in which the operation was committed; 0: not yet committed
 };
 
-/// A thread.
+/// A thread and its state.
 struct lane {
   block* home = nullptr;
   check::thread_state* state = nullptr;
   thread_key key = 0;
   thread_time time = 1;
-  thread_time of_block = 0;  ///< the time up to which it knows all threads of its block
+  thread_time of_block = 0;  ///< the thread knows all threads of its block up to this time
   stand where = stand::queued;
-  std::uint16_t local = 0;  ///< its number in the block
+  std::uint16_t local = 0;  ///< the thread's number in its block
   std::uint32_t priority = 0;
-  std::uint64_t place = 0;  ///< in the queue of threads that can continue, where these have priorities
+  std::uint64_t place = 0;  ///< with priorities: the thread's place in the queue of threads that can continue
   knowledge known{};
   std::unique_ptr<thread_orders> orders{};
-  std::vector<started_operation> operations{};  ///< operations that it has not waited for
+  std::vector<started_operation> operations{};  ///< operations for which the thread has not yet waited
   std::array<std::uint32_t, 8> groups{};        ///< the number of groups committed so far, by kind
-  std::array<std::uint32_t, 3> together{};      ///< the number of operations started with others, by the number of threads
-  check::graph_event arrival{};                 ///< its arrival at the sync point where it waits
+  /// for each number of starting threads, the number of operations that the thread has started together with others
+  std::array<std::uint32_t, 3> together{};
+  check::graph_event arrival{};  ///< the thread's arrival at the sync point where it waits
 
-  /// Detects a loop that only waits: a state at a loop head that recurs.
+  /// Detects a loop that only waits, by a state that recurs at the loop head.
   struct loop_watch {
     std::int32_t pc = -1;
     std::uint32_t effects = 0;
@@ -114,19 +116,20 @@ struct lane {
     bool has_copy = false;
   };
   loop_watch loop{};
-  /// A loop head, for a recorded schedule: the first of the rounds that return to this state is kept, and one after each write.
+  /// A loop head in a recorded schedule. The schedule keeps the first round that returns to the noted state, and one round
+  /// after each write.
   struct noted_head {
     std::uint32_t effects = 0;
     bool has_round = false;
     std::uint64_t writes = 0;
-    std::size_t step = 0;  ///< its position in the schedule
+    std::size_t step = 0;  ///< the position in the schedule
     std::unique_ptr<std::byte[]> copy{};
   };
   std::map<std::int32_t, noted_head> noted{};
   int starts = 0;                   ///< the number of asynchronous operations started
-  std::uint64_t cluster_phase = 0;  ///< the number of arrivals at the barrier of its cluster
-  std::uint64_t cluster_waits = 0;  ///< the number of waits at that barrier
-  std::uint64_t writes_seen = 0;    ///< the number of writes when it began to wait
+  std::uint64_t cluster_phase = 0;  ///< the number of the thread's arrivals at its cluster's barrier
+  std::uint64_t cluster_waits = 0;  ///< the number of the thread's waits at that barrier
+  std::uint64_t writes_seen = 0;    ///< the number of writes in the run when the thread began to wait
 };
 
 static_assert(sizeof(lane) + sizeof(thread_orders) + sizeof(check::thread_context) + sizeof(check::machine) +
@@ -137,9 +140,9 @@ static_assert(sizeof(lane) + sizeof(thread_orders) + sizeof(check::thread_contex
 /// A sync point at which threads wait.
 struct meeting_point {
   std::uint64_t number = 0;
-  int warp = -1;  ///< -1: it belongs to the block
+  int warp = -1;  ///< the warp; -1: the sync point belongs to the whole block
   std::vector<int> arrived{};
-  std::array<std::uint32_t, 32> lanes{};  ///< of each warp, those that have arrived
+  std::array<std::uint32_t, 32> lanes{};  ///< for each warp, a bit mask of the lanes that have arrived
 
   void add(int thread) {
     arrived.push_back(thread);
@@ -156,14 +159,14 @@ struct launch_run;
 /// A running block.
 struct block {
   launch_run* launch = nullptr;
-  int number = 0;           ///< its number among all blocks
-  std::uint64_t index = 0;  ///< its index in its launch
+  int number = 0;           ///< the block's number among the blocks of all launches
+  std::uint64_t index = 0;  ///< the block's index in its launch
   thread_key first_key = 0;
   int alive = 0;
   int left = 0;
   bool launched_dependents = false;
-  bool has_heard = false;  ///< some thread of it has read a value that another block has written
-  knowledge at_end{};      ///< the knowledge of its threads that have exited
+  bool has_heard = false;  ///< a thread of the block has read a value that another block has written
+  knowledge at_end{};      ///< the knowledge of the block's threads that have exited
   std::vector<check::thread_context> contexts{};
   std::vector<check::machine> machines{};
   std::unique_ptr<check::sync_points> points{};
@@ -172,7 +175,8 @@ struct block {
   std::vector<check::memory_object> described{};
   std::vector<object> shared{};
   std::vector<meeting_point> meetings{};
-  /// Operations that several threads start, by the first of these threads and their number, as in `check::starter_counts`.
+  /// Operations that several threads start together, by the first of these threads and the operation's number, as in
+  /// `check::starter_counts`.
   std::map<std::pair<int, int>, std::vector<std::shared_ptr<operation>>> together{};
 
   [[nodiscard]] object* find(std::uint64_t address, std::uint64_t bytes) noexcept {
@@ -191,20 +195,21 @@ struct block {
 struct launch_run {
   const check::planned_launch* plan = nullptr;
   thread_key first_key = 0;
-  int first_thread = 0;  ///< its index among all threads
+  int first_thread = 0;  ///< the index of its first thread among the threads of all launches
   std::uint32_t keys_of_block = 16;
   std::uint32_t first_access = 0;  ///< the number of its kernel's first instruction
-  std::uint64_t started = 0;       ///< the number of blocks started
-  std::uint64_t until = 0;  ///< the first block that is not started: the number of blocks, unless this is a part of a run
+  std::uint64_t started = 0;       ///< the number of blocks that have started
+  /// the blocks from this index on are not started; in a part of a run, this is the end of the part's blocks
+  std::uint64_t until = 0;
   std::uint64_t ended = 0;
-  std::uint64_t launching = 0;  ///< the number of blocks that have ended or launched the dependents
+  std::uint64_t launching = 0;  ///< the number of blocks that have ended or have launched the dependent launches
   std::shared_ptr<const check::register_use> registers{};
   std::shared_ptr<const std::vector<fast_instruction>> fast{};
-  knowledge begin{};  ///< the knowledge with which all threads begin
+  knowledge begin{};  ///< the knowledge with which all threads start
   knowledge end{};    ///< the knowledge of all threads that have ended
-  clock last_end{};   ///< the knowledge of the last thread that has ended
+  clock last_end{};   ///< the knowledge of the thread that ended last
   bool has_begin = false;
-  bool in_parts = false;  ///< its blocks run in parts, as they have not communicated so far
+  bool in_parts = false;  ///< its blocks run in parts because they have not communicated so far
 
   [[nodiscard]] bool is_over() const noexcept { return ended == plan->blocks; }
 };

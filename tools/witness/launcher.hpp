@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Launches rewritten kernels many times with random delays, and counts how often the result is wrong. It requires a C++17
-/// compiler, and loads the CUDA driver at run time. `membar-check witness` uses it, and its reproducers include it.
+/// Launches rewritten kernels many times with random delays and counts how often the result is wrong. It requires a C++17
+/// compiler and loads the CUDA driver at run time. `membar-check witness` uses it, and its reproducers contain it.
 ///
-/// One launch runs many copies of a grid, each with its own memory and its own delays. The copies are blocks with different z
-/// coordinates. All of them fit on the device at once, so that blocks that wait for each other run at the same time.
+/// One launch runs many copies of a grid, each with its own memory and delays. The copies are blocks with different z
+/// coordinates. All copies fit on the device at once, so blocks that wait for each other run concurrently.
 #pragma once
 
 #include <dlfcn.h>
@@ -37,33 +37,35 @@ constexpr size_t actor_slots = 4;
     1000000;  ///< the maximum total delay of a thread in cycles; later delays are omitted
 constexpr uint64_t no_actor = ~uint64_t{0};
 
-/// The additional parameter of a rewritten kernel. With zeros only, the kernel behaves as before.
+/// The additional parameter of a rewritten kernel. If all its members are zero, the kernel behaves like the original.
 struct plan {
-  uint64_t report;    ///< the address of `report_words`, for the first copy of the grid
-  uint64_t stride;    ///< the distance in bytes between the memories of two copies
-  uint64_t pointers;  ///< bit w: the 8 bytes at 8 w in the parameters are an address in the memory of the first copy
-  uint64_t rows;      ///< the address of the delays: for each copy and actor a row of `words_of_row` words, in cycles; 0: none
-  uint64_t limit;     ///< the number of cycles after which a thread ends at the head of a loop
+  uint64_t report;    ///< the address of the first copy's `report_words`
+  uint64_t stride;    ///< the distance in bytes between the memories of consecutive copies
+  uint64_t pointers;  ///< bit w is set if the 8 bytes at offset 8 w of the parameters are an address in the first copy's memory
+  /// the address of the delays, in cycles: a row of `words_of_row` words for each copy and actor; 0: no delays
+  uint64_t rows;
+  uint64_t limit;                ///< a thread that has run for this many cycles exits at the next loop head
   uint64_t actors[actor_slots];  ///< the block in the upper half, the thread in the lower half, both linear; or `no_actor`
-  uint64_t early[actor_slots];   ///< an address in the first copy that this actor loads at each site; 0: none
-  uint64_t watch;                ///< at which execution of the watched load its value is reported; 0: never
+  uint64_t early[actor_slots];   ///< for each actor, an address in the first copy that the actor loads at each site; 0: none
+  uint64_t watch;                ///< which execution of the watched load reports its value; 0: none
   uint64_t blocks_z;             ///< the z size of the grid of one copy; 0: there is only one copy
 };
 
-/// The number of 4-byte words for the delays of an actor.
+/// Returns the number of 4-byte words for the delays of an actor.
 constexpr size_t words_of_row(size_t sites) { return (sites + 3) / 4 * 4; }
 
-/// The words that kernels report: 1 if a thread ended at the limit; unused; 1 if the watched load was executed; its value.
+/// The number of words that kernels report: whether a thread exited at the limit; an unused word; whether the watched load was
+/// executed; its value.
 [[maybe_unused]] constexpr size_t report_words = 4;
 
-/// An object in the memory of the launches. Addresses are those of the scenario, and `pointers` are the offsets of words that
-/// contain an address.
+/// An object in the memory of the launches. Its addresses are those of the scenario. `pointers` contains the offsets of words
+/// that contain an address.
 struct object {
   std::string name;
-  bool variable = false;  ///< it is the module's variable of this name
+  bool variable = false;  ///< the object is the module's variable with this name
   uint64_t address = 0;
   uint64_t bytes = 0;
-  std::vector<uint8_t> initial;  ///< if it is shorter than the object, zeros follow
+  std::vector<uint8_t> initial;  ///< the initial contents, which are padded with zeros
   std::vector<uint64_t> pointers;
 };
 
@@ -74,8 +76,8 @@ struct launch {
   unsigned shared = 0;
   bool cooperative = false;
   unsigned cluster = 0;    ///< the number of blocks in a cluster; 0: no clusters
-  int dependent_on = -1;   ///< it may begin when this launch lets its dependents begin; -1: it depends on none
-  std::vector<int> after;  ///< the launches that end before this one begins
+  int dependent_on = -1;   ///< the launch that allows this one to start early as its dependent; -1: none
+  std::vector<int> after;  ///< the launches that must end before this one starts
   std::vector<uint8_t> arguments;
   std::vector<uint64_t> offsets;   ///< the offsets of the parameters
   std::vector<uint64_t> pointers;  ///< the offsets of words in the arguments that contain an address
@@ -89,7 +91,7 @@ struct program {
   std::string ptx;
   std::vector<object> memory;
   std::vector<launch> launches;
-  std::string one_copy;  ///< why a launch cannot run several copies; empty: it can
+  std::string one_copy;  ///< why a launch cannot run several copies; empty if it can
 };
 
 /// Thrown if there is no GPU.
@@ -97,12 +99,12 @@ struct no_gpu : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The driver did not start a launch, so that nothing was seen of its kernel.
+/// Thrown if the driver did not start a launch, so nothing is known about its kernel.
 struct not_launched : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The functions of the driver.
+/// The functions of the CUDA driver.
 class driver {
  public:
   using status = int;
@@ -123,7 +125,7 @@ class driver {
     attribute* attributes;
     unsigned count;
   };
-  static constexpr int cooperative = 2;  // CU_LAUNCH_ATTRIBUTE_COOPERATIVE and the attributes after it
+  static constexpr int cooperative = 2;  // CU_LAUNCH_ATTRIBUTE_COOPERATIVE; the next attributes follow
   static constexpr int cluster = 4;
   static constexpr int overlaps_previous = 6;
 
@@ -165,7 +167,7 @@ class driver {
     }
   }
 
-  /// Requires that a launch began. Errors of kernels that ran before are other exceptions.
+  /// Throws unless a launch started. Errors of kernels that ran earlier throw other exceptions.
   void require_begun(status s, const std::string& kernel) const {
     constexpr status invalid_value = 1;
     constexpr status out_of_resources = 701;
@@ -220,7 +222,7 @@ class driver {
   void* library_ = nullptr;
 };
 
-/// The memory at the end of a run, by the addresses of the scenario.
+/// The memory at the end of a run, accessed by the scenario's addresses.
 class image {
  public:
   uint64_t value(uint64_t address, int bytes) const {
@@ -243,7 +245,7 @@ class image {
   bool is_written_outside() const {
     return std::any_of(outside_.begin(), outside_.end(), [&](size_t at) { return data_[at] != filler; });
   }
-  /// Returns all its bytes. Runs with the same bytes failed in the same way.
+  /// Returns all bytes. Two runs with the same bytes failed in the same way.
   std::string_view bytes() const { return {reinterpret_cast<const char*>(data_), bytes_}; }
 
  private:
@@ -258,10 +260,10 @@ class image {
   std::vector<size_t> outside_;
   size_t report_ = 0;
   size_t bytes_ = 0;
-  const uint8_t* data_ = nullptr;  ///< the memory of the copy
+  const uint8_t* data_ = nullptr;  ///< the memory of this run's copy
 };
 
-/// A delay of an actor of a launch before a site, in cycles.
+/// The delay of an actor of a launch before a site, in cycles.
 struct delay {
   int launch;
   int actor;
@@ -278,7 +280,7 @@ inline uint64_t total(const delays& all) {
   return sum;
 }
 
-/// A program on the first GPU. `program` must outlive it.
+/// Runs a program on the first GPU. `program` must outlive the session.
 class session {
  public:
   explicit session(const program& p, uint64_t limit_microseconds = 10000) : program_(p) {
@@ -309,12 +311,12 @@ class session {
   int driver_version() const { return driver_version_; }
   double nanoseconds(uint64_t cycles) const { return 1e6 * static_cast<double>(cycles) / kilohertz_; }
 
-  /// Returns the maximum number of runs that one call of `begin` starts.
+  /// Returns the maximum number of runs that one call of `begin` can start.
   uint64_t copies() const { return copies_; }
-  /// Returns the number of runs with about one block on each multiprocessor, which is at most `copies`.
+  /// Returns the number of runs for which about one block is on each multiprocessor. It is at most `copies()`.
   uint64_t sparse_copies() const { return sparse_copies_; }
 
-  /// Starts runs, each with the initial memory and its own delays. At most two batches may be in flight.
+  /// Starts runs, each with the initial memory and its own delays. At most two batches can be in flight.
   void begin(const std::vector<delays>& chosen, size_t count, bool early) {
     batch& b = batches_[begun_++ % 2];
     b.count = count;
@@ -336,7 +338,7 @@ class session {
     cuda_.require(cuda_.record(b.done, stream_), "cuEventRecord");
   }
 
-  /// Waits for the batch of runs that began first, and calls `each(run, image)` for each run.
+  /// Waits for the oldest batch of runs in flight, and calls `each(run, image)` for each of its runs.
   template <class Each>
   void end(Each each) {
     batch& b = batches_[ended_++ % 2];
@@ -361,7 +363,7 @@ class session {
     void* function = nullptr;
     void* stream = nullptr;
     void* done = nullptr;
-    bool is_followed = false;  ///< it is followed by a dependent launch in its stream
+    bool is_followed = false;  ///< a dependent launch follows it in its stream
     std::vector<uint8_t> arguments;
     plan parameters{};
     std::vector<void*> addresses;
@@ -405,16 +407,16 @@ class session {
     }
   }
 
-  /// The function of a launch, and its stream.
+  /// Looks up the function of a launch and assigns its stream.
   void prepare(const launch& l, void* module) {
     const bool several = program_.launches.size() > 1;
     ready r;
     cuda_.require(cuda_.function(&r.function, module, l.kernel.c_str()), ("cuModuleGetFunction " + l.kernel).c_str());
-    if (l.shared != 0) {  // static shared memory may bring a block over what needs the attribute
+    if (l.shared != 0) {  // with static shared memory, a block may need more than the limit without this attribute
       cuda_.require(cuda_.set_attribute(r.function, 8, static_cast<int>(l.shared)), "cuFuncSetAttribute");
     }
     r.stream = stream_;
-    if (l.dependent_on >= 0) {  // it follows that launch directly in the stream
+    if (l.dependent_on >= 0) {  // the dependent launch directly follows in the same stream
       ready& before = ready_launches_[static_cast<size_t>(l.dependent_on)];
       r.stream = before.stream;
       r.done = before.done;
@@ -427,13 +429,13 @@ class session {
     row_bytes_ += 4 * words_of_row(static_cast<size_t>(l.sites)) * actor_slots;
   }
 
-  /// Returns how many copies the device can run at once: all blocks of all launches must fit together, because they may wait
-  /// for each other.
+  /// Sets the number of copies that run at once. All blocks of all launches must fit on the device together, because they may
+  /// wait for each other.
   void choose_copies() {
     if (!program_.one_copy.empty()) {
       return;
     }
-    double multiprocessors = 0;  // the number that one copy fills
+    double multiprocessors = 0;  // how many multiprocessors one copy fills
     uint64_t all_blocks = 0;
     uint64_t most = 65535;
     for (size_t k = 0; k < ready_launches_.size(); ++k) {
@@ -447,7 +449,7 @@ class session {
       all_blocks += blocks;
       most = std::min<uint64_t>(most, 65535 / l.grid[2]);
     }
-    // blocks of different launches do not always fill a multiprocessor
+    // blocks of different launches may leave parts of a multiprocessor empty
     const double usable = multiprocessors_ * (ready_launches_.size() > 1 ? 0.75 : 1.0);
     most = std::min<uint64_t>(most, most_bytes / std::max<uint64_t>(arena_bytes(), 1));
     copies_ = std::max<uint64_t>(1, std::min(most, static_cast<uint64_t>(usable / multiprocessors)));
@@ -467,7 +469,7 @@ class session {
     return result;
   }
 
-  /// Memory that is initialized before each run, and read back afterwards. `initial` contains all copies.
+  /// Registers memory that is initialized before each run and read back afterwards. `initial` contains all copies.
   void store(uint64_t at, const std::vector<uint8_t>& initial) {
     const stored s{at, new_memory(initial.size()), initial.size() / copies_, end_bytes_};
     cuda_.require(cuda_.to_device(s.initial, initial.data(), initial.size()), "cuMemcpyHtoD");
@@ -475,7 +477,7 @@ class session {
     end_bytes_ += s.bytes;
   }
 
-  /// The first address of the scenario's memory other than variables, and the end of its last object.
+  /// Returns the first address of the scenario's memory, without variables, and the end of its last object.
   std::pair<uint64_t, uint64_t> range() const {
     uint64_t first = ~uint64_t{0};
     uint64_t last = 0;
@@ -489,8 +491,8 @@ class session {
   }
   uint64_t arena_bytes() const { return range().second - range().first + 256; }
 
-  /// The memory of the scenario is in one allocation per copy, with the same relative addresses. Variables are where the module
-  /// has them.
+  /// Allocates the scenario's memory. Each copy has one allocation with the same relative addresses. Variables are located
+  /// where the driver has placed the module's variables.
   void place(void* module) {
     const uint64_t first = range().first;
     stride_ = arena_bytes();
@@ -511,7 +513,7 @@ class session {
     }
     std::vector<uint8_t> initial(stride_, image::filler);
     std::vector<bool> inside(stride_);
-    std::fill(initial.end() - 256, initial.end(), 0);  // for the words that kernels report
+    std::fill(initial.end() - 256, initial.end(), 0);  // the words that kernels report
     std::fill(inside.end() - 256, inside.end(), true);
     std::vector<std::pair<const object*, std::vector<uint8_t>>> variables;
     for (const object& o : program_.memory) {
@@ -548,7 +550,7 @@ class session {
     image_.bytes_ = end_bytes_;
   }
 
-  /// Returns the initial memory of all copies, each with its own addresses.
+  /// Returns the initial memory of all copies. The addresses in each copy point to that copy.
   std::vector<uint8_t> all_copies(const std::vector<uint8_t>& one) const {
     std::vector<uint8_t> result;
     result.reserve(one.size() * copies_);
@@ -565,7 +567,7 @@ class session {
     return result;
   }
 
-  /// Returns the device address, in the first copy, for an address of the scenario, or 0 if it is in no object.
+  /// Returns the device address in the first copy for an address of the scenario, or 0 if no object contains it.
   uint64_t actual(uint64_t address) const {
     for (const auto& m : moved_) {
       if (address >= m[0] && address - m[0] <= m[1]) {
@@ -604,7 +606,7 @@ class session {
     r.addresses.push_back(&r.parameters);
   }
 
-  /// Returns the delays of all copies. Those of each launch are contiguous.
+  /// Writes the delays of all copies. The delays of each launch are contiguous.
   void write_rows(batch& b, const std::vector<delays>& chosen) {
     std::memset(b.rows, 0, row_bytes_ * b.count);
     uint64_t begin = 0;
@@ -665,7 +667,7 @@ class session {
     }
   }
 
-  static constexpr uint64_t most_bytes = uint64_t{1} << 26U;  ///< for the memory of all copies
+  static constexpr uint64_t most_bytes = uint64_t{1} << 26U;  ///< the limit for the memory of all copies
 
   driver cuda_;
   const program& program_;
@@ -680,12 +682,12 @@ class session {
   void* ready_ = nullptr;
   uint64_t arena_ = 0;                          ///< the memory of all copies
   uint64_t stride_ = 0;                         ///< the size of one copy
-  uint64_t report_ = 0;                         ///< the words of the first copy that kernels report
-  uint64_t rows_ = 0;                           ///< the delays
-  uint64_t row_bytes_ = 0;                      ///< for all launches of a copy
-  uint64_t end_bytes_ = 0;                      ///< the number of bytes of a copy that are read back
-  std::vector<std::array<uint64_t, 3>> moved_;  ///< address, size, and location on the device
-  std::vector<size_t> pointer_places_;          ///< offsets in the memory of a copy
+  uint64_t report_ = 0;                         ///< the address of the words that the first copy's kernels report
+  uint64_t rows_ = 0;                           ///< the address of the delays
+  uint64_t row_bytes_ = 0;                      ///< the number of bytes of delays for all launches of one copy
+  uint64_t end_bytes_ = 0;                      ///< how many bytes of each copy are read back
+  std::vector<std::array<uint64_t, 3>> moved_;  ///< for each object: its address, its size, and its location on the device
+  std::vector<size_t> pointer_places_;          ///< the offsets of pointers in the memory of a copy
   std::vector<stored> stored_;
   std::vector<ready> ready_launches_;
   std::array<batch, 2> batches_;
@@ -694,18 +696,18 @@ class session {
   image image_;
 };
 
-/// Returns what is wrong with the memory at the end of a run, or an empty string.
+/// Returns what is wrong with the memory at the end of a run, or an empty string if it is correct.
 using judge = std::function<std::string(const image&)>;
 
-/// The runs of one kind.
+/// The results of runs of one kind.
 struct tally {
   uint64_t runs = 0;
-  uint64_t wrong = 0;           ///< runs that failed according to the judge
-  uint64_t hangs = 0;           ///< runs in which a thread ended at the limit of its loops
-  std::string example;          ///< the first error that occurred
+  uint64_t wrong = 0;           ///< the number of runs that failed according to the judge
+  uint64_t hangs = 0;           ///< the number of runs in which a thread exited at the limit
+  std::string example;          ///< the first error
   std::string fault;            ///< the driver's error that ended the runs
-  std::string stopped;          ///< why there were fewer runs than requested
-  delays smallest;              ///< the delays with the smallest sum among the failing runs
+  std::string stopped;          ///< why fewer runs than requested were made
+  delays smallest;              ///< the delays of the failing run with the smallest sum of delays
   uint64_t repeated = 0;        ///< the number of runs with `smallest`
   uint64_t repeated_wrong = 0;  ///< the number of those runs that failed
   uint64_t bad() const { return wrong + hangs; }
@@ -729,12 +731,12 @@ class random_numbers {
 
 struct search_options {
   uint64_t runs = 20000;
-  double seconds = 5;  ///< for each kind of runs
+  double seconds = 5;  ///< the time limit for each kind of runs
   uint64_t seed = 1;
   bool early = false;
 };
 
-/// Runs the program with chosen delays.
+/// Runs the program with and without delays, and searches for delays that cause a failure.
 class search {
  public:
   search(session& s, const program& p, judge wrong, search_options how)
@@ -745,7 +747,7 @@ class search {
     return repeat([](delays& chosen) { chosen.clear(); }, how_.runs, how_.seconds);
   }
 
-  /// Runs with random delays, then looks for smaller delays that still fail, and repeats the runs with those.
+  /// Runs with random delays, then searches for smaller delays that still cause a failure, and repeats the runs with those.
   tally delayed() {
     tally all = repeat([this](delays& chosen) { any(chosen); }, how_.runs, how_.seconds);
     if (all.bad() == 0 || !all.fault.empty()) {
@@ -771,7 +773,7 @@ class search {
     return all;
   }
 
-  /// Runs with these delays, each scaled by a random factor from 3/4 to 5/4.
+  /// Runs with these delays. In each run, every delay is scaled by a random factor from 3/4 to 5/4.
   tally around(const delays& given) {
     return repeat(
         [&](delays& chosen) {
@@ -784,20 +786,20 @@ class search {
   }
 
  private:
-  /// the limit on launches in which a thread hangs, each of which takes the whole time limit
+  /// the maximum number of launches in which a thread hangs, because each of them takes the whole time limit
   static constexpr uint64_t most_hangs = 50;
   static constexpr size_t most_verdicts = 64;
 
-  /// The judge's verdict on a final memory.
+  /// The judge's verdict on a final state of memory.
   struct verdict {
     std::string bytes;
     std::string wrong;
     bool hang = false;
   };
 
-  /// Returns the number of runs in a launch. Copies on one multiprocessor affect each other's L1 cache, and many copies load
-  /// the memory system. Therefore, of 11 launches, 8 have about one block on each multiprocessor, two have four times as many
-  /// copies, and one has all that fit.
+  /// Returns the number of runs in a launch. Copies on one multiprocessor share its L1 cache, and many copies load the memory
+  /// system. Therefore, out of 11 launches, 8 have about one block on each multiprocessor, two have four times as many copies,
+  /// and one has the maximum number of copies.
   uint64_t size_of_launch(uint64_t number) const {
     const uint64_t step = number % 11;
     return step < 8    ? session_.sparse_copies()
@@ -805,7 +807,8 @@ class search {
                        : session_.copies();
   }
 
-  /// Runs with the delays that `choose` returns. Two launches are in flight at a time: one is judged while the next one runs.
+  /// Runs with the delays that `choose` returns. Two launches are in flight at a time: the results of one are judged while the
+  /// next one runs.
   template <class Choose>
   tally repeat(Choose choose, uint64_t runs, double seconds, tally* smaller = nullptr) {
     tally t;
@@ -870,7 +873,7 @@ class search {
     (v.hang ? t.hangs : t.wrong) += 1;
   }
 
-  /// Most runs end with one of a few memory states. Each state is judged once.
+  /// Returns the verdict on a final memory. Most runs end in one of a few states of memory, and each state is judged only once.
   const verdict& verdict_on(const image& end) {
     const std::string_view bytes = end.bytes();
     for (size_t k = 0; k < verdicts_.size(); ++k) {
@@ -890,7 +893,7 @@ class search {
     return verdicts_.back();
   }
 
-  /// Returns one to four delays of 64 to 131,072 cycles, or up to a smaller limit in some launches.
+  /// Sets one to four random delays of 64 to 131,072 cycles. In some launches the upper limit is smaller.
   void any(delays& result) {
     result.clear();
     const uint64_t count = 1 + random_.below(4);
@@ -916,7 +919,7 @@ class search {
     all.push_back(d);
   }
 
-  /// Returns delays with one of them omitted, or with one or all of them reduced.
+  /// Weakens the delays: omits one of them, or reduces one or all of them.
   void weaken(delays& given) {
     if (given.empty()) {
       return;
@@ -941,7 +944,7 @@ class search {
   judge judge_;
   search_options how_;
   random_numbers random_;
-  uint64_t scales_ = 11;  ///< of the delays of a launch
+  uint64_t scales_ = 11;  ///< the number of possible scales of the delays in a launch
   std::vector<verdict> verdicts_;
 };
 

@@ -27,7 +27,7 @@ using membar_witness::actor_slots;
 
 constexpr const char* shift_name = "membar witness shift";
 
-/// Throws for a scenario that cannot be launched.
+/// Throws an error if the scenario cannot be launched.
 void require_launchable(const check::scenario& s) {
   const auto refuse = [](int line, const std::string& what) {
     throw model::error(line, 1, "witness launches kernels on one GPU, and cannot launch " + what);
@@ -45,7 +45,7 @@ void require_launchable(const check::scenario& s) {
   }
 }
 
-/// A scenario and its launches, with the memory at two different addresses: words that differ contain addresses.
+/// A scenario and its launches, prepared with the memory at two different addresses. Words that differ contain addresses.
 struct twice_prepared {
   std::array<check::prepared_scenario, 2> prepared{};
   std::array<std::vector<check::planned_launch>, 2> launches{};
@@ -58,7 +58,7 @@ struct twice_prepared {
     shifted.memory.insert(shifted.memory.begin(), m);
     try {
       prepared[1] = check::prepare(shifted, ptx, launches[1]);
-      // an object at an address that the scenario gives is in the way, so all memory counts as fixed
+      // an object with a fixed address is in the way, so all memory counts as fixed
     } catch (const model::error&) {
       launches[1].clear();
       prepared[1] = check::prepare(s, ptx, launches[1]);
@@ -82,8 +82,8 @@ struct twice_prepared {
     }
   }
 
-  /// Returns the offsets of the words in which two versions of bytes differ, and of those that contain an address that is the
-  /// same in both.
+  /// Returns the offsets of the words that contain an address: words in which the two versions differ, and words with an
+  /// address that is the same in both.
   [[nodiscard]] std::vector<std::uint64_t> pointers(const std::vector<std::uint8_t>& a,
                                                     const std::vector<std::uint8_t>& b) const {
     std::vector<std::uint64_t> result;
@@ -103,8 +103,8 @@ struct twice_prepared {
   }
 
  private:
-  /// Returns whether an address is in memory with a fixed address: given by the scenario, or a variable that the scenario names
-  /// as a value.
+  /// Returns whether an address is in memory that cannot move: memory whose address the scenario gives, or a variable that the
+  /// scenario names as a value.
   [[nodiscard]] bool is_fixed(std::uint64_t address) const {
     return std::any_of(
         prepared[0].checked.memory.begin(), prepared[0].checked.memory.end(), [&](const check::memory_object& o) {
@@ -116,8 +116,8 @@ struct twice_prepared {
         });
   }
 
-  std::set<std::string> fixed_{};  ///< memory at addresses that the scenario gives
-  std::set<std::string> named_{};  ///< names in the words of arguments and of memory
+  std::set<std::string> fixed_{};  ///< memory whose address the scenario gives
+  std::set<std::string> named_{};  ///< names that are used as values of arguments or of memory
 };
 
 [[nodiscard]] std::size_t occurrences(std::string_view text, const std::string& word) {
@@ -128,7 +128,7 @@ struct twice_prepared {
   return count;
 }
 
-/// The memory that the scenario describes, and the module's variables that are used.
+/// Returns the memory that the scenario describes and the variables of the module that are used.
 [[nodiscard]] std::vector<membar_witness::object> memory_of(const check::scenario& s, const twice_prepared& two,
                                                             std::string_view ptx) {
   const ptx::ptx_module module = ptx::read_ptx(ptx);
@@ -167,7 +167,7 @@ struct twice_prepared {
   return result;
 }
 
-/// The kernels to launch, under the names that `prepare` gives them, which are the names of the module.
+/// Returns the kernels to launch. The keys are the names that `prepare` uses, which are the names in the module.
 [[nodiscard]] std::map<std::string, const ptx::ptx_function*> kernels_of(const ptx::ptx_module& module) {
   std::map<std::string, const ptx::ptx_function*> result;
   for (const ptx::ptx_function& f : module.functions) {
@@ -178,7 +178,7 @@ struct twice_prepared {
   return result;
 }
 
-/// Returns the actors of a launch: the given ones, or its first thread.
+/// Assigns the given actors to a launch, or its first thread if there are none.
 void give_actors(membar_witness::launch& l, int number, const std::vector<actor>& actors) {
   for (const actor& a : actors) {
     if (a.launch == number && l.actors.size() < actor_slots) {
@@ -192,14 +192,14 @@ void give_actors(membar_witness::launch& l, int number, const std::vector<actor>
   }
 }
 
-/// Returns whether the first actor of a launch is in the same warp as another one.
+/// Returns whether the first actor of a launch shares a warp with another actor.
 [[nodiscard]] bool shares_warp(const membar_witness::launch& l) {
   return std::any_of(l.actors.begin() + 1, l.actors.end(), [&](std::uint64_t a) {
     return a >> 32U == l.actors[0] >> 32U && (a & 0xffffffffU) / 32 == (l.actors[0] & 0xffffffffU) / 32;
   });
 }
 
-/// Adds the parameters of the kernel that contain addresses, and their offsets, to a request.
+/// Adds the kernel's parameters that contain addresses, and the offsets of these addresses, to a request.
 void add_pointers(rewrite_request& request, const check::kernel_code& code, const ptx::ptx_function& kernel,
                   const std::vector<std::uint64_t>& pointers) {
   for (std::size_t k = 0; k < code.parameter_offsets.size() && k < kernel.parameters.size(); ++k) {
@@ -217,7 +217,7 @@ void add_pointers(rewrite_request& request, const check::kernel_code& code, cons
   }
 }
 
-/// Records what the copies of a launch would have in common.
+/// Records why the launches of a program cannot run several copies.
 void forbid_copies(membar_witness::program& p) {
   for (const membar_witness::object& o : p.memory) {
     if (o.variable) {
@@ -311,10 +311,10 @@ watched_read watched_of(const check::program& p, const check::finding& f, const 
   return result;
 }
 
-/// Dependent launches are enqueued directly after the launch before them, and share an event, which only the last of them
-/// records. Rejects dependences that this does not order.
+/// Rejects dependences that stream order does not express: dependent launches are enqueued directly after the launch that they
+/// depend on and share an event, which only the last of them records.
 void require_order(const std::vector<membar_witness::launch>& all) {
-  std::vector<std::set<int>> behind(all.size());  // for each launch: the launches that have ended or let it begin
+  std::vector<std::set<int>> behind(all.size());  // for each launch: the launches that have ended or have allowed it to start
   std::vector<int> recorded_by(all.size());
   for (int k = model::count_of(all) - 1; k >= 0; --k) {
     int& last = recorded_by[static_cast<std::size_t>(k)];
@@ -394,7 +394,8 @@ witness_program program_of(const check::scenario& s, std::string_view ptx, const
     result.launched.launches.push_back(std::move(l));
   }
   require_order(result.launched.launches);
-  std::vector<const ptx::ptx_function*> order;  // from the last one on, so that the lines of the others do not change
+  // in reverse order, so that the line numbers of the remaining kernels do not change
+  std::vector<const ptx::ptx_function*> order;
   for (const auto& [kernel, request] : requests) {
     order.push_back(kernel);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Prepares the launches that show a finding on a GPU: the rewritten kernels of a scenario, its memory, and the threads to
-/// delay.
+/// Prepares the launches that demonstrate a finding on a GPU: the rewritten kernels of a scenario, its memory, and the threads
+/// to delay.
 #pragma once
 
 #include <check/program.hpp>
@@ -19,50 +19,51 @@ namespace membar::witness {
 /// A thread that a finding involves.
 struct actor {
   int launch = 0;
-  std::uint64_t block = 0;   ///< linear
-  std::uint64_t thread = 0;  ///< linear
-  std::uint64_t early = 0;   ///< an address in global memory that it reads with a weak load that is to blame; 0: none
+  std::uint64_t block = 0;   ///< linear index
+  std::uint64_t thread = 0;  ///< linear index
+  std::uint64_t early = 0;   ///< the address of this thread's faulty weak load from global memory; 0: none
 };
 
-/// The value that the load to blame should read, for scenarios without final conditions.
+/// The faulty load and the value that it should read, for scenarios without final conditions.
 struct watched_read {
   int launch = -1;  ///< -1: no load is watched
   int line = 0;
-  int actor = 0;  ///< the index of the actor in the launch
+  int actor = 0;  ///< the index of the actor among the launch's actors
   int time = 0;
   int bytes = 4;
   std::uint64_t expected = 0;
 };
 
-/// Returns the threads that a finding involves, those to blame first, and at most `actor_slots` of a launch.
+/// Returns the threads that a finding involves, at most `actor_slots` per launch. The threads at fault come first.
 [[nodiscard]] std::vector<actor> actors_of(const check::program& p, const check::finding& f);
 
-/// Returns the load to blame, and the value that it reads in the order of the finding. Other kinds of findings have none.
+/// Returns the faulty load and the value that it reads in the finding's execution. Other kinds of findings have no such load.
 [[nodiscard]] watched_read watched_of(const check::program& p, const check::finding& f, const std::vector<actor>& actors);
 
-/// The launches to run.
+/// The launches to run and the sites of their delays.
 struct witness_program {
   membar_witness::program launched{};
   std::vector<std::vector<site>> sites{};  ///< the sites of each launch
-  bool early = false;                      ///< some thread has an address that it can load early
-  bool split = false;                      ///< two threads of one warp run separate copies of the code
+  bool early = false;                      ///< a thread has an address that it can load too early
+  bool split = false;                      ///< two threads of a warp run separate copies of the code
 };
 
-/// Rewrites the kernels of a scenario for these threads. `preferred` contains lines of the PTX that become sites first. Throws
-/// `model::error` for a scenario that cannot be launched: with host threads, several devices or tensor maps.
+/// Rewrites the kernels of a scenario for these threads. The PTX lines in `preferred` become sites first. Throws `model::error`
+/// for scenarios that cannot be launched: those with host threads, several devices or tensor maps.
 [[nodiscard]] witness_program program_of(const check::scenario& s, std::string_view ptx, const std::vector<actor>& actors,
                                          const watched_read& watched, const std::vector<int>& preferred);
 
-/// Returns whether launches are on several devices or in memory synchronization domains.
+/// Returns whether the launches are on several devices or in several memory synchronization domains.
 [[nodiscard]] bool has_places(const check::scenario& s);
 
 /// Returns the scenario with all launches on device 0 and in domain 0.
 [[nodiscard]] check::scenario on_one_device(const check::scenario& s);
 
-/// Returns the rewritten scenario. `prepare` takes it with the PTX of `program_of`. The plan of each launch consists of zeros.
+/// Returns the scenario for the rewritten kernels, which `prepare` accepts together with the PTX of `program_of`. The plan of
+/// each launch consists of zeros.
 [[nodiscard]] check::scenario with_empty_plans(const check::scenario& s);
 
-/// Converts the final memory of a run, for the final conditions of a scenario.
+/// Provides the final memory of a run to the final conditions of a scenario.
 class memory_of_run final : public check::final_memory {
  public:
   explicit memory_of_run(const membar_witness::image& end) : end_(end) {}

@@ -21,7 +21,7 @@ namespace {
 using check::named_memory;
 using check::ptx_type;
 
-/// Returns the memory that a final condition names.
+/// Returns the memory that the final conditions mention.
 [[nodiscard]] std::vector<named_memory> named(const check::scenario& s, const membar_witness::program& p) {
   std::vector<named_memory> result;
   for (const membar_witness::object& o : p.memory) {
@@ -48,7 +48,7 @@ using check::ptx_type;
 
 [[nodiscard]] bool is_of_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
-/// Returns a list of numbers in braces.
+/// Returns the numbers as a list in braces.
 [[nodiscard]] std::string list(const auto& numbers) {
   std::string text = "{";
   for (const auto n : numbers) {

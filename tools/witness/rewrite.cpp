@@ -35,11 +35,11 @@ constexpr std::string_view event_opcodes[] = {
 constexpr std::string_view private_opcodes[] = {"ld.param", "ld.const", "ld.local", "st.param", "st.local", "ldu."};
 constexpr std::string_view warp_opcodes[] = {"shfl.", "vote.", "match.", "redux.", "elect.", "activemask."};
 
-/// The special registers that tell a thread the position of its block in the grid, and their replacements: a launch contains
-/// several grids, one after the other.
+/// The special registers that contain the position of a thread's block in the grid, and their replacements. They are needed
+/// because a launch contains several copies of the grid.
 constexpr std::pair<std::string_view, std::string_view> places_in_grid[] = {
     {"%ctaid.z", "%mw_cz"}, {"%clusterid.z", "%mw_cz"}, {"%nctaid.z", "%mw_nz"}, {"%nclusterid.z", "%mw_nz"}};
-/// Constructs whose state the copies of a grid would share.
+/// Names whose state the copies of a grid would share.
 constexpr std::string_view of_whole_launch[] = {"%envreg", "%gridid"};
 constexpr std::string_view vectors_of_grid[] = {"%ctaid", "%nctaid", "%clusterid", "%nclusterid"};
 
@@ -51,20 +51,20 @@ constexpr std::string_view vectors_of_grid[] = {"%ctaid", "%nctaid", "%clusterid
   return begins_with_one_of(opcode, event_opcodes) && !begins_with_one_of(opcode, private_opcodes);
 }
 
-/// A statement, label or declaration of a kernel's body, or a brace, given by its bytes in the text.
+/// A statement, label, declaration or brace in a kernel's body, with its position in the text.
 struct piece {
   enum class kind_t : unsigned char { label, instruction, declaration, line_directive, open, close };
   kind_t kind = kind_t::instruction;
   std::size_t begin = 0;
   std::size_t end = 0;
   int line = 0;
-  int depth = 0;                          ///< the nesting depth of its scope; that of the kernel is 1
+  int depth = 0;                          ///< the nesting depth of its scope; the depth of the kernel's body is 1
   std::string_view word{};                ///< the opcode without its guard, the label, or the directive
   std::string_view guard{};               ///< "@%p1" or "@!%p1"
-  std::vector<std::string_view> words{};  ///< the other words
+  std::vector<std::string_view> words{};  ///< the remaining words
 };
 
-/// The body of a kernel, split into statements, and the end of its parameters.
+/// Splits the body of a kernel into statements, and finds the end of its parameters.
 class body_reader {
  public:
   body_reader(std::string_view text, const std::string& kernel) : text_(text) {
@@ -84,7 +84,7 @@ class body_reader {
 
   [[nodiscard]] const std::vector<piece>& pieces() const noexcept { return pieces_; }
   [[nodiscard]] std::size_t begin() const noexcept { return begin_; }
-  /// the position of the ')', or of what follows the name
+  /// Returns the position of the ')', or of the text after the name if there are no parameters.
   [[nodiscard]] std::size_t parameters_end() const noexcept { return parameters_end_; }
   [[nodiscard]] bool has_list() const noexcept { return has_list_; }
   [[nodiscard]] bool has_parameters() const noexcept { return has_parameters_; }
@@ -198,7 +198,7 @@ class body_reader {
 [[nodiscard]] std::string rows_name(const std::string& kernel) { return "membar_rows_" + kernel; }
 [[nodiscard]] std::string report_name(const std::string& kernel) { return "membar_report_" + kernel; }
 
-/// Returns the constants of a kernel with constant delays.
+/// Returns the declarations of the constants for a kernel with constant delays.
 [[nodiscard]] std::string constants_of(const rewrite_request& request, std::size_t sites) {
   const constant_delays& c = *request.constant;
   std::vector<std::uint64_t> words(sizeof(plan) / 8);
@@ -282,7 +282,7 @@ class body_writer {
     }
   }
 
-  /// Records a statement that would behave differently in each of several copies of the grid.
+  /// Reports a statement that would behave differently if the launch had several copies of the grid.
   void require_copies(const piece& p) {
     const auto because = [&](const std::string& why) {
       one_copy_ = one_copy_.empty() ? "PTX line " + std::to_string(p.line) + " " + why : one_copy_;
@@ -310,9 +310,9 @@ class body_writer {
     }
   }
 
-  /// A register into which a statement loads a pointer from the parameters, and the number of the pointer's word of 8 bytes.
+  /// The register into which a statement loads a pointer from the parameters, and the index of the pointer's 8-byte word.
   struct loaded_pointer {
-    std::string_view to{};  ///< empty: it loads a part of a pointer
+    std::string_view to{};  ///< empty: the statement loads only a part of a pointer
     std::uint64_t word = 0;
   };
   [[nodiscard]] std::vector<loaded_pointer> pointers_of(const piece& p) const {
@@ -360,7 +360,8 @@ class body_writer {
   [[nodiscard]] std::string row_register(int number) const { return "%mw_s" + std::to_string(number); }
   [[nodiscard]] std::size_t row_words() const { return membar_witness::words_of_row(sites_.size()); }
 
-  /// Determines the copy of the grid, the actor that the thread is, its start time, and where it reports.
+  /// Writes the beginning of the kernel: determines the copy of the grid, whether the thread is an actor, the start time, and
+  /// the address of its report.
   void write_begin() {
     say("// membar-check witness: registers, which copy of the grid this is, and which of the actors this thread is");
     say(".reg .pred %mw_a<4>, %mw_p, %mw_q;");
@@ -410,7 +411,7 @@ class body_writer {
     }
   }
 
-  /// An actor reads its delays and its early load address once, so that a delay of zero only costs a comparison.
+  /// Reads an actor's delays and its early load address once, so that a delay of zero costs only one comparison.
   void write_row() {
     say("mov.u64 %mw_early, 0;");
     say("mov.u32 %mw_r6, " + std::to_string(actor_slots) + ";");
@@ -442,7 +443,7 @@ class body_writer {
     out_ += "membar_row_end:\n";
   }
 
-  /// Inserts the delay of a site, and a load of the address that the thread later reads too early.
+  /// Inserts the delay of a site, and a load from the address that the thread later reads too early.
   void write_delay(int number, const std::string& label) {
     const std::string own = "membar_" + label + suffix_;
     say("setp.eq.u64 %mw_p, %mw_early, 0;");
@@ -466,7 +467,7 @@ class body_writer {
     out_ += own + "_end:\n";
   }
 
-  /// At the head of a loop: a thread that has run for too long reports this and ends.
+  /// Inserts a check at a loop head: a thread that has run for too long reports this and exits.
   void write_limit() {
     say("mov.u64 %mw_t, %clock64;");
     say("sub.u64 %mw_t, %mw_t, %mw_begin;");
@@ -475,13 +476,13 @@ class body_writer {
     say("@%mw_p exit;");
   }
 
-  /// After the watched load: reports its value, once.
+  /// Inserts a report of the value after the watched load. The value is reported once.
   void write_watch(const piece& p) {
     const std::string to(p.words.empty() ? std::string_view() : p.words.front());
     const std::string_view type = p.word.substr(p.word.rfind('.') + 1);
     const bool wide = type.ends_with("64");
     if (to.empty() || to[0] != '%' || !(wide || type.ends_with("32"))) {
-      return;  // a vector, or a smaller value
+      return;  // a vector or a value of fewer than 4 bytes
     }
     say("add.u64 %mw_seen, %mw_seen, 1;");
     load_plan("u64", "%mw_e", offsetof(plan, watch));
@@ -497,7 +498,7 @@ class body_writer {
     say("@%mw_p st.volatile.global.u64 [%mw_report+16], 1;");
   }
 
-  /// After a load of parameters: shifts addresses to those of this copy of the grid.
+  /// Shifts addresses after a load from the parameters to the memory of this copy of the grid.
   void write_shift(const piece& p) {
     for (const loaded_pointer& l : pointers_of(p)) {
       if (l.to.starts_with("%") && l.word < 64) {
@@ -512,8 +513,8 @@ class body_writer {
     }
   }
 
-  /// Returns the text between two positions, with the label names of this copy of the code, and with barriers that threads of a
-  /// warp may reach one by one.
+  /// Returns the text between two positions, with the labels of this copy of the code. Barriers are replaced by barriers that
+  /// the threads of a warp may reach one by one.
   [[nodiscard]] std::string as_written(const piece& p) const {
     std::string text(text_.substr(p.begin, p.end - p.begin));
     for (const auto& [name, own] : places_in_grid) {

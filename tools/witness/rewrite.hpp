@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Rewrites the PTX of kernels so that chosen threads are delayed before their memory accesses, fences and barriers.
+/// Rewrites the PTX of kernels so that selected threads are delayed before their memory accesses, fences and barriers.
 ///
-/// A rewritten kernel has one more parameter, `membar_witness`, a struct that launcher.hpp describes. With delays of zero, the
-/// kernel behaves as before. Each delay belongs to a site, which is the beginning of the kernel or a statement, and to one of
-/// four actors, which are threads.
+/// A rewritten kernel has one additional parameter, `membar_witness`, a struct that launcher.hpp describes. With delays of
+/// zero, the kernel behaves like the original. Each delay belongs to a site and to an actor. A site is the beginning of the
+/// kernel or a statement. There are four actors, which are threads.
 ///
-/// One launch of a rewritten kernel may run many copies of the grid, one after the other in the z dimension, each with its own
-/// memory: addresses among the parameters are shifted by the number of the copy times the distance between the memories of two
-/// copies.
+/// One launch of a rewritten kernel may run many copies of the grid in the z dimension, each with its own memory. Addresses
+/// among the parameters are shifted by the number of the copy times the distance between the memories of two copies.
 #pragma once
 
 #include <cstdint>
@@ -18,50 +17,51 @@
 
 namespace membar::witness {
 
-/// A statement before which actors are delayed. The first site is the beginning of the kernel.
+/// A statement before which actors are delayed. Site 0 is the beginning of the kernel.
 struct site {
   int line = 0;          ///< the line in the original PTX text
   std::string opcode{};  ///< "begin" for the first site
 };
 
-/// A parameter of a kernel, in the buffer of arguments.
+/// A parameter of a kernel in the argument buffer.
 struct parameter {
   std::string name{};
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
 };
 
-/// Delays that are constants of the module, for kernels that other programs launch.
+/// Delays that are compiled into the module as constants, for kernels that other programs launch.
 struct constant_delays {
-  std::uint64_t limit = 0;                           ///< the number of cycles after which a thread ends at the head of a loop
-  std::vector<std::uint64_t> actors{};               ///< the block in the upper half, the thread in the lower half
-  std::vector<std::vector<std::uint32_t>> cycles{};  ///< for each actor, before each site
+  std::uint64_t limit = 0;  ///< a thread that has run for this many cycles exits at the next loop head
+  /// the thread of each actor: the block in the upper half, the thread in the lower half
+  std::vector<std::uint64_t> actors{};
+  std::vector<std::vector<std::uint32_t>> cycles{};  ///< for each actor, the delay before each site
 };
 
-/// How to rewrite a kernel.
+/// Describes how to rewrite a kernel.
 struct rewrite_request {
-  std::string kernel;  ///< its mangled name
-  /// lines whose statements become sites first, if there are more statements than sites
+  std::string kernel;  ///< the kernel's mangled name
+  /// the lines whose statements become sites first, if there are more statements than sites
   std::vector<int> preferred{};
-  int watched_line = 0;                       ///< the line of a load whose value is reported; 0: none
-  int watched_actor = 0;                      ///< the actor whose load is reported
+  int watched_line = 0;                       ///< the line of the load whose value is reported; 0: none
+  int watched_actor = 0;                      ///< the actor whose execution of this load is reported
   std::vector<parameter> parameters{};        ///< the parameters that contain addresses
-  std::vector<std::uint64_t> pointers{};      ///< the offsets of these addresses in the buffer of arguments
-  const constant_delays* constant = nullptr;  ///< null: a launch passes the delays in an additional parameter
-  /// actor 0 runs a separate copy of the code, so that no thread of its warp waits for it where their paths join
+  std::vector<std::uint64_t> pointers{};      ///< the offsets of these addresses in the argument buffer
+  const constant_delays* constant = nullptr;  ///< null: the delays are passed in the additional parameter
+  /// actor 0 runs a separate copy of the code, so that the other threads of its warp do not wait for it where their paths join
   bool split_warp = false;
 };
 
 struct rewritten_kernel {
-  std::string text;  ///< the text of the whole module
+  std::string text;  ///< the text of the whole rewritten module
   std::vector<site> sites{};
-  std::string one_copy{};  ///< why a launch cannot run several copies of the grid; empty: it can
+  std::string one_copy{};  ///< why a launch cannot run several copies of the grid; empty if it can
 };
 
-/// Returns whether the kernel has warp operations whose threads must be at the same instruction: shuffles, votes and the like.
+/// Returns whether the kernel has warp operations, such as shuffles and votes, whose threads must be at the same instruction.
 [[nodiscard]] bool has_warp_operations(std::string_view ptx, const std::string& kernel);
 
-/// Returns whether a kernel of the module has constant delays already.
+/// Returns whether a kernel of the module already has constant delays.
 [[nodiscard]] bool has_constant_delays(std::string_view ptx, const std::string& kernel);
 
 /// Rewrites one kernel of a module. Throws `model::error` if the module has no such kernel, or if the kernel calls functions.

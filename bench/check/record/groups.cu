@@ -8,8 +8,7 @@
 #include <cstdio>
 #include <cstring>
 
-// These kernels are not in an unnamed namespace, because their names would then change with each compilation, and `attach`
-// finds kernels by name.
+// There is no unnamed namespace, in which each compilation gives kernels other names: `attach` finds them by name.
 
 /// Each thread sums the values that its neighbours in the grid have stored.
 __global__ void ring_sum(const unsigned* in, unsigned* stored, unsigned* out, int n) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// All macros of membar. Headers that a plain C++ compiler also compiles use them so that one declaration works for host and
-/// device.
+/// All macros of membar. Headers that a plain C++ compiler also compiles use these macros so that one declaration works for
+/// host and device.
 #pragma once
 
 /// The version as major * 10000 + minor * 100 + patch, for `#if`. version.hpp has it as a typed constant. CMake reads the
@@ -20,8 +20,8 @@
 #error "membar: these headers need CUDA 12.8 or newer: compile with a newer toolkit"
 #endif
 
-/// MEMBAR_CONSTANT declares a constant of a namespace, such as the tag of an order. Device code can bind it to a reference: nvcc
-/// gives a `constexpr` object an address there only if it is `__device__`.
+/// MEMBAR_CONSTANT declares a constant at namespace scope, such as the tag of an order. Device code can bind such a constant to
+/// a reference: nvcc gives a `constexpr` object an address in device code only if the object is `__device__`.
 #if defined(__CUDA_ARCH__)
 #define MEMBAR_CONSTANT __device__ constexpr
 #else
@@ -39,7 +39,7 @@
 #endif
 
 /// MEMBAR_HOST precedes a host function in a device header that NVRTC also compiles, because NVRTC accepts only device
-/// functions. No kernel calls the function.
+/// functions. Kernels never call such a function.
 #if defined(__CUDACC_RTC__)
 #define MEMBAR_HOST __device__
 #else

@@ -2,10 +2,10 @@
 /// @file
 /// State that exists once per process, even if several of its libraries contain membar in different versions.
 ///
-/// It is outside of every namespace, under C names that end in the version of their layout. If you change a layout, rename the
-/// variable. Default visibility makes this work even for libraries that hide all other symbols. g++ makes an inline variable a
-/// unique symbol (`STB_GNU_UNIQUE`), of which the dynamic linker of glibc keeps one instance per process, even with `dlopen`
-/// and `RTLD_LOCAL`.
+/// These variables are outside of every namespace and have C names that end in the version of their layout. If you change a
+/// layout, rename the variable. Default visibility shares them even between libraries that hide all other symbols. g++ emits an
+/// inline variable as a unique symbol (`STB_GNU_UNIQUE`), of which glibc's dynamic linker keeps one instance per process, even
+/// with `dlopen` and `RTLD_LOCAL`.
 #pragma once
 
 #include <pthread.h>
@@ -19,7 +19,7 @@ struct membar_l2_account_v1 {
   int device;
   std::size_t holders;
   std::size_t sum;    ///< the sum of the requests, each at most `largest`
-  std::size_t found;  ///< the limit before the first request
+  std::size_t found;  ///< the device's limit before the first request
   std::size_t largest;
   membar_l2_account_v1* next;
 };

@@ -43,8 +43,8 @@ class analysis : public cycle_finder {
     return all;
   }
 
-  /// Returns the faults so far, if the last operation is a host wait and the host thread enqueues more after it: the reasons
-  /// why that wait would never return, and faults that no later operation can fix.
+  /// Returns the faults so far, assuming that the last operation is a host wait and that the host thread enqueues more after
+  /// it. These are the reasons why that wait would never return, and the faults that no later operation can fix.
   [[nodiscard]] std::vector<report> reports_of_last_wait() const {
     std::vector<report> all;
     const std::size_t last = program_.operations.size() - 1;
@@ -89,7 +89,7 @@ class analysis : public cycle_finder {
     }
   }
 
-  /// Reports a node that itself prevents its own completion, with any assignment of hardware queues.
+  /// Reports a node that prevents its own completion under every assignment of hardware queues.
   void report_alone(std::size_t n, std::vector<report>& all) const {
     const stream_operation& operation = operation_of(n);
     if (nodes_[n].kind == kind_t::departs && incomplete_[n]) {
@@ -110,7 +110,7 @@ class analysis : public cycle_finder {
       sum += effect_of(each).value;
       if (!is_added_to(n) && brings(each, n)) {
         if (!free_[each]) {
-          return;  // the node depends on another one that never runs
+          return;  // the node depends on another node that never runs
         }
         lost = &each;
       }

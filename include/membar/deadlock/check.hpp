@@ -14,10 +14,10 @@
 /// is the worst case, and the set of operations that run in it does not depend on the order of arrival.
 ///
 /// Two kinds of programs are reported even though they may never hang. First, if a signal is set, a later value may overwrite
-/// the value that a wait needs. Such a signal can be decided like a counter if each set of another value is ordered before the
-/// awaited set or after the wait; otherwise it is reported as `lost_signal`. Second, a captured graph is reported if each order
-/// of its nodes blocks some operation, even if no order blocks all of them. Every program that hangs in some schedule is
-/// reported.
+/// the value that a wait needs. Such a signal can be decided in the same way as a counter if each set of another value is
+/// ordered before the awaited set or after the wait; otherwise it is reported as `lost_signal`. Second, a captured graph is
+/// reported if each order of its nodes blocks some operation, even if no order blocks all of them. Every program that hangs in
+/// some schedule is reported.
 ///
 /// CUDA or NVSHMEM leaves `concurrent_collectives`, `grid_too_large` and `early_host_copy` undefined, whether or not the
 /// program hangs. The first and the last are reported unless the check finds an order. The same applies to `lost_signal` and
@@ -26,8 +26,8 @@
 ///
 /// **Time and size.** The check runs a program once in its worst schedule, with vector clocks, in time that grows with the
 /// number of operations. This proves most programs correct. The other programs are analyzed exactly if they have at most
-/// `exact_operations` operations. In a larger program, a hang is shown on the operations that have not run, cut to that size,
-/// and a report of another kind may be a false alarm that the exact analysis would rule out.
+/// `exact_operations` operations. In a larger program, a hang is demonstrated with the operations that have not run, cut to
+/// that size. A report of another kind may then be a false alarm that the exact analysis would rule out.
 ///
 /// Source: NVSHMEM's documentation, "NVSHMEM and the CUDA model"; CUDA C++ Programming Guide, "Asynchronous concurrent
 /// execution".
@@ -79,7 +79,7 @@ class checker {
     return all;
   }
 
-  /// Returns the faults, assuming that the last operation is a host wait and the host enqueues more after it.
+  /// Returns the faults, assuming that the last operation is a host wait and that the host enqueues more operations after it.
   [[nodiscard]] std::vector<report> reports_of_last_wait() {
     settle();
     const bool ends = watch_->last_has_ended(program_.operations.size() - 1);
@@ -98,7 +98,7 @@ class checker {
     return all;
   }
 
-  /// Starts over, because the program changed before its end or now begins later.
+  /// Starts over, because operations before the program's end changed or the program now begins later.
   void restart() {
     acquitted_ = 0;
     watch_ = made();
@@ -129,7 +129,7 @@ class checker {
 
  private:
   static constexpr std::size_t least_to_leave = 512;
-  static constexpr std::size_t most_reports = 64;  ///< the maximum per kind
+  static constexpr std::size_t most_reports = 64;  ///< the maximum number of reports per kind
 
   void settle() {
     while (!watch_->settle()) {
@@ -224,7 +224,7 @@ class checker {
   }
 
   /// Returns the operations that have not run, as a program that starts from the state after those that have. If it is too long
-  /// for the exact analysis, it is cut. `whole` says whether it was not cut.
+  /// for the exact analysis, it is truncated. `whole` is set to whether the result is complete, that is, not truncated.
   [[nodiscard]] program program_of_rest(bool& whole) const {
     program rest;
     rest.pes = program_.pes;
@@ -239,12 +239,12 @@ class checker {
     if (!whole) {
       nodes = nearest(nodes);
     }
-    std::erase_if(nodes, [&](std::size_t n) {  // the delivery of something that is already there, or the host's wait for it
+    // second nodes of operations: the delivery of a notification, and the host's wait for a copy
+    std::erase_if(nodes, [&](std::size_t n) {
       const operation_kind kind = program_.operations[watch_->node_at(n).operation].kind;
       return watch_->node_at(n).unit < 0 && (kind == operation_kind::notify || kind == operation_kind::host_copy);
     });
-    for (const std::size_t index :
-         watch_->open_arrivals()) {  // a wait for a complete barrier is separate and waits for nothing
+    for (const std::size_t index : watch_->open_arrivals()) {  // once a barrier is complete, its second half waits for nothing
       rest.operations.push_back(program_.operations[index]);
       rest.operations.back().graph = rest.operations.back().kernel = 0;
     }
@@ -339,7 +339,8 @@ class checker {
 
 }  // namespace detail
 
-/// Returns the faults of `program`; the result is empty if every schedule ends. The time grows with the number of operations.
+/// Returns the faults of `program`. The result is empty if every schedule of the program ends. The time grows with the number
+/// of operations.
 [[nodiscard]] inline std::vector<report> check(const program& program) { return detail::checker(program).reports(); }
 
 }  // namespace deadlock

@@ -42,13 +42,13 @@ class clocks {
                                        : seen(second.snapshot, first.chain) >= first.position;
   }
 
-  /// Begins the clock of the next operation of a chain. Call `join` for each operation that it is ordered after, and then
+  /// Begins the clock of the next operation of a chain. Then call `join` for each operation that precedes this one, and finally
   /// `end`.
   void begin(std::uint32_t chain) noexcept {
     chain_ = chain;
     joined_ = false;
   }
-  /// Returns whether the operation that was begun is ordered after `other`.
+  /// Returns whether the operation whose clock was begun is ordered after `other`.
   [[nodiscard]] bool covers(const stamp& other) const noexcept {
     if (other.position == 0) {
       return false;

@@ -33,7 +33,8 @@ class cycle_finder : public schedule {
   };
   static constexpr std::size_t false_dependency = 1000;
 
-  /// Returns the operations that are first when nothing more can run: everything before them by stream, event or host has run.
+  /// Returns the operations at which the program is stuck: they have not run, but everything before them by stream, event or
+  /// host has run.
   [[nodiscard]] std::vector<std::size_t> heads(const std::vector<char>& ran) const {
     std::vector<std::size_t> result;
     for (std::size_t n = 0; n != nodes_.size(); ++n) {
@@ -62,8 +63,8 @@ class cycle_finder : public schedule {
     return result;
   }
 
-  /// Returns what a node that never runs depends on: the first operations before it, the operation that blocks its queue, and
-  /// what it waits for.
+  /// Returns what a node that never runs depends on: the first operations before it that have not run, the operation that
+  /// blocks its queue, and the operations that it waits for.
   [[nodiscard]] std::vector<edge> blockers(std::size_t n, const std::vector<char>& ran, const std::vector<std::size_t>& heads,
                                            const std::vector<std::size_t>& fronts) const {
     std::vector<edge> result;
@@ -130,8 +131,9 @@ class cycle_finder : public schedule {
 
   using path = std::vector<std::pair<std::size_t, edge>>;
 
-  /// Returns the shortest cycle through the operations that are first, with a queue for each stream. If there is none, returns
-  /// the cycle with the fewest dependencies that exist only because of a shared queue; among these, the shortest one.
+  /// Returns the shortest cycle through the operations at which the program is stuck if each stream has its own queue. If there
+  /// is no such cycle, returns the cycle with the fewest false dependencies, which exist only because streams share a queue;
+  /// among these, it returns the shortest cycle.
   [[nodiscard]] path shortest_cycle() const {
     const bool only_by_queues = std::find(free_.begin(), free_.end(), 0) == free_.end();
     const std::vector<char>& ran = only_by_queues ? done_ : free_;
@@ -151,8 +153,8 @@ class cycle_finder : public schedule {
     return best;
   }
 
-  /// Replaces `best` with the cheapest cycle through `start`, if that one is cheaper. With `only_by_queues`, at least one of
-  /// its dependencies must be false.
+  /// Replaces `best` with the cheapest cycle through `start`, if that cycle costs less. With `only_by_queues`, at least one of
+  /// the cycle's dependencies must be a false dependency.
   void find_cycle(std::size_t start, bool only_by_queues, const std::vector<std::vector<edge>>& edges, path& best,
                   std::size_t& best_cost) const {
     // A state is a node and a flag that says whether a false dependency led to it.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The graph of a program of streams: its operations are the nodes, and each node has its direct predecessors. The graph grows
-/// with the program.
+/// The graph of a program of streams: its nodes are the operations, and each node lists its direct predecessors. The graph
+/// grows with the program.
 #pragma once
 
 #include <membar/deadlock/clock.hpp>
@@ -25,8 +25,8 @@ namespace membar {
 inline namespace v0_2 {
 namespace deadlock::detail {
 
-/// Operations that are parts of other operations: the steps of each kernel and the nodes of each captured graph. It outlives
-/// graphs that begin at a later operation, so each operation is examined only once.
+/// Operations that are parts of other operations: the steps of each kernel and the nodes of each captured graph. This object
+/// outlives graphs that begin at a later operation, so each operation is examined only once.
 class program_parts {
  public:
   /// Processes the operations that were added to the program since the last call.
@@ -65,24 +65,25 @@ class program_parts {
   std::size_t next_ = 0;
 };
 
-/// A part of an operation: a collective consists of an arrival and a departure, and a kernel consists of its steps.
+/// An operation or a part of one: a collective consists of an arrival and a departure, and a kernel consists of its steps.
 struct node {
   enum class kind_t : unsigned char { passes, notifies, waits, arrives, departs };
 
   std::size_t operation = 0;
-  std::size_t after = 0;  ///< the position in the list of predecessors
+  std::size_t after = 0;  ///< where the node's predecessors start in the list of predecessors
   std::size_t link = 0;   ///< the signal for `waits` and `notifies`, the call for `arrives` and `departs`
   int pe = 0;
-  /// The position in its queue, or -1 for nodes in no queue: host waits, and notifications that are delivered later.
+  /// The node's position in its queue, or -1 for nodes that are not in a queue: host waits, and notifications that are
+  /// delivered later.
   int unit = -1;
   std::uint32_t queue = 0;
-  std::uint32_t chain = 0;   ///< shared by nodes that are ordered one after the other
-  unsigned kernel = 0;       ///< nodes of one launch share a number; 0 if the node is not in a kernel
-  std::uint64_t number = 0;  ///< the number of the epoch, if an epoch numbers it
-  /// the number of predecessors; `many` if there are more, in which case the list starts with their number
+  std::uint32_t chain = 0;   ///< the number of the chain; the nodes of a chain are ordered one after the other
+  unsigned kernel = 0;       ///< the number of the kernel launch; 0 if the node is not in a kernel
+  std::uint64_t number = 0;  ///< the number that the node takes from an epoch, if it uses one
+  /// the number of predecessors, or `many` if there are too many, in which case the list starts with their number
   std::uint16_t afters = 0;
   kind_t kind = kind_t::passes;
-  bool blocks = false;  ///< whether it can delay the nodes after it in its queue
+  bool blocks = false;  ///< whether the node can delay the nodes after it in its queue
 
   static constexpr std::uint16_t many = 0xffff;
 };
@@ -90,7 +91,7 @@ struct node {
 /// The nodes that one call enqueues: an operation, a kernel with its steps, or a graph, whose nodes run in any order.
 struct queue_unit {
   std::size_t first = 0;
-  std::size_t end = 0;  ///< one past its last node; nodes in no queue may be in between
+  std::size_t end = 0;  ///< one past the last node; nodes that are not in a queue may be in between
   bool any_order = false;
 };
 
@@ -109,7 +110,7 @@ struct hash_of_pe {
 /// The nodes of a program and the predecessors of each by stream, event, host and kernel.
 class graph {
  public:
-  /// `parts` are the program's parts, as far as they are known.
+  /// `parts` are the parts of the program that have been determined so far.
   graph(const program& program, std::shared_ptr<program_parts> parts)
       : program_(program),
         parts_(std::move(parts)),
@@ -147,10 +148,10 @@ class graph {
   };
   struct call {
     std::size_t arrival = 0;
-    std::size_t departure = none;  ///< `none` until the second half is there
+    std::size_t departure = none;  ///< `none` until the second half is added
     handle team;
     std::size_t number = 0;
-    std::size_t previous = none;  ///< the end of the previous call by the same PE in the same team
+    std::size_t previous = none;  ///< the last node of the PE's previous call in the same team
 
     [[nodiscard]] std::size_t end() const noexcept { return departure == none ? arrival : departure; }
   };
@@ -158,13 +159,13 @@ class graph {
     std::size_t last = none;
     std::uint32_t chain = 0;
     std::uint32_t queue = 0;
-    std::uint32_t deliveries = ~0U;      ///< the chain of its notifications that do not block
-    std::vector<std::size_t> pending{};  ///< those since the last operation that waits for them
+    std::uint32_t deliveries = ~0U;      ///< the chain of the stream's notifications that do not block
+    std::vector<std::size_t> pending{};  ///< the notifications since the last operation that waits for them
   };
   /// Where operations are appended: the streams of the program, or the streams of a graph that is being launched.
   struct place {
-    std::unordered_map<of_pe, std::size_t, hash_of_pe> streams;  ///< their numbers in `streams_`
-    std::unordered_map<of_pe, std::size_t, hash_of_pe> events;   ///< by host thread, because each process has its own events
+    std::unordered_map<of_pe, std::size_t, hash_of_pe> streams;  ///< the streams' indices in `streams_`
+    std::unordered_map<of_pe, std::size_t, hash_of_pe> events;   ///< by host thread, because processes have their own events
     std::size_t begin = none;
     int unit = -1;
     std::uint32_t queue = 0;
@@ -206,7 +207,7 @@ class graph {
     return nodes_[a].kernel != 0 && nodes_[a].kernel == nodes_[b].kernel;
   }
 
-  /// Returns whether the kernel has blocks that wait and more of them than fit on the device.
+  /// Returns whether the kernel's blocks wait and more of them were launched than fit on the device.
   [[nodiscard]] bool too_large(std::size_t index) const {
     const stream_operation& operation = program_.operations[index];
     if (operation.kind != operation_kind::kernel || operation.shape.room == 0 ||
@@ -217,7 +218,7 @@ class graph {
     return std::any_of(steps.begin(), steps.end(),
                        [&](std::size_t step) { return program_.operations[step].kind != operation_kind::notify; });
   }
-  /// Returns whether an operation reads or writes the heap of a PE, as far as one process knows.
+  /// Returns whether an operation reads or writes the heap of a PE, judging by what one process has recorded.
   [[nodiscard]] bool uses_heap_of(const stream_operation& operation, int pe) const noexcept {
     const bool one_sided = operation.kind == operation_kind::access || operation.kind == operation_kind::notify;
     const bool at_its_own = one_sided || operation.kind == operation_kind::collective ||
@@ -424,7 +425,8 @@ class graph {
     }
   }
 
-  /// Returns the last record of the event, or `none` if that record has ended or does not exist. The latter is reported.
+  /// Returns the last record of the event, or `none` if that record has ended or does not exist. An event without a record is
+  /// reported.
   [[nodiscard]] std::size_t event(std::size_t index, const place& where) {
     const stream_operation& operation = program_.operations[index];
     const std::pair key{static_cast<int>(host_of(operation.pe)), operation.object};
@@ -551,7 +553,7 @@ class graph {
     return arrival;
   }
 
-  /// The second half of the last call of the PE and team. One without a first half waits for nothing.
+  /// Adds the second half of the PE's last call in the team. A second half without a first half waits for nothing.
   std::size_t depart(std::size_t index, const place& where, std::uint32_t chain, std::initializer_list<std::size_t> before,
                      unsigned kernel) {
     const stream_operation& operation = program_.operations[index];
@@ -617,14 +619,14 @@ class graph {
   std::shared_ptr<program_parts> parts_;
   std::vector<node> nodes_;
   std::vector<std::size_t> host_last_;
-  std::vector<std::vector<std::size_t>> host_nodes_;  ///< the waits of each host thread, in order
-  /// the queue of all streams of each PE, and then the queue of each stream
+  std::vector<std::vector<std::size_t>> host_nodes_;  ///< the host waits of each thread, in order
+  /// for each PE: first the queue of all its streams, then the queue of each stream
   std::vector<std::vector<queue_unit>> queues_;
   std::vector<signal_nodes> signals_;
   std::vector<call> calls_;
-  std::vector<std::size_t> unrecorded_;  ///< waits for events
+  std::vector<std::size_t> unrecorded_;  ///< waits for events that were never recorded
   std::vector<difference> different_;
-  std::unordered_map<of_pe, std::uint64_t, hash_of_pe> epochs_;  ///< the last number used of each epoch
+  std::unordered_map<of_pe, std::uint64_t, hash_of_pe> epochs_;  ///< the last number that was used from each epoch
   std::map<of_pe, std::vector<std::size_t>> calls_by_;           ///< indices in `calls_`, per PE and team
   clocks clocks_;
 
@@ -642,9 +644,9 @@ class graph {
   std::size_t next_ = 0;
 };
 
-/// Finds the nodes of a launched graph that run in every order of it, because everything that they depend on runs. `ready(n)`
-/// becomes true for each. Returns whether there are more than before. `before(a, b)` says whether the graph's edges put a
-/// before b.
+/// Finds the nodes of a launched graph that run in every order of the graph, because everything that they depend on runs.
+/// `ready(n)` becomes true for each of these nodes. Returns whether it found new ones. `before(a, b)` returns whether the
+/// graph's edges put a before b.
 template <class Ready, class Done, class Before, class MayRun, class Nodes, class After>
 bool make_ready(const Nodes& all, Ready ready, Done done, Before before, MayRun may_run, After after) {
   bool any = false;

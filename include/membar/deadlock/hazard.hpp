@@ -12,14 +12,16 @@ namespace deadlock {
 
 /// What is wrong with a program.
 enum class hazard : unsigned char {
-  barrier_before_put,      ///< a collective is enqueued before the notification that another PE waits for before it joins
-  wait_before_notify,      ///< on another stream of the PE, or in a graph without an edge: a false dependency through a queue
+  barrier_before_put,      ///< a collective is enqueued before a notification that another PE waits for before it joins the
+                           ///< collective
+  wait_before_notify,      ///< a wait may block a notification of its own PE: their streams share a queue, or their graph has
+                           ///< no edge between them
   host_before_enqueue,     ///< the host waits before it has enqueued the operation it waits for
   cycle,                   ///< any other cycle
   never_notified,          ///< a wait for a value that the signal never takes
-  missing_member,          ///< a collective that a member of its team never calls
-  collectives_differ,      ///< the members call different collectives of a team where they must call the same one
-  concurrent_collectives,  ///< two collectives of one team and PE, on two streams, or on a stream and the host
+  missing_member,          ///< a member of the team never calls the collective
+  collectives_differ,      ///< the members of a team call different collectives where they must call the same one
+  concurrent_collectives,  ///< a PE runs two collectives of one team on two streams, or on a stream and the host
   grid_too_large,          ///< the grid is too large for waits inside of the kernel
   early_host_copy,         ///< an operation on the heap after a host copy that may not have finished
   lost_signal,             ///< another value may replace the awaited value before the wait has seen it
@@ -60,19 +62,19 @@ enum class hazard : unsigned char {
   return "unknown hazard";
 }
 
-/// Returns whether a report of this kind means that some schedule hangs.
-/// The other kinds mean undefined behaviour or a possible hang.
+/// Returns whether a report of this kind means that the program hangs in some schedule. Reports of the other kinds mean
+/// undefined behaviour or a possible hang.
 [[nodiscard]] constexpr bool hangs(hazard kind) noexcept { return kind <= hazard::missing_member; }
 
 /// A step of a cycle: an operation, and how it depends on the next one.
 struct cycle_step {
   int pe = 0;
-  std::string where;  ///< "stream 1", "the host"
-  std::string what;   ///< "wait for signal ready = 1"
-  std::string how;    ///< "comes after", "waits for", "may share a hardware queue with, and then follow,"
+  std::string where;  ///< such as "stream 1" or "the host"
+  std::string what;   ///< such as "wait for signal ready = 1"
+  std::string how;    ///< such as "comes after", "waits for" or "may share a hardware queue with, and then follow,"
 };
 
-/// A fault, in one sentence that names the operations and the remedy.
+/// A fault, described in one sentence that names the operations and the remedy.
 struct report {
   hazard kind = hazard::cycle;
   std::string sentence;

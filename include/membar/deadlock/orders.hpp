@@ -37,7 +37,8 @@ class order_matrix {
     }
     return changed;
   }
-  /// Orders before `second` every node that each of `some` is or is ordered after. Returns whether this is new.
+  /// Orders before `second` every node that is, for each node of `some`, either that node or ordered before it. Returns whether
+  /// this is new.
   bool add_common(const std::vector<std::size_t>& some, std::size_t second) noexcept {
     bool changed = false;
     for (std::size_t i = 0; i != words_; ++i) {
@@ -101,7 +102,7 @@ class ordered_graph : public graph {
     return result;
   }
 
-  /// Returns the largest value that a counter can have when the wait ends, if the notification `but` has not run by then.
+  /// Returns the largest value that a counter can have when the wait ends if the notification `but` has not run by then.
   [[nodiscard]] std::uint64_t most(std::size_t wait, std::size_t but) const {
     const stream_operation& operation = operation_of(wait);
     std::uint64_t sum = at_start(operation.pe, operation.object);
@@ -118,7 +119,7 @@ class ordered_graph : public graph {
     incomplete_.assign(nodes_.size(), 0);
     for (const call& each : calls_) {
       if (each.departure == none) {
-        continue;  // nothing waits for it yet
+        continue;  // nothing waits for the collective yet
       }
       for (const int member : members(each.team)) {
         const std::vector<std::size_t>* const theirs = calls_of(each.team, member);
@@ -184,11 +185,11 @@ class ordered_graph : public graph {
     }
   }
 
-  order_matrix given_;  ///< the orders by stream, event, host and kernel only
+  order_matrix given_;  ///< only the orders by stream, event, host and kernel
   order_matrix order_;
   std::vector<std::vector<std::size_t>> arrivals_;    ///< the arrivals of each departure
   std::vector<char> incomplete_;                      ///< departures of collectives that some member does not call
-  std::vector<std::vector<std::size_t>> candidates_;  ///< the candidates of each wait for a value that is set
+  std::vector<std::vector<std::size_t>> candidates_;  ///< for each wait for a value that is set: the sets that may end it
 };
 
 }  // namespace deadlock::detail

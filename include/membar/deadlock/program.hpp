@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The operations that the PEs of a program enqueue, as values: operations on streams, captured graphs and host waits, in the
-/// order in which the host calls them. It makes no CUDA calls: streams, events, signals and teams are numbers or addresses.
+/// order in which the host calls them. This header makes no CUDA calls: streams, events, signals and teams are numbers or
+/// addresses.
 #pragma once
 
 #include <membar/pe.hpp>
@@ -26,8 +27,8 @@ enum class callers : unsigned char { one, one_per_pe };
 /// Identifies a stream, an event, a signal, an epoch, a team or a graph.
 ///
 /// A signal is identified by its heap allocation (`array::identity`), or by any number or address that is the same in all
-/// calls. Every PE has a signal with that handle. An offset in a heap does not identify a signal, because another allocation or
-/// another heap may have the same offset later.
+/// calls. Every PE has a signal with that handle. An offset in a heap does not identify a signal, because an object of another
+/// allocation or another heap may later have the same offset.
 class handle {
  public:
   constexpr handle() noexcept = default;
@@ -44,20 +45,20 @@ class handle {
   }
   [[nodiscard]] constexpr std::uint64_t heap() const noexcept { return place_ >> allocation_bits; }
   friend constexpr auto operator<=>(const handle&, const handle&) noexcept = default;
-  // nvcc does not generate it from operator<=>
+  // nvcc does not generate this operator from operator<=>
   friend constexpr bool operator==(const handle&, const handle&) noexcept = default;
 
  private:
   static constexpr int allocation_bits = 40;
 
   std::uint64_t number_ = 0;
-  std::uint64_t place_ = 0;  ///< heap and allocation
+  std::uint64_t place_ = 0;  ///< the heap and the allocation
 };
 
 /// The kind of object that a handle identifies.
 enum class handle_kind : unsigned char { stream, event, signal, team, graph, epoch };
 
-/// The team of all PEs, number 0. It need not be declared.
+/// The team of all PEs, which has the number 0. It need not be declared.
 inline constexpr handle world{};
 
 /// The effect of a notification on a signal: `signal_set(v)`, `signal_add(v)` or `signal_next(epoch)`. A signal is either only
@@ -65,7 +66,7 @@ inline constexpr handle world{};
 struct signal_effect {
   bool adds = false;
   std::uint64_t value = 0;
-  bool numbered = false;  ///< the value is the next number of `epoch`, each time that it runs
+  bool numbered = false;  ///< each time that the operation runs, the value is the next number of `epoch`
   handle epoch{};
 };
 [[nodiscard]] constexpr signal_effect signal_set(std::uint64_t value) noexcept { return {false, value}; }
@@ -78,8 +79,8 @@ struct signal_effect {
 /// `signal_at_least_next(epoch)`, where numbers may wrap around as in the device's waits (wait.cuh).
 struct signal_condition {
   bool at_least = false;
-  std::uint64_t value = 0;  ///< for a numbered condition whose number is not known yet: the step
-  bool numbered = false;    ///< the value is the next number of `epoch`, each time that it runs
+  std::uint64_t value = 0;  ///< the required value, or the step of a numbered condition whose number is not known yet
+  bool numbered = false;    ///< each time that the operation runs, the value is the next number of `epoch`
   handle epoch{};
 
   [[nodiscard]] constexpr bool holds(std::uint64_t seen) const noexcept {
@@ -104,7 +105,7 @@ enum class operation_kind : unsigned char {
   notify,           ///< sets or adds to a signal of a PE: a put with signal, a signal operation
   wait,             ///< waits for a signal of its own PE
   quiet,            ///< delivers the notifications that the stream has issued without blocking
-  collective,       ///< barrier, synchronization, reduction of a team, on a stream
+  collective,       ///< a barrier, a synchronization or a reduction of a team, on a stream
   arrive,           ///< the first half of a barrier of a team
   depart,           ///< the second half of a barrier: waits for the arrival of every member
   record_event,     ///< records an event in the stream
@@ -118,29 +119,32 @@ enum class operation_kind : unsigned char {
   host_copy         ///< a copy that the host calls, which may return before it has finished
 };
 
-/// A launch whose threads wait: its number of blocks, and the number that the device can hold at once (0: unknown).
+/// A launch whose threads wait: the number of its blocks, and the number of blocks that the device can hold at once (0 if
+/// unknown).
 struct kernel_shape {
   unsigned long long blocks = 1;
   unsigned long long room = 0;
   bool cooperative = false;
 };
 
-/// One operation. Trivially copyable, so that processes can exchange their records.
+/// One operation. The type is trivially copyable, so that processes can exchange their records.
 struct stream_operation {
   operation_kind kind = operation_kind::work;
   int pe = 0;
-  handle stream;    ///< the stream in which it is enqueued, or for `host_stream` the stream that it waits for
+  handle stream;    ///< the stream in which the operation is enqueued; for `host_stream`, the stream that the host waits for
   handle object;    ///< the signal, event, team or graph
-  int target = -1;  ///< for `notify` and `access`: the PE whose signal or heap it uses
+  int target = -1;  ///< for `notify` and `access`: the PE whose signal or heap the operation uses
   signal_effect effect;
   signal_condition condition;
   kernel_shape shape;
-  /// for `notify`: it is delivered when it ends; otherwise at the latest when a quiet or a collective has ended
+  /// for `notify`: if true, it is delivered when it ends; otherwise it is delivered no later than the end of a quiet or a
+  /// collective
   bool blocking = true;
-  bool early = false;   ///< for `host_copy`: it may return before it has finished
-  unsigned graph = 0;   ///< the graph that captured it; 0: it was enqueued
-  unsigned kernel = 0;  ///< the kernel that it is a step of; 0: it is not in a kernel
-  /// steps of one role are in order; different roles are different blocks of the grid, which run concurrently
+  bool early = false;   ///< for `host_copy`: whether it may return before it has finished
+  unsigned graph = 0;   ///< the graph that captured the operation; 0 if it was enqueued
+  unsigned kernel = 0;  ///< the kernel of which the operation is a step; 0 if it is not in a kernel
+  /// the role of a step: steps of one role run in order; different roles are different blocks of the grid, which run
+  /// concurrently
   unsigned role = 0;
   char name[24] = {};  ///< its name in reports; if empty, the report describes the operation
 };
@@ -160,7 +164,7 @@ struct kernel_step {
   return {operation_kind::notify, signal, target.index(), effect, {}};
 }
 [[nodiscard]] inline kernel_step step_collective(handle team = world) { return {operation_kind::collective, team, 0, {}, {}}; }
-/// The halves of a barrier, in this kernel or in two kernels of one stream.
+/// The two halves of a barrier, in this kernel or in two kernels of one stream.
 [[nodiscard]] inline kernel_step step_arrive(handle team = world) { return {operation_kind::arrive, team, 0, {}, {}}; }
 [[nodiscard]] inline kernel_step step_wait_for_team(handle team = world) { return {operation_kind::depart, team, 0, {}, {}}; }
 /// The steps of one group of a kernel's blocks, in order.
@@ -170,24 +174,25 @@ using kernel_role = std::vector<kernel_step>;
 struct program {
   int pes = 0;
   callers hosts = callers::one;
-  /// in the order of the host thread; with one thread per PE, the operations of each PE are in the order of its thread
+  /// in the order of the host thread's calls; with one thread per PE, the operations of each PE are in the order of that
+  /// thread's calls
   std::vector<stream_operation> operations;
   /// The members of each team except `world`.
   std::map<handle, std::vector<int>> teams;
   /// Names of streams, signals and so on, for reports.
   std::map<std::pair<handle_kind, handle>, std::string> names;
-  /// The initial values of signals, if not 0, by PE and signal.
+  /// The initial values of the signals that do not start at 0, by PE and signal.
   std::map<std::pair<int, handle>, std::uint64_t> signals;
-  /// The conditions that the PE has waited for before the start, for signals that have not been set to another value since.
+  /// The conditions that each PE waited for before the start, for signals that have not been set to another value since then.
   std::map<std::pair<int, handle>, signal_condition> waited;
-  /// The initial numbers of epochs, if not 0, by PE and epoch.
+  /// The initial numbers of the epochs that do not start at 0, by PE and epoch.
   std::map<std::pair<int, handle>, std::uint64_t> epochs;
-  /// Streams that have their own hardware queue, by PE. All other streams of a device may share one.
+  /// Streams that have their own hardware queue, by PE. All other streams of a device may share a queue.
   std::set<std::pair<int, handle>> own_queues;
-  /// The operations before this one have ended, and the later ones are ordered after them. Only their effects, as the members
-  /// above and below describe them, count; the graphs that they captured can still be launched.
+  /// The operations before this one have ended, and the later ones are ordered after them. The analysis uses only their
+  /// effects, which the members above and below describe; the graphs that they captured can still be launched.
   std::size_t begin = 0;
-  /// The events that those operations recorded, by host thread (0 if there is one).
+  /// The events that those operations recorded, by host thread (0 if there is only one thread).
   std::set<std::pair<int, handle>> recorded;
 };
 

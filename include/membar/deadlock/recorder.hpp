@@ -26,8 +26,8 @@ namespace membar {
 inline namespace v0_2 {
 namespace deadlock {
 
-/// The error for a program that hangs or may hang. `what` is cut at `error`'s maximum length; the report has the whole
-/// sentence.
+/// The error for a program that hangs or may hang. `what` is truncated to `error`'s maximum length; the report contains the
+/// whole sentence.
 class hazard_error : public error {
  public:
   explicit hazard_error(deadlock::report report)
@@ -42,11 +42,11 @@ class hazard_error : public error {
 /// Records operations alongside the calls that enqueue them, and decides whether all of them can complete (as defined in
 /// check.hpp).
 ///
-/// Call each function just before the CUDA or symmetric call that it records. With one host thread for all PEs, a function
-/// that records a host wait throws `hazard_error`, and records nothing, if that wait would never return. With one host thread
-/// per PE, a process does not know what the other processes will enqueue: join the records (`operations`, `append`) and call
-/// `check`. Errors: throws `error`, and records nothing, for a PE or a target that does not exist and for operations that CUDA
-/// or the kind of signal does not allow. Thread-safe; the order of the record is the order of the calls.
+/// Call each function just before the CUDA or symmetric call that it records. With one host thread for all PEs, a function that
+/// records a host wait throws `hazard_error`, and records nothing, if that wait would never return. With one host thread per
+/// PE, a process does not know what the other processes will enqueue: join the records (`operations`, `append`) and call
+/// `check`. Errors: throws `error`, and records nothing, if a PE or a target does not exist, or if CUDA or the kind of signal
+/// does not allow the operation. Thread-safe; the order of the record is the order of the calls.
 class recorder {
  public:
   explicit recorder(int pes, callers hosts = callers::one) : program_(empty_program(pes, hosts)) {}
@@ -59,7 +59,7 @@ class recorder {
     const std::lock_guard lock(mutex_);
     program_.names[{kind, what}] = text;
   }
-  /// The number must not be 0, which is `world`.
+  /// The number must not be 0, which identifies `world`.
   void declare_team(handle team, const std::vector<pe>& members) {
     const std::lock_guard lock(mutex_);
     if (team == world) {
@@ -81,9 +81,9 @@ class recorder {
     program_.signals[{who.index(), signal}] = value;
     checker_.restart();
   }
-  /// States that the stream has its own hardware queue, so no other stream can block it: there are
-  /// no more streams than queues (`CUDA_DEVICE_MAX_CONNECTIONS`, 8 by default), or it belongs to a
-  /// green context. Without this statement, a wait that precedes its notification in another stream is reported.
+  /// Declares that the stream has its own hardware queue, so no other stream can block it. This is the case if there are no
+  /// more streams than queues (`CUDA_DEVICE_MAX_CONNECTIONS`, 8 by default), or if the stream belongs to a green context.
+  /// Without this declaration, a wait that precedes its notification in another stream is reported.
   void declare_own_queue(pe who, handle stream) {
     const std::lock_guard lock(mutex_);
     need_pe(who.index(), "the PE of a stream");
@@ -201,7 +201,7 @@ class recorder {
   /// @{
   void synchronize_stream(pe who, handle stream) { host_waits(made(operation_kind::host_stream, who, stream, {}, "")); }
   void synchronize_event(pe who, handle event) { host_waits(made(operation_kind::host_event, who, {}, event, "")); }
-  /// Also use it for calls that wait for the device themselves, such as `cudaFree`.
+  /// Also use this function for calls that implicitly wait for the device, such as `cudaFree`.
   void synchronize_pe(pe who) { host_waits(made(operation_kind::host_pe, who, {}, {}, "")); }
 
   /// A collective that the host calls for a PE.
@@ -242,8 +242,8 @@ class recorder {
     return program_.operations;
   }
 
-  /// Adds the operations that another process recorded for other PEs, either all or none of them. Graphs and kernels get new
-  /// numbers.
+  /// Adds the operations that another process recorded for other PEs: either all of them or, on an error, none. Graphs and
+  /// kernels get new numbers.
   void append(std::span<const stream_operation> others) {
     const std::lock_guard lock(mutex_);
     append_locked(others);
@@ -256,8 +256,8 @@ class recorder {
   }
 
   /// Deletes the operations, events and graphs from the record if all operations have ended. Signals and epochs keep their
-  /// final values. If some operation does not end in every schedule, it throws the first report and deletes nothing: then fix
-  /// the program and record the rest, or `discard` the record.
+  /// final values. If some operation does not end in every schedule, the function throws the first report and deletes nothing.
+  /// In that case, fix the program and record the rest, or `discard` the record.
   void forget() {
     const std::lock_guard lock(mutex_);
     std::vector<report> all = checker_.reports();
@@ -281,8 +281,8 @@ class recorder {
   }
 
   /// Deletes all operations, events, graphs and captures, even if they have faults, and the values of signals and epochs, which
-  /// become 0 unless `signal_holds` sets others. Use it for a program that has failed and starts over. Names, teams and queues
-  /// are kept. It does not throw.
+  /// become 0 unless `signal_holds` sets other values. Use this function for a program that has failed and starts over. Names,
+  /// teams and queues are kept. It does not throw.
   void discard() {
     const std::lock_guard lock(mutex_);
     program_.signals.clear();
@@ -315,7 +315,7 @@ class recorder {
     operation.pe = who.index();
     operation.stream = stream;
     operation.object = object;
-    std::strncpy(operation.name, name, sizeof operation.name - 1);  // the rest is zero
+    std::strncpy(operation.name, name, sizeof operation.name - 1);  // the rest of the name remains zero
     return operation;
   }
 
@@ -372,7 +372,7 @@ class recorder {
     }
   }
 
-  /// Checks all operations first, and then records all of them.
+  /// Checks all operations before it records any of them.
   void append_locked(std::span<const stream_operation> all) {
     std::vector<key> kinds;  // the kinds of signals that become known
     try {
@@ -558,10 +558,10 @@ class recorder {
   mutable std::mutex mutex_;
   deadlock::program program_;
   std::map<key, unsigned> captures_;
-  std::map<key, unsigned> events_;  ///< the graph of the last record, by host thread
-  std::set<key> new_events_;        ///< recorded since `program_.begin`
+  std::map<key, unsigned> events_;  ///< the graph of each event's last record; the key includes the host thread
+  std::set<key> new_events_;        ///< the events recorded since `program_.begin`
   std::set<unsigned> captured_;
-  std::map<key, half> arrived_;  ///< by PE and team
+  std::map<key, half> arrived_;  ///< the barriers at which a PE has arrived, by PE and team
   std::unordered_map<key, bool, detail::hash_of_pe> adds_;
   std::unordered_map<key, std::uint64_t, detail::hash_of_pe> equal_waits_;
   unsigned kernels_ = 0;

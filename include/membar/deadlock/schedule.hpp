@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Determines which operations of a program run in its worst schedule, and which run with any assignment of hardware queues.
+/// Determines which operations of a program run in its worst schedule, and which run under every assignment of hardware queues.
 #pragma once
 
 #include <membar/deadlock/graph.hpp>
@@ -18,7 +18,8 @@ namespace membar {
 inline namespace v0_2 {
 namespace deadlock::detail {
 
-/// The results of running a program with one queue per device, with its graphs in every order, and with one queue per stream.
+/// The operations that run if a program has one queue per device, if its graphs run in every order, and if it has one queue per
+/// stream.
 class schedule : public ordered_graph {
  public:
   schedule(const program& program, std::shared_ptr<program_parts> parts) : ordered_graph(program, std::move(parts)) { run(); }
@@ -60,7 +61,7 @@ class schedule : public ordered_graph {
     }
   }
 
-  /// Runs the nodes that can run, among those for which `may` is true. Returns whether any node ran.
+  /// Runs the nodes that can run and for which `may` returns true. Returns whether any node ran.
   template <class May>
   bool run_nodes(std::vector<char>& done, May may) const {
     const auto happened = [&](std::size_t n) { return done[n] != 0; };
@@ -114,7 +115,7 @@ class schedule : public ordered_graph {
     return result;
   }
 
-  /// Returns whether an order of the graph may put a node that still waits before this one.
+  /// Returns whether some order of the graph puts a node that is still waiting before this node.
   [[nodiscard]] bool held_up(std::size_t n, const std::vector<std::size_t>& unit) const {
     return std::any_of(unit.begin(), unit.end(), [&](std::size_t other) {
       return nodes_[other].blocks && !ready_[other] && !given_.before(n, other) && !(other != n && same_kernel(other, n));

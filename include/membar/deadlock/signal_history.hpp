@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The history of a signal: whether a wait may end, which notifications must precede it, and which earlier results a later
-/// notification may invalidate. Each query takes constant or logarithmic time if one stream or several ordered streams notify.
+/// notification may invalidate. Each query takes constant or logarithmic time if the notifications come from one stream or from
+/// streams that are ordered.
 #pragma once
 
 #include <membar/deadlock/clock.hpp>
@@ -18,11 +19,11 @@ namespace membar {
 inline namespace v0_2 {
 namespace deadlock::detail {
 
-/// A fault of nodes that no known order rules out.
+/// A suspected fault among nodes, which no known order rules out.
 struct suspicion {
   hazard kind;
   std::size_t first;   ///< the wait, the copy, or the first collective
-  std::size_t second;  ///< the earlier wait or the candidate; `none` for the state before the program
+  std::size_t second;  ///< the earlier wait, or the set that may end the wait; `none` for the state before the program
   std::size_t third;   ///< the notification or the other operation
 };
 
@@ -49,9 +50,9 @@ class signal_history {
   }
 
   [[nodiscard]] std::uint64_t value() const noexcept { return total_; }
-  /// Declares, before the first notification, that operations add to the signal.
+  /// Declares that operations add to the signal. Call it before the first notification.
   void counts() noexcept { adds_ = true; }
-  /// Among the waits that have ended: the strongest condition that the signal may still meet.
+  /// Returns the strongest condition, among the waits that have ended, that the signal may still meet.
   [[nodiscard]] std::optional<signal_condition> kept() const noexcept {
     std::optional<signal_condition> result;
     const auto add = [&](const seen_wait& seen) {
@@ -102,8 +103,8 @@ class signal_history {
     }
     if (adds_) {
       for (const sender& each : senders_) {
-        // The last of the sender's notifications without which, and without those after it, the other notifications do not
-        // reach the value.
+        // The sender's last notification that the value needs: without it and the later ones, the remaining notifications do
+        // not reach the value.
         const std::uint64_t others = total_ - each.sum;
         const auto spare = std::partition_point(each.sent.begin(), each.sent.end(),
                                                 [&](std::size_t i) { return !condition.holds(others + sent_[i].sum_before); });
@@ -115,7 +116,7 @@ class signal_history {
       }
       return;
     }
-    std::size_t first = none;  // the first that satisfies the condition and was not replaced before
+    std::size_t first = none;  // the first set that satisfies the condition and was not replaced earlier
     if (rising_) {
       const auto found = std::partition_point(sent_.begin(), sent_.end(), [&](const notification& each) {
         return static_cast<std::int64_t>(each.value - condition.value) < 0;
@@ -141,7 +142,7 @@ class signal_history {
     }
   }
 
-  /// Records a wait that has ended, after `order`.
+  /// Records a wait that has ended. Call it after `order`.
   template <class Suspect>
   void waited(const signal_event& now, const signal_condition& condition, const clocks& time, Suspect suspect) {
     if (!adds_) {
@@ -243,7 +244,7 @@ class signal_history {
     std::size_t node;
     clocks::stamp stamp;
     std::uint64_t value;
-    std::uint64_t sum_before;  ///< the sum before it, of its sender
+    std::uint64_t sum_before;  ///< the sum of the sender's earlier notifications
   };
   struct sender {
     std::uint32_t chain;
@@ -257,10 +258,10 @@ class signal_history {
     std::size_t candidate = none;
   };
   struct seen_wait {
-    signal_event wait{none, {}};  ///< `none`: before the program
+    signal_event wait{none, {}};  ///< `none` for a wait before the program
     signal_condition condition;
-    bool kept = false;                    ///< whether its value may still be there
-    std::vector<clocks::stamp> replaced;  ///< the sets of another value after the wait, the first of each chain
+    bool kept = false;                    ///< whether the signal may still have the value
+    std::vector<clocks::stamp> replaced;  ///< the first set of another value after the wait, for each chain
 
     void note(const signal_event& set, std::uint64_t value, const clocks& time) {
       const bool after = wait.node == none || time.before(wait.stamp, set.stamp);
@@ -280,7 +281,7 @@ class signal_history {
     signal_condition implied_condition;
     signal_event dependent{none, {}};  ///< the last notification for which an order was derived
     std::uint32_t exempt = clocks_none;
-    open_wait least, equal, other;  ///< the last of each kind, and the last for another value
+    open_wait least, equal, other;  ///< the last wait of each kind, and the last wait for another value
   };
 
   [[nodiscard]] waiter& waiter_of(std::uint32_t chain) {
@@ -295,7 +296,7 @@ class signal_history {
     const auto found = std::find_if(senders_.begin(), senders_.end(), [&](const sender& each) { return each.chain == chain; });
     return found != senders_.end() ? *found : senders_.emplace_back(sender{chain, unordered, 0, {}});
   }
-  /// For ascending values: returns the first element greater than `value`.
+  /// Returns the first element greater than `value`. The values must be in ascending order.
   [[nodiscard]] std::size_t first_above(std::uint64_t value) const {
     const auto found = std::partition_point(sent_.begin(), sent_.end(), [&](const notification& each) {
       return static_cast<std::int64_t>(each.value - value) <= 0;
@@ -303,8 +304,8 @@ class signal_history {
     return static_cast<std::size_t>(found - sent_.begin());
   }
 
-  /// Finds, among the operations that have run when a wait ends, a set of another value that may be between a set that
-  /// satisfies the wait and the wait.
+  /// Searches the operations that have run when a wait ends for a set of another value that may come between a set that
+  /// satisfies the wait and the wait itself.
   template <class Suspect>
   void look_for_lost(const signal_event& now, const signal_condition& condition, const clocks& time, Suspect suspect) {
     if (rising_ && condition.at_least) {
@@ -335,8 +336,8 @@ class signal_history {
     }
   }
 
-  /// If a set is not ordered with the sets before it, a set of another value may replace it before a wait that has run without
-  /// it.
+  /// Reports a set that is not ordered after an earlier set of another value. That value may replace the new one before a wait
+  /// that has run without the new set.
   template <class Suspect>
   void look_for_replaced(const signal_event& now, std::uint64_t value, const clocks& time, Suspect suspect) {
     for (const waiter& each : waiters_) {
@@ -355,12 +356,12 @@ class signal_history {
   }
 
   std::uint64_t start_;
-  std::uint64_t total_;  ///< the sum, or the last value
+  std::uint64_t total_;  ///< the sum of the additions, or the last value that was set
   bool adds_ = false;
   bool gives_order_;
   bool in_order_ = true;  ///< whether each set is ordered after the previous one
   bool rising_ = true;    ///< whether no set has a smaller value than the previous one
-  seen_wait waited_;      ///< before the program; its node is `none`
+  seen_wait waited_;      ///< the wait before the program; its node is `none`
   std::vector<notification> sent_;
   std::vector<sender> senders_;
   std::vector<waiter> waiters_;

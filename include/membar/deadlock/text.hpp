@@ -85,14 +85,14 @@ class program_text {
     return "operation";
   }
 
-  /// Returns the operation with its PE and place: "PE 0's wait (signal 1 = 1) in stream 2".
+  /// Returns an operation's text with its PE and its place: "PE 0's wait (signal 1 = 1) in stream 2".
   [[nodiscard]] std::string whole(std::size_t index) const {
     const std::string at = where(index);
     return "PE " + std::to_string(program_.operations[index].pe) + "'s " + what(index) + (at == "the host" ? " by " : " in ") +
            at;
   }
 
-  /// Copies the program's names, and the numbers of streams without a name, for a part of the program.
+  /// Copies the program's names, and the numbers of unnamed streams, for use with a part of the program.
   [[nodiscard]] std::map<std::pair<handle_kind, handle>, std::string> numbered_streams() const {
     std::map<std::pair<handle_kind, handle>, std::string> names = program_.names;
     std::set<handle> seen;
@@ -180,7 +180,8 @@ class program_text {
                 ": notify the signal, or check which signal, value and PE the notification names",
             {}};
   }
-  /// Turns a report about operations that never end into a report about the host wait `last`, which would therefore not return.
+  /// Turns a report about operations that never end into a report about the host wait `last`, which would not return because of
+  /// them.
   void blame_host(report& about, std::size_t last) const {
     const std::string why = about.sentence.substr(about.sentence.find(": ", sizeof "membar:") + 2);
     about.kind = hazard::host_before_enqueue;

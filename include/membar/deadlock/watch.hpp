@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Runs a program in its worst schedule while the program grows, and tracks the order of the operations that have run with
-/// vector clocks. Its time grows with the number of operations. It proves that a program is correct, or reports the faults that
+/// Runs a program in its worst schedule while the program grows, and uses vector clocks to track the order of the operations
+/// that have run. Its time grows with the number of operations. It proves that a program is correct, or reports the faults that
 /// it could not rule out.
 #pragma once
 
@@ -24,13 +24,14 @@ namespace deadlock::detail {
 
 class watch : public graph {
  public:
-  /// Waits for the signals in `without_order` provide no order, because a later notification has invalidated it.
+  /// Waits for the signals in `without_order` provide no order, because a later notification has invalidated the order that was
+  /// derived from them.
   watch(const program& program, std::shared_ptr<program_parts> parts, std::set<of_pe>& without_order)
       : graph(program, std::move(parts)), without_order_(without_order) {}
 
   /// Processes the operations recorded since the last call and runs as far as possible. Returns false if orders were
-  /// invalidated, in which case the caller must start over. It still continues, to find all such orders in one pass: having too
-  /// many orders never invalidates another order by mistake.
+  /// invalidated, in which case the caller must start over. It runs to the end in any case, to find all such orders in one
+  /// pass. This is safe, because an excess order never invalidates another order by mistake.
   [[nodiscard]] bool settle() {
     take();
     admit();
@@ -49,7 +50,7 @@ class watch : public graph {
 
   /// Returns whether all operations have run.
   [[nodiscard]] bool ended() const noexcept { return ran_ == nodes_.size(); }
-  /// Returns whether a node of the operation has not run. Only for the last operation of the program.
+  /// Returns whether some node of the operation has not run. The operation must be the program's last.
   [[nodiscard]] bool last_has_ended(std::size_t operation) const {
     for (std::size_t n = nodes_.size(); n-- != 0 && nodes_[n].operation == operation;) {
       if (!done_[n]) {
@@ -64,7 +65,8 @@ class watch : public graph {
   }
 
   [[nodiscard]] const std::vector<suspicion>& suspicions() const noexcept { return suspicions_; }
-  /// Returns how many of the faults make a host wait an error. A signal's lost value may still turn out to be ordered.
+  /// Returns the number of suspected faults that make a host wait an error. A lost signal is not counted, because later
+  /// operations may still order its values.
   [[nodiscard]] std::size_t suspicions_for_the_host() const noexcept { return of_others_; }
   [[nodiscard]] const std::vector<std::size_t>& unrecorded_events() const noexcept { return unrecorded_; }
   struct differing {
@@ -111,18 +113,19 @@ class watch : public graph {
     return all;
   }
   [[nodiscard]] const node& node_at(std::size_t n) const noexcept { return nodes_[n]; }
-  /// Returns the operation that enqueued the node: the launch of its graph, its kernel, or the operation itself.
+  /// Returns the operation that enqueued the node: the launch of the node's graph, the node's kernel, or the node's own
+  /// operation.
   [[nodiscard]] std::size_t enqueued_by(std::size_t n) const noexcept {
     return nodes_[n].unit < 0 ? nodes_[n].operation : nodes_[unit_of(n).first].operation;
   }
-  /// Identifies the call that enqueued a node. It is equal for nodes that one call enqueued in order.
+  /// Returns a value that identifies the call that enqueued a node. Nodes that one call enqueued in order have the same value.
   [[nodiscard]] std::pair<std::size_t, std::size_t> call_of(std::size_t n) const noexcept {
     const node& each = nodes_[n];
     return each.unit < 0 ? std::pair(none, each.operation)
                          : std::pair(std::size_t{each.queue}, static_cast<std::size_t>(each.unit));
   }
   [[nodiscard]] std::size_t queues() const noexcept { return queues_.size() + host_nodes_.size(); }
-  /// Returns whether a wait for an event waits for a record that has not run.
+  /// Returns whether an event wait is waiting for a record that has not run.
   [[nodiscard]] bool waits_for_record(std::size_t n) const {
     const auto before = after(n);
     return std::any_of(before.begin(), before.end(), [&](std::size_t other) {
@@ -171,8 +174,8 @@ class watch : public graph {
   }
 
  private:
-  /// A graph in which one branch may block another: the orders by its edges, as rows of bits, and the nodes that run in every
-  /// order.
+  /// A graph in which one branch may block another. It consists of the orders that the graph's edges impose, as rows of bits,
+  /// and of the nodes that run in every order.
   struct branches {
     std::vector<std::size_t> nodes;
     std::size_t first = 0;
@@ -283,7 +286,7 @@ class watch : public graph {
       if (waits && nodes_[other].kind == kind_t::notifies) {
         const signal_effect effect = effect_of(other);
         sum += effect.adds && ran(other) ? effect.value : 0;
-        const bool kept = effect.adds || !within.puts(other, n);  // otherwise it replaces the current value
+        const bool kept = effect.adds || !within.puts(other, n);  // otherwise the set replaces the current value
         result = (result && kept) || (ran(other) && condition_of(n).holds(effect.adds ? sum : effect.value));
       } else if (nodes_[n].kind == kind_t::departs && nodes_[other].kind == kind_t::arrives && ran(other)) {
         const call& own = calls_[nodes_[n].link];
@@ -491,9 +494,9 @@ class watch : public graph {
   std::size_t counted_ = 0;
   std::set<std::size_t> uncounted_;
   std::map<of_pe, team_state> teams_;
-  std::map<std::pair<int, std::uint32_t>, std::vector<std::size_t>> copies_;  ///< early host copies, by PE and chain
+  std::map<std::pair<int, std::uint32_t>, std::vector<std::size_t>> copies_;  ///< copies that may return early, by PE and chain
   std::set<std::size_t> large_grids_;
-  std::vector<suspicion> suspicions_;  ///< one per kind for each wait, copy or collective
+  std::vector<suspicion> suspicions_;  ///< at most one per hazard for each wait, copy or collective
   std::set<std::pair<hazard, std::size_t>> suspected_;
   std::size_t of_others_ = 0;
   std::vector<cursor> cursors_;

@@ -12,7 +12,7 @@ inline namespace v0_2 {
 
 namespace detail {
 
-/// Returns a generic address in global memory as instructions of that state space need it.
+/// Converts a generic address in global memory to the form that instructions of that state space need.
 [[nodiscard]] __device__ inline std::uint64_t global_address(const void* object) noexcept {
   return __cvta_generic_to_global(object);
 }
@@ -22,7 +22,7 @@ struct copy_results;
 }  // namespace detail
 
 /// The number of bytes that asynchronous copies bring to an mbarrier. The mbarrier's phase must expect them: call
-/// `barrier.arrive_expect(bytes, release)` before or after the copies start. It must be the last arrival of the phase or
+/// `barrier.arrive_expect(bytes, release)` before or after the copies start. That call must be the last arrival of the phase or
 /// precede it.
 class [[nodiscard("a phase of the mbarrier must expect these bytes: call arrive_expect(bytes, release)")]] transaction_bytes {
  public:
@@ -73,7 +73,7 @@ enum class async_operation : unsigned char { add, min, max, inc, dec, bitwise_an
 
 namespace detail {
 
-/// Only copies can create the values that they return, through this class.
+/// Only copies can create the values that they return. They do so through this class.
 struct copy_results {
   [[nodiscard]] __device__ static constexpr transaction_bytes bytes(unsigned count) noexcept {
     return transaction_bytes(count);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The arithmetic of atomic operations on values, for host and device.
+/// The arithmetic that atomic operations apply to values, for host and device.
 #pragma once
 
 #include <membar/base/config.hpp>
@@ -12,7 +12,8 @@ namespace detail {
 
 /// Returns the value to add in order to subtract `value`.
 ///
-/// Half and bfloat16 are negated and added with CUDA's functions, because programs may be compiled without their operators.
+/// Half and bfloat16 are negated and added with CUDA's functions, because programs may be compiled without the operators of
+/// these types.
 template <class T>
 MEMBAR_HOST_DEVICE constexpr T negated(T value) noexcept {
   if constexpr (kind_of<T> == value_kind::integer) {
@@ -86,7 +87,8 @@ template <atom_op Op, class T>
   }
 }
 
-/// Returns the result of an operation on `old` and `value`, which the instruction would store. The host and loops use it.
+/// Returns the value that an operation's instruction would store, given `old` and `value`. The host code and the loops use this
+/// function.
 template <atom_op Op, class T>
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr T applied(T old, T value) noexcept {
   constexpr value_kind kind = kind_of<T>;

@@ -41,8 +41,8 @@ struct cell<Bits, false> {
   }
 };
 
-/// Turns a function of a value into a function of the value's bits. It is compiled for the device even if only the host calls
-/// it.
+/// Turns a function of a value into a function of the value's bits. This code is compiled for the device even if only the host
+/// calls it.
 template <class T, class Function>
 struct replacement {
   Function function;
@@ -68,17 +68,17 @@ struct replacement {
 /// bits.
 ///
 /// If several lanes of a warp try to change one value at the same time, only one of them succeeds, and the others delay other
-/// warps. Therefore the lanes of a word apply their operations one after the other, each to the previous lane's result, and a
-/// single compare-and-swap stores the final result. `next` is called last with the value to which it is applied. No lane
-/// sleeps.
+/// warps. Therefore the lanes that share a word apply their operations one after the other, each to the previous lane's result,
+/// and a single compare-and-swap stores the final result. The last call of `next` in each lane receives the value to which the
+/// lane's operation is applied. No lane sleeps.
 ///
 /// Only one lane accesses the object. A barrier of the lanes precedes its release fence, and another one follows its acquire
 /// fence, so its operation is ordered with the earlier and later accesses of every lane. A lane that shares its word with no
 /// other lane needs no barriers.
 ///
 /// A lane of `same_word` may execute this code again, for a later operation on another word, while this lane is still
-/// attempting. It then has a different `same_word`: two lanes that are in each other's set computed the set at the same time.
-/// Therefore lanes with equal sets are merged.
+/// attempting. The lane then has a different `same_word`, because two lanes that are in each other's set computed the set at
+/// the same time. Therefore lanes with equal sets are merged.
 template <thread_scope Scope, memory_order Order, class Bits, class Next>
 __device__ inline Bits attempt_together(const cell<Bits>& c, typename cell<Bits>::word_type seen, Next& next) {
   const unsigned together = __activemask();
@@ -123,11 +123,11 @@ __device__ inline Bits attempt_together(const cell<Bits>& c, typename cell<Bits>
   }
 }
 
-/// Replaces the value with `function(value)` and returns the previous value. It compares bits. The order is applied outside of
-/// the attempts.
+/// Replaces the value with `function(value)` and returns the previous value. The comparison is of bits. The order's fences are
+/// outside of the attempts.
 ///
-/// A lane first makes its own attempt, which avoids the cost of finding out which lanes share its word, unless more than two
-/// lanes seem to change its word: two lanes are faster one after the other.
+/// A lane first makes its own attempt, which avoids the cost of determining which lanes share its word. If more than two lanes
+/// seem to change its word, it skips this attempt. Two lanes are faster if each makes its own attempts.
 template <class T, thread_scope Scope, memory_order Order, class Function>
 __device__ inline T update_loop(T* object, Function function) {
   const cell<bits_of<T>> c(reinterpret_cast<bits_of<T>*>(object));
@@ -228,7 +228,7 @@ __device__ constexpr void require_vector_instructions() noexcept {
 
 /// The kind of code that implements an operation.
 enum class lowering {
-  instruction,   ///< one atom or red
+  instruction,   ///< a single atom or red
   integer_form,  ///< the minimum or maximum of integers, signed or unsigned depending on the operand's sign
   loop           ///< a compare-and-swap loop
 };
@@ -269,8 +269,8 @@ __device__ inline T fetch_in_loop(T* object, T value) noexcept {
   return update_loop<T, Scope, Order>(object, [=](T old) { return applied<Op>(old, value); });
 }
 
-/// Performs the same operation on the bits, out of line. It is for objects in the shared memory of another block, which are
-/// rare and whose loop would otherwise make up most of a kernel's code.
+/// Performs the same operation on the bits, out of line. It is used for objects in the shared memory of another block. Such
+/// objects are rare, and their loop, if inlined, would be most of a kernel's code.
 template <atom_op Op, class T, thread_scope Scope, memory_order Order>
 __device__ __noinline__ bits_of<T> fetch_in_distant_loop(T* object, bits_of<T> value) noexcept {
   return to_bits(fetch_in_loop<Op, T, Scope, Order>(object, from_bits<T>(value)));
@@ -278,8 +278,8 @@ __device__ __noinline__ bits_of<T> fetch_in_distant_loop(T* object, bits_of<T> v
 
 /// Performs a floating-point minimum or maximum with integer instructions.
 ///
-/// In the total order, the minimum or maximum with a positive operand is that of the bits as signed integers. With a negative
-/// operand it is the opposite operation on the bits as unsigned integers.
+/// In the total order, the minimum or maximum with a positive operand is the minimum or maximum of the bits as signed integers.
+/// With a negative operand, it is the opposite operation on the bits as unsigned integers.
 template <atom_op Op, class T>
 struct integer_form {
   static constexpr ptx_type as_signed = sizeof(T) == 4 ? ptx_type::s32 : ptx_type::s64;
@@ -387,7 +387,7 @@ __device__ inline T device_fetch(T* object, T value) noexcept {
     if constexpr (Scope != thread_scope::block && acquire_half(Order) == memory_order::acquire &&
                   reads_again_in_shared_memory<Op, T>()) {
       if constexpr (!has_hopper_instructions) {
-        // In that case the fence is a second MEMBAR. In global memory, for which ptxas adds no loop, the instruction's own
+        // In this case, the fence would be a second MEMBAR. In global memory, where ptxas adds no loop, the instruction's own
         // acquire is sufficient.
         if (__isGlobal(object) != 0) {
           constexpr memory_order own = order_after_fence<Order, memory_order::acquire>;
@@ -431,8 +431,8 @@ __device__ inline void device_reduce(T* object, T value) noexcept {
     require_compare_and_swap<T>();
     fetch_in_loop<Op, T, Scope, Order>(object, value);
   } else {
-    // ptxas creates a reduction only from an instruction that names the state space. Any other instruction becomes an operation
-    // with an unused result.
+    // ptxas creates a reduction only from an instruction that names the state space. Any other instruction is compiled to an
+    // operation whose result is unused.
     const bits_of<T> operand = to_bits(value);
     if (__isGlobal(object) != 0) {
       reduce_by_instruction<Op, T, Scope, Order, state_space::global>(object, operand);

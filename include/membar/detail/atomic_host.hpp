@@ -20,7 +20,8 @@ namespace membar {
 inline namespace v0_2 {
 namespace detail {
 
-/// The object's bits. The compiler makes no type-based assumptions about what the functions below modify.
+/// The object's bits, as a type that may alias: the compiler makes no type-based assumptions about what the functions below
+/// modify.
 template <class T>
 [[nodiscard]] MEMBAR_HOST inline auto host_bits(T* object) noexcept {
   return reinterpret_cast<bits_of<std::remove_const_t<T>>*>(const_cast<std::remove_const_t<T>*>(object));
@@ -36,7 +37,7 @@ MEMBAR_HOST inline void host_store(T* object, const T& value) noexcept {
   __atomic_store_n(host_bits(object), to_bits(value), host_order<Order>);
 }
 
-/// `Order` covers the orders of success and failure. The failure order is `Order` without its release half.
+/// `Order` covers both the success order and the failure order. The failure order is `Order` without its release half.
 template <memory_order Order, class T>
 MEMBAR_HOST inline bool host_compare_exchange(T* object, T& expected, const T& desired) noexcept {
   constexpr int failure = host_order<failure_tag<memory_order_constant<Order>>::type::value>;

@@ -86,8 +86,8 @@ template <> struct ptx_space<state_space::global> { static constexpr char text[]
 template <> struct ptx_space<state_space::shared> { static constexpr char text[] = ".shared"; };
 // clang-format on
 
-/// atom.sem.scope.cas.type d, [a], b, c;  sem: relaxed, acquire, release, acq_rel (PTX ISA 6.0, sm_70); scope: cluster (7.8,
-/// sm_90); type: b32, b64, b128 (8.3, sm_90). Returns the value before.
+/// atom.sem.scope.cas.type d, [a], b, c; sem: relaxed, acquire, release, acq_rel (PTX ISA 6.0, sm_70); scope: cluster (7.8,
+/// sm_90); type: b32, b64, b128 (8.3, sm_90). Returns the previous value.
 template <thread_scope Scope, memory_order Order, class Bits>
 __device__ inline Bits ptx_compare_and_swap(Bits* address, Bits expected, Bits desired) noexcept {
   using order = ptx_order<Order>;
@@ -112,9 +112,9 @@ __device__ inline Bits ptx_compare_and_swap(Bits* address, Bits expected, Bits d
   return old;
 }
 
-/// atom.sem.scope{.global}.op.type d, [a], b;  sem: relaxed, acquire, release, acq_rel (PTX ISA 6.0, sm_70); scope:
-/// cluster (7.8, sm_90); op: exch (b128 8.3, sm_90), add (noftz.f16x2 6.3, sm_70; noftz.bf16x2 7.8, sm_90), and, or, xor, min,
-/// max, inc, dec. Returns the value before.
+/// atom.sem.scope{.global}.op.type d, [a], b; sem: relaxed, acquire, release, acq_rel (PTX ISA 6.0, sm_70); scope: cluster
+/// (7.8, sm_90); op: exch (b128 8.3, sm_90), add (noftz.f16x2 6.3, sm_70; noftz.bf16x2 7.8, sm_90), and, or, xor, min, max,
+/// inc, dec. Returns the previous value.
 template <atom_op Op, ptx_type Type, thread_scope Scope, memory_order Order, state_space Space, class Bits>
 __device__ inline Bits ptx_atom(void* object, Bits value) noexcept {
   using order = ptx_order<Order>;
@@ -146,8 +146,8 @@ __device__ inline Bits ptx_atom(void* object, Bits value) noexcept {
   return old;
 }
 
-/// red.sem.scope{.global,.shared}.op.type [a], b;  sem: relaxed, release (PTX ISA 6.0, sm_70); otherwise as atom, but no exch
-/// and no b128
+/// red.sem.scope{.global,.shared}.op.type [a], b; sem: relaxed, release (PTX ISA 6.0, sm_70); otherwise as for atom, but
+/// without exch and b128
 template <atom_op Op, ptx_type Type, thread_scope Scope, memory_order Order, state_space Space, class Bits>
 __device__ inline void ptx_red(void* object, Bits value) noexcept {
   using order = ptx_order<Order>;

@@ -10,8 +10,8 @@ namespace membar {
 inline namespace v0_2 {
 namespace detail {
 
-/// atom.sem.scope.global.op.level::cache_hint.type d, [a], b, cache-policy;  cache_hint (PTX ISA 7.4, sm_80); otherwise as
-/// `ptx_atom` without a policy. Returns the value before.
+/// atom.sem.scope.global.op.level::cache_hint.type d, [a], b, cache-policy; cache_hint (PTX ISA 7.4, sm_80); otherwise as
+/// `ptx_atom` without a policy. Returns the previous value.
 template <atom_op Op, ptx_type Type, thread_scope Scope, memory_order Order, class Bits>
 __device__ inline Bits ptx_atom_with_policy(void* object, Bits value, unsigned long long policy) noexcept {
   using order = ptx_order<Order>;

@@ -25,7 +25,7 @@ inline constexpr bool is_atomic_object<atomic_ref<T, Scope>> = true;
 template <class T, thread_scope Scope>
 inline constexpr bool is_atomic_object<atomic<T, Scope>> = true;
 
-/// Replaces an order that the call does not give.
+/// Stands in for an order that the call does not give.
 struct missing_order {};
 
 /// Returns the order of a tag. Any other argument is rejected and replaced with `relaxed`, so that it causes no further errors.
@@ -34,8 +34,8 @@ inline constexpr memory_order order_of = memory_order::relaxed;
 template <memory_order Order>
 inline constexpr memory_order order_of<memory_order_constant<Order>> = Order;
 
-/// Declares all operations with any arguments. A class that derives from it explains in one sentence why they are rejected, and
-/// no further errors follow.
+/// Declares all operations with arbitrary arguments. A derived class explains in one sentence why it rejects them, and no
+/// further errors follow.
 template <class T>
 class refused_atomic {
  public:

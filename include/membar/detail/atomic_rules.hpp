@@ -54,8 +54,7 @@ concept atomic_ordered = atomic_addable<T> && detail::kind_of<T> != detail::valu
 
 namespace detail {
 
-/// Explains in one sentence what is wrong with the type of an atomic. It returns true, so that a rule about the value can
-/// follow.
+/// Explains in one sentence what is wrong with the type of an atomic. It returns true, so that a `static_assert` can call it.
 template <class T, thread_scope Scope>
 [[nodiscard]] MEMBAR_HOST_DEVICE consteval bool require_value() noexcept {
   require_scope<Scope>();
@@ -134,7 +133,7 @@ MEMBAR_HOST_DEVICE constexpr void require_operation() noexcept {
   }
 }
 
-/// Whether the rules above hold.
+/// Whether a type satisfies the rules above.
 template <class T, atom_op Op>
 inline constexpr bool has_operation = Op == atom_op::add                         ? atomic_addable<T>
                                       : Op == atom_op::min || Op == atom_op::max ? atomic_ordered<T>
@@ -150,7 +149,7 @@ struct pointer_difference<T*> {
   using type = decltype(static_cast<char*>(nullptr) - static_cast<char*>(nullptr));
 };
 
-/// It is not usable in a constant expression, so that the compiler names it in its message.
+/// This function cannot be used in a constant expression. Its name therefore appears in the compiler's message.
 MEMBAR_HOST_DEVICE void the_atomic_object_does_not_hold_this_constant() noexcept;
 
 /// Satisfied if a conversion to an integer type may truncate the value: from a wider integer or from a floating-point number.
@@ -158,8 +157,8 @@ template <class From, class To>
 concept may_cut = std::is_arithmetic_v<From> && (sizeof(From) > sizeof(To) || std::is_floating_point_v<From>);
 
 /// An integer argument of an operation. A value that the conversion may truncate is rejected, unless it is a constant that fits
-/// into the object. For a value that is not a constant, such as a function's result, the compiler reports that it is not a
-/// constant expression; cast it.
+/// into the object. For a value that is not a constant, such as a function's result, the compiler reports that the value is not
+/// a constant expression; cast it in that case.
 template <class T>
 class integer_operand {
  public:
@@ -215,7 +214,7 @@ template <memory_order Success, memory_order Failure>
   return Success;
 }
 
-/// Returns the failure order if a call gives one order: that order without its release half.
+/// Returns the failure order of a call that gives only one order: that order without its release half.
 template <class Order>
 struct failure_tag {
   using type = relaxed_t;
@@ -225,7 +224,7 @@ struct failure_tag<memory_order_constant<Order>> {
   using type = std::conditional_t<Order == memory_order::seq_cst, seq_cst_t, memory_order_constant<acquire_half(Order)>>;
 };
 
-/// Replaces an L2 policy that the call does not give.
+/// Stands in for an L2 policy that the call does not give.
 struct no_policy {};
 
 template <class Policy>
@@ -238,7 +237,7 @@ MEMBAR_HOST_DEVICE constexpr void require_policy() noexcept {
       "membar: only an L2 policy can follow the order of an atomic operation: pass a cache_policy or a cache_policy_range");
 }
 
-/// `Loop` says whether the operation is a loop, in general or for this type.
+/// `Loop` states whether the operation is implemented as a loop, in general or for this type.
 template <class Policy, bool Loop = true>
 MEMBAR_HOST_DEVICE constexpr void refuse_policy_of_loop() noexcept {
   static_assert(!Loop || std::is_same_v<Policy, no_policy>,

@@ -9,9 +9,10 @@
 namespace membar {
 inline namespace v0_2 {
 
-/// `Size` contiguous values, for the vector forms of addition, minimum and maximum: one instruction, atomic per element.
+/// `Size` contiguous values, for the vector forms of addition, minimum and maximum, which are a single instruction and atomic
+/// per element.
 ///
-/// It is aligned to its whole size.
+/// The vector is aligned to its whole size.
 template <class T, int Size>
 struct alignas(sizeof(T) * static_cast<std::size_t>(Size)) vec {
   using value_type = T;
@@ -27,7 +28,7 @@ struct alignas(sizeof(T) * static_cast<std::size_t>(Size)) vec {
 
 namespace detail {
 
-// ISO C++ does not have these types. NVRTC does not know the keyword that allows them.
+// ISO C++ does not have these types, and NVRTC does not have the keyword that permits them without a warning.
 #if defined(__CUDACC_RTC__)
 using int128 = __int128;
 using uint128 = unsigned __int128;
@@ -38,7 +39,7 @@ __extension__ typedef unsigned __int128 uint128;
 
 enum class atom_op { exchange, add, bitwise_and, bitwise_or, bitwise_xor, min, max, inc, dec };
 
-/// The kind of an atomic's value in the instruction set.
+/// The category of an atomic's value type, which determines the instructions that exist for it.
 enum class value_kind { other, integer, pointer, floating, half, half_pair, bfloat16, bfloat16_pair, vector };
 
 template <class T>
@@ -116,7 +117,7 @@ template <class T>
 
 /// The type in an instruction's name.
 enum class ptx_type {
-  none,  ///< there is no such instruction
+  none,  ///< there is no instruction for the operation
   b32,
   b64,
   b128,
@@ -171,9 +172,9 @@ struct vector_traits<vec<T, Size>> {
 
 /// The type that `atom` and `red` name for an operation on a `T`, or `none` if no architecture has the instruction.
 ///
-/// Untyped bits are used if the sign does not affect the result, except that addition uses .u64 for both signs. The additions
-/// of a single half and of a single bfloat16 are omitted, because ptxas (13.0) implements them as loops with the fences of
-/// their order inside.
+/// The type is untyped bits if the sign does not affect the result. The exception is 64-bit addition, which uses .u64 for both
+/// signs. The additions of a single half and of a single bfloat16 are omitted, because ptxas (13.0) implements them as loops
+/// that contain the fences of their order.
 template <class T>
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr ptx_type native_type(atom_op op) noexcept {
   constexpr value_kind kind = kind_of<T>;
@@ -224,7 +225,7 @@ template <class T>
   }
 }
 
-/// Whether the operation is atomic per element of a vector. An exchange is atomic for the whole vector.
+/// Whether the operation on a vector is atomic per element. An exchange is atomic for the whole vector.
 template <atom_op Op, class T>
 inline constexpr bool is_by_element = kind_of<T> == value_kind::vector && Op != atom_op::exchange;
 

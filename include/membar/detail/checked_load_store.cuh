@@ -15,7 +15,7 @@ namespace membar {
 inline namespace v0_2 {
 namespace detail {
 
-/// Checks which arguments can be combined. `Order` is `no_order`, `mmio_t` or an order's tag. Returns whether there is an
+/// Requires arguments that can be combined. `Order` is `no_order`, `mmio_t` or an order's tag. Returns whether there is an
 /// instruction for the type and the arguments, so that the compiler prints a single message.
 template <access_kind Kind, class T, class Order, class... Said>
 [[nodiscard]] __device__ constexpr bool check_access() noexcept {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Functions that only the driver provides. They are looked up at run time, so that no program links with the driver.
+/// Functions that only the driver provides. They are looked up at run time, so that programs need not link with the driver.
 #pragma once
 
 #include <membar/error.hpp>
@@ -9,7 +9,7 @@ namespace membar {
 inline namespace v0_2 {
 namespace detail {
 
-/// Finds the address of the driver's function `name`, or null if the driver does not have it.
+/// Looks up the address of the driver's function `name`, which is null if the driver does not have the function.
 [[nodiscard]] inline cudaError_t find_in_driver(const char* name, void*& entry) noexcept {
   cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
   entry = nullptr;

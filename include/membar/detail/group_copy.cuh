@@ -16,9 +16,9 @@ struct alignas(16) copy_unit {
 
 /// Copies `count` units. A thread has `Unroll` loads in flight before its first store.
 ///
-/// They are `Lanes` units apart, so neighbouring threads access neighbouring units. The distances are constants, so they use no
-/// registers. The remaining units are copied up to four at a time, one group apart. `Lanes` is 1 for a single thread, and
-/// otherwise the number of threads in a warp.
+/// These loads are `Lanes` units apart, so neighbouring threads access neighbouring units. The distances are constants, so they
+/// use no registers. The remaining units are copied up to four at a time, with a distance of one group between them. `Lanes` is
+/// 1 for a single thread, and otherwise the number of threads in a warp.
 template <class Unit, unsigned Lanes, int Unroll>
 __device__ inline void copy_units(unsigned rank, unsigned size, unsigned char* to, const unsigned char* from,
                                   std::size_t count) noexcept {
@@ -84,7 +84,7 @@ __device__ __noinline__ void copy_odd(unsigned rank, unsigned size, unsigned cha
   const std::uintptr_t difference = reinterpret_cast<std::uintptr_t>(to) ^ reinterpret_cast<std::uintptr_t>(from);
   const std::uintptr_t bits = reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from) | bytes;
   if (bits % sizeof(unsigned) == 0 && bytes <= size * sizeof(unsigned)) {
-    copy_units<unsigned, Lanes, 1>(rank, size, to, from, bytes / sizeof(unsigned));  // a few numbers
+    copy_units<unsigned, Lanes, 1>(rank, size, to, from, bytes / sizeof(unsigned));  // a few 4-byte words
   } else if (difference % sizeof(copy_unit) == 0) {
     copy_aligned_alike<copy_unit, Lanes>(rank, size, to, from, bytes);
   } else if (difference % sizeof(unsigned long long) == 0) {
@@ -99,7 +99,7 @@ __device__ __noinline__ void copy_odd(unsigned rank, unsigned size, unsigned cha
 /// The calling group copies `bytes` bytes to `there(to)`, which has the alignment of `to`. The ranges must not overlap.
 ///
 /// No thread waits for another. A group has a `rank()`, a `size()` and the number of `lanes` that access neighbouring memory at
-/// once. A small source is read before `there` is called, so that the load does not wait for the address.
+/// once. If the source is small, it is read before `there` is called, so that the load does not wait for the address.
 template <class Group, class There>
 __device__ inline void group_copy(Group, void* to, const void* from, std::size_t bytes, There there) noexcept {
   constexpr unsigned lanes = Group::lanes;

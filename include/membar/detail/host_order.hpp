@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The spelling of orders for the host compiler's atomic functions, and the host's fence.
+/// The orders as the host compiler's atomic functions spell them, and the host's fence.
 #pragma once
 
 #include <membar/memory_order.hpp>
@@ -17,7 +17,7 @@ namespace detail {
 template <memory_order Order>
 inline constexpr int host_order = static_cast<int>(Order);
 
-/// Waits between polls on the host: it executes pause instructions, twice as many each time, and finally yields the processor.
+/// Waits between polls on the host. It executes pause instructions, twice as many each time, and finally yields the processor.
 class host_back_off {
  public:
   MEMBAR_HOST void operator()() noexcept {

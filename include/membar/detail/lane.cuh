@@ -64,7 +64,7 @@ template <class Bits>
 /// Returns the largest of the values, each below 64, that the lanes of `lanes` pass. All of these lanes must call it.
 [[nodiscard]] __device__ inline unsigned most_of_lanes(unsigned lanes, unsigned mine) noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
-  unsigned most = 0;  // bit by bit, because before sm_80 no instruction compares lanes
+  unsigned most = 0;  // bit by bit, because there is no instruction for the maximum over lanes before sm_80
   for (unsigned bit = 32; bit != 0; bit /= 2) {
     most += __any_sync(lanes, mine >= most + bit) != 0 ? bit : 0;
   }

@@ -30,7 +30,7 @@ template <class... Texts>
     if (at < length) {
       result = text[at];
     }
-    at -= length;  // wraps around once the character is found, so that no later text matches as well
+    at -= length;  // wraps around after the character is found, so that no later text matches
   };
   (take(Texts::text, length_of<Texts>), ...);
   return result;
@@ -76,8 +76,8 @@ struct quad_register {
   unsigned long long high;
 };
 
-/// Reinterprets the bytes of `from` as another type. It is a function because nvcc 13.0 fails on the built-in if it tries to
-/// evaluate it for a constant initializer.
+/// Reinterprets the bytes of `from` as another type. It is a function because nvcc 13.0 fails if it tries to evaluate the
+/// built-in for a constant initializer.
 template <class To, class From>
 __device__ inline To bits_as(const From& from) noexcept {
   if constexpr (std::is_trivially_copyable_v<To> && std::is_trivially_copyable_v<From>) {
@@ -89,11 +89,11 @@ __device__ inline To bits_as(const From& from) noexcept {
   }
 }
 
-// `Opcode::text` is the text between `ld` or `st` and the type. With `Single`, 16 bytes are one access (`.b128`) and not a
+// `Opcode::text` is the text between `ld` or `st` and the type. With `Single`, 16 bytes are a single access (`.b128`) and not a
 // vector.
 
-/// Loads 16 bytes as a scalar, which is a single access in the memory model; a vector would be several. Its constraint letter,
-/// "q", requires a host compiler with __int128, so this code moves the value between registers instead.
+/// Loads 16 bytes as a scalar, which is a single access in the memory model; a vector would be several. The type's constraint
+/// letter, "q", requires a host compiler with __int128, so this code moves the value between registers instead.
 template <class Opcode, bool WithPolicy>
 __device__ inline quad_register load_quad_register(std::size_t address, [[maybe_unused]] unsigned long long policy) noexcept {
   quad_register value;

@@ -13,7 +13,7 @@
 namespace membar {
 inline namespace v0_2 {
 
-/// The type of `mmio`, which replaces an order.
+/// The type of `mmio`, which is passed in place of an order.
 struct mmio_t {
   explicit mmio_t() = default;
 };
@@ -47,7 +47,7 @@ inline constexpr says said_by<prefetch_size<Bytes>> = says::prefetch;
 template <says What, class... Said>
 inline constexpr int times_said = (0 + ... + (said_by<Said> == What ? 1 : 0));
 
-/// Replaces an argument that was not given.
+/// Stands in for an argument that was not given.
 struct unsaid {};
 
 /// The type of the first of `Said` that specifies `What`, or `unsaid`.
@@ -62,7 +62,7 @@ struct pick<What, First, Rest...> {
 template <says What, class... Said>
 using picked = typename pick<What, Said...>::type;
 
-/// Replaces the order of an access that has none: a weak access, or one through the read-only path.
+/// Stands in for the order of an access without one: a weak access, or an access through the read-only path.
 struct no_order {};
 
 // clang-format off
@@ -94,7 +94,7 @@ struct read_only_text { static constexpr char text[] = ".nc"; };
 struct cache_hint_text { static constexpr char text[] = ".L2::cache_hint"; };
 // clang-format on
 
-/// `Text` if `Condition` holds; otherwise nothing.
+/// `Text` if `Condition` holds; otherwise the empty text.
 template <bool Condition, class Text>
 using text_if = std::conditional_t<Condition, Text, no_text>;
 

@@ -21,8 +21,8 @@ template <class T>
   return size * sizeof(T);
 }
 
-/// Objects in memory that `Free` frees. Movable but not copyable. A failure to free is reported to the handler of error.hpp, so
-/// that it does not remain as CUDA's last error.
+/// Objects in memory that `Free` frees. The array is movable but not copyable. A failure to free is reported to the handler of
+/// error.hpp, so that it does not remain as CUDA's last error.
 template <class T, cudaError_t (*Free)(void*)>
 class owned_array {
  public:

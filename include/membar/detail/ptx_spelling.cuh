@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The PTX spellings of scopes and orders, as operands of the "C" constraint of inline assembly, which pastes a text into the
+/// The PTX spellings of scopes and orders, as operands of the "C" constraint of inline assembly, which inserts a text into the
 /// statement.
 #pragma once
 
@@ -24,7 +24,7 @@ template <> struct ptx_order<memory_order::relaxed> { static constexpr char text
 template <> struct ptx_order<memory_order::acquire> { static constexpr char text[] = "acquire"; };
 template <> struct ptx_order<memory_order::release> { static constexpr char text[] = "release"; };
 template <> struct ptx_order<memory_order::acq_rel> { static constexpr char text[] = "acq_rel"; };
-/// For fences only: no other PTX instruction is sequentially consistent on its own.
+/// Used only for fences, because no other PTX instruction is sequentially consistent on its own.
 template <> struct ptx_order<memory_order::seq_cst> { static constexpr char text[] = "sc"; };
 // clang-format on
 

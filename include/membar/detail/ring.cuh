@@ -10,7 +10,7 @@ namespace membar {
 inline namespace v0_2 {
 namespace detail {
 
-/// A producer's view of its ring: the slots that it has filled, the slots that were empty when it last looked, and whether the
+/// A producer's view of its ring: the slots that it has filled, the slots that were empty when it last checked, and whether the
 /// ring is closed.
 template <int Capacity>
 struct ring_producer {
@@ -19,7 +19,7 @@ struct ring_producer {
   bool closed = false;
 
   ring_producer() = default;
-  /// Continues where the previous producer stopped, whose counter is `tail`.
+  /// Continues where the previous producer stopped; `tail` is that producer's counter.
   MEMBAR_HOST_DEVICE explicit ring_producer(unsigned long long tail) noexcept {
     closed = (tail & closed_bit) != 0;
     pushed = tail & ~closed_bit;
@@ -34,8 +34,8 @@ struct ring_producer {
   /// Updates its copy of the consumer's counter.
   MEMBAR_HOST_DEVICE void note(unsigned long long head) noexcept { taken = head & ~closed_bit; }
 
-  /// Calls `fill` if `slot()` is empty; otherwise it returns the reason why not. It loads the consumer's counter, with `order`,
-  /// only if no slot is known to be empty.
+  /// Calls `fill` if `slot()` is empty; otherwise it returns the reason why it did not. It loads the consumer's counter, with
+  /// `order`, only if no slot is known to be empty.
   template <thread_scope Scope, class Order, class Fill>
   MEMBAR_HOST_DEVICE wait_result claim(const atomic<unsigned long long, Scope>& head, Order order, Fill fill) noexcept {
     if (closed) {

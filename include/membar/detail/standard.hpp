@@ -29,8 +29,8 @@ namespace membar {
 inline namespace v0_2 {
 namespace detail {
 
-/// Whether a `T` may be copied as bytes: it is trivially copyable, or it is a packed pair, whose non-trivial assignment has the
-/// same effect.
+/// Whether a `T` may be copied as bytes. This is true if it is trivially copyable, or if it is a packed pair, whose non-trivial
+/// assignment has the same effect.
 template <class T>
 inline constexpr bool is_bytes = std::is_trivially_copyable_v<T>;
 template <>

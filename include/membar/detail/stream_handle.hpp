@@ -10,8 +10,8 @@
 namespace membar {
 inline namespace v0_2 {
 
-/// The stream that an argument names: a `cudaStream_t`, the null pointer, which means the default stream, or an object whose
-/// `get()` returns its stream, such as a `cuda::stream_ref`. It owns nothing.
+/// The stream that an argument names. The argument is a `cudaStream_t`, the null pointer, which means the default stream, or an
+/// object whose `get()` returns its stream, such as a `cuda::stream_ref`. This handle does not own the stream.
 class stream_handle {
  public:
   constexpr stream_handle(cudaStream_t stream) noexcept : stream_(stream) {}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Virtual memory management. Only the driver provides it; its functions are looked up at run time, so that no program links
-/// with the driver.
+/// Virtual memory management. Only the driver provides it. Its functions are looked up at run time, so that programs need not
+/// link with the driver.
 #pragma once
 
 #include <membar/detail/driver_function.hpp>

@@ -12,7 +12,7 @@
 namespace membar {
 inline namespace v0_2 {
 
-/// Returns the L2 policy with the bits of a `cuda::access_property`. It emits no instruction.
+/// Returns the L2 policy with the bits of a `cuda::access_property`. The conversion emits no instruction.
 ///
 /// A property that was created on the host may be passed to a kernel. The bits of the static properties (`persisting`,
 /// `streaming`, `normal`, `global`) are constants. `shared` applies to shared memory and has no policy.

@@ -17,16 +17,16 @@
 namespace membar {
 inline namespace v0_2 {
 
-/// Returns the narrowest of membar's scopes that includes `scope`. For libcu++'s thread scope, this is `block`.
+/// Returns the narrowest membar scope that includes `scope`. For libcu++'s thread scope, this is `block`.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr thread_scope scope_of(cuda::thread_scope scope) noexcept {
   return scope == cuda::thread_scope_thread ? thread_scope::block : static_cast<thread_scope>(scope);
 }
-/// Returns the narrowest of libcu++'s scopes that includes `scope`. For `cluster`, this is `thread_scope_device`.
+/// Returns the narrowest libcu++ scope that includes `scope`. For `cluster`, this is `thread_scope_device`.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr cuda::thread_scope cuda_scope_of(thread_scope scope) noexcept {
   return scope == thread_scope::cluster ? cuda::thread_scope_device : static_cast<cuda::thread_scope>(scope);
 }
 
-/// Returns the weakest of membar's orders that orders at least as much as `order`. For `consume`, this is `acquire`.
+/// Returns the weakest membar order that is at least as strong as `order`. For `consume`, this is `acquire`.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr memory_order order_of(cuda::memory_order order) noexcept {
   return order == cuda::memory_order_consume ? memory_order::acquire : static_cast<memory_order>(order);
 }

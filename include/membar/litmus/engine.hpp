@@ -34,23 +34,23 @@ namespace litmus {
 /// The duration and the seed of a run. The seed makes the run reproducible.
 struct run_options {
   double seconds = 1.0;           ///< wall-clock time; the last slice may exceed it
-  std::uint64_t instances = 0;    ///< the run ends after this many instances; 0: only `seconds` limits the run
-  std::uint64_t seed = 1;         ///< for the layouts of all steps
+  std::uint64_t instances = 0;    ///< the run ends after this many instances; with 0, only `seconds` limits the run
+  std::uint64_t seed = 1;         ///< the seed of all steps' layouts
   double slice_seconds = 0.05;    ///< duration of a slice, after which the host checks the time
   double patience_seconds = 2.0;  ///< how much longer than expected a slice may take before the run is aborted
 };
 
 /// The counts of a run.
 struct run_result {
-  std::vector<std::uint64_t> counts;       ///< per outcome
-  std::vector<std::uint64_t> slices_with;  ///< per outcome: the slices in which it was observed
-  std::uint64_t slices = 0;                ///< the parts of the run, each with its own launches
+  std::vector<std::uint64_t> counts;       ///< the number of instances with each outcome
+  std::vector<std::uint64_t> slices_with;  ///< per outcome: the number of slices in which it was observed
+  std::uint64_t slices = 0;                ///< the number of slices, which are parts of the run with launches of their own
   std::uint64_t instances = 0;
   std::uint64_t steps = 0;
-  double seconds = 0;  ///< kernel time
+  double seconds = 0;  ///< the time that the kernels ran
   parameters used{};
   instance_layout layout{};
-  unsigned stress_blocks = 0;  ///< per launch
+  unsigned stress_blocks = 0;  ///< stress blocks per launch
   std::string device;          ///< the names of all devices
 
   [[nodiscard]] double rate() const noexcept { return seconds > 0 ? static_cast<double>(instances) / seconds : 0; }
@@ -64,13 +64,13 @@ class engine {
   engine& operator=(const engine&) = delete;
   ~engine() {
     if (hung_) {
-      // freeing memory would wait for a kernel that never ends
+      // freeing the memory would wait for a kernel that never ends
       static_cast<void>(new std::vector<device_memory>(std::move(memory_)));
       static_cast<void>(new host_memory(std::move(host_memory_)));
     }
   }
 
-  /// Returns the machine on which it runs tests.
+  /// Returns the machine on which the engine runs tests.
   [[nodiscard]] const machine& runs_on() const noexcept { return on_; }
 
   /// Runs `test` with the places of its model test.
@@ -127,11 +127,11 @@ class engine {
           (options.instances != 0 && result.instances >= options.instances)) {
         break;
       }
-      // The time of all instances of a step; a kernel may skip some when its time ends.
+      // The time of a step with all its instances; a kernel may skip some instances when its time ends.
       step_seconds =
           seconds * static_cast<double>(per_step) / static_cast<double>(std::max<std::uint64_t>(1, result.instances - before));
       const double fit = options.slice_seconds / std::max(step_seconds, 1e-9);
-      // the duration of a short slice does not predict that of a long one well
+      // the duration of a short slice does not predict the duration of a long slice well
       steps = static_cast<std::uint64_t>(std::min(fit, 16.0 * static_cast<double>(steps)));
     }
     return result;
@@ -155,8 +155,8 @@ class engine {
 
   static_assert(sizeof(std::uint64_t) == sizeof(unsigned long long));
 
-  /// An upper estimate of the time of a step, from the parameters, before a step has run. It assumes that a clock takes at most
-  /// a nanosecond, and that a host thread runs an instance in less than a microsecond.
+  /// Returns an upper estimate of the time of a step. It uses only the parameters, because no step has run yet. It assumes that
+  /// a clock takes at most a nanosecond, and that a host thread runs an instance in less than a microsecond.
   [[nodiscard]] static double seconds_at_most(const runnable_test& test, const placement& where, const run_shape& shape) {
     const double waits = 1e-9 * shape.used.delay * shape.used.batch * static_cast<double>(test.model_test.threads.size());
     const double on_host = where.threads_on_host.empty() ? 0.0 : 1e-6 * static_cast<double>(shape.layout.instances());
@@ -228,8 +228,8 @@ class engine {
     }
   }
 
-  /// Returns how many blocks of each launch can be resident at the same time; launches on one device share it. It loads the
-  /// kernel on every device and enables peer access between the devices.
+  /// Returns the number of blocks of each launch that can be resident at the same time, given that launches on one device share
+  /// it. It loads the kernel on every device and enables peer access between the devices.
   [[nodiscard]] unsigned fitting_blocks(const runnable_test& test, const placement& where, const parameters& how) {
     unsigned fitting = std::numeric_limits<unsigned>::max();
     for (const placement::launch& launch : where.launches) {
@@ -300,7 +300,7 @@ class engine {
       }
       auto* const barriers = memory.barriers.at_least(barrier_bytes) + sizeof(run_barrier_words);
       view.block_barrier = reinterpret_cast<block_barrier_words*>(barriers) + l;
-      // the launches on one device stress the same lines
+      // all launches on a device stress the same lines
       view.scratch = memory.scratch.at_least(1ULL * view.stress_lines * view.stress_line_bytes);
       views.push_back(view);
     }
@@ -317,7 +317,7 @@ class engine {
     }
   }
 
-  /// Sets all counts to 0 and all digits to a value that no test reports.
+  /// Sets all counts to 0, and all digits to a value that no test reports.
   void clear_counts(const placement& where, const launch_view& owner, const run_shape& shape, const runnable_test& test) const {
     const device_guard current(device_of(where.launches[owner_of(shape)]).ordinal);
     check(cudaMemset(owner.counts, 0, static_cast<std::size_t>(test.outcomes()) * sizeof(std::uint64_t)));
@@ -376,7 +376,7 @@ class engine {
                                                     test.on_host, deadline));
       }
     } catch (...) {
-      // launches that have started abort when their time is over
+      // launches that have already started abort when their time is over
       failure = std::current_exception();
     }
     // A kernel checks its own deadline. If it is still running long after the deadline, it will never end.

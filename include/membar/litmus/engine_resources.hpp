@@ -24,8 +24,8 @@ namespace membar {
 inline namespace v0_2 {
 namespace litmus {
 
-/// Returns whether the run of a host test thread has been aborted. A loop in that thread must then exit. `abandoned` is its
-/// counterpart on the device.
+/// Returns whether the run of a host test thread has been aborted. If it has, loops in that thread must exit. `abandoned` is
+/// the counterpart of this function on the device.
 [[nodiscard]] inline bool abandoned_on_host(const instance_cells& at) noexcept {
   return std::atomic_ref<unsigned>(at.run_barrier()->abandoned).load(std::memory_order_relaxed) != 0;
 }
@@ -46,7 +46,7 @@ class device_bytes : public membar::detail::owned_array<unsigned char, &cudaFree
   }
 };
 
-/// Memory that is kept for the next run and replaced if that run needs more.
+/// Memory that is kept for the next run, and replaced if the next run needs more.
 template <class Memory>
 class reusable {
  public:
@@ -141,13 +141,13 @@ class timed_stream {
   return static_cast<unsigned>(fitting) * cluster;
 }
 
-/// Launches `kernel` on the current device, which is `on`, in the physical domain `domain`.
+/// Launches `kernel` in the physical domain `domain` of device `on`, which must be the current device.
 inline void launch_kernel(const void* kernel, const machine::device& on, int domain, const run_shape& shape,
                           std::size_t shared_bytes, const launch_view& view, cudaStream_t stream) {
   // The runtime accepts either the address of a function or a cudaKernel_t.
   const auto function = reinterpret_cast<void (*)(launch_view)>(const_cast<void*>(kernel));
   const auto in_domain = [&](const auto& config) {
-    // a device with one domain offers no choice
+    // a device with a single domain offers no choice
     if (on.domains > 1) {
       membar::launch(config.with(sync_domain::default_).with(sync_domain_map{.default_ = domain, .remote = domain}), function,
                      view);
@@ -169,7 +169,7 @@ using wall_clock = std::chrono::steady_clock;
   return std::chrono::duration<double>(wall_clock::now() - begin).count();
 }
 
-/// Runs a host thread's part of a slice, like `run_launch` does for a launch.
+/// Runs a host thread's part of a slice, as `run_launch` does for a launch.
 class host_participant {
  public:
   host_participant(const launch_view& view, unsigned participant, int thread, const host_thread& code,
@@ -202,7 +202,8 @@ class host_participant {
   }
 
  private:
-  /// The barrier of all participants. It pairs with the system-scope part of `arrive_and_wait` in kernel.cuh.
+  /// The host's part of the barrier of all participants. It corresponds to the system-scope part of `arrive_and_wait` in
+  /// kernel.cuh.
   [[nodiscard]] bool arrive_and_wait(unsigned barrier) const {
     run_barrier_words& all = *view_.run_barrier;
     std::atomic_ref<unsigned>(all.participants[participant_].reached).store(barrier, std::memory_order_release);

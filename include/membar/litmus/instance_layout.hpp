@@ -2,9 +2,9 @@
 /// @file
 /// Determines which GPU thread runs which thread of which instance of a litmus test, and where the instance's memory is.
 ///
-/// A step runs `instances()` instances of a test concurrently. Every GPU thread runs each test thread of its launch, each for a
-/// different instance. The permutations of the step select the instance. They depend only on the seed and the step's number, so
-/// every launch and the host compute them independently.
+/// A step runs `instances()` instances of a test concurrently. Every GPU thread runs all test threads of its launch, each of
+/// them for a different instance. The permutations of the step select the instance. They depend only on the seed and the step's
+/// number, so every launch and the host compute them independently.
 ///
 /// This header is freestanding: the host compiler, nvcc and NVRTC, which has no standard headers, compile it.
 #pragma once
@@ -15,7 +15,7 @@ namespace membar {
 inline namespace v0_2 {
 namespace litmus {
 
-/// The limits of a test: threads, locations, observations, and the outcomes that these can make.
+/// The limits of a test: threads, locations, observations, and the number of outcomes that the observations can form.
 inline constexpr int max_threads = 16;
 inline constexpr int max_locations = 16;
 inline constexpr int max_observations = 16;
@@ -25,12 +25,12 @@ inline constexpr int max_participants = 16;
 
 /// Threads per warp.
 inline constexpr unsigned warp_lanes = 32;
-/// Bytes of memory per location. An access of any size fits.
+/// Bytes of memory per location. An access of any supported size fits.
 inline constexpr unsigned cell_bytes = 16;
 /// Cells per line of 128 bytes. A step rotates the cells of a location by whole lines.
 inline constexpr unsigned cells_per_line = 8;
 
-/// How close together the threads of one instance that share a block run.
+/// How close to each other the threads of an instance run that share a block.
 enum class spread : unsigned char {
   lanes,  ///< in different lanes of one warp
   warps,  ///< in different warps
@@ -39,7 +39,7 @@ enum class spread : unsigned char {
 
 /// The number of instances that a step runs, and their memory layout. All launches of a run use the same layout.
 struct instance_layout {
-  unsigned blocks = 1;          ///< per launch, excluding stress blocks; whole clusters only
+  unsigned blocks = 1;          ///< blocks per launch, excluding stress blocks; always whole clusters
   unsigned width = warp_lanes;  ///< threads per block: a power of two, at least 32
   unsigned cluster = 1;         ///< blocks per cluster
   unsigned batch = 1;           ///< instances that a GPU thread runs one after the other in a step
@@ -66,15 +66,15 @@ struct instance_layout {
 /// group are equal, and a cluster if their launch and cluster group are equal.
 struct seat {
   unsigned char launch = 0;          ///< the launch that runs it; host threads are numbered after the launches
-  unsigned char cluster_group = 0;   ///< its cluster among the instance's clusters in this launch
-  unsigned char cluster_groups = 1;  ///< the number of these clusters
-  unsigned char rank = 0;            ///< its block among the instance's blocks in this cluster
-  unsigned char group = 0;           ///< its block among the instance's blocks in the whole run
-  unsigned char slot = 0;            ///< its number among the instance's threads in this block
-  unsigned char slots = 1;           ///< the number of these threads
+  unsigned char cluster_group = 0;   ///< the index of its cluster among the instance's clusters in this launch
+  unsigned char cluster_groups = 1;  ///< the number of the instance's clusters in this launch
+  unsigned char rank = 0;            ///< the index of its block among the instance's blocks in this cluster
+  unsigned char group = 0;           ///< the index of its block among the instance's blocks in the whole run
+  unsigned char slot = 0;            ///< its index among the instance's threads in this block
+  unsigned char slots = 1;           ///< the number of the instance's threads in this block
 };
 
-/// A testing GPU thread of a launch, and one of its rounds in the step.
+/// A GPU thread that runs tests, and one of its rounds in the step.
 struct position {
   unsigned block = 0;
   unsigned thread = 0;
@@ -116,7 +116,7 @@ namespace detail {
 
 /// Returns the inverse of the odd number `a` modulo 2^32, which is also its inverse modulo every smaller power of two.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned inverse(unsigned a) noexcept {
-  unsigned x = a;  // correct in three bits; each iteration doubles the number of correct bits
+  unsigned x = a;  // three bits are correct; each iteration doubles the number of correct bits
   for (int turn = 0; turn != 4; ++turn) {
     x *= 2 - a * x;
   }
@@ -141,7 +141,8 @@ inline constexpr unsigned stress = 0xc00;
 inline constexpr unsigned tally = 0xd00;
 }  // namespace purpose
 
-/// Returns number `which` of `of` distinct numbers below `n`. A step draws a base, one gap for all of them, and a direction.
+/// Returns number `which` of a sequence of `of` distinct numbers below `n`. A step draws the sequence's base, gap and
+/// direction.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned apart(const instance_layout& l, unsigned step, unsigned base, unsigned gap,
                                                           unsigned which, unsigned of, unsigned n) noexcept {
   const unsigned first = scaled(draw(l.seed, step, base), n);
@@ -160,8 +161,8 @@ inline constexpr unsigned tally = 0xd00;
 }  // namespace detail
 
 /// The mapping of a step from the GPU threads that run one test thread to the owners of the instances. Blocks are shifted by a
-/// distance in clusters and by another one inside of the cluster. Threads are permuted by a factor and a shift of their low
-/// bits, and a shift of their high bits.
+/// number of clusters and, inside of the cluster, by a number of blocks. Threads are permuted by multiplying and shifting the
+/// low bits of their number, and by shifting the high bits.
 struct seat_map {
   unsigned clusters = 0;
   unsigned rank = 0;
@@ -173,7 +174,7 @@ struct seat_map {
 /// Returns the mapping of seat `s` in `step`.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr seat_map seat_map_of(const instance_layout& l, const seat& s,
                                                                 unsigned step) noexcept {
-  using namespace detail;  // the random draws
+  using namespace detail;  // for the purposes of the random numbers
   seat_map m;
   m.clusters = apart(l, step, purpose::cluster_base + s.launch, purpose::cluster_gap + s.launch, s.cluster_group,
                      s.cluster_groups, l.blocks / l.cluster);
@@ -207,8 +208,8 @@ struct seat_map {
   return ((thread * factor + shift) & low) | (((thread & ~low) + high_shift) & (l.width - 1) & ~low);
 }
 
-/// Returns the instance that the GPU thread at `at` owns, which means that it counts the instance's outcome and resets its
-/// cells. Neighbouring threads own neighbouring instances.
+/// Returns the instance that the GPU thread at `at` owns. The owner counts the instance's outcome and resets its cells.
+/// Neighbouring threads own neighbouring instances.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned owned_instance(const instance_layout& l, const position& at) noexcept {
   return (at.round * l.blocks + at.block) * l.width + at.thread;
 }
@@ -236,8 +237,8 @@ struct seat_map {
           instance / l.per_round()};
 }
 
-/// Returns the instance that a host thread with seat `s` runs as number `turn` of `step`. It proceeds round by round, like the
-/// GPU threads.
+/// Returns the instance that a host thread with seat `s` runs as number `turn` of `step`. The host thread proceeds round by
+/// round, as the GPU threads do.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned host_instance(const instance_layout& l, const seat& s, unsigned step,
                                                                   unsigned turn) noexcept {
   const unsigned n = l.per_round();
@@ -253,8 +254,8 @@ struct seat_map {
   return cells_per_line * detail::scaled(random, l.instances() / cells_per_line);
 }
 
-/// Returns the offset in bytes from the start of a region to the cell of `location` of `instance`, in a step that rotates the
-/// location by `rotation`.
+/// Returns the offset in bytes from the start of a region to the cell of `location` of `instance`, in a step whose rotation of
+/// the location is `rotation`.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned long long cell_offset(const instance_layout& l, unsigned rotation,
                                                                           unsigned location, unsigned instance) noexcept {
   const unsigned n = l.instances();

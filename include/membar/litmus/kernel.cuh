@@ -19,8 +19,8 @@
 /// ```
 ///
 /// An outcome is a number: the sum over the observations of each digit times the product of the radices of the preceding
-/// observations. `test.cuh` creates such a type from a test written with membar's operations. The command membar-litmus writes
-/// one for a litmus file. A loop in `run` must check `abandoned(at)` and exit if it is true.
+/// observations. `test.cuh` creates such a type from a test written with membar's operations. The command membar-litmus
+/// generates such a type for a litmus file. A loop in `run` must check `abandoned(at)` and exit if it is true.
 ///
 /// This header is freestanding: NVRTC compiles it with only instance_layout.hpp, launch_view.hpp, device_clock.cuh and
 /// base/config.hpp.
@@ -35,7 +35,7 @@ namespace membar {
 inline namespace v0_2 {
 namespace litmus {
 
-/// Returns the number of outcomes of `Test`, including those with unexpected values; at most `max_outcomes`.
+/// Returns the number of outcomes of `Test`, including those with unexpected values; the number is at most `max_outcomes`.
 template <class Test>
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned outcome_count() noexcept {
   unsigned count = 1;
@@ -82,7 +82,7 @@ __device__ inline void store_release(unsigned* word, unsigned value, bool wide) 
     asm volatile("st.release.gpu.u32 [%0], %1;" ::"l"(word), "r"(value) : "memory");
   }
 }
-/// Adds 1 with acquire and release, and returns the previous value.
+/// Adds 1 with order acq_rel, and returns the previous value.
 [[nodiscard]] __device__ inline unsigned arrive(unsigned* word, bool wide) noexcept {
   unsigned before = 0;
   if (wide) {
@@ -107,10 +107,10 @@ __device__ inline void arrive_unordered(unsigned* word) noexcept {
   return now;
 }
 
-/// Keeps the compiler from moving accesses across it. It emits no instruction.
+/// Prevents the compiler from moving accesses across this call. It emits no instruction.
 __device__ inline void compiler_fence() noexcept { asm volatile("" ::: "memory"); }
 
-/// The permutations of a step for one block, per test thread and per location. One warp computes them for the block.
+/// A block's permutations in one step, per test thread and per location. One warp computes them for the block.
 struct block_plan {
   struct seat_plan {
     unsigned owner_block;
@@ -136,8 +136,8 @@ __device__ inline void plan_step(const launch_view& view, unsigned step, unsigne
 /// Returns whether a waiting thread should pause between two polls, to leave memory bandwidth to others.
 enum class polling : unsigned char { busy, resting };
 
-/// Waits until the counter `word` reaches `target`. Returns false if the run is aborted: by another participant, or here
-/// because the deadline has passed.
+/// Waits until the counter `word` reaches `target`. Returns false if the run is aborted, either by another participant or by
+/// this call because the deadline has passed.
 __device__ inline bool wait_for(const launch_view& view, const unsigned* word, unsigned target, bool wide, polling how,
                                 unsigned long long deadline, unsigned barrier) noexcept {
   constexpr unsigned polls_per_check = 64;
@@ -199,15 +199,16 @@ __device__ inline bool wait_for_others(const launch_view& view, unsigned barrier
 /// 1. bar.sync synchronizes the block's threads with its first thread, whose arrival releases.
 /// 2. The last block to arrive acquires all arrivals and releases them by one store.
 /// 3. The first thread of every other block acquires that store, and bar.sync synchronizes it with its block.
-/// Every step is morally strong, so base causality orders a reset or a store of an earlier step before every access of a later
-/// step. The axioms Coherence and Causality then forbid a stale value, so a stale value cannot be mistaken for a weak outcome.
+/// Every step of this chain is morally strong, so base causality orders a reset or a store of an earlier step before every
+/// access of a later step. The axioms Coherence and Causality then forbid a stale value, so a stale value cannot be mistaken
+/// for a weak outcome.
 ///
 /// Within one launch, device scope covers all blocks, because they are in one domain. With several participants, every
-/// operation is at system scope, which alone includes other domains, other devices and the host.
-/// tests/litmus/engine_barrier_test.cpp has the model decide the barrier for each placement and shows what each weaker barrier
-/// would allow.
+/// operation is at system scope, the only scope that includes other domains, other devices and the host.
+/// tests/litmus/engine_barrier_test.cpp checks the barrier with the model for each placement, and shows what each weaker
+/// barrier would allow.
 ///
-/// When its block has arrived, the block's last warp plans `step`, which is the next step.
+/// Once the block has arrived, its last warp plans `step`, the next step.
 __device__ inline bool arrive_and_wait(const launch_view& view, unsigned barrier, unsigned long long deadline, unsigned step,
                                        block_plan& plan) noexcept {
   __syncthreads();
@@ -257,7 +258,7 @@ __device__ inline void stress_line(const launch_view& view, stress_pattern patte
     stress_access(word, first_stores, value);
     stress_access(word, second_stores, value);
   }
-  // uses the loaded values, so that the compiler does not remove the accesses
+  // this uses the loaded values, so that the compiler does not remove the accesses
   asm volatile("" ::"r"(value) : "memory");
 }
 
@@ -358,8 +359,8 @@ __device__ void run_test_thread(const launch_view& view, unsigned which, const b
       const unsigned instance = owned_instance(
           view.layout,
           {seat.owner_block, owner_thread(view.layout, seat.factor, seat.shift, seat.high_shift, threadIdx.x), round});
-      // A copy in registers, so that no other access is between two accesses of the test. All locations are copied, however
-      // many the test declares; unused ones cost nothing.
+      // This copy is in registers, so that no other access comes between two accesses of the test. All locations are copied,
+      // regardless of how many the test declares; unused copies cost nothing.
       unsigned rotations[max_locations];
 #pragma unroll
       for (int location = 0; location < max_locations; ++location) {
@@ -385,7 +386,7 @@ __device__ void run_test_threads(const launch_view& view, unsigned step, const b
   unsigned random = 0;
   unsigned first = 0;
   if (view.order != run_order::fixed || view.delay != 0) {
-    // The lanes of a warp draw the same number, except with `by_lane`.
+    // All lanes of a warp draw the same number, except with `by_lane`.
     random = draw(view.layout.seed, step, purpose::order);
     random = mixed(random ^ (view.order == run_order::by_lane ? runner : runner / warp_lanes) * 0x9e3779b9U);
     first = view.order == run_order::fixed ? 0 : scaled(random, view.test_thread_count);
@@ -421,7 +422,7 @@ __device__ void run_test_threads(const launch_view& view, unsigned step, const b
   return true;
 }
 
-/// Runs a launch's part of a slice. It is the body of `run_instances`, for kernels with another name.
+/// Runs a launch's part of a slice. This function is the body of `run_instances`; call it from kernels with another name.
 ///
 /// The kernel alternates between two regions of memory: while a step runs in one, the previous step is counted and reset in the
 /// other. One barrier ends both.
@@ -443,7 +444,7 @@ __device__ void run_launch(const launch_view& view) {
                 "membar: a litmus test on a GPU has at most 4096 outcomes: observe fewer locations or fewer values");
   extern __shared__ unsigned membar_litmus_counts[];
   unsigned* const counts = membar_litmus_counts;
-  __shared__ detail::block_plan plans[2];  // for this step, and for the previous or the next step
+  __shared__ detail::block_plan plans[2];  // one for this step, and one for the previous or the next step
   const unsigned long long deadline = global_nanoseconds() + view.budget_ns;
   if (blockIdx.x >= view.layout.blocks) {
     detail::stress_until_done(view, deadline);
@@ -457,7 +458,7 @@ __device__ void run_launch(const launch_view& view) {
   }
   __syncthreads();
   if (view.owner) {
-    // nothing has run there yet, so any rotation resets the whole region
+    // no step has run in that region yet, so any rotation resets the whole region
     detail::count_and_reset<Test>(view, 0, plans[1], false, counts);
   }
   if (!detail::arrive_and_wait(view, 1, deadline, view.first_step, plans[0])) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The argument of a launch of the litmus kernel, and the argument of a test thread: the memory of its instance, and the place
-/// to which it reports what it observed.
+/// to which it reports its observations.
 ///
 /// This header is freestanding: the host compiler, nvcc and NVRTC, which has no standard headers, compile it.
 #pragma once
@@ -15,7 +15,7 @@ namespace litmus {
 
 /// An observation: a register that a test thread reports, or the final value of a location.
 struct observation {
-  int location = -1;   ///< -1: a register
+  int location = -1;   ///< the location's index, or -1 for a register
   int bytes = 4;       ///< the bytes of the location that are read and sign-extended: 1, 2, 4 or 8
   unsigned radix = 2;  ///< the number of digits: one per expected value, and the last one for all other values
   int offset = 0;      ///< the offset of these bytes in the location's cell
@@ -32,33 +32,33 @@ enum class stress_pattern : unsigned char { store_store, store_load, load_store,
 
 /// The order in which a GPU thread runs its test threads.
 enum class run_order : unsigned char {
-  fixed,    ///< always by their numbers
-  by_warp,  ///< each warp begins with a random one
-  by_lane   ///< each lane begins with a random one
+  fixed,    ///< always in the order of their numbers
+  by_warp,  ///< each warp begins with a random test thread
+  by_lane   ///< each lane begins with a random test thread
 };
 
 /// When a warp counts and resets the instances of the previous step. These accesses are stress for the tests of other warps.
 enum class tally_time : unsigned char {
   after,   ///< after it has run its tests
   before,  ///< before it runs its tests
-  mixed    ///< drawn per step for each warp
+  mixed    ///< chosen at random for each warp and step
 };
 
-/// The barrier of one launch's blocks, in memory of its device. It is zero when the launch begins.
+/// The barrier of one launch's blocks, in memory of its device. All words are zero when the launch begins.
 struct block_barrier_words {
   alignas(128) unsigned arrived;
   alignas(128) unsigned passed;
   alignas(128) unsigned aligned;
 };
 
-/// The barrier of all launches and host threads of a run. It is zero when a slice begins.
+/// The barrier of all launches and host threads of a run. All words are zero when a slice begins.
 struct run_barrier_words {
   struct alignas(128) participant_word {
     unsigned reached;  ///< the number of barriers that the whole participant has reached
   };
   participant_word participants[max_participants];
   alignas(128) unsigned abandoned;  ///< 0, or 1 plus the number of the participant that aborted the run
-  unsigned abandoned_at;            ///< the number of barriers that this participant had reached
+  unsigned abandoned_at;            ///< the number of barriers that the aborting participant had reached
 };
 
 /// The argument of a launch of the kernel.
@@ -68,34 +68,34 @@ struct launch_view {
   unsigned char test_threads[max_threads]{};  ///< the test threads that this launch runs
   unsigned test_thread_count = 0;
   unsigned participant = 0;   ///< the number of this launch among the participants
-  unsigned participants = 1;  ///< launches and host threads together
+  unsigned participants = 1;  ///< the number of launches and host threads together
   bool owner = true;          ///< whether this launch owns the instances, that is, counts outcomes and resets cells
   bool system_wide = false;   ///< whether the barrier is at system scope
-  bool align = false;         ///< whether to execute another barrier, without an order, right before the test threads run
+  bool align = false;         ///< whether another barrier, without an order, is executed right before the test threads run
   run_order order = run_order::by_warp;
   tally_time tally = tally_time::after;
   stress_pattern pattern = stress_pattern::store_load;
   stress_pattern pre_pattern = stress_pattern::store_load;
 
-  unsigned first_step = 0;  ///< in this slice; steps are numbered through the whole run
+  unsigned first_step = 0;  ///< the first step of this slice; steps are numbered through the whole run
   unsigned steps = 0;
-  unsigned delay = 0;                    ///< the maximum number of clocks that a warp waits before it runs a test thread
+  unsigned delay = 0;                    ///< the maximum number of clock cycles that a warp waits before it runs a test thread
   unsigned pre_stress = 0;               ///< iterations of stress that a testing thread executes before each step
-  unsigned stress_lines = 1;             ///< lines of scratch memory
+  unsigned stress_lines = 1;             ///< the number of lines of scratch memory
   unsigned stress_line_bytes = 128;      ///< the distance from one line to the next
   unsigned long long budget_ns = 0;      ///< the launch aborts after this time
   unsigned char* cells = nullptr;        ///< two regions of `layout.region_bytes()`
   unsigned char* digits = nullptr;       ///< two regions of `layout.digit_bytes()`
-  unsigned char* scratch = nullptr;      ///< `stress_lines * stress_line_bytes`
-  unsigned long long* counts = nullptr;  ///< one per outcome
+  unsigned char* scratch = nullptr;      ///< scratch memory of `stress_lines * stress_line_bytes` bytes
+  unsigned long long* counts = nullptr;  ///< one counter per outcome
   block_barrier_words* block_barrier = nullptr;
   run_barrier_words* run_barrier = nullptr;
 };
 
-/// The memory of one instance, as a test thread sees it.
+/// A test thread's view of the memory of one instance.
 class instance_cells {
  public:
-  /// `rotations` are those of the step, per location.
+  /// `rotations` are the step's rotations, one per location.
   MEMBAR_HOST_DEVICE constexpr instance_cells(const instance_layout& layout, unsigned char* region, const unsigned* rotations,
                                               unsigned instance, run_barrier_words* run_barrier,
                                               unsigned long long deadline) noexcept
@@ -116,7 +116,8 @@ class instance_cells {
 
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned instance() const noexcept { return instance_; }
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr run_barrier_words* run_barrier() const noexcept { return run_barrier_; }
-  /// On the clock of the device that runs the thread. `abandoned` compares it with that clock.
+  /// Returns the thread's deadline on the clock of the device that runs the thread. `abandoned` compares the deadline with that
+  /// clock.
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned long long deadline() const noexcept { return deadline_; }
 
  private:

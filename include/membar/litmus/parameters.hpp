@@ -23,7 +23,7 @@ namespace membar {
 inline namespace v0_2 {
 namespace litmus {
 
-/// The layout of the instances, and the load that runs concurrently with them. A run is sound with any values: parameters
+/// The layout of the instances, and the load that runs concurrently with them. A run is sound with any values: the parameters
 /// affect only how often an outcome is observed and how fast the test runs.
 struct parameters {
   int width = 256;  ///< threads per block
@@ -32,16 +32,16 @@ struct parameters {
   spread within = spread::block;
   run_order order = run_order::by_warp;
   tally_time tally = tally_time::mixed;
-  int delay = 0;          ///< the maximum number of clocks that a warp waits before a test thread
-  bool align = false;     ///< whether to execute another barrier of the blocks right before they run tests
+  int delay = 0;          ///< the maximum number of clock cycles that a warp waits before it runs a test thread
+  bool align = false;     ///< whether the blocks execute another barrier right before they run tests
   int stride = 16;        ///< bytes from one instance's cell to the next instance's cell
   bool together = false;  ///< whether an instance's cells are adjacent
   int pre_stress = 0;     ///< iterations of stress that testing threads execute before each step
   stress_pattern pre_pattern = stress_pattern::store_load;
   int stress = 0;  ///< percentage of the resident blocks that generate stress all the time
   stress_pattern pattern = stress_pattern::store_load;
-  int stress_lines = 64;        ///< lines of scratch memory that stress accesses
-  int stress_line_bytes = 128;  ///< from one line to the next
+  int stress_lines = 64;        ///< the number of lines of scratch memory that stress accesses
+  int stress_line_bytes = 128;  ///< the distance from one line to the next
   int home = 0;                 ///< the launch whose device holds the cells
 
   friend bool operator==(const parameters&, const parameters&) = default;
@@ -54,9 +54,9 @@ struct parameter_row {
   const char* name;
   int least;
   int most;
-  int multiple;                        ///< values must be multiples of it
-  std::span<const int> tried;          ///< ascending
-  std::span<const char* const> words;  ///< the names of 0, 1, ..., if the values have names
+  int multiple;                        ///< values must be multiples of this number
+  std::span<const int> tried;          ///< the values that a search tries, in ascending order
+  std::span<const char* const> words;  ///< the names of the values 0, 1, ..., if they have names
   int (*get)(const parameters&);
   void (*set)(parameters&, int);
 };
@@ -178,8 +178,8 @@ inline void validate(const parameters& p) {
   return text;
 }
 
-/// Parses the output of `text_of`, separated by spaces or commas. A parameter that is not named keeps its value from `base`.
-/// Throws `error` with the invalid word and its valid values.
+/// Parses the output of `text_of`, separated by spaces or commas. A parameter that the text does not name keeps its value from
+/// `base`. Throws `error` with the invalid word and its valid values.
 [[nodiscard]] inline parameters parse_parameters(std::string_view text, parameters base = {}) {
   constexpr std::string_view separators = " ,\t\n";
   for (std::size_t at = text.find_first_not_of(separators); at != std::string_view::npos;

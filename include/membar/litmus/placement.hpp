@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// Determines where the threads of a litmus test run on a machine. The places of the model become launches, clusters, blocks
-/// and warps. If the machine does not support the places, the error says why.
+/// and warps. If the machine does not support the places, the error states the reason.
 #pragma once
 
 #include <membar/error.hpp>
@@ -24,13 +24,13 @@ namespace litmus {
 /// machine.
 struct machine {
   struct device {
-    int ordinal = 0;  ///< CUDA's index
+    int ordinal = 0;  ///< CUDA's index of the device
     std::string name;
     int major = 0;
     int minor = 0;
     int multiprocessors = 0;
-    int domains = 1;                ///< memory synchronization domains
-    bool maps_host_memory = false;  ///< whether host memory has the same address on host and device
+    int domains = 1;                ///< the number of memory synchronization domains
+    bool maps_host_memory = false;  ///< whether mapped host memory has the same address on host and device
     std::vector<bool> reaches;      ///< per device of the machine: whether this device can access its memory
   };
   std::vector<device> devices;
@@ -75,17 +75,17 @@ struct machine {
 /// The placement of a test's threads.
 struct placement {
   struct launch {
-    int device = 0;            ///< index in `machine::devices`
-    int domain = 0;            ///< physical memory synchronization domain
-    std::vector<int> threads;  ///< the test threads that it runs
+    int device = 0;            ///< the device's index in `machine::devices`
+    int domain = 0;            ///< the physical memory synchronization domain
+    std::vector<int> threads;  ///< the test threads that the launch runs
   };
   std::vector<launch> launches;      ///< the launches on GPUs
   std::vector<int> threads_on_host;  ///< the test threads that the host runs, each in its own thread
-  std::vector<seat> seats;           ///< per test thread
+  std::vector<seat> seats;           ///< the seat of each test thread
   unsigned cluster = 1;              ///< the minimum number of blocks per cluster
   unsigned clusters = 1;             ///< the maximum number of clusters that an instance has in a launch
   unsigned slots = 1;                ///< the maximum number of threads that an instance has in a block
-  bool warps_differ = false;         ///< whether threads of one block need different warps
+  bool warps_differ = false;         ///< whether some threads of one block need different warps
 
   /// Returns the number of launches and host threads that share the barrier at the end of each step.
   [[nodiscard]] std::size_t participants() const noexcept { return launches.size() + threads_on_host.size(); }
@@ -127,14 +127,14 @@ inline bool pick_peers(const machine& on, std::size_t count, std::vector<int>& p
 
 /// The threads that share a launch, a cluster and a block.
 struct thread_groups {
-  std::vector<std::pair<int, int>> launches;  ///< GPU and domain
-  std::vector<std::pair<int, int>> blocks;    ///< GPU and block
-  /// per launch: the number of a cluster, or of a block outside of a cluster
+  std::vector<std::pair<int, int>> launches;  ///< the GPU and the domain of each launch
+  std::vector<std::pair<int, int>> blocks;    ///< the GPU and the number of each block
+  /// per launch: the numbers of its clusters, and of its blocks outside of clusters
   std::vector<std::vector<std::pair<bool, int>>> clusters;
-  std::vector<std::vector<std::vector<int>>> members;  ///< per launch and cluster: blocks
+  std::vector<std::vector<std::vector<int>>> members;  ///< per launch and cluster: its blocks
   std::vector<std::vector<int>> warps;                 ///< per block: the warps of its threads
 
-  /// Gives thread `t` its launch, and the parts of its seat that do not depend on other threads.
+  /// Determines the launch of thread `t`, and the parts of its seat that do not depend on other threads.
   void add(placement& where, std::size_t t, const model::place& p, int device) {
     seat& s = where.seats[t];
     s.launch = number_of(launches, {p.gpu, p.domain});
@@ -199,10 +199,10 @@ inline void fit_to_devices(placement& where, const machine& on, std::size_t rank
 /// Returns where threads with these places run on the machine.
 /// * The GPUs of a test are the first devices that can access each other.
 /// * The threads of one GPU and one domain share a launch.
-/// * Blocks of one cluster need a cluster launch. Other blocks do not; each of them has a cluster of its own.
+/// * Blocks of one cluster need a cluster launch. Other blocks do not need one: each of them counts as a cluster of its own.
 /// * Threads of one block whose places name different warps run in different warps; otherwise the parameters decide.
 ///
-/// Errors: throws `error` that says what the machine does not support.
+/// Errors: throws `error`, whose message states what the machine does not support.
 [[nodiscard]] inline placement place_threads(std::span<const model::place> places, const machine& on) {
   if (places.empty() || places.size() > static_cast<std::size_t>(max_threads)) {
     throw error(cudaErrorInvalidValue, "membar: the test has %zu threads: write one with 1 to %d", places.size(), max_threads);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The report of a run: the outcomes by name, whether the model allows each of them, and what the counts say about further
+/// The report of a run: the outcomes by name, whether the model allows each of them, and what the counts imply for further
 /// runs.
 #pragma once
 
@@ -66,13 +66,13 @@ namespace litmus {
 
 /// An outcome that was observed, or that the model allows but that was not observed.
 struct outcome {
-  std::vector<std::int64_t> values;  ///< per observation; 0 if it is unexpected
+  std::vector<std::int64_t> values;  ///< per observation; 0 if the value is unexpected
   std::vector<bool> unexpected;      ///< per observation: whether it is a value that no thread writes
   std::uint64_t count = 0;
-  std::uint64_t slices = 0;  ///< a lower bound on the slices of the run that showed it
-  bool allowed = false;      ///< a lower bound on the number of slices that showed it
-  bool satisfies = false;    ///< whether the model allows it
-  bool filtered = false;     ///< whether it satisfies the test's condition
+  std::uint64_t slices = 0;  ///< a lower bound on the number of slices that showed the outcome
+  bool allowed = false;      ///< whether the model allows the outcome
+  bool satisfies = false;    ///< whether the outcome satisfies the test's condition
+  bool filtered = false;     ///< whether the test's filter excludes the outcome
   std::string text;          ///< such as "P1:r0=1; P1:r1=0;"
 
   /// Returns whether memory held an unexpected value or a thread did not report, which means that the machine or the engine
@@ -150,7 +150,8 @@ struct report {
   std::vector<outcome> outcomes;
   run_result run{};
   std::uint64_t positive = 0;         ///< instances that satisfy the condition
-  std::uint64_t negative = 0;         ///< instances that do not; an instance that the filter excludes counts as neither
+  std::uint64_t negative = 0;         ///< instances that do not satisfy it; an instance that the filter excludes counts as
+                                      ///< neither
   std::uint64_t positive_slices = 0;  ///< a lower bound on the number of slices with an instance that satisfies it
   bool condition_allowed = false;     ///< whether the model allows an outcome that satisfies it
   bool tuned = false;                 ///< whether the parameters are the best that a search found
@@ -159,7 +160,7 @@ struct report {
   [[nodiscard]] bool sound() const noexcept {
     return std::all_of(outcomes.begin(), outcomes.end(), [](const outcome& o) { return o.count == 0 || o.allowed; });
   }
-  /// Returns the number of instances that count for the condition: those whose outcome the filter does not exclude.
+  /// Returns the number of instances whose outcome the filter does not exclude. Only these count for the condition.
   [[nodiscard]] std::uint64_t relevant_instances() const noexcept { return positive + negative; }
   /// Returns how often the condition was satisfied, in herd's words.
   [[nodiscard]] const char* frequency() const noexcept {
@@ -206,7 +207,7 @@ struct report {
   return r;
 }
 
-/// Returns the report of a run. It asks the model which outcomes are allowed.
+/// Returns the report of a run. The model determines which outcomes are allowed.
 [[nodiscard]] inline report make_report(const runnable_test& test, const run_result& run) {
   return make_report(test, run, allowed_outcomes(test));
 }
@@ -238,7 +239,7 @@ namespace detail {
   return out + "\"";
 }
 
-/// Returns the word for an outcome in the report's column.
+/// Returns the word that the report's column shows for an outcome.
 [[nodiscard]] inline const char* mark_of(const outcome& o) noexcept {
   return o.corrupt() ? "corrupt" : o.allowed ? "allowed" : "forbidden";
 }

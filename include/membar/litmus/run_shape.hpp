@@ -21,7 +21,7 @@ namespace litmus {
 /// The size of a run's launches. All launches of a run have the same size.
 struct run_shape {
   instance_layout layout{};
-  unsigned stress_blocks = 0;  ///< per launch, after the testing ones
+  unsigned stress_blocks = 0;  ///< stress blocks per launch, which follow the testing blocks
   parameters used{};           ///< the parameters, adjusted to the needs of the test
 };
 

@@ -22,7 +22,7 @@ using host_thread = std::function<void(int thread, const instance_cells& at, con
 /// An observation of a test, and the values that its digits stand for.
 struct observed_value {
   model::observable what;            ///< "P1:r0" or "x", as in the model test
-  std::vector<std::int64_t> values;  ///< for digit 0, 1, ...; one more digit stands for all other values
+  std::vector<std::int64_t> values;  ///< the values of the digits 0, 1, ...; one more digit stands for all other values
 
   [[nodiscard]] unsigned radix() const noexcept { return static_cast<unsigned>(values.size()) + 1; }
 };
@@ -30,8 +30,8 @@ struct observed_value {
 /// A litmus test that can run.
 struct runnable_test {
   model::litmus_test model_test;         ///< names, places and condition; the model decides it
-  std::vector<observed_value> observed;  ///< in the order of the kernel's observations
-  int locations = 0;                     ///< of the kernel, per instance
+  std::vector<observed_value> observed;  ///< the observations, in the order of the kernel's observations
+  int locations = 0;                     ///< the number of locations that the kernel uses per instance
   const void* kernel = nullptr;          ///< `run_instances` of the test: the address of a function, or a `cudaKernel_t`
   /// A second kernel with the same argument, or a null pointer. Each step then consists of a launch of `kernel` and a
   /// programmatic dependent launch of this kernel, which must fit on the device together with the first.

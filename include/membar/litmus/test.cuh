@@ -85,8 +85,8 @@ template <class ModelTest>
   return terms;
 }
 
-/// Returns an exclusive upper bound on the values of the model test's locations and registers: the largest constant plus the
-/// sum of everything that is added.
+/// Returns an exclusive upper bound on the values of the model test's locations and registers. It is computed from the largest
+/// constant plus the sum of everything that is added.
 template <class ModelTest>
 [[nodiscard]] consteval unsigned values_of(const ModelTest& test) {
   std::int64_t largest = 1;
@@ -149,7 +149,8 @@ struct kernel_test : Test {
 
 namespace detail {
 
-/// `make_test` for a test of any type, so that it is compiled once. Each observation is less than `values`.
+/// The part of `make_test` that does not depend on the test's type, so that it is compiled only once. Each observation is less
+/// than `values`.
 [[nodiscard]] inline runnable_test runnable_named_test(model::litmus_test named, unsigned values, int locations,
                                                        const void* kernel, host_thread on_host) {
   runnable_test result;

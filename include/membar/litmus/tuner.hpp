@@ -40,14 +40,14 @@ struct tune_options {
   double trial_seconds = 0.1;
   std::uint64_t seed = 1;
   objective goal = objective::condition;
-  parameters first{};  ///< tried first; the predefined sets that follow differ from it
-  int homes = 1;       ///< the number of launches whose device can hold the cells; `tune` on an engine sets it
+  parameters first{};  ///< the set that is tried first; the predefined sets that follow it are different
+  int homes = 1;       ///< the number of launches whose device can hold the cells; the `tune` that takes an engine sets it
 };
 
 /// One set of parameters and its result.
 struct trial {
   parameters tried{};
-  std::uint64_t hits = 0;  ///< instances with an outcome that the search counts
+  std::uint64_t hits = 0;  ///< instances whose outcome the search counts
   std::uint64_t instances = 0;
   double seconds = 0;
   std::string failure;  ///< the reason why the test did not run with these parameters; empty if it did
@@ -64,9 +64,9 @@ struct tune_result {
 };
 
 /// Returns number `index` of a sequence of neighbours of `from` that `seed` defines. A neighbour differs in one or two
-/// parameters, by one step along the values that a search tries.
+/// parameters, each by one step in the list of values that a search tries.
 [[nodiscard]] inline parameters neighbour_of(parameters from, std::uint64_t seed, std::uint64_t index) {
-  constexpr unsigned rows = std::size(detail::parameter_table) - 1;  // the last one is `home`, which has no neighbours
+  constexpr unsigned rows = std::size(detail::parameter_table) - 1;  // the last row is `home`, which has no neighbours
   auto random = [seed, index, purpose = 0U]() mutable {
     return detail::draw(seed ^ 0x6d656d62'61726d65ULL, static_cast<unsigned>(index), purpose++);
   };
@@ -90,9 +90,9 @@ struct tune_result {
   return a.score() != b.score() ? a.score() > b.score() : a.rate() > b.rate();
 }
 
-/// Returns the sets that a search tries before it draws random ones: `first`, followed by `first` with single changes that
-/// often help. The changes are stress by stores, blocks that begin at the same time, instances in one warp, and each cell on
-/// its own line.
+/// Returns the sets of parameters that a search tries before it draws random sets. These are `first`, and variants of `first`
+/// with a single change that often helps: stress by stores, blocks that begin at the same time, instances in one warp, and each
+/// cell on its own line.
 [[nodiscard]] inline std::vector<parameters> chosen_parameters(const parameters& first) {
   std::vector<parameters> all{first};
   for (const char* const change :
@@ -105,9 +105,9 @@ struct tune_result {
   return all;
 }
 
-/// Searches with `run`: first the predefined sets, then random ones until half of the time is over, then neighbours of the best
-/// set so far. `elapsed` returns the seconds since the search began. Equal seeds and equal results of `run` and `elapsed` give
-/// equal logs.
+/// Searches with `run`. It tries the predefined sets first, then random sets until half of the time is over, and then
+/// neighbours of the best set so far. `elapsed` returns the seconds since the search began. Equal seeds and equal results of
+/// `run` and `elapsed` give equal logs.
 [[nodiscard]] inline tune_result tune(const std::function<trial(const parameters&)>& run,
                                       const std::function<double()>& elapsed, const tune_options& options = {}) {
   tune_result result;
@@ -147,7 +147,8 @@ struct tune_result {
   return counts;
 }
 
-/// Searches on an engine. A set of parameters that does not run is logged with the reason, and the search continues.
+/// Searches on an engine. If the test cannot run with a set of parameters, the log contains the reason, and the search
+/// continues.
 [[nodiscard]] inline tune_result tune(engine& on, const runnable_test& test, const tune_options& options = {}) {
   const placement where = place_threads(test.model_test, on.runs_on());
   const std::vector<bool> counted = objective_outcomes(test, options.goal);
@@ -174,7 +175,7 @@ struct tune_result {
   return tune(run, [&] { return detail::seconds_since(begin); }, with_homes);
 }
 
-/// Returns the log, one line per trial: hits per second, instances per second, parameters.
+/// Returns the log, with one line per trial: hits per second, instances per second, and parameters.
 [[nodiscard]] inline std::string text_of(const tune_result& result) {
   std::string text;
   for (const trial& one : result.log) {

@@ -44,7 +44,7 @@ class bounded {
   [[nodiscard]] constexpr const T* end() const noexcept { return storage_.items.data() + size_; }
   [[nodiscard]] constexpr std::span<const T> span() const noexcept { return {begin(), end()}; }
 
-  /// Appends an item and returns its index. Throws `error` with `message` if the capacity is used up.
+  /// Appends an item and returns its index. Throws `error` with `message` if the array is full.
   constexpr int push(const T& item, const char* message) {
     if (size_ == Capacity) {
       throw error(message);

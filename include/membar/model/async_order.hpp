@@ -2,14 +2,13 @@
 /// @file
 /// The order of operations that a thread starts and does not wait for: bulk copies, `cp.async`, `st.async`, `red.async`.
 ///
-/// | PTX ISA | says | where |
-/// |---|---|---|
-/// | "Asynchronous Operations" | they come after the instructions before them in their thread, and are not in program order | `in_program_order`, `issued` |
-/// | the same | `complete_tx` is ordered with the operations of its own instruction only | `issued` is added to base causality last, so that nothing goes through it |
-/// | "cp.async.bulk" | `complete_tx` releases at cluster scope | `barrier_groups::join` |
-/// | "Async Proxy" | a completion is followed by a fence between the generic and the async proxy | `relate_causes` |
-/// | "cp.async.bulk.wait_group" | groups complete in the thread that committed them; `.read`: their sources have been read | `complete_groups` |
-/// | "griddepcontrol" | `.wait` ends when the grids before have completed and their memory operations are visible | `order_grids` |
+/// | PTX ISA | says | where | |---|---|---| | "Asynchronous Operations" | they are ordered after the preceding instructions of
+/// their thread, and are not in program order | `in_program_order`, `issued` | | the same | `complete_tx` is ordered with the
+/// operations of its own instruction only | `issued` is added to base causality last, so that nothing goes through it | |
+/// "cp.async.bulk" | `complete_tx` releases at cluster scope | `barrier_groups::join` | | "Async Proxy" | a completion is
+/// followed by a fence between the generic and the async proxy | `relate_causes` | | "cp.async.bulk.wait_group" | groups
+/// complete in the thread that committed them; `.read`: their sources have been read | `complete_groups` | | "griddepcontrol" |
+/// `.wait` ends when the grids before have completed and their memory operations are visible | `order_grids` |
 #pragma once
 
 #include <membar/model/array.hpp>
@@ -54,7 +53,7 @@ constexpr void complete_groups(event_structure& f, const Rules& rules, const pro
       for (int g = 0; g < groups.size() - pending; ++g) {
         const bool sources = by.reads_only && rules.holds(rule::read_wait_is_for_sources_only);
         for (event_set s = groups[g]; s != 0; s = rest(s)) {
-          // the read of an update accesses the destination
+          // the read that is part of an update accesses the destination
           const bool of_source = contains(f.reads, first(s)) && at(events, first(s)).partner < 0;
           if (!sources || of_source) {
             f.completed.add(first(s), i);
@@ -121,7 +120,8 @@ constexpr void order_asynchronous(event_structure& f, const Rules& rules, const 
   for (int i = 0; i < f.count; ++i) {
     f.base[i] |= f.completed[i];
   }
-  // since version 9.3, a release fence followed by an asynchronous operation that performs a strong write is a release pattern
+  // since version 9.3, a release fence followed by an asynchronous operation that performs a strong write forms a release
+  // pattern
   for (event_set s = program.version == 0 || program.version >= 93 ? f.release_fences : 0; s != 0; s = rest(s)) {
     for (event_set w = f.issued.image(f.po[first(s)]) & f.writes; w != 0 && rules.holds(rule::release_fence); w = rest(w)) {
       f.release_pattern[first(s)] |= at(events, first(w)).strong ? only(first(w)) : 0;

@@ -88,8 +88,8 @@ namespace detail {
   return i;
 }
 /// `cp.async.bulk.tensor.1d.shared::cta.global.tile`: copies 16 bytes from the location to which the tensor map `map` points
-/// when the copy reads it. The map is a variable in global memory that initially holds the address of another variable:
-/// `litmus_program::with_initial`.
+/// when the copy reads the map. The map is a variable in global memory that initially holds the address of another variable;
+/// set it with `litmus_program::with_initial`.
 [[nodiscard]] constexpr instruction tensor_load(variable to, variable map, variable barrier) noexcept {
   instruction i = bulk_load(to, {}, barrier);
   i.source = -1;
@@ -150,14 +150,14 @@ namespace detail {
   i.barrier_at = barrier.index;
   return i;
 }
-/// `fence.proxy.async`: between ordinary accesses and accesses of bulk copies.
+/// `fence.proxy.async`: orders ordinary accesses and accesses of bulk copies with each other.
 [[nodiscard]] constexpr instruction async_proxy_fence() noexcept {
   instruction i;
   i.code = opcode::proxy_fence;
   i.via = proxy::async;
   return i;
 }
-/// `fence.proxy.async.{global,shared::cta,shared::cluster}`: only for accesses to that state space.
+/// `fence.proxy.async.{global,shared::cta,shared::cluster}`: applies only to accesses to that state space.
 [[nodiscard]] constexpr instruction async_proxy_fence(state_space space) noexcept {
   instruction i = async_proxy_fence();
   i.space = space;
@@ -175,7 +175,7 @@ template <class Order>
   i.scope = thread_scope::cluster;
   return i;
 }
-/// `fence.proxy.tensormap::generic.release.scope`: after the writes of a tensor map.
+/// `fence.proxy.tensormap::generic.release.scope`: belongs after the writes of a tensor map.
 template <thread_scope Scope>
 [[nodiscard]] constexpr instruction tensor_map_fence(release_t) noexcept {
   instruction i;
@@ -186,7 +186,7 @@ template <thread_scope Scope>
   i.scope = Scope;
   return i;
 }
-/// `fence.proxy.tensormap::generic.acquire.scope [map], 128`: before the copies that use the map.
+/// `fence.proxy.tensormap::generic.acquire.scope [map], 128`: belongs before the copies that use the map.
 template <thread_scope Scope>
 [[nodiscard]] constexpr instruction tensor_map_fence(acquire_t, variable map) noexcept {
   instruction i = tensor_map_fence<Scope>(release_t{});
@@ -237,14 +237,14 @@ template <thread_scope Scope = thread_scope::block, class Order = release_t>
   i.arrivals = count;
   return i;
 }
-/// `mbarrier.expect_tx.relaxed.scope`: no arrival.
+/// `mbarrier.expect_tx.relaxed.scope`: does not arrive.
 template <thread_scope Scope = thread_scope::block>
 [[nodiscard]] constexpr instruction expect(variable barrier, int bytes) noexcept {
   instruction i = arrive_expect<Scope>(barrier, bytes, membar::relaxed);
   i.arrivals = 0;
   return i;
 }
-/// `mbarrier.complete_tx.relaxed.scope`: the same update as at the end of a copy, without an order.
+/// `mbarrier.complete_tx.relaxed.scope`: updates the mbarrier as the end of a copy does, but without an order.
 template <thread_scope Scope = thread_scope::block>
 [[nodiscard]] constexpr instruction complete(variable barrier, int bytes) noexcept {
   instruction i = expect<Scope>(barrier, 0);

@@ -2,25 +2,22 @@
 /// @file
 /// The axioms of the PTX memory consistency model, one function each, over the relations that causality.hpp derives.
 ///
-/// | axiom | where |
-/// |---|---|
-/// | Coherence | `cohere`; the orders that it leaves open are chosen in coherence.hpp |
-/// | Fence-SC | `orient_fences` in enumerate.hpp, which builds only orders that satisfy it and puts them into causality |
-/// | Atomicity | `updates_are_atomic`; of atomics of different size `atomics_are_serial` |
-/// | No-Thin-Air | `assign` in enumerate.hpp, which chooses only reads-from that satisfies it |
-/// | SC-per-Location | `sequential_per_location` |
-/// | Causality | `reads_not_from_effects`, `reads_not_from_the_past` |
+/// | axiom | where | |---|---| | Coherence | `cohere`; coherence.hpp chooses the orders that it leaves open | | Fence-SC |
+/// `orient_fences` in enumerate.hpp, which builds only orders that satisfy it and puts them into causality | | Atomicity |
+/// `updates_are_atomic`; for atomics of different sizes, `atomics_are_serial` | | No-Thin-Air | `assign` in enumerate.hpp,
+/// which chooses only sources that satisfy it | | SC-per-Location | `sequential_per_location` | | Causality |
+/// `reads_not_from_effects`, `reads_not_from_the_past` |
 ///
 /// `event_structure` holds the relations that the instructions determine on their own; `candidate` holds the relations that
 /// follow from one choice of reads-from, barrier groups, Fence-SC order and coherence. Sets of events are words and relations
 /// are rows of words, so a definition such as `[strong R] ; po ; [F.acquire]` is one line: the row of a read is `po[read] &
 /// acquiring fences`.
 ///
-/// Each function receives the reads whose source is chosen. More reads, causality or coherence never repair a broken axiom, so
-/// the search abandons a choice that breaks an axiom before it is complete.
+/// Each function receives the reads whose source has been chosen. Additional reads, causality or coherence never repair a
+/// violated axiom. Therefore the search abandons a choice as soon as it violates an axiom, even if the choice is not complete.
 ///
 /// Sources: PTX ISA, "Memory Consistency Model"; the ASPLOS 2019 and ISCA 2022 papers on it; CUDA C++ Programming Guide,
-/// "Memory Synchronization Domains". Where these sources are ambiguous, docs/model.md says which reading membar uses.
+/// "Memory Synchronization Domains". Where these sources are ambiguous, docs/model.md states which reading membar uses.
 #pragma once
 
 #include <membar/model/array.hpp>
@@ -37,8 +34,8 @@ inline namespace v0_2 {
 namespace model {
 
 /// Returns the coherence that every consistent order contains: initial writes come first, and writes to the same memory follow
-/// causality. Returns false if that is not an order, by axiom Coherence. Source: PTX ISA, "Coherence order", "Axiom:
-/// Coherence".
+/// causality. Returns false if the result is not an order, which violates axiom Coherence. Source: PTX ISA, "Coherence order",
+/// "Axiom: Coherence".
 template <class Rules>
 [[nodiscard]] constexpr bool cohere(candidate& c, const Rules& rules, const event_structure& f) noexcept {
   for (event_set w = f.writes; w != 0; w = rest(w)) {
@@ -69,7 +66,7 @@ template <class Rules>
   return strict;
 }
 
-/// Axiom Causality, the half that does not involve coherence: no read causally precedes the write that it reads from.
+/// The half of axiom Causality that does not involve coherence: no read causally precedes the write that it reads from.
 template <class Rules>
 [[nodiscard]] constexpr bool reads_not_from_effects(const candidate& c, const Rules& rules, event_set reads) noexcept {
   if (!rules.holds(rule::axiom_causality_reads_from)) {
@@ -83,7 +80,7 @@ template <class Rules>
   return true;
 }
 
-/// Axiom Causality, the other half: no read misses a write that causally precedes it. irreflexive(fr ; cause).
+/// The other half of axiom Causality: no read misses a write that causally precedes it, irreflexive(fr ; cause).
 template <class Rules>
 [[nodiscard]] constexpr bool reads_not_from_the_past(const candidate& c, const Rules& rules, event_set reads) noexcept {
   if (!rules.holds(rule::axiom_causality_from_reads)) {
@@ -121,7 +118,7 @@ template <class Rules>
 }
 
 /// The order of atomics, each identified by its read: coherence orders two atomics that both write, and an atomic precedes the
-/// atomics that see its write or a later one.
+/// atomics that see its write or a later write.
 [[nodiscard]] constexpr relation performed_before(const candidate& c, const event_structure& f, std::span<const event> events,
                                                   event_set reads) noexcept {
   relation before;

@@ -20,8 +20,8 @@ namespace membar {
 inline namespace v0_2 {
 namespace model {
 
-/// Chooses the groups of an execution whose values are known, one barrier after the other. It calls `next()` for each choice;
-/// `next()` returns false to end the enumeration. `next.step()` counts the work.
+/// Chooses the groups of an execution whose values are known, one barrier after the other. It calls `next()` for each choice of
+/// groups; `next()` returns false to end the enumeration. `next.step()` counts the work.
 template <class Rules, class Next>
 class barrier_groups {
  public:
@@ -46,7 +46,7 @@ class barrier_groups {
   }
 
  private:
-  /// Adds edges to `synchronizes_` and `waiting_`, and removes them at the end of its scope.
+  /// Adds edges to `synchronizes_` and `waiting_`, and removes them again in the destructor.
   class scoped_edges {
    public:
     constexpr explicit scoped_edges(barrier_groups& of) noexcept
@@ -76,11 +76,11 @@ class barrier_groups {
     return execution_.program().threads[e.thread].where;
   }
 
-  // Returns whether two events are on the same barrier.
+  // Returns whether two events use the same barrier.
   [[nodiscard]] constexpr bool one_barrier(int x_index, int y_index) const noexcept {
     const event& x = at_event(x_index);
     const event& y = at_event(y_index);
-    if (x.location != y.location || x.barrier != y.barrier) {  // the location of a barrier that is not an mbarrier is -1
+    if (x.location != y.location || x.barrier != y.barrier) {  // barriers other than mbarriers have location -1
       return false;
     }
     if (x.mbarrier) {
@@ -95,7 +95,7 @@ class barrier_groups {
            (x.barrier == barrier_kind::block || where(x).warp == where(y).warp);
   }
 
-  // Returns whether nothing follows the event in its thread.
+  // Returns whether the event is the last event of its thread.
   [[nodiscard]] constexpr bool is_last(const event& e) const noexcept {
     return e.instruction + 1 == count_of(execution_.program().threads[e.thread].code);
   }
@@ -124,7 +124,7 @@ class barrier_groups {
     return std::popcount(threads);
   }
 
-  // Returns how many events of the same thread in `set` precede `index`.
+  // Returns the number of events in `set` that precede `index` in the same thread.
   [[nodiscard]] constexpr int generation(event_set set, int index) const noexcept {
     int result = 0;
     for (event_set s = set; s != 0; s = rest(s)) {
@@ -138,7 +138,7 @@ class barrier_groups {
   // Returns whether arrivals at this kind of barrier synchronize with the threads that wait for them.
   [[nodiscard]] constexpr bool synchronizes(const event& arrival) const noexcept {
     if (arrival.arrivals == 0 && arrival.issue < 0) {
-      return rules_.takes(reading::fence_before_complete_tx);  // expect_tx and complete_tx are relaxed on their own
+      return rules_.takes(reading::fence_before_complete_tx);  // expect_tx and complete_tx on their own are relaxed
     }
     return rules_.holds(arrival.issue >= 0                       ? rule::completion_on_an_mbarrier_synchronizes
                         : arrival.mbarrier                       ? rule::mbarrier_synchronizes
@@ -158,9 +158,9 @@ class barrier_groups {
     return x.issue >= 0 || (reaches(x, y) && reaches(y, x));
   }
 
-  // An arrival on an mbarrier or on a cluster barrier is a strong write to it, and a wait is a strong read. Each may itself
-  // release or acquire, a fence before the arrival releases through it, and a fence after the wait acquires through it, as in
-  // the patterns of memory operations. The scopes of both ends must include each other.
+  // An arrival on an mbarrier or on a cluster barrier is a strong write to it, and a wait is a strong read. As in the patterns
+  // of memory operations, the arrival may itself release, or a fence before it may release through it; the wait may itself
+  // acquire, or a fence after it may acquire through it. The scopes of both ends must include each other's thread.
   constexpr void synchronize_patterns(int arrival, int wait) noexcept {
     const event& a = at_event(arrival);
     const event& w = at_event(wait);
@@ -185,8 +185,8 @@ class barrier_groups {
     }
   }
 
-  // Adds the edges of fences that release only some accesses, together with the operation that acquires them. They are not in
-  // base causality.
+  // Adds the edges of fences that release only some accesses, together with the operation that acquires them. These edges are
+  // not in base causality.
   constexpr void synchronize_restricted_through(int arrival, int wait) noexcept {
     for (event_set s = facts_.initialization_fences | facts_.one_way_releases; s != 0; s = rest(s)) {
       const bool one_way = contains(facts_.one_way_releases, first(s));
@@ -232,7 +232,7 @@ class barrier_groups {
   constexpr bool group(event_set open) {
     next_.step();
     if (open == 0) {
-      // if threads wait for each other in a cycle, this is not an execution
+      // if threads wait for each other in a cycle, the choice is not an execution
       return rules_.holds(rule::waiting_ends) && (!waiting_.acyclic(facts_.barriers) || ends_too_late()) ? true : next_();
     }
     event_set same = only(first(open));
@@ -346,8 +346,8 @@ class barrier_groups {
     return quorum;
   }
 
-  // Every choice of `quorum` arrivals from different threads is a group. A thread beyond the last full group stays at the
-  // barrier: it waits forever if it has more to do there, or if no group is full.
+  // Every choice of `quorum` arrivals from different threads is a group. A thread that is not in a full group stays at the
+  // barrier. It waits forever if it has further events after the barrier, or if no group is full.
   constexpr bool group_counted(event_set open, event_set left, event_set spare, int quorum, bool any) {
     if (left == 0) {
       bool stuck = threads_of(spare) >= quorum;
@@ -363,12 +363,12 @@ class barrier_groups {
     return group_counted(open, rest(left), spare | only(one), quorum, any);
   }
 
-  // Adds events of `from` to `members` until there are `quorum` of them.
+  // Adds events from `from` to `members` until there are `quorum` members.
   constexpr bool fill_group(event_set open, event_set from, event_set spare, int quorum, event_set members, event_set left) {
     next_.step();
     if (std::popcount(members) == quorum) {
       if ((facts_.po.image(spare) & members) != 0) {
-        return true;  // a remaining thread has not continued to a later group
+        return true;  // the remaining threads have not continued to a later group
       }
       const scoped_edges restored(*this);
       join(members, waits_of(members));
@@ -403,7 +403,7 @@ class barrier_groups {
   }
 
   // An operation that precedes the initialization makes the mbarrier undefined: no thread waits at it, and it orders nothing.
-  // Whether there is such an operation is known once base causality is known.
+  // Whether there is such an operation can be determined only after base causality is known.
   constexpr bool use_early(event_set open, event_set same) {
     uninitialized_ |= same;
     const bool more = group(open);
@@ -422,9 +422,9 @@ class barrier_groups {
     return rules_.holds(rule::transactions_hold_a_phase_open) ? e.expected_bytes - e.completed_bytes : 0;
   }
 
-  // Returns whether the events in `left` can happen in an order in which only the last one completes the phase or, if
-  // `completes` is false, none does. A phase is complete when no arrival and no transaction is pending. Source: PTX ISA, "Phase
-  // Completion of the mbarrier object".
+  // Returns whether the events in `left` can happen in an order in which only the last event completes the phase or, if
+  // `completes` is false, no event completes it. A phase is complete when no arrival and no transaction is pending. Source: PTX
+  // ISA, "Phase Completion of the mbarrier object".
   [[nodiscard]] constexpr bool can_come(event_set left, int pending, int transactions, bool completes) const {
     next_.step();
     const event_set later = facts_.po.image(left);
@@ -460,7 +460,7 @@ class barrier_groups {
   }
 
   // A wait by parity ends while the phase with that parity is the last complete one. It therefore cannot end before the earlier
-  // waits of its thread, or before a wait for the next phase.
+  // waits of its thread have ended, or before a wait for the next phase.
   constexpr void pass(event_set waits) noexcept {
     for (event_set w = waits; w != 0; w = rest(w)) {
       for (event_set earlier = names_parity(at_event(first(w))) ? facts_.barriers : 0; earlier != 0; earlier = rest(earlier)) {
@@ -520,7 +520,7 @@ class barrier_groups {
     return fill_phase(open, left, phase, updates, 0, waits, expected);
   }
 
-  // Adds updates of `from` to `members`, and ends the phase where they complete it.
+  // Adds updates from `from` to `members`, and ends the phase when the members complete it.
   constexpr bool fill_phase(event_set open, event_set left, int phase, event_set from, event_set members, event_set waits,
                             int expected) {
     next_.step();
@@ -556,7 +556,7 @@ class barrier_groups {
     const event_set later = facts_.po.image(left & ~members);
     for (event_set m = members; m != 0; m = rest(m)) {
       if (contains(later, start_of(first(m)))) {
-        // an earlier update of the same thread cannot be in a later phase, and an earlier wait cannot be for this one
+        // an earlier update of the same thread cannot belong to a later phase, and an earlier wait cannot be for this phase
         return true;
       }
     }
@@ -577,10 +577,10 @@ class barrier_groups {
   relation& synchronizes_;
   event_set& uninitialized_;
   const Next& next_;
-  relation waiting_{};  ///< barrier event -> waits that cannot continue before it
-  /// last event of a thread that does not arrive -> waits that cannot continue before the thread has exited
+  relation waiting_{};  ///< barrier event -> waits that cannot continue before this event
+  /// last event of a thread that does not arrive -> waits that cannot continue until the thread has exited
   relation left_{};
-  event_set passed_ = 0;  ///< waits by parity that have ended
+  event_set passed_ = 0;  ///< the waits by parity that have ended
 };
 
 }  // namespace model

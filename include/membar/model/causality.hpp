@@ -23,14 +23,15 @@ namespace model {
 struct candidate {
   std::array<int, max_events> source{};  ///< the write from which a read takes its value
   relation observation;                  ///< write -> read
-  relation sync;                         ///< release-acquire synchronizes-with
-  relation barrier_sync;                 ///< synchronizes-with of barriers
+  relation sync;                         ///< the synchronizes-with edges of release and acquire patterns
+  relation barrier_sync;                 ///< the synchronizes-with edges of barriers
   event_set uninitialized = 0;           ///< operations on mbarriers that are used before their initialization
-  relation fence_sc;                     ///< the Fence-SC order, as chosen pairs
+  relation fence_sc;                     ///< the Fence-SC order, as the pairs chosen so far
   relation base;                         ///< base causality, transitive
-  relation reached;                      ///< base causality, plus the predecessors of the accesses of asynchronous operations
+  relation reached;                      ///< base causality, extended by the predecessors of the asynchronous operations'
+                                         ///< accesses
   relation cause;                        ///< causality, between memory operations
-  relation coherence;                    ///< transitive; initial write first
+  relation coherence;                    ///< transitive; the initial write is first
 };
 
 /// obs = (ms ∩ rf) ∪ (obs ; rmw ; obs), for the reads whose source is chosen. Source: PTX ISA, "Observation order".
@@ -75,7 +76,7 @@ template <class Rules>
   return includes(rules, x.scope, here, there) && includes(rules, y.scope, there, here);
 }
 
-/// Synchronizes-with for fences that release only some accesses. It is in `c.sync` but not in base causality.
+/// Adds synchronizes-with for fences that release only some accesses. These edges are in `c.sync` but not in base causality.
 template <class Rules>
 constexpr void synchronize_restricted(candidate& c, const Rules& rules, const program_view& program, const event_structure& f,
                                       std::span<const event> events) noexcept {
@@ -95,8 +96,8 @@ constexpr void synchronize_restricted(candidate& c, const Rules& rules, const pr
   }
 }
 
-/// sync = ms ∩ (release-pattern ; obs ; acquire-pattern), added to base causality, of which `base` is the known part. Source:
-/// PTX ISA, "Synchronizes-with".
+/// Computes sync = ms ∩ (release-pattern ; obs ; acquire-pattern) and adds it to base causality; `base` is the part of base
+/// causality that is known so far. Source: PTX ISA, "Synchronizes-with".
 template <class Rules>
 constexpr void synchronize(candidate& c, const Rules& rules, const program_view& program, const event_structure& f,
                            std::span<const event> events, const relation& base) noexcept {
@@ -122,9 +123,9 @@ constexpr void synchronize(candidate& c, const Rules& rules, const program_view&
   }
 }
 
-/// Adds the predecessors of the accesses of asynchronous operations to base causality: the predecessors of the instruction that
-/// starts them. These steps are not transitive, because a completion is ordered only with the accesses of its own operation.
-/// Source: PTX ISA, "Asynchronous Operations".
+/// Adds to base causality the predecessors of asynchronous operations' accesses, which are the predecessors of the instructions
+/// that start the operations. These steps are not transitive, because a completion is ordered only with the accesses of its own
+/// operation. Source: PTX ISA, "Asynchronous Operations".
 [[nodiscard]] constexpr const relation& reach_asynchronous(candidate& c, const event_structure& f) noexcept {
   if (f.asynchronous == 0) {
     return c.base;
@@ -135,9 +136,9 @@ constexpr void synchronize(candidate& c, const Rules& rules, const program_view&
   return c.reached;
 }
 
-/// Returns the accesses that access `x` precedes through two one-directional proxy fences: one in `left` that releases it, and
-/// one that acquires for the later access, in its block. The first fence synchronizes with the second, or precedes it in base
-/// causality. Source: PTX ISA, "membar/fence".
+/// Returns the accesses that access `x` precedes through two one-directional proxy fences: one in `left` that releases `x`, and
+/// one in the later access's block that acquires for that access. The first fence synchronizes with the second, or precedes it
+/// in base causality. Source: PTX ISA, "membar/fence".
 template <class Rules>
 [[nodiscard]] constexpr event_set one_way_entry(const candidate& c, const Rules& rules, const program_view& program,
                                                 const event_structure& f, std::span<const event> events, const relation& base,
@@ -145,7 +146,7 @@ template <class Rules>
   event_set result = 0;
   for (event_set s = rules.holds(rule::one_way_proxy_fences_order) ? left & f.one_way_releases : 0; s != 0; s = rest(s)) {
     const event& release = at(events, first(s));
-    event known = at(events, x);  // as the other proxy sees it
+    event known = at(events, x);  // the access as the other proxy sees it
     known.via = release.via;
     if (!joins(rules, program, release, known)) {
       continue;
@@ -178,7 +179,7 @@ template <class Rules>
                                                    std::span<const event> events, int operation) {
   const event& e = at(events, operation);
   const int start = e.issue < 0 ? operation : e.issue;
-  event_set after = 0;  // the events after the initialization
+  event_set after = 0;  // the events that follow the initialization
   for (event_set s = f.initializations; s != 0; s = rest(s)) {
     if (at(events, first(s)).location == e.location) {
       after = c.base[first(s)];
@@ -222,13 +223,13 @@ template <class Rules>
   return true;
 }
 
-/// cause = ppcb ∪ obs ; ppcb, where ppcb (proxy-preserved base causality) is base causality between accesses with the proxy
-/// fences that their proxies need. Source: PTX ISA, "Causality order", "Proxy-preserved base causality order".
+/// cause = ppcb ∪ obs ; ppcb, where ppcb (proxy-preserved base causality) is base causality between accesses that have the
+/// proxy fences that their proxies need. Source: PTX ISA, "Causality order", "Proxy-preserved base causality order".
 template <class Rules>
 constexpr void relate_causes(candidate& c, const Rules& rules, const program_view& program, const event_structure& f,
                              std::span<const event> events) noexcept {
   const relation& base = reach_asynchronous(c, f);
-  // generic accesses, and others after a fence of their proxy in their block
+  // generic accesses, and other accesses after a fence of their proxy in their block
   const auto through_entry = [&](event_set reached) {
     event_set result = reached & f.generic_memory;
     if (rules.holds(rule::proxy_fence_before_the_destination)) {
@@ -238,7 +239,7 @@ constexpr void relate_causes(candidate& c, const Rules& rules, const program_vie
     }
     return result;
   };
-  // the boundary of a kernel joins all proxies, but no fence applies to the read-only path
+  // a kernel boundary joins all proxies, but no fence applies to the read-only path
   const auto boundary_entry = [&](event_set reached) {
     event_set result = 0;
     const event_set joined = (rules.holds(rule::kernel_boundary_joins_the_read_only_path) ? f.read_only : 0) |
@@ -256,7 +257,8 @@ constexpr void relate_causes(candidate& c, const Rules& rules, const program_vie
       c.cause[x] = base[x] & f.same_address[x];
       continue;
     }
-    // the source leaves through its own proxy: directly if generic, otherwise through a fence of its proxy in its block
+    // the path from the source starts in its own proxy: directly if the proxy is generic, otherwise at a fence of that proxy in
+    // its block
     const bool generic = at(events, x).via == proxy::generic;
     event_set left = 0;
     if (generic) {
@@ -266,7 +268,7 @@ constexpr void relate_causes(candidate& c, const Rules& rules, const program_vie
         left = f.boundary_after[x] | base.image(f.boundary_after[x]);
       }
     } else if (contains(f.async_proxy, x) && rules.holds(rule::completion_is_a_proxy_fence)) {
-      left = base[x];  // every step from an asynchronous operation is its completion or the end of its grid
+      left = base[x];  // every edge from an asynchronous operation leads to its completion or to the end of its grid
     } else if (contains(f.map_reads, x) && rules.holds(rule::completion_ends_the_reading_of_a_tensor_map)) {
       left = base[x];
     } else if (rules.holds(rule::proxy_fence_after_the_source)) {

@@ -34,9 +34,9 @@ struct event_pair {
 template <class Rules>
 class coherence_orders {
  public:
-  /// `pairs` are the pairs of writes, of all locations, that must be ordered one way or the other. `c.coherence` holds the
-  /// minimal order. Only the reads in `reads` have a source. Every order that is checked counts in `checked`, within the limits
-  /// of the options.
+  /// `pairs` are the pairs of writes, of all locations, that must be ordered in one of the two directions. `c.coherence` holds
+  /// the minimal order. Only the reads in `reads` have a source. `checked` counts the orders that are checked, which the
+  /// options limit.
   constexpr coherence_orders(candidate& c, const Rules& rules, const event_structure& f, std::span<const event> events,
                              std::span<const event_pair> pairs, event_set memory, event_set reads, std::uint64_t& checked,
                              const search_options& options = {}) noexcept
@@ -104,7 +104,7 @@ class coherence_orders {
     }
   }
 
-  // Returns whether the writes that are ordered so far break no axiom. A larger order never repairs a broken one.
+  // Returns whether the order so far satisfies the axioms. Ordering more writes never repairs a violated axiom.
   [[nodiscard]] constexpr bool consistent() {
     options_.check(++checked_);
     return reads_not_from_the_past(c_, rules_, reads_) && updates_are_atomic(c_, rules_, f_, events_, reads_) &&
@@ -113,7 +113,7 @@ class coherence_orders {
 
   enum class outcome : std::uint8_t { ordered, stuck, impossible };
 
-  // Chooses for each pair the first direction that on its own breaks no axiom. If that fails, it restores the order.
+  // Chooses, for each pair, the first direction that on its own violates no axiom. If this fails, it restores the order.
   constexpr outcome greedy() {
     relation least;
     bool taken = false;
@@ -140,8 +140,8 @@ class coherence_orders {
     return outcome::ordered;
   }
 
-  // Orders the pairs for which one direction breaks an axiom, until none is left. Returns false if both directions do for some
-  // pair.
+  // Orders the pairs for which one direction violates an axiom, until there are no such pairs left. Returns false if both
+  // directions of some pair violate an axiom.
   constexpr bool forced() {
     for (bool changed = true; changed;) {
       changed = false;
@@ -160,7 +160,7 @@ class coherence_orders {
           return false;
         }
         if (!forth) {
-          changed = true;  // the second direction is kept
+          changed = true;  // the pair keeps the second direction
           continue;
         }
         c_.coherence.copy(before, f_.count);

@@ -16,11 +16,11 @@ namespace membar {
 inline namespace v0_2 {
 namespace model {
 
-/// The knowledge about a condition while some values are unknown.
+/// The truth of a condition, which is `open` while it depends on unknown values.
 enum class truth : std::uint8_t { no, yes, open };
 
-/// The final values with which a condition is evaluated: registers as far as the enumeration knows them, and locations for
-/// which one of the possible last writes has been chosen.
+/// The final values with which a condition is evaluated: those registers whose values the enumeration has determined, and those
+/// locations for which one of the possible last writes has been chosen.
 struct final_state {
   const partial_execution* execution = nullptr;
   const std::array<int, max_events>* last = nullptr;  ///< per physical location: the chosen write, or -1
@@ -93,14 +93,14 @@ template <class State>
   return truth::open;
 }
 
-/// Evaluates a whole condition; an empty one holds.
+/// Evaluates a whole condition. An empty condition holds.
 template <class State>
 [[nodiscard]] constexpr truth evaluate(std::span<const condition_node> nodes, const State& state) {
   return nodes.empty() ? truth::yes : evaluate(nodes, count_of(nodes) - 1, state);
 }
 
-/// Calls `use(state)` for every combination of a last write at each physical location of `named`, until it returns false. In
-/// that case `last` contains the choice; otherwise `last` is restored.
+/// Calls `use(state)` for every combination of a last write at each physical location of `named`, until `use` returns false. In
+/// that case, `last` contains the combination; otherwise, `last` is restored.
 template <class Use>
 constexpr bool for_each_memory(const partial_execution& execution, std::uint64_t named, std::array<int, max_events>& last,
                                const Use& use) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Decides whether a final state is reachable, at compile time and at run time. Every verdict is based on this.
+/// Decides whether a final state is reachable, at compile time and at run time. Every verdict is based on this decision.
 #pragma once
 
 #include <membar/model/array.hpp>
@@ -22,8 +22,8 @@ namespace membar {
 inline namespace v0_2 {
 namespace model {
 
-/// A visitor that looks for an execution whose final state satisfies the filter and the condition (for `forall`: violates the
-/// condition). The test must outlive the finder.
+/// A visitor that searches for an execution whose final state satisfies the filter and satisfies (for `forall`: violates) the
+/// condition. The test must outlive the finder.
 class state_finder final : public execution_visitor {
  public:
   constexpr explicit state_finder(const test_view& test) noexcept
@@ -66,8 +66,8 @@ class state_finder final : public execution_visitor {
   bool found_ = false;
 };
 
-/// A visitor that looks for a mixed-size data race: conflicting accesses that overlap only in part and that causality does not
-/// order. Source: PTX ISA, "Limitations on mixed-size data-races".
+/// A visitor that searches for a mixed-size data race: conflicting accesses that overlap only in part and that causality does
+/// not order. Source: PTX ISA, "Limitations on mixed-size data-races".
 class race_finder final : public execution_visitor {
  public:
   [[nodiscard]] constexpr bool accept(const partial_execution& execution) override {
@@ -139,11 +139,11 @@ class race_finder final : public execution_visitor {
 /// The part of the model that applies to a program.
 enum class defined : std::uint8_t {
   by_the_axioms,
-  by_atomicity_alone  ///< atomics of different sizes race: PTX says only that they are performed one after the other
+  by_atomicity_alone  ///< atomics of different sizes race: PTX guarantees only that they are performed one after the other
 };
 
-/// Throws `error` for a program that has no verdict: one with a mixed-size data race that is not between atomics, or with a
-/// read that takes its bytes from several stores.
+/// Throws `error` for a program that has no verdict: a program with a mixed-size data race that is not between atomics, or a
+/// program with a read that takes its bytes from several stores.
 template <class Rules = every_rule>
 constexpr defined require_defined(const program_view& program, Rules rules = {}, search_options options = {}) {
   int bytes = 0;
@@ -180,8 +180,8 @@ constexpr defined require_defined(const program_view& program, Rules rules = {},
   return visitor.atomics() ? defined::by_atomicity_alone : defined::by_the_axioms;
 }
 
-/// The guarantees of PTX for every program, with or without a mixed-size data race: the effects of instructions, and that
-/// atomics are performed one after the other.
+/// The rules that PTX guarantees for every program, with or without a mixed-size data race: the effects of instructions, and
+/// the serial execution of atomics.
 [[nodiscard]] constexpr every_rule_but atomicity_alone() noexcept {
   every_rule_but rules;
   for (const rule one : {rule::axiom_causality_reads_from, rule::axiom_causality_from_reads, rule::cause_orders_writes,
@@ -205,10 +205,10 @@ struct decision {
   statistics counts{};
 };
 
-/// Decides a test: `exists` holds if some execution satisfies the condition, `~exists` if none does, `forall` if all do.
-/// If atomics of different sizes race, a state that the axioms forbid counts as forbidden only if atomicity forbids it. Throws
-/// `error` if the test exceeds a limit or has no defined behaviour, if the search takes more steps than the options allow, or
-/// if the state was not found and a loop was cut.
+/// Decides a test. `exists` holds if some execution satisfies the condition, `~exists` if no execution does, and `forall` if
+/// all executions do. If atomics of different sizes race, a state that the axioms forbid counts as forbidden only if atomicity
+/// forbids it. Throws `error` if the test exceeds a limit or has no defined behaviour, if the search takes more steps than the
+/// options allow, or if the state was not found and a loop was cut.
 template <class Rules = every_rule>
 [[nodiscard]] constexpr decision decide(const test_view& test, Rules rules = {}, search_options options = {}) {
   const defined by = require_defined(test.program, rules, options);

@@ -3,9 +3,10 @@
 /// Enumerates every execution of a program that the rules allow.
 ///
 /// It first chooses paths through the threads (thread_paths.hpp), then reads-from, one read at a time, and then barrier groups
-/// (barrier_groups.hpp) and Fence-SC orientations. Coherence comes last and is ordered only as far as it matters
-/// (coherence.hpp). If many choices of reads-from are open, the axioms are checked after each of them, because more reads never
-/// repair a broken axiom. Memory on which nothing depends is interleaved at the end (private_memory.hpp).
+/// (barrier_groups.hpp) and Fence-SC orientations. Coherence comes last, and only those writes are ordered whose order matters
+/// (coherence.hpp). If many choices of reads-from are open, the axioms are checked after each choice, because additional reads
+/// never repair a violated axiom. The accesses of memory on which nothing depends are interleaved at the end
+/// (private_memory.hpp).
 #pragma once
 
 #include <membar/model/array.hpp>
@@ -34,9 +35,9 @@ namespace membar {
 inline namespace v0_2 {
 namespace model {
 
-/// Enumerates the executions of a program and shows each one to a visitor. With a nonzero limit it ends with an `error` after
-/// that many steps, so that a test that would run for hours is undecided and does not hang. Of several executions that differ
-/// only in coherence, the visitor sees one.
+/// Enumerates the executions of a program and shows each one to a visitor. With a nonzero limit, it throws an `error` after
+/// that many steps, so that a test that would run for hours remains undecided instead of blocking the program. If several
+/// executions differ only in coherence, the visitor sees one of them.
 template <class Rules = every_rule>
 class enumerator final : private private_memory {
  public:
@@ -58,7 +59,8 @@ class enumerator final : private private_memory {
   }
 
  private:
-  // An mbarrier has one initialization, in the block that waits on it. Source: PTX ISA, "mbarrier.init", "mbarrier.test_wait".
+  // An mbarrier has a single initialization, in the block that waits on it. Source: PTX ISA, "mbarrier.init",
+  // "mbarrier.test_wait".
   constexpr void check_initializations() const {
     const auto for_each = [&](opcode code, const auto& use) {
       for (const thread_view& t : program_.threads) {
@@ -119,10 +121,10 @@ class enumerator final : private private_memory {
     return true;
   }
 
-  // Weak loads whose value is not needed. An execution without them is an execution, and such a load can be added to any
-  // execution without it, with the last of the writes that precede it as its source, because it is in no pattern and nothing
-  // depends on it. This applies to programs in which each memory has one address, without mixed sizes and without edges of the
-  // CUDA API.
+  // Weak loads whose value is not needed. Removing such loads from an execution leaves an execution. Conversely, such a load
+  // can be added to any execution without it, with the last of the writes that precede it as its source, because the load is in
+  // no pattern and nothing depends on it. This applies to programs in which each memory has one address, without mixed sizes
+  // and without edges of the CUDA API.
   [[nodiscard]] constexpr event_set unasked_loads() const {
     event_set result = 0;
     const event_set used = asked() | deciding();
@@ -138,7 +140,8 @@ class enumerator final : private private_memory {
     return result;
   }
 
-  // Returns whether the requested values follow from reads-from only: registers, and memory that a single instruction writes.
+  // Returns whether the requested values follow from reads-from alone, which is the case for registers and for memory that a
+  // single instruction writes.
   [[nodiscard]] constexpr bool final_state_is_decided() const {
     for (event_set w = facts_.writes; w != 0; w = rest(w)) {
       const event_set others = facts_.overlap[first(w)] & facts_.writes & ~facts_.initial & ~only(first(w));
@@ -150,7 +153,7 @@ class enumerator final : private private_memory {
     return private_ == 0;
   }
 
-  // The pairs that must be ordered: fence.sc, and writes.
+  // The pairs that must be ordered: pairs of fence.sc, and pairs of writes.
   constexpr void find_pairs() {
     sc_pairs_.shrink(0);
     write_pairs_.shrink(0);
@@ -183,7 +186,7 @@ class enumerator final : private private_memory {
     return choices > many_choices ? choices : choices * static_cast<std::uint64_t>(std::popcount(at(sources_, read)));
   }
 
-  // Sets aside memory on which nothing else depends and whose reads have many possible sources.
+  // Excludes memory on which nothing else depends and whose reads have many possible sources; it is interleaved at the end.
   constexpr void set_private() {
     if constexpr (Rules::complete) {
       if (std::is_constant_evaluated()) {
@@ -229,10 +232,10 @@ class enumerator final : private private_memory {
     }
   }
 
-  // Returns whether a morally strong update already has the same source. Axiom Atomicity forbids that, whichever of the two
-  // writes comes first, if both are morally strong with the source or the source is an initial write.
+  // Returns whether a morally strong update already has the same source. Axiom Atomicity forbids this regardless of which of
+  // the two writes comes first, if both are morally strong with the source or the source is an initial write.
   [[nodiscard]] constexpr bool rival_reads(int read, int source) const noexcept {
-    // the read of an update is morally strong with the same events as its write
+    // the read of an update is morally strong with the same events as the update's write
     if (write_of(read) == 0 || (!contains(facts_.initial, source) && !facts_.morally_strong.holds(source, read))) {
       return false;
     }
@@ -262,7 +265,7 @@ class enumerator final : private private_memory {
     return assign_one_of(depth, at(sources_, reads_[depth]), facts_.base);
   }
 
-  // Like `assign`, if the candidate's relations are those of the reads that have a source.
+  // Like `assign`, but requires that the candidate's relations are those of the reads that already have a source.
   constexpr bool assign_related(int depth) {
     count_step();
     relation base;
@@ -301,7 +304,7 @@ class enumerator final : private private_memory {
   }
 
   constexpr bool assign_source(int depth, int read, int source, const relation& base) {
-    // nothing is observed through a race, and causality does not exclude the source: the relations stay unchanged
+    // nothing is observed through a race, and causality does not exclude the source, so the relations stay unchanged
     const bool unrelated = related_ == read && !facts_.morally_strong.holds(source, read);
     related_ = -1;
     const event_set known = known_;
@@ -324,7 +327,7 @@ class enumerator final : private private_memory {
     return more;
   }
 
-  // Returns whether the reads that have a source break no axiom. `base` is base causality without the last of them.
+  // Returns whether the reads that have a source violate no axiom. `base` is base causality without the last of these reads.
   [[nodiscard]] constexpr bool promising(const relation& base) {
     observe(candidate_, rules_, facts_, events(), assigned_);
     synchronize(candidate_, rules_, program_, facts_, events(), base);
@@ -373,8 +376,8 @@ class enumerator final : private private_memory {
     }
   }
 
-  // Only for rule sets without No-Thin-Air or a dependency: computes values that depend on themselves, if iteration from 0
-  // finds them.
+  // Computes values that depend on themselves, if iteration from 0 finds them. This applies only to rule sets without
+  // No-Thin-Air or without a dependency rule.
   constexpr bool resolve_cycles() noexcept {
     if constexpr (!Rules::complete) {
       const event_set open = (facts_.reads | facts_.shuffle_reads) & ~known_;
@@ -424,7 +427,7 @@ class enumerator final : private private_memory {
     return barrier_groups(*this, rules_, candidate_.barrier_sync, candidate_.uninitialized, next).choose();
   }
 
-  // Every barrier has its groups.
+  // Continues after the groups of every barrier have been chosen.
   constexpr bool barriers_grouped() {
     const relation base = candidate_.base;
     for (event_set s = facts_.barriers | facts_.release_fences; s != 0; s = rest(s)) {
@@ -441,7 +444,7 @@ class enumerator final : private private_memory {
 
   // ---- Fence-SC
 
-  // If there are many pairs, it begins with those in which one direction alone breaks an axiom.
+  // If there are many pairs, it begins with those for which one direction on its own violates an axiom.
   constexpr bool order_fences() {
     constexpr int few_pairs = 6;
     if (!Rules::complete || sc_pairs_.size() <= few_pairs) {
@@ -453,8 +456,8 @@ class enumerator final : private private_memory {
     return more;
   }
 
-  // Orders the pairs of fences in which one direction breaks an axiom, until none is left. Returns false if both directions do
-  // for some pair.
+  // Orders the pairs of fences for which one direction violates an axiom, until there are no such pairs left. Returns false if
+  // both directions of some pair violate an axiom.
   constexpr bool force_fences() {
     for (bool changed = true; changed;) {
       changed = false;
@@ -474,7 +477,7 @@ class enumerator final : private private_memory {
     return true;
   }
 
-  // Returns whether no axiom is broken if one fence precedes another, whatever the order of the other fences.
+  // Returns whether one fence may precede another without violating an axiom, regardless of the order of the other fences.
   [[nodiscard]] constexpr bool may_precede(int from, int to) {
     count_step();
     relation base;
@@ -487,8 +490,8 @@ class enumerator final : private private_memory {
     return may;
   }
 
-  // Fence-SC order: an acyclic order that relates every morally strong pair of fence.sc. A pair that base causality orders has
-  // only one orientation, by axiom Fence-SC: irreflexive(fence_sc ; base).
+  // Chooses the Fence-SC order, an acyclic order that relates every morally strong pair of fence.sc. A pair that base causality
+  // orders has only one orientation, by axiom Fence-SC: irreflexive(fence_sc ; base).
   constexpr bool orient_fences(int next) {
     if (next == sc_pairs_.size()) {
       return causes();
@@ -548,7 +551,8 @@ class enumerator final : private private_memory {
     return {c, rules_, facts_, events(), write_pairs_.span(), memory, assigned_, statistics_.candidates, options_};
   }
 
-  // Orders the writes of each location that must be ordered and are not yet. Returns false if no order satisfies the axioms.
+  // Orders those writes of each location that must be ordered but are not ordered yet. Returns false if no order satisfies the
+  // axioms.
   constexpr bool order_writes() {
     event_set open = 0;
     for (const event_pair& p : write_pairs_) {
@@ -616,14 +620,15 @@ class enumerator final : private private_memory {
   std::array<std::uint64_t, max_events + 1> open_{};  ///< per depth: the number of open choices of reads-from
   bounded<event_pair, 256> sc_pairs_{};
   bounded<event_pair, 1024> write_pairs_{};
-  relation flow_{};  ///< closure of dependencies and the reads-from chosen so far
+  relation flow_{};  ///< the closure of dependencies and of the reads-from chosen so far
   std::array<relation, max_events> flows_{};
-  relation updates_{};                ///< write -> writes of updates that read from it so far
-  event_set left_out_ = 0;            ///< loads that get no source
-  int related_ = -1;                  ///< the read for which the candidate's relations are those of the preceding reads
-  event_set private_ = 0;             ///< memory that is interleaved at the end
+  relation updates_{};                ///< write -> writes of the updates that read from it, as chosen so far
+  event_set left_out_ = 0;            ///< loads that are left without a source
+  int related_ = -1;                  ///< the read to assign next, if the candidate's relations cover exactly the reads before
+                                      ///< it
+  event_set private_ = 0;             ///< accesses of the memory that is interleaved at the end
   bool many_ = false;                 ///< whether the path has many choices of reads-from
-  bool one_order_is_enough_ = false;  ///< whether one order of the `fence.sc` is sufficient
+  bool one_order_is_enough_ = false;  ///< whether it is sufficient to find one order of the `fence.sc`
 
   statistics statistics_{};
 };

@@ -17,8 +17,8 @@ namespace membar {
 inline namespace v0_2 {
 namespace model {
 
-/// The relations that the instructions of one path through every thread determine, whatever the reads return. They are the same
-/// in every candidate execution of that path.
+/// The relations that the instructions of one path through every thread determine, regardless of what the reads return. They
+/// are the same in every candidate execution of that path.
 struct event_structure {
   int count = 0;
   event_set initial = 0;
@@ -31,7 +31,7 @@ struct event_structure {
   event_set map_reads = 0;    ///< reads of tensor maps by tensor copies, and fences of their proxy
   event_set proxy_fences = 0;
   event_set alias_fences = 0;
-  event_set one_way_releases = 0;  ///< one-directional proxy fences
+  event_set one_way_releases = 0;  ///< one-directional proxy fences that release
   event_set one_way_acquires = 0;
   event_set initializations = 0;  ///< initializations of mbarriers
   event_set initialization_fences = 0;
@@ -42,7 +42,8 @@ struct event_structure {
   event_set release_starts = 0;
   event_set acquire_fences = 0;
   event_set release_fences = 0;
-  bool one_address_each = true;  ///< no aliases and no proxies: ppcb is base at the same address
+  bool one_address_each = true;  ///< whether there are no aliases and no proxies; ppcb is then base causality at the same
+                                 ///< address
   bool has_mixed_sizes = false;
 
   relation po;                ///< program order, transitive
@@ -55,9 +56,10 @@ struct event_structure {
   relation boundary_after;    ///< event -> events of threads that the CUDA API orders after its thread
   relation boundary_before;   ///< event -> events of threads that the CUDA API orders before its thread
   relation morally_strong;
-  relation serial;           ///< atomics -> atomics that are performed completely before or after; only if sizes differ
-  relation release_pattern;  ///< first event of the release -> strong write
-  relation acquire_pattern;  ///< strong read -> last event of the acquire
+  relation serial;           ///< atomic -> atomics that are performed completely before or after it; filled only if sizes
+                             ///< differ
+  relation release_pattern;  ///< first event of a release pattern -> its strong write
+  relation acquire_pattern;  ///< strong read -> last event of its acquire pattern
   relation one_way_acquire;  ///< strong read -> one-directional proxy fences that acquire
   relation base;             ///< the part of base causality that is the same in every candidate
   relation completed;        ///< accesses of asynchronous operations -> their completion, or a wait for their group
@@ -65,16 +67,16 @@ struct event_structure {
   relation dependency;       ///< read -> event that depends on it
 };
 
-/// Returns whether tensor maps are acquired at the start of a kernel. Source: PTX ISA, "API synchronization"; since 9.2 they
-/// are not.
+/// Returns whether tensor maps are acquired at the start of a kernel. Source: PTX ISA, "API synchronization"; since version 9.2
+/// they are not.
 template <class Rules>
 [[nodiscard]] constexpr bool maps_are_acquired_at_start(const Rules& rules, const program_view& program) noexcept {
   return (program.version != 0 && program.version < 92) || rules.takes(reading::maps_at_kernel_start);
 }
 
 /// Returns whether a proxy fence applies to the proxy and the state space of an access. A fence that acquires a tensor map
-/// applies only to its address. The end of a wait for other grids is a fence for the proxies of asynchronous copies. Source:
-/// PTX ISA, "membar/fence", "Async Proxy".
+/// applies only to its address. The end of a wait for other grids acts as a fence for the proxies of asynchronous copies.
+/// Source: PTX ISA, "membar/fence", "Async Proxy".
 template <class Rules>
 [[nodiscard]] constexpr bool joins(const Rules& rules, const program_view& program, const event& fence, const event& access) {
   if (fence.kind == event_kind::grid_wait) {
@@ -98,7 +100,7 @@ template <class Rules>
 }
 
 /// Returns whether a proxy fence on its own orders earlier events with later accesses through its proxy. A one-directional
-/// fence needs a partner: `one_way_entry`.
+/// fence needs a partner; see `one_way_entry`.
 template <class Rules>
 [[nodiscard]] constexpr bool precedes_alone(const Rules& rules, const event& fence) noexcept {
   return !fence.restricted ||
@@ -132,7 +134,7 @@ template <class Rules>
     f.one_way_releases |= e.releases ? if_kind(event_kind::proxy_fence) : 0;
     f.one_way_acquires |= e.acquires ? if_kind(event_kind::proxy_fence) : 0;
     f.initializations |= if_kind(event_kind::initialization);
-    // the boundary of a kernel is a fence of all proxies
+    // a kernel boundary is a fence of all proxies
     f.proxy_fences |= rules.holds(rule::kernel_boundary_joins_the_async_proxy) ? if_kind(event_kind::grid_wait) : 0;
     f.alias_fences |= e.via == proxy::alias && rules.holds(rule::alias_fence) ? if_kind(event_kind::proxy_fence) : 0;
     const bool only_initializations = e.restricted && rules.holds(rule::initialization_fence_is_for_initializations_only);
@@ -172,7 +174,7 @@ constexpr void relate_pairs(event_structure& f, const Rules& rules, const progra
       const event& y = at(events, j);
       const bool own =
           (in_program_order(x) && in_program_order(y)) || !rules.holds(rule::asynchronous_operations_leave_program_order);
-      // elements of one access; the read and the write of one update are not counted as such
+      // elements of one access; the read and the write of an update do not count as elements
       const bool elements = x.vector >= 0 && x.vector == y.vector && x.location != y.location &&
                             (!at(program.threads[x.thread].code, x.instruction).multimem ||
                              rules.holds(rule::multimem_operations_are_in_no_order));
@@ -214,7 +216,7 @@ constexpr void relate_pairs(event_structure& f, const Rules& rules, const progra
       }
     }
   }
-  // if all sizes are the same, these pairs are morally strong, and axiom Atomicity is all that the ISA requires of them
+  // if all sizes are the same, these pairs are morally strong, and the ISA requires only axiom Atomicity for them
   if (f.has_mixed_sizes && rules.holds(rule::atomics_of_any_size_are_serial)) {
     for (int i = 0; i < f.count; ++i) {
       for (int j = 0; j < i; ++j) {

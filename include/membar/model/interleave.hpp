@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Computes every final state that some interleaving of a test's threads produces, as on a sequentially consistent machine.
+/// Computes every final state that some interleaving of a test's threads produces. These are the states of a sequentially
+/// consistent machine.
 ///
 /// An outcome that the memory model allows but no interleaving produces is weak: it shows that the hardware reorders accesses.
 #pragma once
@@ -25,7 +26,7 @@ class interleaving {
   explicit interleaving(const litmus_test& test) : test_(&test) {}
 
   /// Returns the values that the test observes at the end of each interleaving. Fences have no effect here. Throws `error` for
-  /// a test with barriers and for one with more than a million states.
+  /// a test with barriers, and for a test with more than a million states.
   [[nodiscard]] std::set<std::vector<std::int64_t>> outcomes() {
     state first;
     for (const litmus_test::thread& t : test_->threads) {
@@ -64,9 +65,9 @@ class interleaving {
 
  private:
   struct state {
-    std::vector<int> at;  // per thread: the next instruction
+    std::vector<int> at;  // the next instruction of each thread
     std::vector<std::vector<std::int64_t>> registers;
-    std::vector<std::int64_t> memory;  // per physical location
+    std::vector<std::int64_t> memory;  // the value of each physical location
 
     friend auto operator<=>(const state&, const state&) = default;
   };

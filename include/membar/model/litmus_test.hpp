@@ -24,7 +24,7 @@ struct observable {
   term what{};
 };
 
-/// A suspicious part of a test's text and its position. The test still has a verdict.
+/// A warning about a suspicious part of a test's text, with its position. The test still has a verdict.
 struct remark {
   int line = 0;
   int column = 0;
@@ -40,28 +40,29 @@ struct litmus_test {
     std::vector<std::string> text;  ///< per instruction: its text as written
     std::vector<std::string> register_names;
     std::vector<std::int64_t> registers;
-    std::vector<std::pair<std::string, int>> labels;  ///< the name, and the instruction that it precedes
+    std::vector<std::pair<std::string, int>> labels;  ///< each label's name, and the instruction that it precedes
   };
 
   std::string name;
-  std::vector<std::string> location_names;  ///< "P0:x" for shared memory that exists in several blocks: the one in P0's block
+  std::vector<std::string> location_names;  ///< for shared memory that exists in several blocks, "P0:x" is the location in P0's
+                                            ///< block
   std::vector<location> locations;
   std::vector<thread> threads;
   std::vector<api_edge> api;
   std::vector<api_edge> launches;  ///< programmatic dependent launches
-  int version = 0;                 ///< the PTX version, as 92 for 9.2; 0: the newest
+  int version = 0;                 ///< the PTX version, for example 92 for 9.2; 0 for the newest version
   std::vector<condition_node> condition;
   std::vector<condition_node> filter;
   quantifier quantified = quantifier::exists;
   bool has_condition = false;
-  std::string condition_text;  ///< as written, without the quantifier
-  std::string filter_text;     ///< as written
-  /// the values that the condition names, in order; without a condition, those that `locations` names
+  std::string condition_text;  ///< the condition as written, without the quantifier
+  std::string filter_text;     ///< the filter as written
+  /// the values that the condition names, in order; without a condition, the values that `locations` names
   std::vector<observable> observed;
   std::vector<remark> remarks;  ///< locations that are accessed but not declared
 
-  /// Returns a view that can be decided. It is valid as long as the test exists and does not change. Views are independent of
-  /// each other. Throws `error` for a test with more than 16 threads.
+  /// Returns a view of the test, which `decide` accepts. The view is valid as long as the test exists and does not change.
+  /// Views are independent of each other. Throws `error` for a test with more than 16 threads.
   [[nodiscard]] test_view view() const& {
     test_view result;
     result.program.locations = locations;
@@ -76,7 +77,7 @@ struct litmus_test {
     result.filter = filter;
     return result;
   }
-  test_view view() const&& = delete;  // it would refer to a destroyed test
+  test_view view() const&& = delete;  // the view would refer to a destroyed test
 };
 
 /// Returns a value as text: the name of a location for its address, and a number for anything else.
@@ -89,7 +90,8 @@ struct litmus_test {
   return std::to_string(value);
 }
 
-/// Decides a test read from a file. Throws `error` if it has no condition, or for the same reasons as `decide` of its view.
+/// Decides a test that was read from a file. Throws `error` if the test has no condition, or for the same reasons as `decide`
+/// with its view.
 template <class Rules = every_rule>
 [[nodiscard]] decision decide(const litmus_test& test, const search_options& options = {}, Rules rules = {}) {
   if (!test.has_condition) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Scope inclusion, and when two operations are morally strong.
+/// Determines whether a scope includes a thread, and whether two operations are morally strong.
 #pragma once
 
 #include <membar/model/array.hpp>
@@ -13,7 +13,7 @@ inline namespace v0_2 {
 namespace model {
 
 /// incl(X, Y): returns whether the scope of `x` includes the thread at `there`. Source: PTX ISA, "Scope". The clause for
-/// domains is membar's reading of the CUDA guide, and the clause for clusters is the straightforward extension.
+/// domains is membar's reading of the CUDA guide, and the clause for clusters is the obvious extension.
 template <class Rules>
 [[nodiscard]] constexpr bool includes(const Rules& rules, thread_scope scope, const place& here, const place& there) noexcept {
   if (scope == thread_scope::system) {
@@ -34,8 +34,9 @@ template <class Rules>
   }
 }
 
-/// Returns whether one of two atomic operations is performed completely before the other even though they may differ in size:
-/// they overlap, and their scopes include each other. Source: PTX ISA, "Atomicity of mixed-size RMW operations".
+/// Returns whether two atomic operations, which may differ in size, are performed one completely before the other. This is the
+/// case if they overlap and their scopes include each other's thread. Source: PTX ISA, "Atomicity of mixed-size RMW
+/// operations".
 template <class Rules>
 [[nodiscard]] constexpr bool serial_atomics(const Rules& rules, const program_view& program, const event& x,
                                             const event& y) noexcept {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Operations on multimem addresses in C++ litmus tests: one access to each object, in no particular order.
+/// Operations on multimem addresses in C++ litmus tests: each operation makes one access to each object, in no particular
+/// order.
 ///
 /// ```cpp
 /// constexpr model::multimem_variable m(2, x, y);  // its number is the next one after those of x and y
@@ -13,7 +14,7 @@
 ///
 /// The PTX ISA, "multimem.ld_reduce, multimem.st, multimem.red", defines the effect of each operation on each object. It does
 /// not say how the accesses of one operation are ordered with each other, or with accesses through other addresses. membar's
-/// reading has one rule for each: a multimem address is another virtual address of its objects
+/// reading has one rule for each of these two questions: a multimem address is another virtual address of its objects
 /// (`multimem_addresses_are_aliases`), and the accesses of one operation are unordered, like the elements of a vector
 /// (`multimem_operations_are_in_no_order`).
 #pragma once
@@ -33,8 +34,8 @@ namespace membar {
 inline namespace v0_2 {
 namespace model {
 
-/// A multimem address of some objects in global memory. It uses the numbers from `first` on, one for each object, which no
-/// variable may have.
+/// A multimem address of some objects in global memory. It uses one number for each object, starting at `first`. No variable
+/// may have one of these numbers.
 template <std::size_t Count>
 struct multimem_variable {
   int first = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// Gives a C++ test (test.hpp) names and text, so that it can be printed and explained, and its outcomes can be listed, like
-/// for a test from a file.
+/// those of a test from a file.
 #pragma once
 
 #include <membar/memory_order.hpp>
@@ -294,7 +294,7 @@ inline void name_locations(litmus_test& result, const test_view& test, std::span
   }
 }
 
-/// `named_test` for a test of any shape, so that it is compiled once.
+/// The part of `named_test` that does not depend on the test's type, so that it is compiled only once.
 [[nodiscard]] inline litmus_test named_view(const test_view& test, std::span<const shared_instance> shared, std::string name) {
   litmus_test result;
   result.name = std::move(name);
@@ -321,8 +321,9 @@ inline void name_locations(litmus_test& result, const test_view& test, std::span
 
 }  // namespace detail
 
-/// `test` under the name `name`: its locations are x, y, z, w, v4, ..., its registers r0, r1, ..., and what its condition names
-/// is observed, in the order of the condition. Throws `error` for a test without a condition, or with more than 16 locations.
+/// Returns `test` under the name `name`. Its locations are named x, y, z, w, v4, ..., and its registers r0, r1, ... It observes
+/// the registers and locations that the condition names, in the order of the condition. Throws `error` for a test without a
+/// condition, or with more than 16 locations.
 template <std::size_t... Counts>
 [[nodiscard]] litmus_test named_test(const litmus_program<Counts...>& test, std::string name) {
   if (test.asked().empty()) {

@@ -63,7 +63,7 @@ class outcome_collector final : public execution_visitor {
           values.push_back(state.value(o.what));
         }
         found_.insert(std::move(values));
-        // the size of a node and the memory that it points to
+        // the size of a node and of the memory that it points to
         const std::uint64_t bytes = 4 * sizeof(values) + sizeof(std::int64_t) * test_->observed.size();
         if (memory_ != 0 && found_.size() > memory_ / bytes) {
           throw limit_reached("because its states need more than " + std::to_string(memory_ >> 20U) + " MiB");
@@ -83,9 +83,10 @@ class outcome_collector final : public execution_visitor {
   std::set<std::vector<std::int64_t>> found_;
 };
 
-/// Returns the final states of `test`, as "P0:r0=1 P1:r1=0 x=1": the values that its condition and its `locations` name, in
-/// that order, sorted as byte strings. Throws `error` if the test exceeds a limit or has no defined behaviour, if the search
-/// takes more steps than the options allow, or if a loop was cut. `counts`, if given, receives the statistics of the search.
+/// Returns the final states of `test`, sorted as byte strings. A state is a text such as "P0:r0=1 P1:r1=0 x=1", with the values
+/// that the test's condition and its `locations` name, in that order. Throws `error` if the test exceeds a limit or has no
+/// defined behaviour, if the search takes more steps than the options allow, or if a loop was cut. `counts`, if given, receives
+/// the statistics of the search.
 template <class Rules = every_rule>
 [[nodiscard]] std::vector<std::string> outcomes(const litmus_test& test, search_options options = {},
                                                 statistics* counts = nullptr, Rules rules = {}) {

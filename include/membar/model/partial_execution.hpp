@@ -20,7 +20,7 @@ namespace membar {
 inline namespace v0_2 {
 namespace model {
 
-/// The known contents of memory.
+/// The contents of memory, as far as they are known.
 struct memory_content {
   bool known = false;
   std::int64_t value = 0;
@@ -38,14 +38,14 @@ struct memory_content {
 }
 
 /// The events of one path through every thread, the choices made so far, and the values that follow from them. Values need not
-/// be guessed: `rf ∪ dep` is acyclic, so each value follows from others.
+/// be guessed: `rf ∪ dep` is acyclic, so each value can be computed from others.
 class partial_execution {
  public:
   [[nodiscard]] constexpr const program_view& program() const noexcept { return program_; }
   [[nodiscard]] constexpr std::span<const event> events() const noexcept { return events_.span(); }
-  /// The relations that the events determine, whatever the reads return.
+  /// Returns the relations that the events determine, regardless of what the reads return.
   [[nodiscard]] constexpr const event_structure& facts() const noexcept { return facts_; }
-  /// The choices. They are complete only for `execution_visitor::accept`.
+  /// Returns the choices made so far. They are complete only when `execution_visitor::accept` is called.
   [[nodiscard]] constexpr const candidate& choice() const noexcept { return candidate_; }
 
   /// Returns the reads that have a source so far.
@@ -94,7 +94,8 @@ class partial_execution {
     }
     return result;
   }
-  /// Returns a coherence order that ends in these writes. `last` holds one of `last_writes` per physical location, or -1.
+  /// Returns a coherence order in which these writes are last. `last` holds, for each physical location, one of its
+  /// `last_writes` or -1.
   [[nodiscard]] virtual relation coherence_that_ends_in(const std::array<int, max_events>& last) const = 0;
 
  protected:
@@ -183,7 +184,7 @@ class partial_execution {
   bounded<event, max_events> events_{};
   bounded<expression, 1024> expressions_{};
   bounded<assumption, 128> assumptions_{};
-  std::array<std::array<int, max_registers>, max_threads> registers_{};  ///< per thread: expressions
+  std::array<std::array<int, max_registers>, max_threads> registers_{};  ///< per thread: the expressions of its registers
   event_structure facts_{};
   candidate candidate_{};
   event_set assigned_ = 0;  ///< reads that have a source
@@ -200,9 +201,9 @@ class execution_visitor {
   [[nodiscard]] virtual constexpr bool observes(int /*thread*/, int /*reg*/) const { return true; }
   /// Returns the physical locations whose final value is needed, as a set.
   [[nodiscard]] virtual constexpr std::uint64_t observed_memory() const { return ~std::uint64_t{0}; }
-  /// Called while reads-from is only partly chosen: false discards every completion of the choice.
+  /// Called while reads-from is only partly chosen. If it returns false, every completion of the choice is discarded.
   [[nodiscard]] virtual constexpr bool viable(const partial_execution&) { return true; }
-  /// Called for every execution that the rules allow: false ends the enumeration.
+  /// Called for every execution that the rules allow. If it returns false, the enumeration ends.
   [[nodiscard]] virtual constexpr bool accept(const partial_execution& execution) = 0;
 
  protected:
@@ -212,10 +213,10 @@ class execution_visitor {
 /// The callbacks of a search.
 class search_control {
  public:
-  /// Called while reads-from is only partly chosen: true discards every completion, because other executions show the visitor
-  /// the same.
+  /// Called while reads-from is only partly chosen. If it returns true, every completion is discarded, because other executions
+  /// show the visitor the same states.
   [[nodiscard]] virtual bool is_repeated(const partial_execution&, const execution_visitor&) = 0;
-  /// Called from time to time: if it returns true, the search is stopped.
+  /// Called from time to time. If it returns true, the search stops.
   [[nodiscard]] virtual bool is_over() = 0;
 
  protected:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The values that a path through the threads computes, and the assumptions of the path about them.
+/// The values that a path through the threads computes, and the path's assumptions about them.
 #pragma once
 
 #include <membar/model/array.hpp>

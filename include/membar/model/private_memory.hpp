@@ -7,8 +7,8 @@
 /// address, barrier or other memory depends on the values that they read. Causality between its accesses then follows only from
 /// the rest of the execution. With edges of the CUDA API, no memory is private, because base causality may have a cycle if
 /// threads wait for a thread that begins after them. Coherence orders its writes totally. The axioms hold for exactly those
-/// executions in which some interleaving of its accesses that agrees with base causality gives each read the last write before
-/// it. docs/model.md has the proof.
+/// executions in which some interleaving of the memory's accesses agrees with base causality and gives each read the last write
+/// before it. docs/model.md has the proof.
 #pragma once
 
 #include <membar/model/array.hpp>
@@ -35,7 +35,7 @@ class private_memory : public thread_paths {
       : thread_paths(program, failed_compare_writes, one_address, waiting), visitor_(&visitor) {}
   ~private_memory() = default;
 
-  // Declared again, because nvcc would otherwise find a class member in between.
+  // Declared again here, because nvcc would otherwise find a class member of the same name.
   constexpr bool path_chosen() override = 0;
 
   /// Returns whether the memory whose accesses are `all` is private.
@@ -56,7 +56,7 @@ class private_memory : public thread_paths {
         return false;
       }
     }
-    // threads that exit before a barrier of their block: the values that they read order them
+    // for threads that exit before a barrier of their block, the values that they read determine an order
     std::array<int, max_threads> turns{};
     for (event_set s = facts_.barriers; s != 0; s = rest(s)) {
       const event& e = events_[first(s)];
@@ -106,7 +106,8 @@ class private_memory : public thread_paths {
     const event_set watch = watched(all);
     event_set memory = all & ~facts_.initial;
     for (event_set s = all & facts_.reads & ~watch; s != 0; s = rest(s)) {
-      memory &= events_[first(s)].partner < 0 && leaves_out_ ? ~only(first(s)) : ~event_set{0};  // it can be inserted anywhere
+      // such a load can be inserted anywhere
+      memory &= events_[first(s)].partner < 0 && leaves_out_ ? ~only(first(s)) : ~event_set{0};
     }
     std::set<std::vector<std::int64_t>> seen;
     const std::uint64_t before = remembered_;
@@ -115,19 +116,19 @@ class private_memory : public thread_paths {
     return more;
   }
 
-  /// Called for each interleaving of all private memory: false ends the enumeration.
+  /// Called for each interleaving of all private memory. If it returns false, the enumeration ends.
   [[nodiscard]] virtual bool interleaved() = 0;
-  /// Called for each step.
+  /// Called for each step of the interleaving.
   virtual void count_interleaving() = 0;
 
   execution_visitor* visitor_;
-  bool leaves_out_ = false;       ///< omits loads whose value is not needed
-  std::uint64_t remembered_ = 0;  ///< size of the stored states in bytes
+  bool leaves_out_ = false;       ///< whether loads whose value is not needed are omitted
+  std::uint64_t remembered_ = 0;  ///< the size of the stored states in bytes
 
  private:
   struct interleaving {
     event_set watched = 0;
-    event_set left = 0;  ///< the memory that is interleaved after this one
+    event_set left = 0;  ///< the memory that is interleaved after this memory
     std::set<std::vector<std::int64_t>>& seen;
   };
 
@@ -142,7 +143,7 @@ class private_memory : public thread_paths {
     return result | (asked() & all);
   }
 
-  // `todo` contains the accesses that have not been made, and `last` is the last write.
+  // `todo` contains the accesses that have not been performed yet, and `last` is the last write.
   [[nodiscard]] bool step(const interleaving& of, event_set todo, int last) {
     std::vector<std::int64_t> state = {static_cast<std::int64_t>(todo), last, value(last)};
     for (event_set s = of.watched & ~todo; s != 0; s = rest(s)) {
@@ -153,17 +154,17 @@ class private_memory : public thread_paths {
     if (!is_new) {
       return true;
     }
-    // the size of a node of the set and the memory that it points to
+    // the size of a node of the set and of the memory that it points to
     remembered_ += 4 * sizeof(state) + sizeof(state[0]) * at_state->size();
     if (todo == 0) {
-      return interleave(of.left);  // coherence has a last write now
+      return interleave(of.left);  // the memory's coherence order now has a last write
     }
     for (event_set s = todo; s != 0; s = rest(s)) {
       const int next = first(s);
       const int partner = events_[next].partner;
       const bool reads = contains(facts_.reads, next);
       if (!comes_next(todo, next)) {
-        continue;  // the write of an update follows its read and is made together with it
+        continue;  // an update's write is performed together with its read
       }
       if (!reads) {
         candidate_.coherence[next] = todo & facts_.writes & ~only(next);

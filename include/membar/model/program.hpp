@@ -22,10 +22,10 @@ inline constexpr int max_registers = 32;
 /// The place where a thread runs. Blocks are numbered per GPU; a block belongs to one cluster and one domain.
 struct place {
   int gpu = 0;
-  int domain = 0;    ///< physical memory synchronization domain
-  int cluster = -1;  ///< -1: the block has a cluster of its own
+  int domain = 0;    ///< the physical memory synchronization domain
+  int cluster = -1;  ///< -1 if the block has a cluster of its own
   int block = 0;
-  int warp = 0;       ///< matters only for `bar.warp.sync`
+  int warp = 0;       ///< used only by `bar.warp.sync`
   bool host = false;  ///< a CPU thread; the other members are then ignored
 };
 
@@ -39,17 +39,19 @@ enum class proxy : std::uint8_t {
   alias,
   read_only,
   async,
-  tensor_map  ///< the reading of a tensor map by a tensor copy
+  tensor_map  ///< the path by which a tensor copy reads its tensor map
 };
 
 /// The meaning of a location's name: a virtual address, and the physical memory to which it maps.
 struct location {
-  int address = 0;   ///< locations with the same number have the same virtual address, accessed through several proxies
+  int address = 0;   ///< locations with the same number have the same virtual address and are accessed through different
+                     ///< proxies
   int physical = 0;  ///< locations with the same number are the same memory
   std::int64_t initial = 0;
-  int arrivals = 0;   ///< an mbarrier's expected count; 0: ordinary memory
-  int owner = -1;     ///< for shared memory: a thread of the block that it belongs to; -1: global memory
-  int multimem = -1;  ///< a multimem address of object `physical`: the location of its first object; -1: any other address
+  int arrivals = 0;   ///< an mbarrier's expected count; 0 for ordinary memory
+  int owner = -1;     ///< for shared memory: a thread of the block that the memory belongs to; -1 for global memory
+  int multimem = -1;  ///< for a multimem address of object `physical`: the location of its first object; -1 for any other
+                      ///< address
 };
 
 /// The state space that an access names. Source: PTX ISA, "State Spaces".
@@ -99,7 +101,7 @@ enum class operation : std::uint8_t {
   increment,         ///< PTX `inc`: wraps to 0 at the operand
   decrement,         ///< PTX `dec`: wraps to the operand at 0
   compare_exchange,  ///< `cas`: writes only if the comparison holds
-  is_equal,          ///< `setp.eq`: 1 or 0, like the following ones
+  is_equal,          ///< `setp.eq`: 1 or 0, like the comparisons below
   is_not_equal,
   is_less,
   is_less_equal,
@@ -116,9 +118,9 @@ enum class comparison : std::uint8_t { equal, not_equal, less, less_equal, great
 /// How the completion of an asynchronous operation is detected. Source: PTX ISA, "Async-group mechanism", "mbarrier-based
 /// completion".
 enum class completion : std::uint8_t {
-  group,       ///< of `cp.async`: `cp.async.commit_group`, `cp.async.wait_group`
+  group,       ///< groups of `cp.async`: `cp.async.commit_group`, `cp.async.wait_group`
   bulk_group,  ///< `cp.async.bulk.commit_group`, `cp.async.bulk.wait_group`
-  mbarrier     ///< a `complete_tx` of the bytes
+  mbarrier     ///< a `complete_tx` of the bytes on an mbarrier
 };
 
 /// The kind of barrier of an instruction, and its participants.
@@ -138,7 +140,7 @@ struct instruction {
   opcode code = opcode::compute;
   operation what = operation::move;
   comparison test = comparison::equal;
-  bool strong = false;  ///< memory operations: not weak
+  bool strong = false;  ///< for memory operations: whether the operation is not weak
   memory_order order = memory_order::relaxed;
   thread_scope scope = thread_scope::block;
   proxy via = proxy::generic;
@@ -147,44 +149,48 @@ struct instruction {
   /// For fences: whether it is `fence.mbarrier_init`, which releases only the initializations of mbarriers. For proxy fences:
   /// whether it is the one-directional `fence.proxy.to::generic`.
   bool restricted = false;
-  bool arrives = false;     ///< barriers: this instruction is an arrival
-  bool waits = false;       ///< barriers: this instruction waits for the others
-  bool parity = false;      ///< for mbarrier waits: operand `a` is the parity of the phase and not its number
-  bool has_quorum = false;  ///< barriers: operand `c` is the number of arrivals that complete the barrier
+  bool arrives = false;     ///< for barriers: whether this instruction arrives
+  bool waits = false;       ///< for barriers: whether this instruction waits for the other threads
+  bool parity = false;      ///< for mbarrier waits: whether operand `a` is the phase's parity rather than its number
+  bool has_quorum = false;  ///< for barriers: whether operand `c` is the number of arrivals that complete the barrier
   bool multimem =
-      false;  ///< part of an operation on a multimem address: the access to one object, or the combination of the loaded values
+      false;  ///< whether this is part of an operation on a multimem address: the access to one object, or the combination of
+              ///< the loaded values
   std::uint8_t bytes = 4;    ///< the size of the access
-  std::uint8_t element = 0;  ///< for vector accesses: elements after the first continue the previous instruction's access
-  int destination = -1;      ///< register, -1: none
-  bool indirect = false;     ///< the address is in register `target`
-  int target = -1;           ///< location, or register that holds an address, or the instruction a jump leads to
+  std::uint8_t element = 0;  ///< the element of a vector access; elements after the first continue the previous instruction's
+                             ///< access
+  int destination = -1;      ///< the destination register, or -1 for none
+  bool indirect = false;     ///< whether the address is in register `target`
+  int target = -1;           ///< the location, the register that holds an address, or the instruction to which a branch jumps
   operand a{};
   operand b{};
   operand c{};
-  int guard = -1;              ///< register that holds a predicate; without one, the instruction always takes effect
-  bool guard_negated = false;  ///< the instruction takes effect if the predicate is 0
+  int guard = -1;              ///< the register that holds the predicate, or -1; without a predicate, the instruction always
+                               ///< takes effect
+  bool guard_negated = false;  ///< whether the instruction takes effect if the predicate is 0
   shuffle_mode mode = shuffle_mode::index;
-  std::uint32_t lanes = 0;  ///< shuffles: the mask of lanes that take part
-  int predicate = -1;       ///< for shuffles: register that becomes 1 if the lane is in range and 0 if not; -1: none
+  std::uint32_t lanes = 0;  ///< for shuffles: the mask of the lanes that take part
+  int predicate = -1;       ///< for shuffles: the register that becomes 1 if the lane is in range and 0 if not, or -1 for none
 
   // asynchronous operations, and the transactions of an mbarrier
-  int source = -1;               ///< location, or register with an address, that is read; -1: operand `a` is written
-  bool source_indirect = false;  ///< the source's address is in register `source`
+  int source = -1;               ///< the location that is read, or the register with its address; -1 if operand `a` is written
+  bool source_indirect = false;  ///< whether the source's address is in register `source`
   state_space source_space = state_space::generic;
-  bool reduces = false;  ///< whether `what` updates the destination, instead of overwriting it
+  bool reduces = false;  ///< whether the operation updates the destination by `what` instead of overwriting it
   completion completes = completion::bulk_group;
-  int tensor_map = -1;      ///< for tensor copies: the location that holds the address that they read; they have no `source`
-  int barrier_at = -1;      ///< asynchronous copies: the mbarrier that they complete on
-  bool reads_only = false;  ///< `wait_group.read`: waits until the sources have been read
-  int pending_groups = 0;   ///< `wait_group N`: the number of newest groups that may be incomplete
-  /// for mbarrier initializations: the expected count; for arrivals: their number; 0: `expect_tx`, `complete_tx` or an
+  int tensor_map = -1;      ///< for tensor copies: the location that holds the address to read from; such copies have no
+                            ///< `source`
+  int barrier_at = -1;      ///< for asynchronous copies: the mbarrier on which they complete
+  bool reads_only = false;  ///< whether this is `wait_group.read`, which only waits until the sources have been read
+  int pending_groups = 0;   ///< for `wait_group N`: the number of newest groups that may be incomplete
+  /// for mbarrier initializations: the expected count; for arrivals: their number; 0 for `expect_tx`, `complete_tx` and an
   /// arrival without `.noinc`
   int arrivals = 1;
-  int expected_bytes = 0;   ///< for `expect_tx`
-  int completed_bytes = 0;  ///< for `complete_tx`, and for an asynchronous copy that completes on an mbarrier
-  /// for C++ tests: a thread of the block whose shared memory contains `target`; -1: that of this thread
+  int expected_bytes = 0;   ///< the bytes of `expect_tx`
+  int completed_bytes = 0;  ///< the bytes of `complete_tx`, or of an asynchronous copy that completes on an mbarrier
+  /// for C++ tests: a thread of the block whose shared memory contains `target`; -1 for the block of this thread
   int target_of = -1;
-  int source_of = -1;  ///< the same for `source`
+  int source_of = -1;  ///< the corresponding thread for `source`
   int line = 0;        ///< the line in the text from which the test was read
 
   friend constexpr bool operator==(const instruction&, const instruction&) = default;
@@ -194,10 +200,10 @@ struct instruction {
 struct thread_view {
   place where{};
   std::span<const instruction> code{};
-  std::span<const std::int64_t> registers{};  ///< initial values; their number is the number of registers
+  std::span<const std::int64_t> registers{};  ///< the initial value of each register
 };
 
-/// An order by the CUDA API: everything in thread `before` precedes everything in thread `after`.
+/// An order that the CUDA API imposes: everything in thread `before` precedes everything in thread `after`.
 struct api_edge {
   int before = 0;
   int after = 0;
@@ -212,13 +218,13 @@ struct program_view {
   /// Programmatic dependent launches: thread `before` belongs to a grid on which the grid of `after` depends. That grid may
   /// begin early: only `griddepcontrol.wait` orders later events after everything in `before`.
   std::span<const api_edge> launches{};
-  int version = 0;  ///< the PTX version that the program declares, as 92 for 9.2; 0: the newest
+  int version = 0;  ///< the PTX version that the program declares, for example 92 for 9.2; 0 for the newest version
 
-  /// Appends a thread. Throws `error` for the seventeenth.
+  /// Appends a thread. Throws `error` for the seventeenth thread.
   constexpr void add(const thread_view& thread) { threads.push(thread, "more than 16 threads"); }
 };
 
-/// Returns the value of a register that holds the address of location `index`. It is far from the values that tests use.
+/// Returns the value of a register that holds the address of location `index`. The value is far from the values that tests use.
 [[nodiscard]] constexpr std::int64_t address_value(int index) noexcept {
   return (std::int64_t{1} << 40) + 16 * std::int64_t{index};
 }
@@ -228,7 +234,7 @@ struct term {
   enum class kind_t : std::uint8_t { constant, register_value, memory_value };
   kind_t kind = kind_t::constant;
   int thread = 0;
-  int index = 0;  ///< register or location
+  int index = 0;  ///< the register or the location
   std::int64_t value = 0;
 };
 
@@ -239,8 +245,8 @@ struct condition_node {
   comparison test = comparison::equal;
   term left{};
   term right{};
-  int first = 0;   ///< child
-  int second = 0;  ///< child
+  int first = 0;   ///< the index of the child
+  int second = 0;  ///< the index of the child
 };
 
 /// The quantifier of a condition.
@@ -251,7 +257,8 @@ struct test_view {
   program_view program{};
   std::span<const condition_node> condition{};
   quantifier quantified = quantifier::exists;
-  std::span<const condition_node> filter{};  ///< executions that do not satisfy it are discarded; if empty, none are
+  std::span<const condition_node> filter{};  ///< executions that do not satisfy the filter are discarded; an empty filter
+                                             ///< discards none
 };
 
 /// Returns whether the instruction accesses memory at a location, unlike fences, barriers and register arithmetic.
@@ -259,12 +266,12 @@ struct test_view {
   return code == opcode::load || code == opcode::store || code == opcode::atomic || code == opcode::reduction;
 }
 
-/// Returns whether an instruction with this order acquires, if its kind can.
+/// Returns whether an instruction with this order acquires, provided that its kind can acquire.
 [[nodiscard]] constexpr bool acquires(memory_order order) noexcept {
   return order == memory_order::acquire || order == memory_order::acq_rel || order == memory_order::seq_cst;
 }
 
-/// Returns whether an instruction with this order releases, if its kind can.
+/// Returns whether an instruction with this order releases, provided that its kind can release.
 [[nodiscard]] constexpr bool releases(memory_order order) noexcept {
   return order == memory_order::release || order == memory_order::acq_rel || order == memory_order::seq_cst;
 }
@@ -274,7 +281,7 @@ struct test_view {
   return !x.host && !y.host && x.gpu == y.gpu && x.block == y.block;
 }
 
-/// Returns whether two places are in the same cluster. A block without a cluster has one of its own.
+/// Returns whether two places are in the same cluster. A block without a cluster counts as a cluster of its own.
 [[nodiscard]] constexpr bool same_cluster(const place& x, const place& y) noexcept {
   return !x.host && !y.host && x.gpu == y.gpu && (x.cluster < 0 || y.cluster < 0 ? x.block == y.block : x.cluster == y.cluster);
 }
@@ -298,8 +305,8 @@ struct test_view {
   return false;
 }
 
-/// Returns the result of `what` on two values. Sums and products wrap around. A division by zero gives 0, because tests have no
-/// traps.
+/// Returns the result of applying `what` to two values. Sums and products wrap around. A division by zero gives 0, because
+/// tests have no traps.
 [[nodiscard]] constexpr std::int64_t apply(operation what, std::int64_t left, std::int64_t right) noexcept {
   const auto l = static_cast<std::uint64_t>(left);
   const auto r = static_cast<std::uint64_t>(right);

@@ -21,7 +21,7 @@ namespace membar {
 inline namespace v0_2 {
 namespace model {
 
-/// Two accesses that race, each identified by its thread and the instruction's number in it, and the data that identifies an
+/// Two accesses that race, each identified by its thread and the instruction's number in it, and data that identifies an
 /// execution in which they race.
 struct data_race {
   struct access {
@@ -42,7 +42,7 @@ struct data_race {
   [[nodiscard]] constexpr explicit operator bool() const noexcept { return accesses[0].thread >= 0; }
 };
 
-/// A visitor that looks for a data race.
+/// A visitor that searches for a data race.
 class data_race_finder final : public execution_visitor {
  public:
   [[nodiscard]] constexpr bool observes(int /*thread*/, int /*reg*/) const override { return false; }
@@ -86,7 +86,7 @@ class data_race_finder final : public execution_visitor {
 };
 
 /// Returns a data race in some execution of the program, if there is one. Throws `error` if the program exceeds a limit, if the
-/// search takes more steps than the options allow, or if it found none and a loop was cut.
+/// search takes more steps than the options allow, or if it found no race and a loop was cut.
 template <class Rules = every_rule>
 [[nodiscard]] constexpr data_race find_race(const program_view& program, Rules rules = {}, search_options options = {}) {
   data_race_finder visitor;
@@ -101,10 +101,10 @@ template <class Rules = every_rule>
 /// The result of a short search for data races.
 struct race_answer {
   data_race found{};
-  bool searched = true;  ///< false: the search was stopped or a loop was cut before a race was found
+  bool searched = true;  ///< false if the search was stopped or a loop was cut before a race was found
 };
 
-/// Looks for a data race, for about as long as a small test takes and for at most `limit` steps; 0 means no separate limit.
+/// Searches for a data race for about as long as a small test takes, and for at most `limit` steps; 0 means no separate limit.
 template <class Rules = every_rule>
 [[nodiscard]] race_answer look_for_race(const program_view& program, std::uint64_t limit = 0, Rules rules = {}) {
   constexpr std::uint64_t few = 200'000;

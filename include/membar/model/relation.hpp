@@ -42,7 +42,7 @@ class relation {
   [[nodiscard]] constexpr bool holds(int from, int to) const noexcept { return contains((*this)[from], to); }
   constexpr void add(int from, int to) noexcept { (*this)[from] |= only(to); }
 
-  /// Returns the events that are reached by one step from any event of `from`.
+  /// Returns the events that can be reached in one step from some event of `from`.
   [[nodiscard]] constexpr event_set image(event_set from) const noexcept {
     event_set result = 0;
     for (; from != 0; from = rest(from)) {

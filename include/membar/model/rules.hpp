@@ -15,7 +15,8 @@ namespace membar {
 inline namespace v0_2 {
 namespace model {
 
-/// The rules of the model. Each can be switched off, to find out which rule forbids an outcome and what a test covers.
+/// The rules of the model. Each rule can be switched off, to determine which rule forbids an outcome and which rules a test
+/// covers.
 enum class rule : std::uint8_t {
   // scope inclusion
   block_scope_is_the_block,
@@ -150,17 +151,17 @@ template <std::size_t... Number>
 /// docs/readings.md has the text, both readings, and the one that the model uses.
 enum class reading : std::uint8_t {
   group_wait_for_one_thread,   ///< a wait for bulk groups orders the copies only before later events of its own thread
-  fence_of_another_block,      ///< `fence.proxy.async` may be in another block than the copy
+  fence_of_another_block,      ///< `fence.proxy.async` may be in a different block from the copy
   copies_of_two_blocks,        ///< copies by two blocks need no proxy fence between them
   maps_at_kernel_start,        ///< the start of a kernel acquires tensor maps
   fence_before_complete_tx,    ///< a release fence releases through `mbarrier.complete_tx`
-  multimem_flags,              ///< a flag is the same through its multimem address as through its own
+  multimem_flags,              ///< accesses to a flag through its multimem address and its own address can be morally strong
   whole_updates_are_observed,  ///< an event that observes the write of an update also follows the read of that update
   cluster_scope_of_mbarriers,  ///< arrivals and waits that name no scope have cluster scope
   count
 };
 
-/// All rules, known at compile time: the model.
+/// All rules, which together are the model. This set is known at compile time.
 struct every_rule {
   static constexpr bool complete = true;
   [[nodiscard]] static constexpr bool holds(rule) noexcept { return true; }
@@ -177,7 +178,7 @@ class every_rule_but {
   [[nodiscard]] constexpr bool holds(rule one) const noexcept { return !dropped_[static_cast<std::size_t>(one)]; }
   constexpr void drop(rule one) noexcept { dropped_[static_cast<std::size_t>(one)] = true; }
   constexpr void keep(rule one) noexcept { dropped_[static_cast<std::size_t>(one)] = false; }
-  /// Returns whether the alternative of a reading is used.
+  /// Returns whether this set uses the alternative of a reading.
   [[nodiscard]] constexpr bool takes(reading one) const noexcept { return taken_[static_cast<std::size_t>(one)]; }
   constexpr void take(reading one) noexcept { taken_[static_cast<std::size_t>(one)] = true; }
 
@@ -186,7 +187,7 @@ class every_rule_but {
   std::array<bool, static_cast<std::size_t>(rule::count)> dropped_{};
 };
 
-/// Returns the whole model, with the alternative of the given readings.
+/// Returns the whole model, with the alternatives of the given readings.
 struct other_readings : every_rule_but {
   static constexpr bool complete = true;
 };

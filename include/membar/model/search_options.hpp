@@ -16,14 +16,15 @@ namespace model {
 
 /// The statistics of an enumeration.
 struct statistics {
-  std::uint64_t paths = 0;       ///< choices of one path through every thread
-  std::uint64_t candidates = 0;  ///< coherence orders and other complete choices that were checked
-  std::uint64_t executions = 0;  ///< choices of paths, reads-from, barrier groups and Fence-SC order that the rules allow
-  std::uint64_t steps = 0;       ///< partial choices and candidates, as `search_options::limit` counts them
+  std::uint64_t paths = 0;       ///< the number of combinations of one path through every thread
+  std::uint64_t candidates = 0;  ///< the number of coherence orders and other complete choices that were checked
+  std::uint64_t executions = 0;  ///< the number of choices of paths, reads-from, barrier groups and Fence-SC order that the
+                                 ///< rules allow
+  std::uint64_t steps = 0;       ///< the number of partial choices and candidates, as `search_options::limit` counts them
   cut_loop cut{};                ///< a loop whose longer runs were omitted
 };
 
-/// A search was stopped because it reached its limit of steps, memory or time.
+/// The error of a search that was stopped because it reached its limit of steps, memory or time.
 class limit_reached : public error {
  public:
   limit_reached() : error("undecided: the search was stopped after its limit of steps") {}
@@ -32,14 +33,15 @@ class limit_reached : public error {
 
 /// The limits of a search.
 struct search_options {
-  std::uint64_t limit = 0;   ///< the maximum number of steps (partial choices and candidates); 0: no limit
-  std::uint64_t memory = 0;  ///< the maximum size in bytes of the states that the search stores; 0: no limit
-  bool bounded = false;      ///< a loop that was cut is not an error
-  /// false: executions that change no answer about final states are omitted, such as those that differ only in unused loads
+  std::uint64_t limit = 0;   ///< the maximum number of steps (partial choices and candidates); 0 means no limit
+  std::uint64_t memory = 0;  ///< the maximum size in bytes of the states that the search stores; 0 means no limit
+  bool bounded = false;      ///< whether a loop that was cut is accepted instead of being an error
+  /// if false, executions that change no answer about final states are omitted, such as those that differ only in unused loads
   bool every_execution = true;
   search_control* control = nullptr;  ///< its `is_repeated` is called if not every execution is needed
   waits waiting = waits::left_at_once;
-  std::uint64_t few_choices = 256;  ///< with fewer choices of reads-from on a path, axioms are checked only at the end
+  std::uint64_t few_choices = 256;  ///< on a path with fewer choices of reads-from than this, axioms are checked only at the
+                                    ///< end
 
   constexpr search_options() = default;
   constexpr search_options(std::uint64_t steps, bool only_bounded = false) noexcept  // NOLINT: most callers set only a limit

@@ -2,8 +2,8 @@
 /// @file
 /// `shfl.sync`: determines from which lane a value comes, and which shuffles of a warp belong together.
 ///
-/// A shuffle does not order memory. It passes on a value together with the reads on which the value depends, and no lane
-/// continues before every lane of the mask has arrived. Source: PTX ISA, "shfl.sync".
+/// A shuffle does not order memory. It passes on a value together with the reads on which the value depends. No lane continues
+/// before every lane of the mask has arrived. Source: PTX ISA, "shfl.sync".
 #pragma once
 
 #include <membar/model/array.hpp>
@@ -37,7 +37,7 @@ namespace model {
 /// The lane from which `lane` gets its value in shuffle `i`.
 struct shuffle_source {
   int lane = 0;
-  bool in_range = true;  ///< false: the lane keeps its own value
+  bool in_range = true;  ///< false if the lane keeps its own value
 };
 
 [[nodiscard]] constexpr shuffle_source source_lane(const instruction& i, int lane) noexcept {
@@ -144,7 +144,7 @@ template <class Rules>
   flow.close(f.shuffle_reads == 0 ? 0 : f.count);
   for (event_set s = f.shuffle_reads; s != 0; s = rest(s)) {
     if (flow.holds(first(s), first(s))) {
-      return false;  // lanes wait for each other in a cycle
+      return false;  // the lanes wait for each other in a cycle
     }
   }
   return true;

@@ -41,7 +41,7 @@ inline namespace v0_2 {
 namespace model {
 
 namespace detail {
-/// The names of a test's first locations; the later ones are v4, v5, ...
+/// The names of a test's first locations. The later locations are named v4, v5, ...
 inline constexpr char first_location_names[] = {'x', 'y', 'z', 'w'};
 inline constexpr int location_letters = 4;
 
@@ -131,7 +131,7 @@ template <thread_scope Scope, update_order Order>
   i.what = operation::move;
   return i;
 }
-/// `atom.order.scope.cas`: writes nothing if the value differs from the expected one.
+/// `atom.order.scope.cas`: writes nothing if the value differs from the expected value.
 template <thread_scope Scope, update_order Order>
 [[nodiscard]] constexpr instruction compare_exchange(reg old, variable at, source expected, source desired,
                                                      Order order) noexcept {
@@ -173,20 +173,20 @@ template <thread_scope Scope, fence_order Order>
   i.b = right.value;
   return i;
 }
-/// `@p instruction`: takes effect only if register `predicate` is not 0, and depends on it.
+/// `@p instruction`: the instruction takes effect only if register `predicate` is not 0, and depends on that register.
 [[nodiscard]] constexpr instruction only_if(reg predicate, instruction i) noexcept {
   i.guard = predicate.index;
   return i;
 }
-/// `@!p instruction`: takes effect only if register `predicate` is 0, and depends on it.
+/// `@!p instruction`: the instruction takes effect only if register `predicate` is 0, and depends on that register.
 [[nodiscard]] constexpr instruction unless(reg predicate, instruction i) noexcept {
   i.guard = predicate.index;
   i.guard_negated = true;
   return i;
 }
 /// `shfl.sync`: `to` becomes the `value` of another lane of the warp. The lanes of a warp are its threads in the order of the
-/// test. It does not synchronize, but values keep their dependencies. If the mask names a lane that never arrives, there is no
-/// execution.
+/// test. A shuffle does not synchronize, but values keep their dependencies. If the mask names a lane that never arrives, there
+/// is no execution.
 template <shuffle_mode Mode = shuffle_mode::index>
 [[nodiscard]] constexpr instruction shuffle(reg to, source value, int lane, std::uint32_t mask = 0xffffffff) noexcept {
   instruction i;
@@ -199,7 +199,7 @@ template <shuffle_mode Mode = shuffle_mode::index>
   i.lanes = mask;
   return i;
 }
-/// An access of `bytes` bytes instead of four.
+/// Returns the access with a size of `bytes` bytes instead of four.
 [[nodiscard]] constexpr instruction sized(instruction i, int bytes) noexcept {
   i.bytes = static_cast<std::uint8_t>(bytes);
   return i;
@@ -278,7 +278,7 @@ class litmus_program {
           named = is_shared ? instance(named, static_cast<int>(thread), of) : named;
         });
       }
-      int next = 0;  // a register that no instruction of the thread uses
+      int next = 0;  // the next register that no instruction of the thread uses
       for (std::size_t k = begin; k < n; ++k) {
         const instruction& i = code_[k];
         for (const int used : {i.destination, i.predicate, i.guard, register_of(i.a), register_of(i.b), register_of(i.c)}) {
@@ -398,7 +398,8 @@ class litmus_program {
   [[nodiscard]] constexpr std::span<const condition_node> asked() const noexcept { return condition_.nodes.span(); }
   [[nodiscard]] constexpr std::span<const api_edge> api() const noexcept { return api_.span(); }
   [[nodiscard]] constexpr std::span<const api_edge> launches() const noexcept { return launches_.span(); }
-  [[nodiscard]] constexpr int arrivals(int location) const noexcept { return at(arrivals_, location); }  ///< 0: not an mbarrier
+  /// Returns the arrivals that an mbarrier expects, or 0 for a location that is not an mbarrier.
+  [[nodiscard]] constexpr int arrivals(int location) const noexcept { return at(arrivals_, location); }
   [[nodiscard]] constexpr std::int64_t initial(int location) const noexcept { return at(initial_, location); }
   [[nodiscard]] constexpr int locations() const noexcept { return locations_; }
   /// For a location of a multimem address, returns its first location and the object; for other locations, returns -1 and the
@@ -419,7 +420,7 @@ class litmus_program {
     return with_view([](const test_view& test) { return decide(test).reachable; });
   }
 
-  /// Returns whether no execution has a data race. The condition is irrelevant for this.
+  /// Returns whether no execution has a data race. The condition does not affect the result.
   [[nodiscard]] constexpr bool race_free() const {
     return with_view([](const test_view& test) { return !find_race(test.program); });
   }
@@ -466,7 +467,7 @@ class litmus_program {
     expected = arrivals;
   }
 
-  // Returns a register of a thread that initially holds the address of a location. `next` is one that nothing uses yet.
+  // Returns a register of a thread that initially holds the address of a location. `next` is a register that nothing uses yet.
   constexpr int address_register(int location, std::size_t thread, int& next) {
     for (int r = 0; r < next && r < max_registers; ++r) {
       if (at(registers_[thread], r) == address_value(location)) {
@@ -497,8 +498,8 @@ class litmus_program {
     }
   }
 
-  // Returns the location of a shared variable in the block of thread `of`, or of the accessing thread if that is -1. It is the
-  // variable's own number in the first block, and a new number in other blocks.
+  // Returns the location of a shared variable in the block of thread `of`, or in the block of the accessing thread if `of` is
+  // -1. The location is the variable's own number in the first block, and a new number in other blocks.
   constexpr int instance(int variable, int accessing, int of) {
     const int thread = of < 0 ? accessing : of;
     if (thread >= static_cast<int>(threads) || !same_cluster(at(places_, accessing), at(places_, thread))) {
@@ -548,10 +549,10 @@ class litmus_program {
   std::array<std::int64_t, max_variables> initial_{};
   std::array<std::array<std::int64_t, max_registers>, threads> registers_{};
   bounded<shared_instance, max_variables> instances_{};
-  std::array<int, max_variables> multimem_{};  ///< the first location of the multimem address + 1; 0: none
+  std::array<int, max_variables> multimem_{};  ///< the first location of the multimem address, plus 1; 0 for none
   std::array<int, max_variables> objects_{};
   int locations_ = 0;
-  int variables_ = 0;  ///< locations that the instructions name; locations in other blocks have the numbers after them
+  int variables_ = 0;  ///< the number of locations that the instructions name; locations in other blocks have higher numbers
 };
 
 /// Returns a test with these threads; `when` adds the condition.
@@ -567,8 +568,8 @@ template <std::size_t... Counts>
 }
 
 /// Returns whether the model forbids the test's condition, that is, whether no execution ends in such a state. A
-/// `static_assert` on it reports only that it failed; `static_assert(model::require_forbidden<test>())` of `model/witness.hpp`
-/// also shows an execution that ends in such a state.
+/// `static_assert` on this function reports only that it failed; `static_assert(model::require_forbidden<test>())` of
+/// `model/witness.hpp` also shows an execution that ends in such a state.
 template <std::size_t... Counts>
 [[nodiscard]] constexpr bool forbidden(const litmus_program<Counts...>& test) {
   return !test.reachable();

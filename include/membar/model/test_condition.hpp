@@ -12,20 +12,21 @@ namespace membar {
 inline namespace v0_2 {
 namespace model {
 
-/// A location of a test. It starts as 0 unless `litmus_program::with_initial` says otherwise.
+/// A location of a test. Its initial value is 0 unless `litmus_program::with_initial` sets another.
 struct variable {
   int index = 0;
-  bool in_shared_memory = false;  ///< each block has its own
-  int thread = -1;                ///< for shared memory: a thread of its block; -1: the block of the accessing thread
+  bool in_shared_memory = false;  ///< whether each block has its own
+  int thread = -1;                ///< for shared memory: a thread of the block that contains it; -1 for the block of the
+                                  ///< accessing thread
 };
-/// A location in shared memory: each block that accesses it has its own. No other variable may have its index. A condition
-/// names it together with a thread of the block: `in(1, x)`.
+/// A location in shared memory. Each block that accesses it has its own. No other variable may have the same index. A condition
+/// names the location together with a thread of its block: `in(1, x)`.
 [[nodiscard]] constexpr variable shared(int index) noexcept { return {index, true}; }
-/// A shared variable in the block of thread `number`, counted from 0, for the other threads of the cluster. An access to it
-/// uses an address (`mapa`) in the state space `.shared::cluster`.
+/// Returns the shared variable in the block of thread `number`, counted from 0, for use by the other threads of the cluster. An
+/// access to it uses an address (`mapa`) in the state space `.shared::cluster`.
 [[nodiscard]] constexpr variable remote(variable v, int number) noexcept { return {v.index, v.in_shared_memory, number}; }
 
-/// A register of a thread; every register starts as 0.
+/// A register of a thread. The initial value of every register is 0.
 struct reg {
   int index = 0;
 };

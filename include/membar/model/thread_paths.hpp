@@ -27,20 +27,20 @@ enum class waits : std::uint8_t { left_at_once, repeated_once };
 
 /// A loop that was cut: a thread reached a second backward jump, and the loop does more than wait. Longer runs were omitted.
 struct cut_loop {
-  int thread = -1;  ///< -1: no loop was cut
+  int thread = -1;  ///< -1 if no loop was cut
   int line = 0;     ///< the line of the jump in the text from which the test was read
 };
 
-/// Walks the paths. A path assumes an outcome for each fork; the assumptions are checked once the values are known.
+/// Walks all paths. A path assumes an outcome for each fork. The assumptions are checked once the values are known.
 class thread_paths : public path_values {
  protected:
-  /// `failed_compare_writes`: a failed compare-and-swap writes. `one_address`: a multimem address is the same as that of its
-  /// objects. Both apply only if a rule is switched off.
+  /// With `failed_compare_writes`, a failed compare-and-swap writes. With `one_address`, a multimem address is the same as the
+  /// addresses of its objects. Both are set only if a rule is switched off.
   constexpr thread_paths(const program_view& program, bool failed_compare_writes, bool one_address, waits waiting)
       : path_values(program), failed_compare_writes_(failed_compare_writes), one_address_(one_address), waiting_(waiting) {}
   ~thread_paths() = default;
 
-  /// Called for every combination of one path through every thread: false ends the walk.
+  /// Called for every combination of one path through every thread. If it returns false, the walk ends.
   virtual constexpr bool path_chosen() = 0;
 
   /// Walks all paths, or until `path_chosen` returns false. Throws `error` for a program that exceeds a limit.
@@ -70,7 +70,7 @@ class thread_paths : public path_values {
  private:
   struct thread_state {
     event_set control = 0;
-    int guard = -1;            ///< the predicate of the current instruction, an expression; -1: none
+    int guard = -1;            ///< the expression of the current instruction's predicate, or -1 for none
     bool jumped_back = false;  ///< whether the path is in a loop that does more than wait
     bool waited = false;       ///< whether the path is in a loop that only waits
     int head = 0;              ///< the instruction where the thread started or to which it last jumped back
@@ -209,7 +209,7 @@ class thread_paths : public path_values {
     return start(thread + 1);
   }
 
-  // The path on which the predicate of instruction `next` does not hold.
+  // Continues on the path on which the predicate of instruction `next` does not hold.
   constexpr bool walk_without(int thread, int next, const thread_state& state) {
     const instruction& i = at(code(thread), next);
     const mark before = save(thread);
@@ -228,7 +228,7 @@ class thread_paths : public path_values {
     const instruction& i = at(code(thread), back);
     if (only_waits(thread, back, state)) {
       if (waiting_ == waits::left_at_once || state.waited) {
-        return false;  // another path has the same final states
+        return false;  // another path leads to the same final states
       }
       state.waited = true;
     } else if (state.jumped_back) {
@@ -248,7 +248,7 @@ class thread_paths : public path_values {
   [[nodiscard]] constexpr bool only_waits(int thread, int back, const thread_state& state) {
     const int head = at(code(thread), back).target;
     if (head < state.head) {
-      return false;  // this run of the thread's instructions did not begin at the loop's head or before it
+      return false;  // this run of the thread's instructions began after the loop's head
     }
     const waiting_loops loops(program_);
     for (int n = state.events; n < events_.size(); ++n) {
@@ -263,8 +263,8 @@ class thread_paths : public path_values {
     return loops.repeats_itself(thread, back, head);
   }
 
-  // Returns whether a read-modify-write leaves the value unchanged, for every value that its memory may hold and that the path
-  // allows.
+  // Returns whether a read-modify-write leaves the value unchanged, given every value that its memory may hold and that the
+  // path allows.
   [[nodiscard]] constexpr bool keeps_value(const waiting_loops& loops, int write_index) {
     const event& write = events_[write_index];
     const auto values = loops.values_of(write.physical);
@@ -286,7 +286,7 @@ class thread_paths : public path_values {
     return true;
   }
 
-  // An address in a register: there is one path per possible location.
+  // Handles an address in a register, with one path per possible location.
   constexpr bool walk_addresses(int thread, int index, thread_state state) {
     const int address = at(at(registers_, thread), at(code(thread), index).target);
     for (int l = 0; l < count_of(program_.locations); ++l) {
@@ -304,7 +304,8 @@ class thread_paths : public path_values {
     return true;
   }
 
-  // A tensor copy reads its map, and then the location to which the map points: there is one path per possible location.
+  // Handles a tensor copy. It reads its map, and then the location to which the map points, with one path per possible
+  // location.
   constexpr bool walk_tensor_map(int thread, int index, const thread_state& state) {
     const int map = at(code(thread), index).tensor_map;
     bool leads_to_memory = false;
@@ -341,7 +342,7 @@ class thread_paths : public path_values {
     return true;
   }
 
-  // Creates the common part of the events of one instruction.
+  // Creates an event with the members that all events of one instruction have in common.
   [[nodiscard]] constexpr event event_of(int thread, int index, const thread_state& state) const noexcept {
     const instruction& i = at(code(thread), index);
     event e;
@@ -355,7 +356,7 @@ class thread_paths : public path_values {
     return e;
   }
 
-  // Returns the number that the elements of one vector access share, or -1 for a scalar access.
+  // Returns the number that identifies a vector access in its elements' events, or -1 for a scalar access.
   [[nodiscard]] constexpr int vector_of(int thread, int index) noexcept {
     const bool continues = at(code(thread), index).element != 0;
     const bool is_continued = index + 1 < count_of(code(thread)) && at(code(thread), index + 1).element != 0;
@@ -402,7 +403,7 @@ class thread_paths : public path_values {
       const int desired = operand_value(thread, i.b);
       const mark before = save(thread);
       if (!failed_compare_writes_) {
-        // nothing is known about a value that was just read, so both outcomes are possible
+        // both outcomes are possible, because nothing is known yet about a value that was just read
         (void)assume(comparison::equal, old, expected, false);
         set(thread, i.destination, old, state);
         const bool more = walk(thread, index + 1, state);
@@ -424,7 +425,7 @@ class thread_paths : public path_values {
     return true;
   }
 
-  // Instructions that access no memory.
+  // Handles the instructions that do not access memory.
   constexpr void execute(int thread, int index, thread_state& state) {
     const instruction& i = at(code(thread), index);
     if (i.code == opcode::compute) {
@@ -487,7 +488,8 @@ class thread_paths : public path_values {
     push(e);
   }
 
-  // Returns the location that an asynchronous operation names. An address in a register is known from the beginning.
+  // Returns the location that an asynchronous operation names. If its address is in a register, the register's value is known
+  // from the beginning.
   [[nodiscard]] constexpr int named_location(int thread, int named, bool indirect) {
     const int address = indirect ? at(at(registers_, thread), named) : -1;
     for (int l = 0; l < count_of(program_.locations); ++l) {
@@ -498,11 +500,11 @@ class thread_paths : public path_values {
     throw error("the address of an asynchronous operation must be a location's address and must be in its register initially");
   }
 
-  // An instruction that starts an asynchronous operation: its own event, followed by the events that are performed later, in
-  // its own thread.
+  // Handles an instruction that starts an asynchronous operation. It creates the instruction's own event, followed by the
+  // events that are performed later, all in the same thread.
   constexpr void start_asynchronous(int thread, int index, event e) {
     const instruction& i = at(code(thread), index);
-    if (i.code == opcode::async_arrive && i.arrivals == 0) {  // the phase expects this arrival, which happens later
+    if (i.code == opcode::async_arrive && i.arrivals == 0) {  // the phase expects one more arrival, which happens later
       event expected = event_of(thread, index, {});
       expected.kind = event_kind::barrier;
       expected.mbarrier = true;
@@ -584,7 +586,7 @@ class thread_paths : public path_values {
     push(done);
   }
 
-  // A lane sends its value and receives another lane's value. shuffles.hpp determines which one, once every thread has its
+  // A lane sends its value and receives another lane's value. shuffles.hpp determines which lane, once every thread has its
   // path.
   constexpr void exchange(int thread, int index, thread_state& state) {
     const instruction& i = at(code(thread), index);
@@ -597,7 +599,7 @@ class thread_paths : public path_values {
     const int read = push(e);
     set(thread, i.destination, read_result(read), state);
     set(thread, i.predicate, constant(source_lane(i, lane_of(program_, thread)).in_range ? 1 : 0), state);
-    state.control |= only(read);  // later events wait for the other lanes
+    state.control |= only(read);  // later events have to wait for the other lanes
   }
 
   bool failed_compare_writes_, one_address_;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Determines which loops only wait, as far as the instructions show this.
+/// Determines which loops only wait, insofar as the instructions show this.
 ///
 /// A backward jump at instruction j to instruction i only waits on a path if
 ///  1. no instruction outside of i..j jumps to one of i+1..j,
-///  2. no register that an instruction of i..j sets is read after i before it is set again, at the thread's end included,
+///  2. no register that an instruction of i..j sets is read after i, or at the thread's end, before it is set again,
 ///  3. the instructions between i and j that the path ran are branches, register arithmetic, loads, fences, mbarrier tests that
 ///     found their phase incomplete, and read-modify-writes that left the value as it was, in memory whose accesses are all
 ///     morally strong with each other.
@@ -50,7 +50,7 @@ class waiting_loops {
     return (set & live_at(code, head)) == 0;
   }
 
-  /// Returns whether all accesses to the memory are morally strong with each other, or are made by one thread.
+  /// Returns whether all accesses to the memory are morally strong with each other, or are performed by a single thread.
   [[nodiscard]] constexpr bool is_coherent(int physical) const {
     const instruction* one = nullptr;
     bool coherent = true;
@@ -115,7 +115,7 @@ class waiting_loops {
     return one(i.destination) | one(i.predicate);
   }
 
-  // Returns the set of one register, or the empty set.
+  // Returns the set that contains only this register, or the empty set.
   [[nodiscard]] static constexpr register_set one(int reg) noexcept {
     return reg >= 0 ? register_set{1} << static_cast<unsigned>(reg) : 0;
   }
@@ -125,7 +125,8 @@ class waiting_loops {
     for (const operand* o : {&i.a, &i.b, &i.c}) {
       result |= one(o->is_register ? o->index : -1);
     }
-    return i.guard >= 0 ? result | written(i) : result;  // a result that is not written stays unchanged
+    // if the instruction has no effect, its result register stays unchanged
+    return i.guard >= 0 ? result | written(i) : result;
   }
 
   // Returns the registers whose values at instruction `index` matter for later instructions. At the thread's end, all of them

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Compile-time proofs that, if they fail, show an execution that contradicts them.
+/// Compile-time proofs. If a proof fails, the compiler's message shows an execution that contradicts it.
 ///
 /// ```cpp
 /// static_assert(model::require_forbidden<mp>());
@@ -27,12 +27,12 @@ namespace membar {
 inline namespace v0_2 {
 namespace model {
 
-/// Text that is built at compile time and can be used as a template argument, which compilers print.
+/// Text that is built at compile time and can be used as a template argument, so that compilers print it.
 struct witness_text {
   static constexpr int room = 400;
   char letters[room] = {};
 
-  /// Ends in "..." if the text does not fit.
+  /// Appends to the text, which ends in "..." if it does not fit.
   constexpr void append(const char* more) noexcept {
     int end = 0;
     while (letters[end] != 0) {
@@ -186,10 +186,10 @@ struct the_model_finds_a_race {
   static constexpr bool reported = true;
 };
 
-/// True if the model forbids the test's condition, as `forbidden(Test)` decides; otherwise a compile error that shows an
-/// execution: what each thread writes, and what it reads from which thread. `Test` must be a `constexpr` variable in a
-/// namespace or a static member. g++ prints that text. For compilers that print its characters as numbers, the error names
-/// `explain` instead.
+/// Returns true if the model forbids the test's condition, as `forbidden(Test)` decides. Otherwise it causes a compile error
+/// that shows an execution: what each thread writes, and what it reads from which thread. `Test` must be a `constexpr` variable
+/// at namespace scope or a static member. g++ prints the execution as text. For compilers that print the characters as numbers,
+/// the error names `explain` instead.
 template <const auto& Test>
 [[nodiscard]] consteval bool require_forbidden() {
   if constexpr (!forbidden(Test)) {
@@ -198,8 +198,8 @@ template <const auto& Test>
   return true;
 }
 
-/// True if no execution has a data race, as `race_free(Test)` decides; otherwise a compile error that names the two accesses of
-/// a race by their threads and instructions. The instructions of each thread are counted from 1.
+/// Returns true if no execution has a data race, as `race_free(Test)` decides. Otherwise it causes a compile error that names
+/// the two accesses of a race by their threads and instructions. The instructions of each thread are counted from 1.
 template <const auto& Test>
 [[nodiscard]] consteval bool require_race_free() {
   if constexpr (!race_free(Test)) {

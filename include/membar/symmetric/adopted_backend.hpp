@@ -23,24 +23,24 @@ namespace membar {
 inline namespace v0_2 {
 namespace symmetric {
 
-/// Memory on every PE, as one process can access it.
+/// One process's view of the memory on every PE.
 struct adopted_memory {
   int self = 0;  ///< the PE of this process
-  /// by PE: the start of its memory, at the address that loads and stores of this process's device use
+  /// for each PE: the address at which this process's device loads and stores that PE's memory
   std::vector<void*> addresses;
   std::size_t bytes = 0;  ///< the size on each PE
-  int device = -1;        ///< this process's device; -1: the current one
+  int device = -1;        ///< this process's device, or -1 for the current device
 };
 
 /// Passes this process's number and returns the numbers of all processes, in the order of the PEs, once all processes have
-/// called it. It is also a barrier among the hosts. It must not wait for a kernel that waits for another PE: use MPI on host
-/// memory, a gloo group or a socket, but not NCCL.
+/// called it. The callback is also a barrier among the hosts. It must not wait for a kernel that waits for another PE: use MPI
+/// on host memory, a gloo group or a socket, but not NCCL.
 using all_gather_callback = std::function<std::vector<unsigned long long>(unsigned long long mine)>;
 
 /// Returns the memory of a PyTorch rendezvous, given its `c10d::symmetric_memory::SymmetricMemory` from C++. `bytes` is the
 /// size of a tensor that begins `offset` bytes after the start of the buffer (`get_offset()`, or the tensor's address minus the
-/// address of this process's buffer); 0 means the whole buffer after `offset`. Errors: throws `error` for a part that is
-/// outside of the buffer, and for a buffer that loads and stores cannot reach on some PE.
+/// address of this process's buffer); 0 means the whole buffer after `offset`. Errors: throws `error` if the part is not within
+/// the buffer, or if loads and stores cannot reach the buffer on some PE.
 template <class Handle>
   requires requires(Handle& handle) {
     handle.get_buffer_ptrs();
@@ -114,7 +114,7 @@ class gathering_processes {
   all_gather_callback all_gather_;
 };
 
-/// Throws if the PEs do not all share the same number of bytes; this one passed `bytes`.
+/// Throws if the PEs do not all share the same number of bytes. This PE passed `bytes`.
 inline void refuse_other_sizes(const std::vector<unsigned long long>& bytes) {
   for (std::size_t i = 1; i != bytes.size(); ++i) {
     if (bytes[i] != bytes[0]) {
@@ -125,7 +125,7 @@ inline void refuse_other_sizes(const std::vector<unsigned long long>& bytes) {
   }
 }
 
-/// Throws if `call`, which returned `statuses`, failed on some PE.
+/// Throws if `call` failed on some PE. `statuses` are the status codes that it returned.
 inline void refuse_failed_call(const std::vector<unsigned long long>& statuses, const char* call) {
   for (std::size_t i = 0; i != statuses.size(); ++i) {
     if (const auto status = static_cast<cudaError_t>(statuses[i]); status != cudaSuccess) {
@@ -135,7 +135,7 @@ inline void refuse_failed_call(const std::vector<unsigned long long>& statuses, 
   }
 }
 
-/// The fault that a process found in its memory. The number is sent to the other processes.
+/// The fault that a process found in its memory. The enumerator's value is sent to the other processes.
 enum class adopted_fault : unsigned char { none, address, alignment, bytes, room, wrong_memory };
 
 /// Returns the text that completes "PE 1 was given ...".
@@ -160,7 +160,7 @@ enum class adopted_fault : unsigned char { none, address, alignment, bytes, room
 /// The part of adopted memory that a heap manages. It does not own the memory.
 class adopted_region {
  public:
-  /// `taken` says whether the backend has a heap. The backend may be destroyed before the heap.
+  /// `taken` is the flag that is set while the backend has a heap. The backend may be destroyed before the heap.
   adopted_region(const adopted_memory& memory, std::size_t bytes, const peer_reach& reach, std::shared_ptr<bool> taken)
       : addresses_(memory.addresses), bytes_(bytes), reach_(reach), taken_(std::move(taken)) {
     *taken_ = true;
@@ -181,7 +181,7 @@ class adopted_region {
 
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
   [[nodiscard]] void* base(pe which) const { return addresses_.at(static_cast<std::size_t>(which.index())); }
-  /// Returns the memory of any PE, as this process's device can access it.
+  /// Returns the memory of any PE, at the address that this process's device uses.
   [[nodiscard]] void* base_from_here(pe which) const { return base(which); }
   [[nodiscard]] peer_reach reach_of(pe) const noexcept { return reach_; }
 
@@ -192,7 +192,7 @@ class adopted_region {
   std::shared_ptr<bool> taken_;
 };
 
-/// Returns the bus number of a device, which is the same in all processes of a machine.
+/// Returns the PCI bus number of a device, which is the same in all processes of a machine.
 [[nodiscard]] inline unsigned long long bus_number_of(int device) {
   char text[32] = {};
   check(cudaDeviceGetPCIBusId(text, sizeof text, device), "pass the index of a device that exists");
@@ -200,7 +200,7 @@ class adopted_region {
   static_cast<void>(std::sscanf(text, "%x:%x:%x.%x", &domain, &bus, &slot, &function));
   return (static_cast<unsigned long long>(domain) << 32) | (bus << 16) | (slot << 8) | function;
 }
-/// Returns the device with that number in this process, or -1 if it is hidden from the process.
+/// Returns this process's index of the device with that bus number, or -1 if the device is hidden from the process.
 [[nodiscard]] inline int device_of_bus_number(unsigned long long number) {
   char text[32];
   std::snprintf(text, sizeof text, "%04x:%02x:%02x.%x", static_cast<unsigned>(number >> 32),
@@ -208,7 +208,7 @@ class adopted_region {
                 static_cast<unsigned>(number & 0xff));
   int device = -1;
   if (cudaDeviceGetByPCIBusId(&device, text) != cudaSuccess) {
-    static_cast<void>(cudaGetLastError());  // this is an answer and must not become the error of the next call
+    static_cast<void>(cudaGetLastError());  // the failure is an expected result and must not become the error of the next call
     return -1;
   }
   return device;
@@ -216,18 +216,18 @@ class adopted_region {
 
 }  // namespace detail
 
-/// A backend for memory that the program already has. There is one process per PE, and loads and stores reach every PE, for
-/// example over NVLink. Kernels are the same as with any other backend.
+/// A backend for memory that the program has already allocated. There is one process per PE, and loads and stores reach every
+/// PE, for example over NVLink. Kernels are written as for any other backend.
 ///
 /// The constructor is collective. It verifies the addresses: each process marks the first eight bytes of its memory, reads the
-/// marks of all others, and restores the old contents. The program that allocated the memory owns it, and it must outlive its
-/// use by kernels. A backend has one heap at a time, and nothing else may use the memory at the same time. The destructor is
-/// local: it releases the callback, through which a `host_group` informs the others that this process has left.
+/// marks of all others, and restores the old contents. The program that allocated the memory owns it, and the memory must
+/// outlive its use by kernels. A backend has one heap at a time, and nothing else may use the memory at the same time. The
+/// destructor is local: it releases the callback, through which a `host_group` informs the others that this process has left.
 ///
-/// Requires: the memory begins at a multiple of 256 bytes on every PE. Errors, on every PE: throws `error` that names the PE
-/// that was given no address, a misaligned address, or another PE's address; for sizes that differ; and for a callback result
-/// that is not one number per PE. A rank out of range and an empty callback are errors only in that process, because it cannot
-/// inform the others. Exceptions of the callback are passed on.
+/// Requires: the memory begins at a multiple of 256 bytes on every PE. Errors, on every PE: throws `error` if a PE was given no
+/// address, a misaligned address, or another PE's address, naming the PE; if sizes differ; and if the callback does not return
+/// one number per PE. A rank out of range and an empty callback are errors only in that process, because it cannot inform the
+/// others. Exceptions that the callback throws are propagated.
 template <visibility Visible>
 class basic_adopted_backend {
  public:
@@ -340,11 +340,12 @@ class basic_adopted_backend {
   /// Checks whether each address points to the memory of its PE. Collective.
   [[nodiscard]] fault found_in_memory() {
     const device_guard guard(memory_.device);
-    const mark base = 0x6d656d6261720000ULL;  // the PE is added
+    const mark base = 0x6d656d6261720000ULL;  // the PE's number is added to it
     void* const own = memory_.addresses[static_cast<std::size_t>(memory_.self)];
     mark before = 0;
     const mark mine = base + static_cast<mark>(memory_.self);
-    const auto copied = [](void* to, const void* from) {  // and finished: a copy to a device may return before it has finished
+    // waits for the copy, because a copy to a device may return before it has finished
+    const auto copied = [](void* to, const void* from) {
       const cudaError_t begun = cudaMemcpyAsync(to, from, sizeof(mark), cudaMemcpyDefault, nullptr);
       return begun == cudaSuccess ? cudaStreamSynchronize(nullptr) : begun;
     };
@@ -377,7 +378,7 @@ class basic_adopted_backend {
     return found;
   }
 
-  /// Determines how kernels compute addresses: from equal distances or from a table.
+  /// Determines whether kernels compute addresses from equal distances or from a table.
   [[nodiscard]] fault tabulated() noexcept {
     const auto own = reinterpret_cast<std::uintptr_t>(memory_.addresses[static_cast<std::size_t>(memory_.self)]);
     std::vector<std::ptrdiff_t> distances;
@@ -407,14 +408,14 @@ class basic_adopted_backend {
     return fault::none;
   }
   void free_table() noexcept {
-    if (table_ != nullptr) {  // freeing nothing would create a context on the current device
+    if (table_ != nullptr) {  // freeing a null pointer would create a context on the current device
       membar::detail::report_failed_restore(cudaFree(std::exchange(table_, nullptr)));
     }
   }
 
   adopted_memory memory_;
   detail::gathering_processes processes_;
-  std::vector<int> devices_;  ///< by PE, in this process; -1 if hidden
+  std::vector<int> devices_;  ///< for each PE: this process's index of its device; -1 if the device is hidden
   std::ptrdiff_t* table_ = nullptr;
   peer_reach reach_{pe(0), 1, std::ptrdiff_t{0}};
   std::shared_ptr<bool> taken_ = std::make_shared<bool>(false);

@@ -2,10 +2,10 @@
 /// @file
 /// Atomic memory operations (AMOs) on counters of any PE, executed by the calling thread.
 ///
-/// Each is atomic with respect to all PEs' AMOs on the same counter. With the peer backend, coherence orders the AMOs of one
-/// thread on one counter, even relaxed ones. A counter supports the AMOs that its type lists. The order is `relaxed` unless a
-/// tag after the PE gives another one, and applies at system scope. A release covers this thread's blocking puts to the same
-/// PE, and with `peer_backend` its blocking puts to any PE.
+/// An AMO is atomic with respect to all PEs' AMOs on the same counter. With the peer backend, coherence orders a thread's AMOs
+/// on one counter, even relaxed AMOs. A counter supports the AMOs that its type lists. The order is `relaxed` unless a tag
+/// after the PE gives another one, and applies at system scope. A release covers this thread's blocking puts to the same PE,
+/// and with `peer_backend` its blocking puts to any PE.
 #pragma once
 
 #include <membar/detail/standard.hpp>
@@ -42,8 +42,8 @@ template <class Counter, amo Operation>
   }
 }
 
-/// The type that a counter holds. For anything that is not a counter, it is a type that any argument converts to, so that the
-/// rejection is the only error.
+/// The type that a counter holds. For anything that is not a counter, it is a type to which any argument converts, so that the
+/// compiler reports only the rejection.
 template <class Counter>
 struct counted_of {
   using type = anything;
@@ -75,7 +75,7 @@ __device__ inline Value apply_amo(const Counter& counter, Value value, pe other,
   return transport_of<Counter>::template apply<Operation>(counter.reach(), word(counter), value, other, order);
 }
 
-/// An AMO without a result.
+/// Performs an AMO without a result.
 template <amo Operation, class Counter, class Order>
 __device__ inline void change(const Counter& counter, counted<Counter> value, pe other, Order order) noexcept {
   if constexpr (require_no_result_order<Order>() && require_amo<Counter, Operation>()) {
@@ -83,7 +83,7 @@ __device__ inline void change(const Counter& counter, counted<Counter> value, pe
   }
 }
 
-/// An AMO that returns the previous value.
+/// Performs an AMO and returns the previous value.
 template <amo Operation, class Counter, class Order>
 __device__ inline counted<Counter> fetch_and_change(const Counter& counter, counted<Counter> value, pe other,
                                                     Order order) noexcept {
@@ -136,10 +136,10 @@ __device__ inline detail::counted<Counter> amo_exchange(const Counter& counter, 
   return detail::fetch_and_change<amo::exchange>(counter, value, other, order);
 }
 
-// Arithmetic. The first form of each returns nothing, and the second returns the previous value. PTX (peer): `red.*.sys` and
-// `atom.*.sys`. NVSHMEM: `nvshmem_*_atomic_*` and `nvshmem_*_atomic_fetch_*`; it has no minimum or maximum.
+// Arithmetic. The first form of each operation returns nothing, and the second form returns the previous value. PTX (peer):
+// `red.*.sys` and `atom.*.sys`. NVSHMEM: `nvshmem_*_atomic_*` and `nvshmem_*_atomic_fetch_*`; it has no minimum or maximum.
 
-/// Adds `value`; sums wrap around.
+/// Adds `value`. Sums wrap around.
 template <class Counter, class Order = relaxed_t>
 __device__ inline void amo_add(const Counter& counter, detail::counted<Counter> value, pe other,
                                Order order = Order()) noexcept {
@@ -187,7 +187,7 @@ __device__ inline detail::counted<Counter> amo_fetch_xor(const Counter& counter,
   return detail::fetch_and_change<amo::fetch_xor>(counter, value, other, order);
 }
 
-/// Replaces the value with `value` if that is smaller.
+/// Replaces the value with `value` if `value` is smaller.
 template <class Counter, class Order = relaxed_t>
 __device__ inline void amo_min(const Counter& counter, detail::counted<Counter> value, pe other,
                                Order order = Order()) noexcept {
@@ -199,7 +199,7 @@ __device__ inline detail::counted<Counter> amo_fetch_min(const Counter& counter,
   return detail::fetch_and_change<amo::fetch_min>(counter, value, other, order);
 }
 
-/// Replaces the value with `value` if that is larger.
+/// Replaces the value with `value` if `value` is larger.
 template <class Counter, class Order = relaxed_t>
 __device__ inline void amo_max(const Counter& counter, detail::counted<Counter> value, pe other,
                                Order order = Order()) noexcept {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The interface of a symmetric-memory backend that the heap, the operations and the launcher use.
+/// The interface of a symmetric-memory backend, which the heap, the operations and the launcher use.
 #pragma once
 
 #include <membar/atomicity.hpp>
@@ -17,12 +17,12 @@ namespace membar {
 inline namespace v0_2 {
 namespace symmetric {
 
-/// The memory of a backend on every PE, which a heap manages. It has the same size and alignment on each PE and is not zeroed.
+/// A backend's memory on every PE, which a heap manages. It has the same size and alignment on each PE and is not zeroed.
 template <class Region, class Reach>
 concept region = std::movable<Region> && requires(const Region& region, pe which) {
   { region.bytes() } -> std::same_as<std::size_t>;
-  { region.base(which) } -> std::same_as<void*>;      // for a PE of this process
-  { region.reach_of(which) } -> std::same_as<Reach>;  // for that PE
+  { region.base(which) } -> std::same_as<void*>;      // `which` is a PE of this process
+  { region.reach_of(which) } -> std::same_as<Reach>;  // the reach of that PE
 };
 
 /// A backend. All processes must call its collective members in the same order.
@@ -35,9 +35,10 @@ concept region = std::movable<Region> && requires(const Region& region, pe which
 ///   PEs. It returns when all processes have called it, so it is also a barrier among the hosts.
 /// * `map(bytes)`, collective: creates a region.
 /// * `complete()`, collective, optional: returns when all puts of kernels that have ended, on any PE, are complete at their
-///   destinations. A backend whose puts are complete when their kernel has ended does not have it.
-/// * `gathers_by_kernels`, true, if present: `all_gather` runs kernels on the device, so it may have to wait for other kernels there.
-/// * `base_from_here(which)` of its region, optional: the memory of a PE of another process, for copies by the host.
+///   destinations. A backend does not need it if its puts are complete when their kernel has ended.
+/// * `gathers_by_kernels`, optional: if it is present, it is true, and `all_gather` runs kernels on the device, so `all_gather`
+///   may have to wait for other kernels there.
+/// * `base_from_here(which)` a member of the region, optional: the memory of a PE of another process, for copies by the host.
 template <class Backend>
 concept backend = reach<typename Backend::reach> && region<typename Backend::region, typename Backend::reach> &&
                   requires(Backend& backend, const Backend& facts, pe which, std::size_t bytes, const atomic_use& use,
@@ -106,8 +107,8 @@ enum class collective : unsigned char { heap_bytes, objects, object_bytes, align
   return "another call with";
 }
 
-/// Encodes what a process sends: the kind of call in the upper bits, and its value. Values alone could be equal by accident,
-/// for example if one process frees its third allocation while another process allocates three objects.
+/// Encodes the word that a process sends: the kind of call in the upper bits, and its value. Values alone could be equal by
+/// accident, for example if one process frees its third allocation while another process allocates three objects.
 [[nodiscard]] constexpr unsigned long long tagged(collective what, unsigned long long value) noexcept {
   return value ^ (static_cast<unsigned long long>(what) + 1) << 56;
 }
@@ -118,7 +119,7 @@ enum class collective : unsigned char { heap_bytes, objects, object_bytes, align
 }
 [[nodiscard]] constexpr unsigned long long value_of(unsigned long long word) noexcept { return word & ((1ULL << 56) - 1); }
 
-/// Throws an error with the values of PE `which` and PE 0, which differ.
+/// Throws an error that contains the values of PE `which` and of PE 0, which differ.
 [[noreturn]] inline void refuse_difference(int which, unsigned long long theirs, unsigned long long of_0) {
   const bool other_call = call_of(theirs) != call_of(of_0);
   throw error(cudaErrorInvalidValue,

@@ -42,7 +42,7 @@ template <class Words, class Order>
   return require_barrier_words<Words>() && order;
 }
 
-/// All PEs, with the interface of a team.
+/// The set of all PEs, with the interface of a team.
 class every_pe {
  public:
   __device__ explicit every_pe(int count) noexcept : count_(count) {}
@@ -54,7 +54,7 @@ class every_pe {
   int count_;
 };
 
-/// Enumerates the other PEs of a barrier, starting with the next one, so that not all PEs begin with the same one.
+/// Enumerates the other PEs of a barrier, starting with the next PE, so that not all PEs begin with the same PE.
 template <class Members>
 class others_of {
  public:
@@ -88,14 +88,14 @@ template <class Backend>
   return words.words();
 }
 
-/// Returns the word that counts the barriers at which this PE has arrived. It follows the PEs' words.
+/// Returns the word that counts the barriers at which this PE has arrived. It is stored after the PEs' words.
 template <class Words>
 [[nodiscard]] __device__ inline unsigned long long* arrivals_at(const Words& words) noexcept {
   const auto& all = words_at(words);
   return word_access::raw(local(all) + all.count());
 }
 
-/// What a thread of the group has waited for, or would have waited for.
+/// The PE and the value that a thread of the group has waited for, or would have waited for.
 struct missing_pe {
   const void* address = nullptr;
   unsigned long long expected = 0;
@@ -104,7 +104,7 @@ struct missing_pe {
 };
 
 /// Arrives at every PE. Returns the number of the barrier. All threads of the group read the previous number before their first
-/// barrier, and one thread writes this one after it.
+/// group barrier, and one thread writes the new number after it.
 template <class Group, class Words, class Order>
 [[nodiscard]] __device__ inline unsigned long long arrive_everywhere(Group group, const Words& words, Order order) noexcept {
   const auto& all = words_at(words);
@@ -119,7 +119,7 @@ template <class Group, class Words, class Order>
 }
 
 /// Waits for every PE, up to the last barrier of the group. Returns whether the PEs that this thread waits for have arrived.
-/// The budget is for all of them together, and the wait is aborted if `stop()` returns true.
+/// The budget covers all PEs together, and the wait is aborted if `stop()` returns true.
 template <class Group, class Words, class Order, class Stop = never_stop>
 [[nodiscard]] __device__ inline bool wait_for_others(Group, const Words& words, unsigned long long phase, wait_budget budget,
                                                      Order order, missing_pe& missing, Stop stop = Stop()) noexcept {
@@ -143,7 +143,7 @@ template <class Group, class Words, class Order, class Stop = never_stop>
   return true;
 }
 
-/// Returns the first PE that has not arrived at this PE's next barrier. It is executed by the calling thread, which does not
+/// Returns the first PE that has not arrived at this PE's next barrier. Only the calling thread executes it, and it does not
 /// arrive.
 template <class Words>
 [[nodiscard]] __device__ inline missing_pe missing_at(const Words& words) noexcept {
@@ -168,14 +168,14 @@ template <class Group, class Words, class Order, class Stop = never_stop>
   return wait_for_others(group, words, phase, budget, load_order{}, missing, stop);
 }
 
-/// Like `try_barrier`, but aborts when `stop()` returns true. `missing` receives what it waited for last.
+/// Like `try_barrier`, but aborts when `stop()` returns true. `missing` receives the last PE and value that it waited for.
 template <class Group, class Words, class Stop, class Order = acq_rel_t>
 [[nodiscard]] __device__ inline bool barrier_unless(Group group, const Words& words, wait_budget budget, Stop stop,
                                                     missing_pe& missing, Order order = Order()) noexcept {
   return !Group::any(!arrive_and_wait(group, words, budget, order, missing, stop));
 }
 
-/// Prints which PE is missing and ends the kernel. It is out of line, like `trap_waiting`.
+/// Prints which PE is missing and ends the kernel. Like `trap_waiting`, it is out of line.
 [[noreturn]] __device__ __noinline__ inline void trap_at_barrier(pe self, missing_pe missing, wait_budget budget) noexcept {
   printf(
       "membar: PE %d waited %llu ns at a barrier for PE %d, whose word at %p must be at least %llu, but is %llu: PE %d has not "
@@ -212,9 +212,9 @@ struct arrival_access {
 
 }  // namespace detail
 
-/// Waits until every PE, or every PE of the team, has called it as often as this one. Returns `done` or `timed_out` to the
-/// whole group. `words` come from a heap's `allocate_barrier`, for all PEs, or from a `team_barrier`. The budget is for the
-/// whole barrier.
+/// Waits until every PE, or every PE of the team, has called it as often as this PE. All threads of the group receive the
+/// result, `done` or `timed_out`. `words` come from a heap's `allocate_barrier`, for all PEs, or from a `team_barrier`. The
+/// budget is for the whole barrier.
 ///
 /// Synchronizes, with `acq_rel`: everything that any PE's group did before, including puts, is visible to every PE's group
 /// afterwards. With `relaxed`, nothing is ordered. Requires: at most one group of each PE calls it at a time, and the kernels
@@ -236,7 +236,7 @@ template <class Group, class Words, class Order = acq_rel_t>
   }
 }
 
-/// Waits until every PE has called it as often as this one, like `try_barrier`. When the budget is used up, it prints which PEs
+/// Waits until every PE has called it as often as this PE, like `try_barrier`. When the budget is used up, it prints which PEs
 /// are missing and ends the kernel with a trap.
 template <class Group, class Words, class Order = acq_rel_t>
 __device__ inline void barrier(Group group, const Words& words, wait_budget budget, Order order = Order()) noexcept {
@@ -250,11 +250,11 @@ __device__ inline void barrier(Group group, const Words& words, wait_budget budg
   }
 }
 
-/// The first half of a barrier: signals to every other PE that this one has arrived. The group continues and waits later.
+/// The first half of a barrier: signals to every other PE that this PE has arrived. The group continues and waits later.
 ///
 /// Synchronizes, with `release`: everything that the group did before, including puts, is visible to every PE's group after its
-/// `wait`. With `relaxed`, nothing is ordered. Requires: the previous arrival of the group, or of the PE, has been waited for,
-/// and at most one group of each PE calls it at a time. PTX (peer): the same as `try_barrier` up to its loads.
+/// `wait`. With `relaxed`, nothing is ordered. Requires: the group or another group of the PE has waited for the previous
+/// arrival, and at most one group of each PE calls it at a time. PTX (peer): the same as `try_barrier` up to its loads.
 template <class Group, class Words, class Order = release_t>
 [[nodiscard("wait for this arrival before the next one")]] __device__ inline arrival arrive(Group group, const Words& words,
                                                                                             Order order = Order()) noexcept {
@@ -268,8 +268,8 @@ template <class Group, class Words, class Order = release_t>
   }
 }
 
-/// Returns this PE's last arrival, which an earlier kernel or another group made and which is ordered before the caller, as if
-/// it had been passed on.
+/// Returns this PE's last arrival, as if it had been passed to the caller. An earlier kernel or another group made the arrival,
+/// and it must be ordered before this call.
 template <class Words>
 [[nodiscard]] __device__ inline arrival last_arrival(const Words& words) noexcept {
   if constexpr (detail::require_barrier_words<Words>()) {
@@ -279,8 +279,8 @@ template <class Words>
   }
 }
 
-/// The second half of a barrier: waits until every PE has arrived as often as this one at `own`. Returns `done` or `timed_out`
-/// to all threads of the group, which may differ from the group that arrived.
+/// The second half of a barrier: waits until every PE has arrived as often as this PE had at `own`. All threads of the group,
+/// which may differ from the group that arrived, receive the result, `done` or `timed_out`.
 ///
 /// Synchronizes, with `acquire`, with the `arrive` of every PE. After `timed_out` it may be called again with the same arrival.
 /// PTX (peer): `ld.acquire.sys.b64` of each other PE's word until it has arrived, divided among the threads; a barrier of the group.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Launches, on every PE, a kernel whose blocks wait for each other and for other PEs. All PEs first agree that it fits on
-/// their devices.
+/// Launches, on every PE, a kernel whose blocks wait for each other and for other PEs. All PEs first agree that the kernel fits
+/// on their devices.
 #pragma once
 
 #include <membar/co_residency.hpp>
@@ -24,12 +24,13 @@ namespace membar {
 inline namespace v0_2 {
 namespace symmetric {
 
-/// The information that a PE provides about its launch before a collective launch. It is a value, so tests do not need a GPU.
+/// The information that a PE provides about its launch before a collective launch. It is a plain value, so that it can be
+/// tested without a GPU.
 struct launch_offer {
-  unsigned long long blocks = 0;  ///< in its grid
+  unsigned long long blocks = 0;  ///< the number of blocks in the PE's grid
   /// the number of blocks that its device can hold at the same time; 0 if it cannot launch cooperatively
   unsigned long long room = 0;
-  cudaError_t failed = cudaSuccess;  ///< the error of determining `room`, or later of the launch
+  cudaError_t failed = cudaSuccess;  ///< an error that occurred when `room` was determined or, later, in the launch
   bool wrong_streams = false;        ///< whether its process gave streams for only some of its PEs
   std::array<unsigned, 3> grid{};    ///< the configuration: blocks in x, y and z
   std::array<unsigned, 3> block{};
@@ -144,8 +145,8 @@ struct collective_grid {
 
 namespace detail {
 
-/// Returns the offer of the current device. It loads the kernel, so that no launch has to wait for loading while another PE's
-/// kernel runs.
+/// Returns the offer of the current device. It also loads the kernel, so that no launch has to wait for loading while another
+/// PE's kernel runs.
 template <class... Parameters>
 [[nodiscard]] launch_offer offer_of_current_device(const collective_grid& shape, void (*kernel)(Parameters...)) noexcept {
   launch_offer offer;
@@ -157,7 +158,7 @@ template <class... Parameters>
   try {
     const char* name = nullptr;
     check(cudaFuncGetName(&name, reinterpret_cast<const void*>(kernel)));
-    for (; *name != 0; ++name) {  // a hash, which is the same in all processes, unlike an address
+    for (; *name != 0; ++name) {  // computes a hash, which, unlike an address, is the same in all processes
       offer.kernel = (offer.kernel ^ static_cast<unsigned char>(*name)) * 0x100000001b3ULL + 1;
     }
     int device = 0;
@@ -187,15 +188,15 @@ template <class... Parameters>
 
 /// The words in which an offer is sent to other processes.
 struct offer_word {
-  static constexpr int blocks = 0;  ///< tagged
+  static constexpr int blocks = 0;  ///< with a tag that identifies the call
   static constexpr int room = 1;
-  static constexpr int state = 2;          ///< which step failed
-  static constexpr int configuration = 3;  ///< a hash, sent instead of the kernel's name
+  static constexpr int state = 2;          ///< the step that failed
+  static constexpr int configuration = 3;  ///< a hash of the configuration and of the kernel's name
   static constexpr int kernel = 4;
   static constexpr int dynamic_shared_bytes = 5;
-  static constexpr int grid = 6;  ///< three extents, followed by those of the block and of the cluster
+  static constexpr int grid = 6;  ///< the grid's three extents, followed by the extents of the block and of the cluster
   static constexpr int end = 15;
-  static constexpr unsigned long long wrong_streams = 1ULL << 32;  ///< in the state, in addition to the error
+  static constexpr unsigned long long wrong_streams = 1ULL << 32;  ///< a bit of the state, in addition to the error
   static constexpr unsigned long long no_arguments = 1ULL << 33;
 };
 
@@ -257,8 +258,8 @@ inline void set_word(launch_offer& offer, int word, unsigned long long value) no
   }
 }
 
-/// Returns whether the backend gathers with kernels, which may not fit on the device together with a grid that waits for other
-/// PEs.
+/// Returns whether the backend gathers with kernels. Such kernels may not fit on the device together with a grid that waits for
+/// other PEs.
 template <class Backend>
 inline constexpr bool gathers_by_kernels = requires { requires Backend::gathers_by_kernels; };
 
@@ -279,7 +280,7 @@ template <class Backend>
     }
   };
   exchange(offer_word::blocks);
-  // This comes before any other exchange, because a process in another call also throws after its first exchange.
+  // This exchange comes before any other, because a process in a different call also throws after its first exchange.
   for (int i = 1; i < backend.count(); ++i) {
     const unsigned long long theirs = offers[static_cast<std::size_t>(i)].blocks;
     if (call_of(theirs) != call_of(offers[0].blocks)) {
@@ -291,7 +292,8 @@ template <class Backend>
   }
   exchange(offer_word::room);
   exchange(offer_word::state);
-  // The separate extents are exchanged only if they differ. All processes detect that, and then exchange the rest.
+  // The individual extents are exchanged only if the hashes differ. All processes detect this and then exchange the remaining
+  // words.
   exchange(offer_word::configuration);
   bool differ = false;
   for (const launch_offer& each : offers) {
@@ -313,20 +315,20 @@ template <class Backend>
 /// PE. It is called before anything is launched. All PEs of the process are launched before the call returns. The host does not
 /// wait for the kernels.
 ///
-/// Errors: throws `error`, the same on every PE and before any launch. It names the PE that cannot launch and the number of
-/// blocks that it can hold, or the difference, or the PE for which `arguments` threw an exception. In the process where this
-/// happened, that exception is nested in the error (`std::rethrow_if_nested`). If CUDA nevertheless rejects a launch, every PE
-/// throws an error if the backend gathers without kernels, like the peer backend. With NVSHMEM, only that PE throws an error,
-/// because after the launch its kernels may not fit on the device to inform the others. The other PEs' kernels may then wait
-/// until their budgets end. The launch does not account for other kernels, of this PE or of another PE on the same device. They
-/// delay the launch, and block it forever if they wait for it.
+/// Errors: throws `error`, the same on every PE and before any launch. The error names the PE that cannot launch and the number
+/// of blocks that it can hold, or the difference between the PEs, or the PE for which `arguments` threw an exception. In the
+/// process where this happened, that exception is nested in the error (`std::rethrow_if_nested`). If CUDA nevertheless rejects
+/// a launch, every PE throws an error if the backend gathers without kernels, like the peer backend. With NVSHMEM, only that PE
+/// throws an error, because after the launch, the kernels with which it would inform the other PEs may not fit on the device.
+/// The other PEs' kernels may then wait until their budgets end. The launch does not account for other kernels, either of this
+/// PE or of another PE on the same device. Such kernels delay the launch, and block it forever if they wait for it.
 template <backend Backend, class... Parameters, class Arguments>
 void collective_launch(Backend& backend, const collective_grid& shape, std::span<const cudaStream_t> streams,
                        void (*kernel)(Parameters...), Arguments arguments) {
   const pe_range local = backend.local_pes();
   std::vector<launch_offer> mine(static_cast<std::size_t>(local.size()));
   std::vector<decltype(arguments(local.front()))>
-      values;  // has fewer PEs only if one of them reports an error, in which case nothing is launched
+      values;  // has fewer PEs than expected only if one of them reports an error, in which case nothing is launched
   std::exception_ptr thrown;
   std::size_t next = 0;
   for (const pe which : local) {
@@ -337,7 +339,7 @@ void collective_launch(Backend& backend, const collective_grid& shape, std::span
       try {
         values.push_back(arguments(which));
       } catch (...) {
-        offer.no_arguments = true;  // also reported to the other PEs
+        offer.no_arguments = true;  // this is also reported to the other PEs
         thrown = thrown ? thrown : std::current_exception();
       }
     } catch (const error& failure) {
@@ -355,7 +357,8 @@ void collective_launch(Backend& backend, const collective_grid& shape, std::span
     throw;
   }
 
-  // No PE throws before all PEs have reported: the others would wait forever for a kernel that this PE does not launch.
+  // No PE throws before all PEs have reported. Otherwise the others would wait forever for a kernel that this PE does not
+  // launch.
   next = 0;
   for (const pe which : local) {
     try {

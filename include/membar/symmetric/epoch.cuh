@@ -26,7 +26,7 @@ template <class Epoch>
   }
 }
 
-/// The number after the current number of an epoch. `keep` makes it the current number.
+/// The next number of an epoch. `keep` makes it the current number.
 template <class Group>
 class next_epoch {
  public:
@@ -35,11 +35,11 @@ class next_epoch {
       : word_(detail::word(epoch)), number_(*word_ + step) {}
 
   [[nodiscard]] __device__ unsigned long long number() const noexcept { return number_; }
-  /// Returns the number as the sequence number of a packed message. It is never 0 and never equal to the previous one.
+  /// Returns the number as the sequence number of a packed message. It is never 0 and never equal to the previous number.
   [[nodiscard]] __device__ unsigned sequence() const noexcept { return static_cast<unsigned>(number_ % 0xffffffffULL) + 1; }
 
-  /// Call it after a group barrier, when all threads have read the number. The group's next use of the epoch must follow a
-  /// barrier.
+  /// Makes this number the epoch's current number. Call it after a group barrier, when all threads have read the number. The
+  /// group's next use of the epoch must follow a barrier.
   __device__ void keep() const noexcept {
     if (Group::rank() == 0) {
       *word_ = number_;
@@ -54,7 +54,7 @@ class next_epoch {
 
 }  // namespace detail
 
-/// Notifies `other` with the next number of `sent`, by setting the signal to it.
+/// Notifies `other` by setting the signal to the next number of `sent`.
 ///
 /// Synchronizes like `notify` with `release`. Requires: one epoch for each PE that is notified, and one sender for each signal.
 /// PTX (peer): `notify`, a load and a store of the epoch by one thread, and two barriers of the group.
@@ -72,11 +72,12 @@ __device__ inline void notify(Group group, const Signal& signal, const Epoch& se
 }
 
 /// Waits for the next number of `seen`: until the calling PE's signal is at least `step` more than the value of the previous
-/// wait. Returns `done` or `timed_out` to all threads of the group. After `timed_out`, the next wait is for the same number.
+/// wait. All threads of the group receive the result, `done` or `timed_out`. After `timed_out`, the next wait is for the same
+/// number.
 ///
 /// Synchronizes like `try_wait`. `step` is the total that all senders add between two waits; it is 1 for a signal that is set.
-/// With several senders, no sender may add for the next wait before this one is over, because its addition would count for this
-/// wait. PTX (peer): `try_wait`, a load and a store of the epoch, and a barrier of the group.
+/// With several senders, no sender may add for the next wait before this wait is over, because its addition would count for
+/// this wait. PTX (peer): `try_wait`, a load and a store of the epoch, and a barrier of the group.
 template <class Group, class Signal, class Epoch>
   requires(detail::is_symmetric<Epoch>)
 [[nodiscard]] __device__ inline wait_result try_wait(Group group, const Signal& signal, const Epoch& seen, wait_budget budget,

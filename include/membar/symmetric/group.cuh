@@ -32,10 +32,10 @@ struct by_warp_t {
   }
   [[nodiscard]] __device__ static unsigned size() noexcept { return 32; }
   __device__ static void sync() noexcept { __syncwarp(); }
-  /// A barrier of the group that returns to all threads whether `value` is true for any of them.
+  /// Executes a barrier of the group. Returns, to all threads, whether `value` is true for any of them.
   [[nodiscard]] __device__ static bool any(bool value) noexcept {
     const bool result = __any_sync(0xffffffffU, value ? 1 : 0) != 0;
-    __syncwarp();  // a vote orders no memory accesses
+    __syncwarp();  // the barrier is needed because a vote does not order memory accesses
     return result;
   }
 };

@@ -21,16 +21,18 @@ namespace symmetric {
 
 namespace detail {
 
-/// Counts the heaps of the process from 1. <atomic> would make up a third of what this header includes.
+/// Counts the heaps of the process, starting at 1. It does not use <atomic>, which would be a third of all that this header
+/// includes.
 [[nodiscard]] inline unsigned long long next_heap_number() noexcept {
   static unsigned long long made = 0;
   return __atomic_add_fetch(&made, 1, __ATOMIC_RELAXED);
 }
 
-/// Tracks which bytes of a heap are allocated, with a first-fit strategy. Its result depends only on its calls, so every PE
+/// Tracks which bytes of a heap are allocated, with a first-fit strategy. Its result depends only on the calls, so every PE
 /// gets the same offsets.
 ///
-/// Allocations are kept in a vector, sorted by offset: a heap has few of them, and a std::map takes longer to compile.
+/// Allocations are kept in a vector that is sorted by offset, because a heap has few allocations and a std::map takes longer to
+/// compile.
 class offset_allocator {
  public:
   static constexpr std::size_t none = static_cast<std::size_t>(-1);
@@ -38,7 +40,8 @@ class offset_allocator {
   struct allocation {
     std::size_t offset;
     std::size_t bytes;
-    std::uint64_t id = 0;    ///< the heap's allocation number, from 1; 0 until the memory is zeroed on every PE
+    std::uint64_t id = 0;    ///< the number of the allocation in its heap, counted from 1; 0 until the memory is zeroed on
+                             ///< every PE
     bool abandoned = false;  ///< whether its scope has ended but not all PEs have freed it
   };
 
@@ -59,7 +62,7 @@ class offset_allocator {
     return none;
   }
 
-  /// Returns the allocation at `offset`, or null if there is none. Valid until the next `take` or `give_back`.
+  /// Returns the allocation at `offset`, or null if there is none. The pointer is valid until the next `take` or `give_back`.
   [[nodiscard]] allocation* at(std::size_t offset) noexcept {
     for (allocation& each : taken_) {
       if (each.offset == offset) {
@@ -160,8 +163,8 @@ class heap;
 template <class T, backend Backend>
 class scoped_array;
 
-/// `size()` objects on every PE, allocated by a heap. This is a value that names them on the host. It does not free them; a
-/// `scoped_array` does.
+/// `size()` objects on every PE, allocated by a heap. An `array` is a value that names the objects on the host. It does not
+/// free them; a `scoped_array` does.
 template <class T, backend Backend>
 class array {
  public:
@@ -179,8 +182,8 @@ class array {
     return {heap_ != nullptr ? heap_->number() : 0, id_, index};
   }
 
-  /// Returns the objects' symmetric address for the kernels of PE `which`, which must belong to this process. Errors: a PE of
-  /// another process; a `scoped_array` that is closed or whose heap was destroyed.
+  /// Returns the objects' symmetric address for the kernels of PE `which`, which must belong to this process. Errors: the PE
+  /// belongs to another process, or the array is a `scoped_array` that is closed or whose heap was destroyed.
   [[nodiscard]] span<T, Backend> on(pe which) const {
     if (heap_ == nullptr) {
       throw error(
@@ -203,20 +206,21 @@ class array {
   std::uint64_t id_;
 };
 
-/// Memory of the same size on every PE of a backend, in which all PEs collectively allocate and free, in any order.
+/// Memory of the same size on every PE of a backend, in which all PEs collectively allocate and free objects, in any order.
 ///
 /// `allocate` and `free` are collective: every process must call them in the same order with the same arguments, which is
 /// checked. An allocation is zero on every PE before the call returns on any PE, so a put never races with the zeroing. Before
 /// a `free`, every kernel that uses the memory must have ended on every PE. The `free` completes their puts.
 ///
-/// Errors, on every PE, without any change: throws `error` that names the difference between PEs, the space that is left, or
-/// the link that does not support an atomic operation; for `free`, memory that was already freed or belongs to another heap.
+/// Errors, on every PE, without any change: throws `error`, which names the difference between PEs, the space that is left, or
+/// the link that does not support an atomic operation; for `free`, also if the memory was already freed or belongs to another
+/// heap.
 ///
 /// The destructor is local: it does not communicate with other processes and does not throw. It waits for this process's
 /// devices if a `scoped_array` was destroyed since the last wait, and prints the number of allocations that were not freed.
-/// `close` is the collective and checked end. A backend of several processes informs the others that this one has left;
-/// `host_group` does so within a second. The backend and the arrays may be destroyed before or after the heap, but all other
-/// members of the heap need the backend.
+/// `close` is the collective and checked way to end it. A backend of several processes informs the others that this process has
+/// left; `host_group` does so within a second. The backend and the arrays may be destroyed before or after the heap, but all
+/// other members of the heap need the backend.
 template <backend Backend>
 class heap {
  public:
@@ -235,10 +239,10 @@ class heap {
   heap(const heap&) = delete;
   heap& operator=(const heap&) = delete;
   ~heap() {
-    while (scopes_ != nullptr) {  // their arrays outlive this heap
+    while (scopes_ != nullptr) {  // these arrays outlive the heap
       let_go(*scopes_);
     }
-    if (unwaited_) {  // their kernels may still use the memory that the region releases
+    if (unwaited_) {  // kernels that use these arrays may still use the memory that the region releases
       membar::detail::report_failed_restore(waited_for_devices(), kernel_failed);
     }
     give_back_abandoned();  // this is not a leak, because their scopes have ended
@@ -254,7 +258,7 @@ class heap {
   /// Ends the use of the heap on every PE: waits for the devices of this process's PEs, completes the puts of kernels, and
   /// releases the memory of a backend whose memory all processes free together. Call it before the destructor. Collective.
   ///
-  /// Errors, on every PE: throws `error` for allocations that were not freed, naming a PE that has some, and for a kernel that
+  /// Errors, on every PE: throws `error` if allocations were not freed, naming a PE that has such allocations, and if a kernel
   /// failed.
   void close() {
     detail::agree(*backend_, detail::collective::closed, bytes_of_.bytes());
@@ -295,11 +299,11 @@ class heap {
   /// Frees memory that `allocate` returned. Collective.
   template <class T>
   void free(const array<T, Backend>& allocated) {
-    // No process may throw before all processes have announced what they free, because the others would wait for it.
+    // No process may throw before all processes have announced what they free. Otherwise the others would wait for it.
     const std::uint64_t id = allocated.heap_ == this ? allocated.id_ : 0;
     free_bytes(allocated.offset_, id);
   }
-  /// Only the `scoped_array` frees it.
+  /// This overload does not compile, because only the `scoped_array` itself frees its memory.
   template <class T>
   void free(const scoped_array<T, Backend>&) = delete;
 
@@ -313,13 +317,14 @@ class heap {
     return region_.reach_of(which);
   }
 
-  /// Returns the address of the object on `other`, for copies that the host enqueues. `other` must be a PE of this process, or
-  /// with adopted memory any PE, whose address is then the one that the device of the object's own PE uses.
+  /// Returns the address of the object on `other`, for copies that the host enqueues. `other` must be a PE of this process.
+  /// With adopted memory, it may be any PE, and the address is the one that the device of the object's own PE uses.
   template <class T>
   [[nodiscard]] T* address_at(const span<T, Backend>& object, pe other) const {
     const auto* const local = reinterpret_cast<const unsigned char*>(detail::access::local(object));
     const auto offset = static_cast<std::size_t>(local - static_cast<const unsigned char*>(base(object.self())));
-    if (offset >= region_.bytes() && !(object.size() == 0 && offset == region_.bytes())) {  // an empty part may be at its end
+    // an empty part may be at the end of the memory
+    if (offset >= region_.bytes() && !(object.size() == 0 && offset == region_.bytes())) {
       throw error(cudaErrorInvalidValue,
                   "membar: the symmetric object belongs to another heap: pass the heap that allocated it");
     }
@@ -371,7 +376,7 @@ class heap {
     });
     constexpr const char* what = detail::is_signal<T> ? "signal<add>" : "this counter";
     int elsewhere = -1;
-    if (asked && backend_->local_pes().size() != backend_->count()) {  // another process may see other links
+    if (asked && backend_->local_pes().size() != backend_->count()) {  // another process may see different links
       const auto all = detail::gathered(*backend_, reason != nullptr ? 1ULL : 0ULL);
       for (int i = 0; i != backend_->count(); ++i) {
         elsewhere = all[static_cast<std::size_t>(i)] != 0 ? i : elsewhere;
@@ -455,7 +460,7 @@ class heap {
     return offset;
   }
 
-  /// `id` is 0 for an allocation of another heap.
+  /// `id` is 0 if the allocation belongs to another heap.
   void free_bytes(std::size_t offset, std::uint64_t id) {
     detail::agree(*backend_, detail::collective::freed, id);
     if (id == 0) {
@@ -467,8 +472,8 @@ class heap {
     bytes_of_.give_back(offset);
   }
 
-  /// Over a network, a put may still be in flight when the kernel that started it has ended, and it would then write to the
-  /// next allocation at the same place, after it was zeroed. Collective.
+  /// Completes all puts. Over a network, a put may still be in flight when the kernel that started it has ended. It could then
+  /// write to the next allocation at the same place after that allocation was zeroed. Collective.
   void complete_puts() {
     if constexpr (requires { backend_->complete(); }) {
       backend_->complete();
@@ -485,9 +490,9 @@ class heap {
     complete_puts();
     give_back_abandoned();
   }
-  /// Returns whether every PE has abandoned the same allocations, and at least one. Collective.
+  /// Returns whether every PE has abandoned the same allocations, and has abandoned at least one. Collective.
   [[nodiscard]] bool all_abandoned_the_same() {
-    unsigned long long mine = 0;  // a hash; 0 if there are none
+    unsigned long long mine = 0;  // a hash of the abandoned allocations; 0 if there are none
     for (const auto& each : bytes_of_.taken()) {
       if (each.abandoned) {
         mine = (mine ^ (mine >> 29) ^ each.id) * 0x9e3779b97f4a7c15ULL + 1;
@@ -510,7 +515,7 @@ class heap {
       } catch (const error& failure) {
         status = failure.code();
       }
-      // When a process exits, the driver may shut down before its last objects are destroyed, in which case every kernel has
+      // When a process exits, the driver may shut down before the last objects are destroyed. In that case, every kernel has
       // also ended.
       waited = waited == cudaSuccess && status != cudaErrorCudartUnloading ? status : waited;
     }
@@ -525,7 +530,7 @@ class heap {
     }
   }
 
-  /// An object must have the same offset on every PE: otherwise a put would write to another object. Collective.
+  /// Checks that an object has the same offset on every PE. Otherwise a put would write to a different object. Collective.
   void agree_on_place(std::size_t offset) {
     using detail::collective;
     const auto all = detail::gathered(*backend_, detail::tagged(collective::placed, detail::value_of(offset)));
@@ -550,7 +555,7 @@ class heap {
     }
   }
 
-  /// It is collective, because the backend's memory may have a larger alignment on one PE than on another.
+  /// This check is collective, because the backend's memory may have a larger alignment on one PE than on another.
   void require_alignment(std::size_t alignment) {
     unsigned long long less = 0;  // 1 plus the number of a PE with a smaller alignment; 0 if there is none
     for (const pe which : backend_->local_pes()) {
@@ -574,7 +579,7 @@ class heap {
     for (const pe which : backend_->local_pes()) {
       try {
         const device_guard guard(backend_->device_of(which));
-        // It uses its own stream, because the null stream would wait for the program's work.
+        // The zeroing uses its own stream, because the null stream would wait for the program's work.
         cudaStream_t stream = nullptr;
         check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
         const cudaError_t filled = cudaMemsetAsync(static_cast<unsigned char*>(region_.base(which)) + offset, 0, bytes, stream);
@@ -604,7 +609,7 @@ class heap {
 
   /// A `scoped_array` whose scope has not ended.
   struct scope {
-    heap** of;  ///< the place where the array stores its heap
+    heap** of;  ///< where the array stores the pointer to its heap
     std::size_t offset;
     std::uint64_t id;
     scope* previous = nullptr;
@@ -625,8 +630,8 @@ class heap {
     *ended.of = nullptr;
   }
 
-  /// Releases a `scoped_array` at its end, only in this process. The other processes may still use it, so the bytes stay
-  /// allocated until all of them have released it. The next `allocate` detects that and waits for the kernels.
+  /// Releases a `scoped_array` at the end of its scope, only in this process. The other processes may still use it, so the
+  /// bytes stay allocated until all of them have released it. The next `allocate` detects this and waits for the kernels.
   void let_go(scope& ended) noexcept {
     end_scope(ended);
     if (is_allocated(ended.offset, ended.id)) {
@@ -653,7 +658,7 @@ class heap {
   typename Backend::region region_;
   detail::offset_allocator bytes_of_;
   bool alone_;                ///< whether all PEs belong to this process
-  std::vector<int> devices_;  ///< of this process's PEs
+  std::vector<int> devices_;  ///< the devices of this process's PEs
   scope* scopes_ = nullptr;
   bool unwaited_ = false;  ///< whether a scope has ended since the last wait for the devices
   std::uint64_t next_id_ = 1;
@@ -665,11 +670,11 @@ class heap {
 ///
 /// The end of the scope is local and immediate: it does not wait for kernels or communicate with other processes, so it may
 /// happen in any order, with or without an exception, and at process exit. The bytes stay allocated until the scope has ended
-/// on every PE. The next `allocate` detects that, waits for the devices, and frees them; a failure there is an error of that
-/// call on every PE.
+/// on every PE. The next `allocate` detects this, waits for the devices, and frees the bytes; a failure at that point is an
+/// error of that call on every PE.
 ///
-/// `close` frees immediately: it waits for the devices of this process's PEs and is collective like `free`. It has the errors
-/// of `free`, and an error for a kernel that failed. Afterwards the array is empty. After an error it is unchanged.
+/// `close` frees immediately: it waits for the devices of this process's PEs and is collective like `free`. It reports the
+/// errors of `free`, and an error if a kernel failed. Afterwards the array is empty. After an error it is unchanged.
 template <class T, backend Backend>
 class [[nodiscard]] scoped_array : public array<T, Backend> {
  public:
@@ -684,7 +689,7 @@ class [[nodiscard]] scoped_array : public array<T, Backend> {
     }
   }
 
-  /// Collective. It does nothing if the array is already closed.
+  /// Frees the memory. Collective. It does nothing if the array is already closed.
   void close() {
     if (this->heap_ != nullptr) {
       this->heap_->close_scope(scope_);

@@ -4,8 +4,8 @@
 ///
 /// `cudaMemcpy` and `cudaMemset` may return before they have finished: this applies to copies from pageable memory or within a
 /// device, and to every memset of a device. The next operation on the heap, on another stream or PE, may then run first. There
-/// are two remedies, with a function for each: an asynchronous copy followed by a wait for its stream, or a flag of the context
-/// or the allocation that makes such calls synchronous.
+/// are two remedies, and this header has a function for each of them: an asynchronous copy followed by a wait for its stream,
+/// or a flag of the context or of the allocation that makes such calls synchronous.
 #pragma once
 
 #include <membar/detail/driver_function.hpp>
@@ -37,7 +37,7 @@ inline void validate_copy(std::size_t here, std::size_t there, const char* direc
   }
 }
 
-/// Copies in the stream and waits for it.
+/// Copies in the stream and waits for the stream.
 inline void copy_and_wait(void* to, const void* from, std::size_t bytes, cudaStream_t stream) {
   check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream),
         "pass objects of this process and a stream of the PE's device");
@@ -55,7 +55,7 @@ struct copy_flag_calls {
   return calls;
 }
 
-/// Returns whether copies are synchronous in the context of the current device. Creates that context if there is none.
+/// Returns whether copies are synchronous in the context of the current device. Creates the context if it does not exist yet.
 [[nodiscard]] inline bool context_is_synchronous() {
   check(cudaFree(nullptr), "this call needs a working CUDA driver and device");
   unsigned flags = 0;
@@ -86,8 +86,8 @@ template <class T>
 /// Copies `from` to this PE's objects at `to`, in `stream`, and returns when the copy is complete.
 ///
 /// Everything that is enqueued afterwards, on any stream of any PE, is ordered after the copy. It waits for all work in the
-/// stream. If that includes a wait for another PE whose notification has not been enqueued yet, the call deadlocks. Errors:
-/// different sizes; CUDA errors.
+/// stream. If that includes a wait for another PE whose notification has not been enqueued yet, the call deadlocks. Errors: the
+/// sizes differ, or a CUDA error occurs.
 template <class T, class Backend>
 void copy_to([[maybe_unused]] const span<T, Backend>& to, [[maybe_unused]] std::type_identity_t<std::span<const T>> from,
              [[maybe_unused]] stream_handle stream) {
@@ -118,15 +118,15 @@ void fill_bytes([[maybe_unused]] const span<T, Backend>& objects, [[maybe_unused
   }
 }
 
-/// Returns whether `cudaMemcpy` and `cudaMemset` of this memory are complete when they return, because of the flag of the
-/// allocation or of the current device's context. Memory that the driver maps has only the latter. The PE's device must be
-/// current.
+/// Returns whether `cudaMemcpy` and `cudaMemset` of this memory are complete when they return, because of a flag of the
+/// allocation or of the current device's context. Memory that the driver maps has only the context's flag. The PE's device must
+/// be current.
 [[nodiscard]] inline bool copies_are_synchronous(const void* memory) {
   return detail::allocation_is_synchronous(memory) || detail::context_is_synchronous();
 }
 
 /// Copies `from` to this PE's objects at `to` without a stream, if a flag makes that safe. Errors: throws `error` and copies
-/// nothing if no flag is set; different sizes. The PE's device must be current.
+/// nothing if no flag is set or if the sizes differ. The PE's device must be current.
 template <class T, class Backend>
 void copy_to([[maybe_unused]] const span<T, Backend>& to, [[maybe_unused]] std::type_identity_t<std::span<const T>> from) {
   if constexpr (detail::require_copyable<T>()) {
@@ -144,8 +144,8 @@ void copy_to([[maybe_unused]] const span<T, Backend>& to, [[maybe_unused]] std::
 
 /// Makes host copies of one allocation synchronous for the lifetime of the object (`CU_POINTER_ATTRIBUTE_SYNC_MEMOPS`).
 ///
-/// For memory from `cudaMalloc`: a heap of plain allocations (`peer_memory::plain`). Memory that the driver maps takes the flag
-/// from its context, and causes an `error` here. A flag that was already set stays set.
+/// It is for memory from `cudaMalloc`, that is, for a heap of plain allocations (`peer_memory::plain`). Memory that the driver
+/// maps takes the flag from its context, and causes an `error` here. A flag that was already set stays set.
 class synchronous_copies {
  public:
   [[nodiscard("destroying this object restores the flag: give the object a name")]] explicit synchronous_copies(void* memory)

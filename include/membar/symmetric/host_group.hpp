@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Processes of one host that find each other, gather numbers and pass files to each other. It needs only Linux. There is one
-/// process per PE.
+/// Lets the processes of one host find each other, gather numbers and pass files to each other. It requires only Linux. There
+/// is one process per PE.
 #pragma once
 
 #include <membar/error.hpp>
@@ -31,15 +31,15 @@ namespace membar {
 inline namespace v0_2 {
 namespace symmetric {
 
-/// All processes of a job. Each pair is connected by its own socket, so each process detects on its own that another one ends.
-/// If a process has forked, its child also holds the socket: on Linux 5.3 or newer the others still detect the end immediately,
-/// and on older kernels when the budget ends.
+/// All processes of a job. Each pair is connected by a socket of its own, so each process detects on its own when another
+/// process ends. If a process has forked, its child also holds the socket: on Linux 5.3 or newer the other processes still
+/// detect the end immediately; on older kernels, they detect it when the budget is used up.
 ///
 /// Only processes of the same user can join: the directory must belong to that user and have mode 0700, both ends of a
-/// connection check the credentials that the kernel provides (SO_PEERCRED), and the token must be that of the rendezvous. The
-/// socket is removed when all processes have joined; after that nothing is left in a file system, however a process ends. Every
-/// collective call has a budget. If a process ends, exceeds the budget, or makes a different call, all others throw an `error`
-/// that names it at their next call. The group is then broken, and every later call throws the same error.
+/// connection check the credentials that the kernel provides (SO_PEERCRED), and the token must match the rendezvous's token.
+/// The socket is removed when all processes have joined. After that, nothing is left in a file system, no matter how a process
+/// ends. Every collective call has a budget. If a process ends, exceeds the budget, or makes a different call, all others throw
+/// an `error` that names that process at their next call. The group is then broken, and every later call throws the same error.
 ///
 /// Linux only. Not thread-safe: only one thread may use it at a time. `all_gather` can be passed to `adopted_backend`.
 class host_group {
@@ -47,8 +47,8 @@ class host_group {
   /// Joins the group as PE `rank` of `count`. Collective; it returns when all processes have joined. `budget` applies to this
   /// call and to each later one, and is at most a year.
   ///
-  /// Errors: throws `error` for a directory that others may enter, a path that is too long, or a token, count or rank that PE 0
-  /// rejects; and an error that names the PEs that did not join within the budget.
+  /// Errors: throws `error` if others may enter the directory, if the path is too long, or if PE 0 rejects the token, count or
+  /// rank; also throws an error that names the PEs that did not join within the budget.
   [[nodiscard]] static host_group join(const rendezvous& where, int rank, int count, std::chrono::milliseconds budget);
 
   host_group(host_group&&) noexcept = default;
@@ -57,14 +57,15 @@ class host_group {
   [[nodiscard]] int rank() const noexcept { return at_->rank; }
   [[nodiscard]] int count() const noexcept { return at_->count; }
 
-  /// Sets the budget of every later call of this process, for example to more than the time that writing a checkpoint takes.
+  /// Sets the budget of every later call of this process, for example to longer than it takes to write a checkpoint.
   void set_budget(std::chrono::milliseconds budget) noexcept { at_->budget = limited(budget); }
 
   /// Returns the number of every process, in the order of the PEs. Collective: it is also a barrier among the hosts.
   [[nodiscard]] std::vector<unsigned long long> all_gather(unsigned long long mine) { return numbers(mine, nullptr); }
-  /// Returns `all_gather` as a callback, which throws after the group was destroyed. When its last copy is destroyed, for
-  /// example together with the backend that received it, the other processes learn that this one has left if they call theirs
-  /// or wait in it. Every process must create its callbacks in the same order.
+  /// Returns `all_gather` as a callback, which throws if the group has been destroyed. When the callback's last copy is
+  /// destroyed, for example together with the backend that received it, the other processes are informed that this process has
+  /// left as soon as they call their callback or while they wait in it. Every process must create its callbacks in the same
+  /// order.
   [[nodiscard]] std::function<std::vector<unsigned long long>(unsigned long long)> callback() {
     return [shared = std::make_shared<channel>(at_)](unsigned long long mine) { return shared->all_gather(mine); };
   }
@@ -95,7 +96,7 @@ class host_group {
 
   /// Waits for the work of a stream whose kernels may wait for other PEs, like a `cudaStreamSynchronize` that detects the end
   /// of a process. Not collective. Errors: throws `error` within a second if a process has ended, even while the kernels still
-  /// run, unless they no longer need it and end in the meantime; also throws the error of the stream.
+  /// run, unless they no longer need that process and end in the meantime; also throws the stream's error.
   void synchronize(cudaStream_t stream) {
     constexpr auto while_others_end = std::chrono::milliseconds(200);
     clock::time_point noticed{};
@@ -125,7 +126,7 @@ class host_group {
       if (other == at_->rank || ::poll(both, 2, 0) <= 0) {
         continue;
       }
-      received last;  // may say because of which other process this one aborted
+      received last;  // may name the other process because of which this process aborted
       while (receive(socket_of(other), last) == answer::got) {
         if (last.contents.what == kind::broken) {
           give_up(last.contents.why, last.contents.value);
@@ -144,8 +145,7 @@ class host_group {
   struct letter {
     kind what = kind::hello;
     int from = 0;
-    /// for `hello` the count, for `neighbour` the PE, for `number` and `left` the channel, for `broken` the PE that is the
-    /// reason
+    /// for `hello` the count, for `neighbour` the PE, for `number` and `left` the channel, for `broken` the PE that caused it
     int value = 0;
     fault why = fault::none;
     unsigned char bytes[64] = {};
@@ -165,7 +165,7 @@ class host_group {
     void remove() noexcept {
       if (std::exchange(armed, false)) {
         static_cast<void>(::unlink(path.c_str()));
-        // Only a directory that make_rendezvous created, and only if it is empty.
+        // Removes the directory only if make_rendezvous created it and it is empty.
         if (directory.find("/membar-rendezvous.") != directory.npos) {
           static_cast<void>(::rmdir(directory.c_str()));
         }
@@ -191,11 +191,12 @@ class host_group {
     int rank;
     int count;
     std::chrono::milliseconds budget;
-    std::vector<owned_file> sockets;    ///< by PE; this process has none
-    std::vector<owned_file> processes;  ///< by PE: becomes readable when the process has ended; none on Linux before 5.3
+    std::vector<owned_file> sockets;    ///< one for each other PE; the entry of this process is empty
+    std::vector<owned_file> processes;  ///< for each PE: a file that becomes readable when the process has ended; empty on
+                                        ///< Linux before 5.3
     int channels_made = 0;
-    std::vector<const channel*> channels;  ///< the existing channels
-    std::vector<letter> left;              ///< messages of other processes about leaving a channel
+    std::vector<const channel*> channels;  ///< the channels that exist in this process
+    std::vector<letter> left;              ///< messages of other processes that have left a channel
     pid_t process = ::getpid();            ///< a forked child is not a member
     fault why = fault::none;
     int culprit = -1;
@@ -245,13 +246,13 @@ class host_group {
    private:
     std::weak_ptr<state> at_;
     int number_;
-    std::vector<int> theirs_;  ///< by PE: its number for this channel
+    std::vector<int> theirs_;  ///< for each PE: the number that it uses for this channel
   };
 
   explicit host_group(std::shared_ptr<state> at) noexcept : at_(std::move(at)) {}
   host_group(int rank, int count, std::chrono::milliseconds budget) : at_(std::make_shared<state>(rank, count, budget)) {}
 
-  /// Returns whether a process has ended, or ends within a few milliseconds.
+  /// Returns whether a process has ended or ends within a few milliseconds.
   [[nodiscard]] bool someone_has_ended(int milliseconds) const {
     std::vector<pollfd> all;
     for (int other = 0; other != at_->count; ++other) {
@@ -285,7 +286,8 @@ class host_group {
     }
   }
 
-  /// Sends a message, with a file unless that is -1. Returns false if the other end is closed, or full until the deadline.
+  /// Sends a message, with a file unless the descriptor is -1. Returns false if the other end is closed, or if it stays full
+  /// until the deadline.
   [[nodiscard]] static bool send(int socket, const letter& contents, int file, clock::time_point deadline) noexcept {
     iovec part{const_cast<letter*>(&contents), sizeof contents};
     msghdr message{};
@@ -321,7 +323,7 @@ class host_group {
     message.msg_control = control;
     message.msg_controllen = sizeof control;
     ssize_t got = ::recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    // the process left messages unread; its earlier messages are still here, after this one error
+    // the other process left messages unread; after this one error, its earlier messages can still be received
     if (got < 0 && errno == ECONNRESET) {
       got = ::recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     }
@@ -351,8 +353,8 @@ class host_group {
     return all;
   }
 
-  /// Sends `own` to every other process and receives one message from each. The result is in the order of the PEs, and contains
-  /// its own message as if it had been sent.
+  /// Sends `own` to every other process and receives one message from each. The result is in the order of the PEs, and includes
+  /// the process's own message as if it had been sent.
   [[nodiscard]] std::vector<received> exchange(const letter& own, int file, channel* by = nullptr) {
     require_unbroken();
     refuse_left(by);
@@ -377,7 +379,8 @@ class host_group {
       std::vector<pollfd> waiting;
       for (int other = 0; other != at_->count; ++other) {
         const peer_state is = peers[static_cast<std::size_t>(other)];
-        const short events = is == peer_state::awaited ? POLLIN : 0;  // its end is detected without an event mask
+        // poll reports the other process's end even without an event mask
+        const short events = is == peer_state::awaited ? POLLIN : 0;
         waiting.push_back({is == peer_state::closed ? -1 : socket_of(other), events, 0});
         waiting.push_back({is == peer_state::awaited ? process_of(other) : -1, POLLIN, 0});
       }
@@ -397,12 +400,12 @@ class host_group {
       }
       for (std::size_t i = 0; !progress && i != peers.size(); ++i) {
         if (peers[i] == peer_state::came && waiting[2 * i].revents != 0) {
-          refuse_broken(static_cast<int>(i));  // a process that has ended after its message is detected in the next call
+          refuse_broken(static_cast<int>(i));  // if a process has ended after its message, the next call detects it
           peers[i] = peer_state::closed;
         }
       }
     }
-    // processes that aborted after their message, because this process was late
+    // checks for processes that aborted after their message because this process was late
     for (int other = 0; other != at_->count; ++other) {
       refuse_broken(other);
     }
@@ -420,7 +423,7 @@ class host_group {
   /// The known state of another process during an exchange.
   enum class peer_state : char { awaited, came, closed };
 
-  /// Receives a message from another process. Returns whether it is its message of this call.
+  /// Receives a message from another process. Returns whether the message belongs to this call.
   [[nodiscard]] bool take(int other, bool over, kind wanted, channel* by, received& into) {
     const answer found = receive(socket_of(other), into);
     const letter& said = into.contents;
@@ -437,7 +440,7 @@ class host_group {
       give_up(fault::files, at_->rank);
     }
     if (said.from == other && said.what == kind::left) {
-      at_->left.push_back(said);  // for another channel: its owner may continue
+      at_->left.push_back(said);  // the message is for another channel: this channel's owner may continue
       refuse_left(by);
       return false;
     }
@@ -467,8 +470,8 @@ class host_group {
     }
   }
 
-  /// Returns whether a process has left a channel that exists here. It does not read messages of calls that follow a message
-  /// about leaving.
+  /// Returns whether a process has left a channel that exists here. It does not read the messages of calls that follow such a
+  /// message.
   [[nodiscard]] bool someone_has_left() {
     for (const owned_file& each : at_->sockets) {
       letter next;
@@ -482,7 +485,7 @@ class host_group {
     });
   }
 
-  /// Informs the others which process is at fault, leaves the group, and throws.
+  /// Informs the other processes which process is at fault, leaves the group, and throws.
   [[noreturn]] void give_up(fault why, int culprit) {
     letter last = letter_of(kind::broken);
     last.value = culprit;
@@ -494,7 +497,7 @@ class host_group {
     at_->why = why;
     at_->culprit = culprit;
     require_unbroken();
-    std::abort();  // not reached
+    std::abort();  // this statement is not reached
   }
 
   void require_unbroken() const {
@@ -532,14 +535,15 @@ class host_group {
     }
   }
 
-  /// Returns whether the other end is a process of this user.
+  /// Returns whether the process at the other end belongs to this user.
   [[nodiscard]] static bool is_own(int socket) noexcept {
     ucred credentials{};
     socklen_t size = sizeof credentials;
     return ::getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0 && credentials.uid == ::geteuid();
   }
 
-  /// Throws if the directory does not belong only to this user. Returns false if there is no directory yet.
+  /// Throws if the directory does not belong to this user, or if other users can access it. Returns false if there is no
+  /// directory yet.
   [[nodiscard]] static bool is_private(const std::string& directory) {
     struct stat facts {};
     if (::lstat(directory.c_str(), &facts) != 0) {
@@ -617,10 +621,10 @@ class host_group {
                 missing.c_str(), at_->count, static_cast<long long>(at_->budget.count()));
   }
 
-  std::shared_ptr<state> at_;  ///< its callbacks refer to it without owning it
+  std::shared_ptr<state> at_;  ///< the group's callbacks refer to the state without owning it
 };
 
-/// The socket to which the others connect.
+/// Opens the socket to which the other processes connect.
 inline owned_file host_group::make_door(const rendezvous& where, const std::string& path) {
   const sockaddr_un address = address_of(path);
   if (!is_private(where.directory)) {
@@ -633,7 +637,7 @@ inline owned_file host_group::make_door(const rendezvous& where, const std::stri
   const auto* const name = reinterpret_cast<const sockaddr*>(&address);
   owned_file door = new_socket();
   if (::bind(door.get(), name, sizeof address) != 0) {
-    // A socket on which nobody listens was left by a process that was killed.
+    // If nobody listens on a socket, a process that was killed has left it behind.
     const auto refuses = [&] {
       const owned_file probe = new_socket();
       return ::connect(probe.get(), name, sizeof address) != 0 && errno == ECONNREFUSED;
@@ -648,7 +652,7 @@ inline owned_file host_group::make_door(const rendezvous& where, const std::stri
   return door;
 }
 
-/// Returns what is wrong with the hello message of a process that joins.
+/// Returns a description of what is wrong with the hello message of a process that joins.
 inline host_group::fault host_group::fault_of(const letter& said, const rendezvous& where) const noexcept {
   char token[sizeof said.bytes] = {};
   std::memcpy(token, where.token.data(), where.token.size());
@@ -669,7 +673,7 @@ inline void host_group::meet_as_first(const rendezvous& where, clock::time_point
     throw error(cudaErrorOperatingSystem, "membar: no process can join a group in %s (%s): name another directory",
                 path.c_str(), std::strerror(errno));
   }
-  std::vector<owned_file> unknown;  // have not identified themselves yet
+  std::vector<owned_file> unknown;  // connections whose processes have not identified themselves yet
   for (int missing = at_->count - 1; missing != 0;) {
     std::vector<pollfd> waiting{{door.get(), POLLIN, 0}};
     for (const owned_file& each : unknown) {
@@ -690,7 +694,7 @@ inline void host_group::meet_as_first(const rendezvous& where, clock::time_point
       unknown.erase(unknown.begin() + static_cast<std::ptrdiff_t>(i));
       const letter& said = hello.contents;
       if (found == answer::ended || said.what != kind::hello) {
-        continue;  // a process that has aborted
+        continue;  // the other process has aborted
       }
       if (const fault why = fault_of(said, where); why != fault::none) {
         letter no = letter_of(kind::refused);
@@ -717,7 +721,7 @@ inline void host_group::meet_as_first(const rendezvous& where, clock::time_point
   }
 }
 
-/// Gives each pair of other processes a pair of sockets, which needs no name.
+/// Gives each pair of other processes a pair of connected sockets, which need no name.
 inline void host_group::introduce_others(clock::time_point deadline) {
   for (int one = 1; one != at_->count; ++one) {
     for (int other = one + 1; other != at_->count; ++other) {
@@ -741,8 +745,8 @@ inline void host_group::meet_as_other(const rendezvous& where, clock::time_point
   const std::string path = where.directory + "/group";
   const sockaddr_un address = address_of(path);
   owned_file first;
-  bool deserted = false;  // there is no socket, or one on which nobody listens
-  struct stat met {};     // the socket of PE 0
+  bool deserted = false;  // whether there is no socket, or a socket on which nobody listens
+  struct stat met {};     // the file information of PE 0's socket
   while (!first) {
     if (is_private(where.directory)) {
       static_cast<void>(::lstat(path.c_str(), &met));
@@ -777,7 +781,7 @@ inline void host_group::meet_as_other(const rendezvous& where, clock::time_point
     const bool there = ready(first.get(), POLLIN, deadline);
     const answer found = there ? receive(first.get(), got) : answer::nothing;
     if (found == answer::ended || !there) {
-      struct stat now {};  // another group may use the directory by now
+      struct stat now {};  // another group may be using the directory by now
       const bool left = there && ::lstat(path.c_str(), &now) == 0 && now.st_ino == met.st_ino &&
                         std::memcmp(&now.st_ctim, &met.st_ctim, sizeof met.st_ctim) == 0;
       meeting_place{path, where.directory, left}.remove();
@@ -825,7 +829,7 @@ inline host_group host_group::join(const rendezvous& where, int rank, int count,
   } else {
     made.meet_as_other(where, deadline);
   }
-  constexpr long pidfd_open = 434;  // the same on every architecture; older headers have no name for it
+  constexpr long pidfd_open = 434;  // the number is the same on every architecture; older headers do not define a name for it
   const owned_file own(static_cast<int>(::syscall(pidfd_open, ::getpid(), 0)));
   if (!own && (errno == EMFILE || errno == ENFILE)) {
     refuse_files(rank, count);

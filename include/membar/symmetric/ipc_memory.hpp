@@ -26,9 +26,9 @@ namespace symmetric {
 
 namespace detail {
 
-/// The allocations of other processes that this process has open. Each allocation is opened once, however many parts of it are
-/// in use, because drivers without a reference count reject a second open and a framework may place many tensors in one
-/// allocation.
+/// The allocations of other processes that this process has open. Each allocation is opened only once, regardless of how many
+/// parts of it are in use: a framework may place many tensors in one allocation, and drivers without a reference count reject a
+/// second open.
 class opened_allocations {
  public:
   [[nodiscard]] static opened_allocations& of_process() {
@@ -36,7 +36,7 @@ class opened_allocations {
     return all;
   }
 
-  /// Opens it for the current device, which is `device`. `base` is null if that fails.
+  /// Opens an allocation for the current device, which is `device`. `base` is null if this fails.
   [[nodiscard]] cudaError_t open(const cudaIpcMemHandle_t& handle, int device, void*& base) {
     const std::lock_guard lock(mutex_);
     for (entry& each : entries_) {
@@ -50,13 +50,14 @@ class opened_allocations {
     const cudaError_t status = cudaIpcOpenMemHandle(&entries_.back().base, handle, cudaIpcMemLazyEnablePeerAccess);
     base = entries_.back().base;
     if (status != cudaSuccess) {
-      static_cast<void>(cudaGetLastError());  // reported to every PE, and must not become the error of the next call
+      static_cast<void>(cudaGetLastError());  // the error is reported to every PE and must not become the error of the next
+                                              // call
       entries_.pop_back();
     }
     return status;
   }
 
-  /// Closes it, on the device for which it was opened, if nothing else uses it.
+  /// Closes an allocation, on the device for which it was opened, if nothing else uses it.
   [[nodiscard]] cudaError_t close(const void* base, int device) {
     const std::lock_guard lock(mutex_);
     const auto found = std::find_if(entries_.begin(), entries_.end(),
@@ -80,7 +81,8 @@ class opened_allocations {
   std::vector<entry> entries_;
 };
 
-/// The fault that a process found in the memory that it wanted to share by CUDA IPC. The number is sent to the others.
+/// The fault that a process found in the memory that it wanted to share by CUDA IPC. The enumerator's value is sent to the
+/// other processes.
 enum class ipc_fault : unsigned char { none, no_memory, managed, pool, mapped, device, room };
 
 /// Returns the text that completes "PE 1 gave ... at 0x7f00".
@@ -99,7 +101,7 @@ enum class ipc_fault : unsigned char { none, no_memory, managed, pool, mapped, d
   }
 }
 
-/// A part of an allocation, as seen by the process that owns it.
+/// A part of an allocation, at the addresses of the process that owns it.
 struct ipc_part {
   ipc_fault fault = ipc_fault::none;
   int device = 0;
@@ -141,7 +143,8 @@ struct ipc_part {
   return part;
 }
 
-/// Returns a number that the processes of one host have in common until it restarts, or 0 if the system does not provide it.
+/// Returns a number that all processes of a host share until the host restarts, or 0 if the system does not provide such a
+/// number.
 [[nodiscard]] inline unsigned long long number_of_host() noexcept {
   unsigned long long hash = 0;
   if (std::FILE* const file = std::fopen("/proc/sys/kernel/random/boot_id", "r"); file != nullptr) {
@@ -174,21 +177,21 @@ inline void refuse_other_hosts(const std::vector<unsigned long long>& hosts) {
 ///
 /// The constructor is collective, but the destructor is not: it closes the allocations that this process has open. Each
 /// allocation belongs to its process, which must free it only after all others have closed it; otherwise the behaviour is
-/// undefined in CUDA. `close` waits for that. The backends that adopt the memory must be destroyed before it is closed. Several
-/// processes may share one GPU.
+/// undefined in CUDA. `close` waits until they have done so. The backends that adopt the memory must be destroyed before it is
+/// closed. Several processes may share one GPU.
 ///
 /// CUDA: `cudaIpcGetMemHandle`, `cudaIpcOpenMemHandle` with `cudaIpcMemLazyEnablePeerAccess`, `cudaIpcCloseMemHandle`.
 /// Requires: Linux; one process for each PE, all on one host, of one user and in one PID namespace; peer access between their
-/// devices, which may be hidden from each other's processes. Errors, on every PE: throws `error` for sizes that differ; memory
-/// that has no such handle (managed memory, memory from `cudaMallocAsync` or `cuMemMap`, host memory); a part that is longer
-/// than its allocation; devices without peer access; another host; and a handle that cannot be opened, with its PE. A rank out
-/// of range and an empty callback are errors only in that process, which cannot inform the others. Exceptions of the callback
-/// are passed on. After an error nothing is open.
+/// devices, which may be hidden from each other's processes. Errors, on every PE: throws `error` if sizes differ; if the memory
+/// has no IPC handle (managed memory, memory from `cudaMallocAsync` or `cuMemMap`, host memory); if a part is longer than its
+/// allocation; if devices have no peer access; if a PE is on another host; and if a handle cannot be opened, naming its PE. A
+/// rank out of range and an empty callback are errors only in that process, because it cannot inform the others. Exceptions
+/// that the callback throws are propagated. After an error, no allocation is open.
 class ipc_memory {
  public:
   ipc_memory(void* mine, std::size_t bytes, int self, all_gather_callback all_gather)
       : self_(self), bytes_(bytes), processes_(gathered_by(self, std::move(all_gather))) {
-    check(cudaFree(nullptr), "this call needs a working CUDA driver and device");  // creates the device's context
+    check(cudaFree(nullptr), "this call needs a working CUDA driver and device");  // this call creates the device's context
     try {
       share(mine);
     } catch (...) {
@@ -212,10 +215,10 @@ class ipc_memory {
 
  private:
   using fault = detail::ipc_fault;
-  /// The result of opening the memory of the others.
+  /// The result of opening the other processes' memory.
   enum class outcome : unsigned char { opened, no_access, refused };
 
-  /// Determines with the callback how many processes there are.
+  /// Determines the number of processes with the callback.
   [[nodiscard]] static detail::gathering_processes gathered_by(int self, all_gather_callback all_gather) {
     const std::size_t count = all_gather ? all_gather(0).size() : 0;
     if (all_gather && (self < 0 || static_cast<std::size_t>(self) >= count)) {
@@ -304,7 +307,7 @@ class ipc_memory {
   }
 
   /// Returns whether this device may access the device with the bus number. A device that is hidden from this process may still
-  /// be reachable, which opening its memory shows.
+  /// be reachable; only opening its memory shows whether it is.
   [[nodiscard]] bool reaches(unsigned long long bus) const {
     const int theirs = detail::device_of_bus_number(bus);
     int access = 1;
@@ -315,7 +318,7 @@ class ipc_memory {
     return access != 0;
   }
 
-  /// Throws on every PE if any PE could not open the memory of all others. Collective.
+  /// Throws on every PE if some PE could not open the memory of all others. Collective.
   void refuse_unopened(unsigned long long mine) {
     const auto all = detail::gathered(processes_, mine);
     for (std::size_t i = 0; i != all.size(); ++i) {
@@ -359,8 +362,8 @@ class ipc_memory {
   std::size_t bytes_;
   detail::gathering_processes processes_;
   int device_ = 0;
-  std::vector<void*> addresses_;  ///< by PE
-  std::vector<void*> opened_;     ///< by PE: the allocation, if it is open
+  std::vector<void*> addresses_;  ///< for each PE: the address of its memory
+  std::vector<void*> opened_;     ///< for each PE: its allocation, if it is open
 };
 
 }  // namespace symmetric

@@ -44,7 +44,7 @@ inline void check_nccl(ncclResult_t status, const char* call) {
 ///
 /// It launches one kernel and waits for it. The window and its memory must outlive the backend. Requires: all ranks can access
 /// each other with loads and stores (`ncclTeamLsa`). Errors: throws `error` for a null window, which NCCL returns if it cannot
-/// create one, and if some rank cannot be accessed with loads and stores; also NCCL's errors.
+/// create a window, and if some rank cannot be accessed with loads and stores; also throws NCCL's errors.
 [[nodiscard]] inline adopted_memory memory_of_nccl(ncclComm_t communicator, ncclWindow_t window, std::size_t bytes) {
   if (window == nullptr) {
     throw error(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The device part of the NVSHMEM backend: NVSHMEM's calls, with the ordering that they lack.
+/// The device part of the NVSHMEM backend: it adds to NVSHMEM's calls the ordering that they lack.
 #pragma once
 
 #include <membar/fence.cuh>
@@ -68,7 +68,7 @@ struct transport<nvshmem_reach> {
     }
   }
 
-  /// If loads and stores reach the PE, this is a single relaxed access: NVSHMEM's accesses would be weak.
+  /// If loads and stores reach the PE, this is a single relaxed access, because NVSHMEM's accesses would be weak.
   template <class T>
   __device__ static void put_value(const nvshmem_reach& reach, T* to, const T& value, pe other) noexcept {
     require_whole<T>();
@@ -102,11 +102,11 @@ struct transport<nvshmem_reach> {
     } else if constexpr (sizeof(T) == 8) {
       return __builtin_bit_cast(T, nvshmem_uint64_g(reinterpret_cast<std::uint64_t*>(from), other.index()));
     } else {
-      return *from;  // rejected above
+      return *from;  // this case is rejected above
     }
   }
 
-  /// A release executes a fence first, so that the group's puts to `other` have arrived before the signal.
+  /// A release executes a fence first, so that the group's puts to `other` arrive before the signal.
   template <class Kind, class Order>
   __device__ static void notify(const nvshmem_reach&, unsigned long long* word, unsigned long long value, pe other,
                                 Order) noexcept {
@@ -157,7 +157,8 @@ struct transport<nvshmem_reach> {
   /// Called by one thread, after a barrier of its group.
   __device__ static void fence(const nvshmem_reach&) noexcept { nvshmem_fence(); }
   __device__ static void quiet(const nvshmem_reach&) noexcept { nvshmem_quiet(); }
-  /// NVSHMEM cannot complete only the local side. The barrier comes first, because a thread may not have started its part yet.
+  /// NVSHMEM cannot complete only the local side, so this completes everything. The barrier comes first, because a thread may
+  /// not have started its part yet.
   template <class Group>
   __device__ static void flush(const nvshmem_reach&) noexcept {
     Group::sync();
@@ -168,12 +169,12 @@ struct transport<nvshmem_reach> {
   }
 
   /// Called by the thread that has seen a signal, before its group reads data: NVSHMEM guarantees only to its own wait that the
-  /// data has arrived with the signal. The condition holds for every value that the signal can now have.
+  /// data has arrived with the signal. The condition holds for every value that the signal can have at this point.
   __device__ static void arrived(unsigned long long* word, unsigned long long seen) noexcept {
     nvshmem_signal_wait_until(reinterpret_cast<std::uint64_t*>(word), NVSHMEM_CMP_NE, seen ^ (1ULL << 63));
   }
   /// Called by the thread that has seen the barrier word of PE `other`. A network card may write the word before the data, over
-  /// another path. NVSHMEM's barrier and wait make this PE's memory consistent when they end.
+  /// another path. At their end, NVSHMEM's barrier and wait make this PE's memory consistent.
   __device__ static void arrived_from(const nvshmem_reach& reach, unsigned long long* word, unsigned long long seen,
                                       pe other) noexcept {
     if (reach.direct(word, other) == nullptr) {
@@ -181,8 +182,8 @@ struct transport<nvshmem_reach> {
     }
   }
 
-  /// One thread completes the group's puts. Each thread that signals executes a fence, because only its own fence makes its
-  /// store a release.
+  /// One thread completes the group's puts. Each thread that signals executes a fence, because only a thread's own fence makes
+  /// its store a release.
   template <class Group, class Others, class Order>
   __device__ static void arrive_everywhere(Group, const nvshmem_reach& reach, const Others& others, unsigned long long* word,
                                            unsigned long long value, Order) noexcept {

@@ -28,7 +28,8 @@ namespace membar {
 inline namespace v0_2 {
 namespace symmetric {
 
-/// The reach of a PE with NVSHMEM, which locates the other PEs itself: this PE's number and the number of PEs.
+/// The reach of a PE with NVSHMEM. It consists of this PE's number and the number of PEs, because NVSHMEM itself locates the
+/// other PEs.
 class nvshmem_reach {
  public:
   MEMBAR_HOST_DEVICE constexpr nvshmem_reach(pe self, int count) noexcept : self_(self), count_(count) {}
@@ -46,7 +47,7 @@ class nvshmem_reach {
   int count_;
 };
 
-/// The data that processes share to find each other, as plain bytes. The process that becomes PE 0 creates it and passes it to
+/// The data that processes need to find each other, as plain bytes. The process that becomes PE 0 creates it and passes it to
 /// all others, through a shared page, a file or a socket.
 using nvshmem_id = nvshmemx_uniqueid_t;
 
@@ -62,12 +63,12 @@ using nvshmem_id = nvshmemx_uniqueid_t;
   return id;
 }
 
-/// NVSHMEM from its initialization to its end. A process creates only one in its lifetime, after `cudaSetDevice` and before its
-/// backend.
+/// Initializes NVSHMEM, and finalizes it at the end of its lifetime. A process may create only one session in its lifetime,
+/// after `cudaSetDevice` and before its backend.
 ///
 /// Errors: if NVSHMEM cannot start, it prints a line to standard error and ends the process. The end of a session is
-/// collective. An exception on one PE does not reach the others, so a session that an exception ends also ends the whole job,
-/// with status 1.
+/// collective. An exception on one PE does not reach the other PEs. Therefore, if an exception ends a session, the session ends
+/// the whole job with status 1.
 class nvshmem_session {
  public:
   /// Initializes NVSHMEM from a launcher that it supports (`nvshmrun`, PMI).
@@ -98,8 +99,8 @@ class nvshmem_session {
     return nvshmem_session();
   }
 
-  /// Uses the NVSHMEM that the program, or a library in it, has initialized and finalizes itself, after the backend. The end of
-  /// this session does nothing. Errors: throws `error` if NVSHMEM is not initialized.
+  /// Uses NVSHMEM as initialized by the program or by a library in it, which must also finalize it, after the backend is
+  /// destroyed. The end of this session does nothing. Errors: throws `error` if NVSHMEM is not initialized.
   [[nodiscard]] static nvshmem_session of_program() {
     if (const int status = nvshmemx_init_status(); status < NVSHMEM_STATUS_IS_INITIALIZED || status == NVSHMEM_STATUS_INVALID) {
       throw error(cudaErrorInitializationError,
@@ -119,7 +120,7 @@ class nvshmem_session {
       return;
     }
     if (std::uncaught_exceptions() > exceptions_) {
-      // The other PEs are in other code and would never join this one in nvshmem_finalize.
+      // The other PEs are executing different code and would never join this PE in nvshmem_finalize.
       std::fprintf(
           stderr,
           "membar: an exception ends the NVSHMEM session of PE %d, and therefore the job: catch it while the session exists to "
@@ -192,14 +193,14 @@ class nvshmem_region {
 /// which holds on every cluster. `basic_nvshmem_backend<visibility::everywhere>` is for machines on which loads and stores
 /// reach every PE, which it checks.
 ///
-/// AMOs are NVSHMEM's: additions, compare-and-swaps and bitwise operations on integers; loads, stores and exchanges of all
-/// types. Requires: NVSHMEM 3; relocatable device code. Errors: throws `error` on every PE. The session must outlive the
-/// backend, which must outlive its heaps.
+/// It supports the AMOs that NVSHMEM has: additions, compare-and-swaps and bitwise operations on integers, and loads, stores
+/// and exchanges of all types. Requires: NVSHMEM 3; relocatable device code. Errors: throws `error` on every PE. The session
+/// must outlive the backend, which must outlive its heaps.
 template <visibility Visible>
 class basic_nvshmem_backend {
  public:
   static constexpr visibility visible = Visible;
-  /// `all_gather` needs free resources on the device, because it runs kernels.
+  /// This is true because `all_gather` runs kernels, which need free resources on the device.
   static constexpr bool gathers_by_kernels = true;
   using reach = nvshmem_reach;
   using region = detail::nvshmem_region;
@@ -248,7 +249,8 @@ class basic_nvshmem_backend {
   /// Gathers the number of every process. Collective.
   void all_gather(const unsigned long long* mine, unsigned long long* all) {
     auto* const source = static_cast<unsigned long long*>(scratch_.base(self_));
-    // Two results alternate: a fast process writes the next one while another still reads this one.
+    // Two result buffers alternate, because a fast process may write the next result while another process still reads this
+    // one.
     unsigned long long* const gathered = source + static_cast<std::size_t>(count_) * (1 + turn_);
     turn_ = 1 - turn_;
     const std::size_t word = sizeof(unsigned long long);

@@ -20,7 +20,7 @@ class object;
 template <class T, class Backend = peer_backend>
 class span;
 
-/// Objects of any PE, for direct loads and stores. It is not a symmetric address and does not convert to one.
+/// The address of objects of any PE, for direct loads and stores. It is not a symmetric address and does not convert to one.
 template <class T>
 class direct_span {
  public:
@@ -76,7 +76,7 @@ class address {
   using backend = Backend;
   using reach_type = typename Backend::reach;
 
-  /// Describes how the PE that has this address reaches the others, including its number and theirs.
+  /// Returns the reach of the PE that has this address: the PE's number, the number of PEs, and how it reaches them.
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr const reach_type& reach() const noexcept { return reach_; }
 
   /// Returns the PE on which this address is valid.
@@ -122,8 +122,8 @@ class object : public detail::address<T, Backend> {
     return this->local_;
   }
 
-  /// Returns the object of PE `which`, for direct loads and stores; empty if they do not reach that PE. It is not a symmetric
-  /// address.
+  /// Returns the object of PE `which`, for direct loads and stores. The result is empty if these do not reach that PE. It is
+  /// not a symmetric address.
   [[nodiscard]] MEMBAR_HOST_DEVICE direct_span<T> at(pe which) const noexcept {
     base::require_data();
     return direct_span<T>(static_cast<T*>(this->reach_.direct(this->local_, which)), 1);
@@ -156,8 +156,8 @@ class span : public detail::address<T, Backend> {
     return this->local_;
   }
 
-  /// Returns the objects of PE `which`, for direct loads and stores; empty if they do not reach that PE. It is not a symmetric
-  /// address.
+  /// Returns the objects of PE `which`, for direct loads and stores. The result is empty if these do not reach that PE. It is
+  /// not a symmetric address.
   [[nodiscard]] MEMBAR_HOST_DEVICE direct_span<T> at(pe which) const noexcept {
     base::require_data();
     return direct_span<T>(static_cast<T*>(this->reach_.direct(this->local_, which)), size_);

@@ -2,18 +2,20 @@
 /// @file
 /// Symmetric operations on a stream. Each call enqueues and returns; the operation runs in the stream's order.
 ///
-/// They are single-thread kernels in the logical remote synchronization domain, so fences in the program's other kernels
-/// do not wait for their system-scope releases. Copies are made by the backend. As for any launch, the stream's device
-/// must be current, and it must be the device of the symmetric object's PE. A wait or a barrier blocks the stream until
-/// another PE acts: enqueue what it waits for first (docs/deadlocks.md), and load the kernels before anything waits.
+/// The operations are single-thread kernels in the logical remote synchronization domain, so fences in the program's other
+/// kernels do not wait for their system-scope releases. The backend performs the copies. As for any launch, the stream's device
+/// must be current, and it must be the device of the symmetric object's PE. A wait or a barrier blocks the stream until another
+/// PE acts. Therefore enqueue the operations that it waits for first (docs/deadlocks.md), and load the kernels before anything
+/// waits.
 ///
 /// In a captured stream, a value or condition that is an argument is frozen: the graph would set and wait for the
 /// same value in every replay, and the second replay would read stale data. Such a call is rejected. The forms
 /// with an epoch (`heap.allocate<epoch>`), additions, barriers, puts and quiets are correct in every replay.
 ///
-/// An epoch requires a single sequence of operations: one uses it at a time, in one stream or in streams ordered by
-/// events, so a graph must also be replayed in one stream. Only its epochs notify and wait for its signal, starting from
-/// zero, and nothing resets either. After a wait that did not return `done`, allocate its words again (recoverable.cuh).
+/// An epoch requires a single sequence of operations: only one operation uses it at a time, in one stream or in streams ordered
+/// by events. A graph must therefore also be replayed in one stream. A signal that an epoch numbers starts from zero, only
+/// operations with its epochs change it or wait for it, and neither the signal nor the epochs are reset. After a wait that did
+/// not return `done`, allocate the words again (recoverable.cuh).
 #pragma once
 
 #include <membar/detail/stream_handle.hpp>
@@ -37,7 +39,7 @@ namespace symmetric {
 
 namespace detail {
 
-/// A backend's copy on a stream.
+/// Performs a backend's copy on a stream.
 template <class Backend>
 struct stream_transport;
 
@@ -92,8 +94,8 @@ __global__ void quiet_kernel(Reach reach) {
   quiet(by_thread, reach);
 }
 
-/// Throws if the stream is captured, because `what` with `value` would be the same in every replay. `remedy` names an
-/// alternative that is not.
+/// Throws if the stream is being captured, because `what` with `value` would be the same in every replay. `remedy` names an
+/// alternative that differs in each replay.
 inline void refuse_capture(cudaStream_t stream, const char* what, unsigned long long value, const char* remedy) {
   cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
   check(cudaStreamIsCapturing(stream, &capture), "pass a stream of the current device");
@@ -112,8 +114,8 @@ inline void refuse_capture(cudaStream_t stream, const char* what, unsigned long 
 }  // namespace detail
 
 /// Loads the kernels of all operations below on every PE of this process. The first launch of a kernel may wait for running
-/// kernels, and one of them may wait for that launch. Call this once per backend type before the first kernel that waits, and
-/// also load the program's own kernels.
+/// kernels, and one of those may in turn wait for that launch. Call this once per backend type before the first kernel that
+/// waits, and also load the program's own kernels.
 ///
 /// CUDA: `cudaFuncGetAttributes`. Errors: throws `error` if a device has no code for them.
 template <backend Backend>
@@ -142,7 +144,7 @@ void load_stream_operations(const heap<Backend>& heap) {
 /// Enqueues a copy of the objects at `from` to all objects of `to` on `other`. `from` is in use until the stream has executed
 /// the copy.
 ///
-/// For later work in the stream, the copy is complete; use `notify_on_stream` to inform the other PE. Peer: `cudaMemcpyAsync`.
+/// The copy is complete for later work in the stream. Use `notify_on_stream` to inform the other PE. Peer: `cudaMemcpyAsync`.
 /// NVSHMEM: `nvshmemx_putmem_on_stream`.
 template <class T, backend Backend>
 void put_on_stream(const heap<Backend>& heap, const span<T, Backend>& to, const std::type_identity_t<T>* from, pe other,
@@ -152,7 +154,7 @@ void put_on_stream(const heap<Backend>& heap, const span<T, Backend>& to, const 
 }
 
 /// Enqueues a notification. It releases everything that the stream has done before, including puts to `other`. Errors: those of
-/// `launch`; in a captured stream, a signal that is set: pass an epoch or use an addition.
+/// `launch`; the signal is set in a captured stream: pass an epoch or use an addition.
 template <class Kind, backend Backend>
 void notify_on_stream(const object<signal<Kind>, Backend>& signal, unsigned long long value, pe other, stream_handle stream) {
   using address = object<symmetric::signal<Kind>, Backend>;
@@ -174,8 +176,8 @@ void notify_on_stream(const object<signal<set>, Backend>& signal, const object<e
 }
 
 /// Enqueues a wait for a signal of the stream's PE. It is an acquire for later work in the stream. When the budget is used up,
-/// the kernel prints what it waited for, and later calls on the stream report a failed kernel. Errors: those of `launch`; a
-/// captured stream: pass an epoch.
+/// the kernel prints what it waited for, and later calls on the stream report a failed kernel. Errors: those of `launch`; the
+/// stream is being captured: pass an epoch.
 template <class Kind, backend Backend, class Condition>
   requires std::is_same_v<Condition, equals> || std::is_same_v<Condition, at_least>
 void wait_on_stream(const object<signal<Kind>, Backend>& signal, Condition condition, wait_budget budget,
@@ -207,19 +209,19 @@ void barrier_on_stream(const span<barrier_word, Backend>& words, wait_budget bud
 /// Enqueues the part of PE `which`, which is the stream's PE, of a barrier of its team. Barriers of two teams may run
 /// concurrently, on two streams.
 ///
-/// Synchronizes like `barrier`: later work of the stream has acquired. Errors: those of `launch`; a PE that is not in the team
-/// or belongs to another process; the team is in use on another stream, or its work there has not ended (`stream_guard`); an
-/// earlier arrival was not waited for. Nothing runs yet in a captured stream, so take `team.guard(which)` where the graph is
-/// launched.
+/// Synchronizes like `barrier`: later work of the stream has acquired. Errors: those of `launch`; the PE is not in the team or
+/// belongs to another process; the team is in use on another stream, or its work there has not ended (`stream_guard`); an
+/// earlier arrival has not been waited for. In a captured stream, nothing runs yet, so hold `team.guard(which)` where the graph
+/// is launched.
 template <backend Backend>
 void barrier_on_stream(team_barrier<Backend>& team, pe which, wait_budget budget, stream_handle stream) {
   const auto held = team.take(which, stream);
   launch(detail::communication_launch(stream), detail::barrier_kernel<team_words<Backend>>, team.on(which), budget);
 }
 
-/// Enqueues the first half of a barrier of the team: everything that the stream has done so far is visible to the others after
-/// their wait. The team belongs to this stream and this thread until `wait_on_stream`, which must be in the same capture if
-/// this call is in one.
+/// Enqueues the first half of a barrier of the team: everything that the stream has done so far is visible to the other PEs
+/// after their wait. The team belongs to this stream and this thread until `wait_on_stream`, which must be in the same capture
+/// if this call is in one.
 ///
 /// Errors: the same as for `barrier_on_stream`.
 template <backend Backend>
@@ -231,7 +233,7 @@ void arrive_on_stream(team_barrier<Backend>& team, pe which, stream_handle strea
 
 /// Enqueues the second half: later work of the stream sees everything that every PE of the team did before it arrived.
 ///
-/// Errors: the same as for `barrier_on_stream`; no arrival precedes it.
+/// Errors: the same as for `barrier_on_stream`; there is no preceding arrival.
 template <backend Backend>
 void wait_on_stream(team_barrier<Backend>& team, pe which, wait_budget budget, stream_handle stream) {
   team.wait(which, stream, [&] {

@@ -28,7 +28,7 @@ __device__ constexpr bool require_group() noexcept {
   return is_group<Group>;
 }
 
-/// Requires a symmetric address. Returns whether it is one, so that the compiler prints a single message.
+/// Requires a symmetric address. Returns whether the argument is one, so that the compiler prints a single message.
 template <class Address>
 [[nodiscard]] __device__ constexpr bool require_symmetric() noexcept {
   static_assert(!is_direct<Address>,
@@ -122,7 +122,7 @@ template <class Address, class Source>
   return matches && !is_direct<Source>;
 }
 
-/// Requires both sides of a copy.
+/// Requires two valid sides of a copy.
 template <class Address, class Source>
 [[nodiscard]] __device__ constexpr bool require_copy() noexcept {
   if constexpr (require_data<Address>()) {
@@ -142,7 +142,8 @@ template <class Address>
   }
 }
 
-/// Converts from any type. It is the parameter of a call that is rejected anyway, so that the rejection is the only error.
+/// Converts from any type. It is the parameter of a call that is rejected anyway, so that the compiler reports only the
+/// rejection.
 struct anything {
   template <class T>
   __device__ constexpr anything(const T&) noexcept {}
@@ -179,7 +180,7 @@ template <class T, class Backend>
   return span.size() * sizeof(T);
 }
 
-/// Sets the signal on `other` or adds to it. Executed by the calling thread.
+/// Sets the signal on `other` or adds to it. Only the calling thread executes it.
 template <class Signal, class Order>
 __device__ inline void store_notification(const Signal& signal, unsigned long long value, pe other, Order order) noexcept {
   transport_of<Signal>::template notify<kind_of<Signal>>(signal.reach(), word(signal), value, other, order);
@@ -187,9 +188,9 @@ __device__ inline void store_notification(const Signal& signal, unsigned long lo
 
 }  // namespace detail
 
-// The results of fence, quiet and flush, which are passed as an argument of a notification. Each has its own type, which
-// contains the group that executed it, because the order holds for the one thread that executed the fence for the group. It
-// cannot be copied, because a put between the fence and the notification would not be ordered.
+// The results of fence, quiet and flush, which are passed to a notification. Each result has its own type, which contains the
+// group that executed the operation, because the order holds only for the thread that executed the fence for the group. A
+// result cannot be copied, because a put between the fence and the notification would not be ordered.
 
 /// The group's earlier puts are ordered before its later puts and notifications, on each PE.
 template <class Group>
@@ -201,7 +202,7 @@ struct fenced {
 /// The group's earlier puts are also complete: they are visible according to the visibility class.
 template <class Group>
 struct quieted : fenced<Group> {};
-/// Sources may be reused and results are available. It guarantees nothing about other PEs.
+/// Sources may be reused, and results are available. Nothing is guaranteed about other PEs.
 template <class Group>
 struct flushed {
   flushed() = default;
@@ -228,7 +229,7 @@ struct group_of_fence<quieted<Group>> : group_of_fence<fenced<Group>> {};
 
 /// Orders the group's earlier puts, AMOs, notifications and fetches before its notification with this result, and before the
 /// later operations of its first thread, on each PE. It does not complete them. If another thread of the group continues with
-/// its own puts or fetches that must be ordered, that thread must call it by_thread.
+/// puts or fetches of its own that must be ordered, that thread must call `fence` by_thread.
 ///
 /// Synchronizes: it makes a later notification a release at its destination, and is an acquire between two `fetch`es of one
 /// thread. PTX (peer): a barrier of the group, `fence.acq_rel.sys` by one thread, a barrier of the group. NVSHMEM:
@@ -264,7 +265,8 @@ __device__ inline quieted<Group> quiet(Group, const Reach& reach) noexcept {
 /// Ends the use of sources and makes the results of non-blocking gets available. It does not make anything visible to another
 /// PE.
 ///
-/// PTX (peer): a barrier of the group. NVSHMEM, which has nothing weaker: a barrier, `nvshmem_quiet` by one thread, a barrier.
+/// PTX (peer): a barrier of the group. NVSHMEM, which has no weaker operation: a barrier, `nvshmem_quiet` by one thread, a
+/// barrier.
 template <class Group, reach Reach>
 __device__ inline flushed<Group> flush(Group, const Reach& reach) noexcept {
   if constexpr (detail::require_group<Group>()) {
@@ -278,8 +280,8 @@ __device__ inline flushed<Group> flush(Group, const Reach& reach) noexcept {
 ///
 /// It does not synchronize: use `put_signal` or a notification to inform the other PE. PTX (peer): `ld.weak.v4.b32` and
 /// `st.weak.v4.b32`, eight in flight per thread, if both addresses and the size are multiples of 16; otherwise four in flight,
-/// as wide as the addresses allow; then a barrier of the group. NVSHMEM: `nvshmemx_putmem_*`. It uses up to 45 registers, so
-/// give a kernel that uses many registers itself `__launch_bounds__` for large blocks.
+/// as wide as the addresses allow; then a barrier of the group. NVSHMEM: `nvshmemx_putmem_*`. It uses up to 45 registers, so a
+/// kernel that itself uses many registers needs `__launch_bounds__` for large blocks.
 template <class Group, class To, class From>
 __device__ inline void put(Group group, const To& to, const From& from, pe other) noexcept {
   if constexpr (detail::require_group<Group>() && detail::require_copy<To, From>()) {
@@ -317,10 +319,10 @@ __device__ inline void get_nonblocking(Group group, To* to, const From& from, pe
   }
 }
 
-/// Stores one object on `other` as a single access. Executed by the calling thread.
+/// Stores one object on `other` as a single access. Only the calling thread executes it.
 ///
 /// It is relaxed and orders nothing, so it is not a notification. PTX (peer): `st.relaxed.sys`. NVSHMEM: the same if it reaches
-/// the PE, otherwise `nvshmem_*_p`. Requires: 1, 2, 4, 8 or 16 bytes without padding; with NVSHMEM at most 8.
+/// the PE, otherwise `nvshmem_*_p`. Requires: 1, 2, 4, 8 or 16 bytes without padding; at most 8 bytes with NVSHMEM.
 template <class To>
 __device__ inline void put_value(const To& to, const detail::element_of<To>& value, pe other) noexcept {
   if constexpr (detail::require_fixed_size_object<To>()) {
@@ -328,12 +330,12 @@ __device__ inline void put_value(const To& to, const detail::element_of<To>& val
   }
 }
 
-/// Reads one object on `other` as a single access. Executed by the calling thread.
+/// Reads one object on `other` as a single access. Only the calling thread executes it.
 ///
-/// A `fence` between them orders two fetches by a thread. Without one, two fetches of the same object are in order if loads and
-/// stores reach the PE, because of coherence: the second one returns nothing older than the first. Over a network, and for two
-/// different objects, they are not in order. PTX (peer): `ld.relaxed.sys`. NVSHMEM: the same if it reaches the PE, otherwise
-/// `nvshmem_*_g`. Requires: 1, 2, 4, 8 or 16 bytes without padding; with NVSHMEM at most 8.
+/// A `fence` between two fetches by a thread orders them. Without one, two fetches of the same object are in order if loads and
+/// stores reach the PE, because of coherence: the second fetch does not return an older value than the first. Over a network,
+/// and for two different objects, fetches are not in order. PTX (peer): `ld.relaxed.sys`. NVSHMEM: the same if it reaches the
+/// PE, otherwise `nvshmem_*_g`. Requires: 1, 2, 4, 8 or 16 bytes without padding; at most 8 bytes with NVSHMEM.
 template <class From>
 [[nodiscard]] __device__ inline detail::element_of<From> fetch(const From& from, pe other) noexcept {
   if constexpr (detail::require_fixed_size_object<From>()) {
@@ -394,9 +396,8 @@ __device__ inline void notify(Group, const Signal& signal, unsigned long long va
   }
 }
 
-/// Notifies `other` after the `fence` or `quiet` in its argument, which the same group must execute and which is the release:
-/// the thread that executed the fence then stores with relaxed order. `notify(group, signal, value, other, fence(group,
-/// reach))`.
+/// Notifies `other` after the `fence` or `quiet` in its argument, which the same group must execute. The fence is the release:
+/// the thread that executed it then stores with relaxed order. `notify(group, signal, value, other, fence(group, reach))`.
 template <class Group, class Signal, class Token>
   requires(detail::group_of_fence<std::remove_cvref_t<Token>>::is_fence)
 __device__ inline void notify(Group, const Signal& signal, unsigned long long value, pe other, Token&&) noexcept {

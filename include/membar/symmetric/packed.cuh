@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Packed messages: small payloads whose sequence number is in the same 16-byte words. They need neither a fence nor a signal.
+/// Packed messages: small payloads whose sequence number is in the same 16-byte words. Such messages need neither a fence nor a
+/// signal.
 #pragma once
 
 #include <membar/detail/packed_word.cuh>
@@ -47,16 +48,16 @@ template <class Box, class Value>
   }
 }
 
-/// Returns the number of words of a message. Indices have 32 bits, including those past the end that a thread computes in a
-/// batch.
+/// Returns the number of words of a message. Indices have 32 bits, including the indices past the end that a thread computes in
+/// a batch.
 template <class Message>
 [[nodiscard]] MEMBAR_HOST_DEVICE consteval unsigned word_count() noexcept {
   static_assert(packed_words(sizeof(Message)) < (1U << 28), "membar: a packed message must be smaller than 3 GiB");
   return static_cast<unsigned>(packed_words(sizeof(Message)));
 }
 
-/// Whether the lanes of a warp poll together until all of them have their words. This applies if each lane has a word and some
-/// have more. A warp that votes is faster than a warp whose lanes diverge and reconverge.
+/// Whether the lanes of a warp poll together until all of them have their words. This is the case if each lane has a word and
+/// some lanes have more. A warp that votes is faster than a warp whose lanes diverge and reconverge.
 template <class Group, unsigned Count, unsigned Batch>
 inline constexpr bool together = std::is_same_v<Group, by_warp_t> && Count > 32 && Count <= 32 * Batch;
 
@@ -67,7 +68,7 @@ template <class Group, unsigned Count, unsigned Batch>
                                                 packed_word (&batch)[Batch]) noexcept {
   constexpr bool whole_warp = together<Group, Count, Batch>;
   // The last word comes first, because not every thread has it, so only loads follow the branch around it. Lanes that stay
-  // together have no branch: past the end they read the last word again.
+  // together need no branch: past the end, they read the last word again.
 #pragma unroll
   for (unsigned k = Batch; k-- != 0;) {
     const unsigned i = first + k * step;
@@ -123,8 +124,8 @@ __device__ inline void put_batch(const Reach& reach, void* box, pe other, unsign
   }
 }
 
-/// Calls `each(batch, first, step)` for the words of the calling thread while it returns true. `batch`, a constant, is the
-/// number of words that it handles at once. Returns whether all calls returned true.
+/// Calls `each(batch, first, step)` for the words of the calling thread as long as `each` returns true. `batch`, a constant, is
+/// the number of words that a call handles. Returns whether all calls returned true.
 template <class Group, class Message, class Each>
 __device__ inline bool for_pieces(Each each) noexcept {
   constexpr unsigned count = word_count<Message>();
@@ -158,8 +159,9 @@ __device__ inline bool for_pieces(Each each) noexcept {
   }
 }
 
-/// Reads the parts of the calling thread, or of its whole warp if the warp polls together. Returns whether all have arrived; if
-/// not, `seen` is the number in a word that has not arrived, or `sequence` if that word belongs to another lane.
+/// Reads the parts of the calling thread, or of its whole warp if the warp polls together. Returns whether all parts have
+/// arrived. If not, `seen` is the number in a word whose part has not arrived, or `sequence` if that word belongs to another
+/// lane.
 template <class Group, class Box, class To>
 [[nodiscard]] __device__ inline bool take_pieces(const Box& box, To* to, unsigned sequence, wait_budget budget,
                                                  unsigned& seen) noexcept {
@@ -167,7 +169,7 @@ template <class Group, class Box, class To>
   polling poll(budget);
   return for_pieces<Group, To>([&](auto batch, unsigned first, unsigned step) {
     packed_word came[decltype(batch)::value];
-    // The inner loop is as short as possible: a message that has arrived waits for the next poll.
+    // The inner loop is as short as possible, because a message that has arrived is not noticed until the next poll.
     const auto poll_for_a_while = [&] {
 #pragma unroll 1
       for (unsigned polls = polling::polls_per_look; polls != 0; --polls) {
@@ -200,13 +202,13 @@ template <class Group, class Box, class To>
 /// Sends the object at `from`, on this PE, to the box of `other`, with the number `sequence`. On return, the whole group may
 /// use `from` again.
 ///
-/// It does not synchronize: only the message itself arrives. The box must be free: its owner must have taken the previous
-/// message and informed the storing thread. This applies per thread: the thread that stores a word must itself have taken a
-/// word of the answer, stored by the thread that took the previous word. This is the case if request and answer are messages of
-/// one type, sent by groups of the same kind and size. Otherwise let the answer be a signal that is released and acquired,
-/// because a group barrier does not pass on what a relaxed answer implies. `sequence` must be neither 0 nor the previous
-/// message's number. PTX: `st.relaxed.sys.b128` for each 12 bytes, each word by one thread; a barrier of the group. Requires:
-/// the visibility class `everywhere`.
+/// It does not synchronize: it transfers only the message itself. The box must be free: its owner must have taken the previous
+/// message and informed the storing thread. This must hold for each thread: the thread that stores a word must itself have
+/// taken a word of the answer, stored by the thread that took the previous word. This is the case if request and answer are
+/// messages of one type, sent by groups of the same kind and size. Otherwise, use a signal that is released and acquired as the
+/// answer, because a group barrier does not pass on the order that a relaxed answer implies. `sequence` must be neither 0 nor
+/// the previous message's number. PTX: `st.relaxed.sys.b128` for each 12 bytes, each word by one thread; a barrier of the
+/// group. Requires: the visibility class `everywhere`.
 template <class Group, class Box, class From>
 __device__ inline void put_packed(Group, const Box& box, const From* from, unsigned sequence, pe other) noexcept {
   detail::require_group<Group>();
@@ -220,8 +222,8 @@ __device__ inline void put_packed(Group, const Box& box, const From* from, unsig
   }
 }
 
-/// Returns whether the message `sequence` is in the calling PE's box. If so, copies it to `to`; otherwise `to` may contain part
-/// of it. Executed by the calling thread.
+/// Returns whether the message `sequence` is in the calling PE's box. If so, it copies the message to `to`; otherwise `to` may
+/// contain a part of it. Executed by the calling thread.
 template <class Box, class To>
 [[nodiscard]] __device__ inline bool test_packed(const Box& box, To* to, unsigned sequence) noexcept {
   if constexpr (detail::require_packed<Box, To>()) {
@@ -240,10 +242,10 @@ template <class Box, class To>
 }
 
 /// Waits for the message `sequence` in the calling PE's box and copies it to `to`, which the whole group may read on return.
-/// Returns `done` or `timed_out` to all threads of the group; `timed_out` leaves `to` partly written.
+/// All threads of the group receive the result, `done` or `timed_out`; after `timed_out`, `to` may be partly written.
 ///
-/// It does not synchronize. PTX: `ld.relaxed.sys.b128` of each word until its number is there, and `vote.sync.all` after each
-/// poll of a warp for a message of 33 to 128 words; a barrier of the group.
+/// It does not synchronize. PTX: `ld.relaxed.sys.b128` of each word until its number has arrived, and `vote.sync.all` after
+/// each poll of a warp for a message of 33 to 128 words; a barrier of the group.
 template <class Group, class Box, class To>
 [[nodiscard]] __device__ inline wait_result try_take_packed(Group, const Box& box, To* to, unsigned sequence,
                                                             wait_budget budget) noexcept {
@@ -272,14 +274,14 @@ __device__ inline void take_packed(Group, const Box& box, To* to, unsigned seque
   }
 }
 
-/// Sends the object at `from` to the box of `other` with the next number of `sent`, like `put_packed` with a number. It is for
+/// Sends the object at `from` to the box of `other` with the next number of `sent`, like `put_packed` with a number. Use it in
 /// kernels of a captured graph, in which a number passed as an argument would be the same in every replay.
 template <class Group, class Box, class From, class Epoch>
   requires(detail::is_symmetric<Epoch>)
 __device__ inline void put_packed(Group group, const Box& box, const From* from, const Epoch& sent, pe other) noexcept {
   if constexpr (detail::require_epoch<Epoch>()) {
     const detail::next_epoch<Group> next(sent);
-    put_packed(group, box, from, next.sequence(), other);  // this ends with a barrier of the group
+    put_packed(group, box, from, next.sequence(), other);  // this call ends with a barrier of the group
     next.keep();
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The visibility of data that was put to a PE, and the names of the backends.
+/// Where the data of a put becomes visible, and the names of the backends.
 #pragma once
 
 #include <membar/base/config.hpp>
@@ -15,7 +15,7 @@ using membar::pe;
 using membar::pe_range;
 using membar::ring_neighbour;
 
-/// Where data is visible after the operation that completed it: a `quiet`, or a release that was acquired.
+/// Where data is visible after it was completed, which a `quiet` does, or a release that was acquired.
 enum class visibility {
   everywhere,        ///< on every PE, because loads and stores reach every PE, for example over NVLink
   destination_only,  ///< on the PE to which it was put, because some PEs are connected by a network

@@ -20,7 +20,8 @@ namespace membar {
 inline namespace v0_2 {
 namespace symmetric::detail {
 
-/// All synchronization is at system scope. Addresses are the calling PE's own; `other` says which PE's object is meant.
+/// All synchronization is at system scope. Addresses are those of the calling PE; `other` selects the PE whose object is
+/// accessed.
 template <>
 struct transport<peer_reach> {
   template <class T>
@@ -31,7 +32,7 @@ struct transport<peer_reach> {
   template <class Group>
   __device__ static void put(Group group, const peer_reach& reach, void* to, const void* from, std::size_t bytes,
                              pe other) noexcept {
-    // Every PE's memory begins at a multiple of 256 bytes, so an object has the same alignment on all of them.
+    // Every PE's memory begins at a multiple of 256 bytes, so an object has the same alignment on every PE.
     membar::detail::group_copy(group, to, from, bytes, [&](void* own) { return reach.direct(own, other); });
   }
 
@@ -44,7 +45,7 @@ struct transport<peer_reach> {
   template <class Group>
   __device__ static void get(Group group, const peer_reach& reach, void* to, const void* from, std::size_t bytes,
                              pe other) noexcept {
-    // `from` is only read; its address is computed like that of any object.
+    // The const_cast is safe, because `from` is only read; its address is computed in the same way as any object's.
     membar::detail::group_copy(group, to, reach.direct(const_cast<void*>(from), other), bytes);
   }
 
@@ -75,8 +76,8 @@ struct transport<peer_reach> {
     }
   }
 
-  /// A heap's reach contains the locations of that heap on the other PEs: the signal may belong to a different heap than the
-  /// data.
+  /// A heap's reach contains the locations of that heap on the other PEs. The signal has a reach of its own, because it may
+  /// belong to a different heap from the data.
   template <class Kind, class Group>
   __device__ static void put_signal(Group group, const peer_reach& reach, void* to, const void* from, std::size_t bytes,
                                     const peer_reach& signal_reach, unsigned long long* word, unsigned long long value,
@@ -108,7 +109,7 @@ struct transport<peer_reach> {
   /// Called by one thread, after a barrier of its group.
   __device__ static void fence(const peer_reach&) noexcept { thread_fence<thread_scope::system>(acq_rel); }
   __device__ static void quiet(const peer_reach&) noexcept { thread_fence<thread_scope::system>(acq_rel); }
-  /// A completed instruction has read its source or has its result; a barrier extends this to the group.
+  /// When an instruction is complete, its source has been read or its result is available; a barrier extends this to the group.
   template <class Group>
   __device__ static void flush(const peer_reach&) noexcept {
     Group::sync();
@@ -120,7 +121,8 @@ struct transport<peer_reach> {
                                            unsigned long long value, Order) noexcept {
     const int count = others.size();
     const int step = static_cast<int>(Group::size());
-    // Each store releases on its own, in parallel. A thread with several stores is faster with a single fence.
+    // Each store is a release, and the threads' stores run in parallel. A thread with several stores is faster with a single
+    // fence.
     const bool fences = !std::is_same_v<Order, relaxed_t> && count > step;
     Group::sync();
     if (fences) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Symmetric memory of one process over peer access. Nothing has to be installed; every PE is a GPU of this machine.
+/// Symmetric memory of one process, based on peer access. It requires no other library. Every PE is a GPU of this machine.
 #pragma once
 
 #include <membar/atomicity.hpp>
@@ -27,16 +27,16 @@ enum class peer_memory {
   plain,      ///< an allocation on each device, with peer access enabled between all devices
 };
 
-/// Facts about the devices of PEs, as a value. Pairs are stored in rows: `[from * devices.size() + to]`.
+/// The properties of the PEs' devices, as a plain value. Pairs are stored in rows: `[from * devices.size() + to]`.
 struct peer_facts {
-  std::vector<int> devices;          ///< the device of each PE; one may appear more than once
-  std::vector<char> access;          ///< by pair of PEs: whether `from` can load and store memory of `to`
-  std::vector<char> virtual_memory;  ///< by PE
+  std::vector<int> devices;          ///< the device of each PE; a device may appear more than once
+  std::vector<char> access;          ///< for each pair of PEs: whether `from` can load and store memory of `to`
+  std::vector<char> virtual_memory;  ///< for each PE: whether its device supports virtual memory management
 
   [[nodiscard]] bool reaches(std::size_t from, std::size_t to) const { return access[from * devices.size() + to] != 0; }
 };
 
-/// Throws `error` if some PE cannot access another one. It names the two PEs and the remedy.
+/// Throws `error` if some PE cannot access another PE. The error names the two PEs and the remedy.
 inline void validate_peers(const peer_facts& facts) {
   if (facts.devices.empty()) {
     throw error(cudaErrorNoDevice, "membar: a peer backend was requested without devices: name one or more devices that exist");
@@ -53,8 +53,8 @@ inline void validate_peers(const peer_facts& facts) {
   }
 }
 
-/// Returns the kind of memory that `asked` means on that machine. Throws `error` if it is `mapped` and a device does not
-/// support it.
+/// Returns the kind of memory that `asked` selects on the machine. Throws `error` if `asked` is `mapped` and a device does not
+/// support that.
 [[nodiscard]] inline peer_memory chosen_memory(const peer_facts& facts, peer_memory asked) {
   if (asked == peer_memory::plain) {
     return asked;
@@ -72,7 +72,8 @@ inline void validate_peers(const peer_facts& facts) {
   return peer_memory::mapped;
 }
 
-/// Returns whether `use` is atomic between every two PEs. `links` are those of the pairs, in rows as in `peer_facts`.
+/// Returns whether `use` is atomic between every two PEs. `links` contains the link of each pair of PEs, in rows as in
+/// `peer_facts`.
 [[nodiscard]] inline atomicity atomicity_between(const peer_facts& facts, const std::vector<atomic_link>& links,
                                                  const atomic_use& use) {
   const std::size_t count = facts.devices.size();
@@ -98,7 +99,7 @@ inline void validate_peers(const peer_facts& facts) {
   return devices;
 }
 
-/// Returns the facts about `devices`.
+/// Returns the properties of `devices`.
 [[nodiscard]] inline peer_facts peer_facts_of(const std::vector<int>& devices) {
   peer_facts facts;
   facts.devices = devices;
@@ -162,7 +163,7 @@ class peer_region {
       check(as_runtime(driver.create(&memory, made.bytes_, &kind, 0)),
             "a device has too little free memory for the symmetric heap");
       const CUresult placed = driver.map(made.range_ + i * made.bytes_, made.bytes_, 0, memory, 0);
-      // From here on the mapping owns the memory.
+      // From here on, the mapping owns the memory.
       const CUresult released = driver.release(memory);
       check(as_runtime(placed));
       made.bases_[i] = reinterpret_cast<void*>(made.range_ + i * made.bytes_);
@@ -192,7 +193,7 @@ class peer_region {
     std::vector<std::ptrdiff_t> distances(devices.size());
     for (std::size_t from = 0; from != devices.size(); ++from) {
       for (std::size_t to = 0; to != devices.size(); ++to) {
-        // They are compared as integers, because the allocations are different objects.
+        // The addresses are compared as integers, because the allocations are different objects.
         distances[to] = static_cast<std::ptrdiff_t>(reinterpret_cast<std::size_t>(made.bases_[to])) -
                         static_cast<std::ptrdiff_t>(reinterpret_cast<std::size_t>(made.bases_[from]));
       }
@@ -273,7 +274,7 @@ class peer_region {
       }
       const cudaError_t status = cudaDeviceEnablePeerAccess(peer, 0);
       if (status == cudaErrorPeerAccessAlreadyEnabled) {
-        // it was enabled elsewhere, which is not an error and must not become the error of the next call
+        // peer access was already enabled, which is not an error and must not become the error of the next call
         static_cast<void>(cudaGetLastError());
       } else {
         check(status, "use devices that have peer access to each other");
@@ -284,8 +285,8 @@ class peer_region {
   std::vector<int> devices_;
   std::size_t bytes_;
   CUdeviceptr range_ = 0;
-  std::vector<void*> bases_;                ///< null before it has its memory
-  std::vector<std::ptrdiff_t*> distances_;  ///< null if there is one address range
+  std::vector<void*> bases_;                ///< the address of each PE's memory; null until it is allocated
+  std::vector<std::ptrdiff_t*> distances_;  ///< each PE's table of distances; null if there is one address range
 };
 
 }  // namespace detail
@@ -293,12 +294,13 @@ class peer_region {
 /// The peer backend: PE i is `devices[i]`, and this process owns all of them. Its data is visible everywhere (`peer_backend`),
 /// because loads and stores reach every PE.
 ///
-/// With `visibility::destination_only` it guarantees less, so that a program for a cluster can be developed on one machine:
-/// anything that the cluster does not support does not compile. A device that appears twice is two PEs, which is useful for
+/// With `visibility::destination_only`, it guarantees less, so that a program for a cluster can be developed on one machine:
+/// operations that the cluster does not support do not compile. A device that appears twice is two PEs, which is useful for
 /// tests; kernels that wait for each other must then fit on the device at the same time.
 ///
-/// Requires: peer access between every two devices; no multicast. Errors: throws `error` that names the two devices without
-/// peer access, or the device without the requested kind of memory. The backend is a value; its heaps own the memory.
+/// Requires: peer access between every two devices; multicast is not used. Errors: throws `error`, which names the two
+/// devices without peer access, or the device that does not support the requested kind of memory. The backend is a value; its
+/// heaps own the memory.
 template <visibility Visible>
 class basic_peer_backend {
  public:
@@ -310,7 +312,7 @@ class basic_peer_backend {
   basic_peer_backend() : basic_peer_backend(visible_devices()) {}
   explicit basic_peer_backend(const std::vector<int>& devices, peer_memory how = peer_memory::automatic)
       : basic_peer_backend(peer_facts_of(devices), how) {}
-  /// Constructs a backend from facts, so that tests run on any machine.
+  /// Constructs a backend from given properties, so that tests can run on any machine.
   explicit basic_peer_backend(peer_facts facts, peer_memory how = peer_memory::automatic) : facts_(std::move(facts)) {
     validate_peers(facts_);
     memory_ = chosen_memory(facts_, how);

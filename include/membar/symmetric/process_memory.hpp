@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Memory that the processes of a host share, one process per GPU, with only the CUDA driver. It can be passed to
+/// Memory that the processes of a host share, with one process per GPU. It requires only the CUDA driver. It can be passed to
 /// `adopted_backend`.
 #pragma once
 
@@ -25,8 +25,8 @@ namespace symmetric {
 /// How processes pass memory to each other.
 enum class shared_by {
   automatic,        ///< `file_descriptor` if every device supports it, otherwise `fabric`
-  file_descriptor,  ///< by POSIX file descriptors, which the group's sockets transfer
-  fabric,           ///< by fabric handles, which need a service (IMEX) that gives this user a channel
+  file_descriptor,  ///< POSIX file descriptors, which the group's sockets transfer
+  fabric,           ///< fabric handles, which require a service (IMEX) that gives this user a channel
 };
 
 namespace detail {
@@ -39,7 +39,7 @@ struct sharing_calls {
       membar::detail::driver_function<decltype(cuMemImportFromShareableHandle)>("cuMemImportFromShareableHandle");
 };
 
-/// Returns whether a device can share memory in that way. An older driver does not know the attribute.
+/// Returns whether a device supports this kind of sharing. An older driver does not recognize the attribute.
 [[nodiscard]] inline bool shares_by(int device, shared_by how) {
   int value = 0;
   const CUdevice_attribute which = how == shared_by::fabric ? CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED
@@ -53,18 +53,18 @@ struct sharing_calls {
 /// its own part on its current device and maps the parts of the others.
 ///
 /// The constructor is collective, but the destructor is not: a part exists until the last process that has it mapped has ended
-/// or released it, and none of it has a name. The backends that adopt it must be destroyed first.
+/// or released it. The memory has no name in the system. The backends that adopt it must be destroyed first.
 ///
-/// CUDA: `cuMemCreate`, `cuMemExportToShareableHandle`, `cuMemImportFromShareableHandle`, `cuMemMap`. No multicast. Requires:
-/// peer access between the devices, which may be hidden from each other's processes. Errors, on every PE: throws `error` for
-/// sizes that differ, a kind of sharing that some device does not support, or the call that failed, with its PE; also the
-/// errors of the group.
+/// CUDA: `cuMemCreate`, `cuMemExportToShareableHandle`, `cuMemImportFromShareableHandle`, `cuMemMap`. Multicast is not used.
+/// Requires: peer access between the devices, which may be hidden from each other's processes. Errors, on every PE: throws
+/// `error` if sizes differ, if some device does not support the kind of sharing, or if a call fails, naming the call and its
+/// PE; also throws the group's errors.
 class process_memory {
  public:
   process_memory(host_group& group, std::size_t bytes, shared_by how = shared_by::automatic)
       : self_(group.rank()), count_(static_cast<std::size_t>(group.count())) {
     check(cudaGetDevice(&device_), "this call needs a working CUDA driver and device");
-    check(cudaFree(nullptr), "this call needs a working CUDA driver and device");  // creates the device's context
+    check(cudaFree(nullptr), "this call needs a working CUDA driver and device");  // this call creates the device's context
     try {
       how_ = agreed_kind(group, how);
       agree_on_bytes(group, bytes);
@@ -81,7 +81,7 @@ class process_memory {
   /// Returns the kind that `automatic` selected.
   [[nodiscard]] shared_by kind() const noexcept { return how_; }
 
-  /// Returns all of it, for `adopted_backend`.
+  /// Returns the whole memory, for `adopted_backend`.
   [[nodiscard]] adopted_memory memory() const {
     adopted_memory all{self_, {}, bytes_, device_};
     for (std::size_t i = 0; i != count_; ++i) {
@@ -201,7 +201,7 @@ class process_memory {
     agree(group, driver.set_access(range_, count_ * bytes_, &access, 1), "cuMemSetAccess (which needs peer access)");
   }
 
-  /// Imports the parts of the others. `handle_of(i, handle, room)` determines the handle of PE i that the driver needs.
+  /// Imports the parts of the others. `handle_of(i, handle, room)` determines the handle that the driver needs for PE i's part.
   template <class HandleOf>
   void take_others(host_group& group, CUmemAllocationHandleType kind, HandleOf handle_of) {
     const detail::sharing_calls sharing;
@@ -245,8 +245,8 @@ class process_memory {
   std::size_t unit_ = 1;
   std::size_t bytes_ = 0;  ///< the size of each part
   CUdeviceptr range_ = 0;
-  std::vector<CUmemGenericAllocationHandle> parts_;  ///< by PE
-  std::vector<char> mapped_;                         ///< by PE
+  std::vector<CUmemGenericAllocationHandle> parts_;  ///< for each PE: the handle of its part
+  std::vector<char> mapped_;                         ///< for each PE: whether its part is mapped
 };
 
 }  // namespace symmetric

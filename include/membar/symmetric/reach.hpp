@@ -35,18 +35,18 @@ using transport_of = transport<typename Address::reach_type>;
 /// The reach of a PE with the peer backend and with adopted memory: the distance from its own object to each other PE's object.
 class peer_reach {
  public:
-  /// For PEs at equal distances of `stride` bytes.
+  /// Constructs a reach for PEs at equal distances of `stride` bytes.
   MEMBAR_HOST_DEVICE constexpr peer_reach(pe self, int count, std::ptrdiff_t stride) noexcept
       : distances_(nullptr), stride_(stride), self_(self), count_(count) {}
-  /// For PEs at the distances in a table, indexed by PE, in memory of PE `self`'s device.
+  /// Constructs a reach for PEs at the distances in a table, which is indexed by PE and is in memory of PE `self`'s device.
   MEMBAR_HOST_DEVICE constexpr peer_reach(pe self, int count, const std::ptrdiff_t* distances) noexcept
       : distances_(distances), stride_(0), self_(self), count_(count) {}
 
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr pe self() const noexcept { return self_; }
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr int count() const noexcept { return count_; }
 
-  /// Returns the object of PE `which` that corresponds to `local` here. With plain allocations (`peer_memory::plain`), it works
-  /// only in device code.
+  /// Returns the object of PE `which` that corresponds to `local` here. With plain allocations (`peer_memory::plain`), this
+  /// function works only in device code.
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr void* direct(void* local, pe which) const noexcept {
     const std::ptrdiff_t distance =
         distances_ == nullptr ? (which.index() - self_.index()) * stride_ : distances_[which.index()];

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Waits and barriers on a stream from which a program can recover: they end and report the result in memory. An operation that
-/// times out ends the operations of all PEs through a flag. (`wait_on_stream` ends its kernel with a trap, which makes the
-/// context unusable.)
+/// Waits and barriers on a stream that let a program recover from a timeout: they end and report the result in memory. An
+/// operation that times out ends the operations of all PEs through a flag. (`wait_on_stream` ends its kernel with a trap, which
+/// makes the context unusable.)
 ///
-/// After an operation whose result is not `done`, later work of the stream still runs and finds old data: let kernels check the
-/// status, or let the host wait for the stream before it enqueues more. To continue: wait for the streams of all PEs; free the
-/// flag, the signals, the epochs and the barrier words, whose numbers may differ between PEs; then allocate them again.
+/// After an operation whose result is not `done`, later work of the stream still runs and may find old data: let kernels check
+/// the status, or let the host wait for the stream before it enqueues more. To continue: wait for the streams of all PEs; free
+/// the flag, the signals, the epochs and the barrier words, whose numbers may differ between PEs; then allocate them again.
 #pragma once
 
 #include <membar/detail/stream_handle.hpp>
@@ -22,10 +22,10 @@ namespace symmetric {
 
 /// The result of a recoverable operation on a stream.
 enum class stream_result : unsigned {
-  pending,    ///< it has not run yet
-  done,       ///< what it waited for has happened; later work of the stream has acquired
-  timed_out,  ///< its budget was used up, and it has set the flag of every PE
-  aborted     ///< the flag was set
+  pending,    ///< the operation has not run yet
+  done,       ///< the awaited condition holds, and later work of the stream has acquired
+  timed_out,  ///< the operation's budget was used up, and it has set the flag of every PE
+  aborted     ///< the flag was set while the operation waited, or earlier
 };
 
 /// Returns the name of a result: "pending", "done", "timed_out" or "aborted".
@@ -49,13 +49,13 @@ enum class stream_result : unsigned {
 struct stream_status {
   stream_result result = stream_result::pending;
   int pe = -1;                      ///< the PE that waited
-  unsigned long long expected = 0;  ///< the value that was waited for: a minimum or an exact value
+  unsigned long long expected = 0;  ///< the awaited value, which is a minimum or an exact value
   unsigned long long seen = 0;      ///< the last value that was read
   int missing = -1;                 ///< for a barrier that is not done: a PE that had not arrived
 };
 
-/// Returns the status after one more operation reports to it: the newest result, except that a failure is not replaced with
-/// `aborted`. Therefore a replayed graph keeps its first failure.
+/// Returns the status after one more operation reports to it: the newest result, except that `aborted` does not replace a
+/// failure. A replayed graph therefore keeps its first failure.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr stream_status status_after(const stream_status& before,
                                                                       const stream_status& newest) noexcept {
   const bool failed = before.result == stream_result::timed_out || before.result == stream_result::aborted;
@@ -92,7 +92,7 @@ template <class Flag, class Once>
 [[nodiscard]] __device__ inline bool try_unless_aborted(const Flag& flag, wait_budget budget, Once try_once) noexcept {
   constexpr wait_budget between_looks = wait_budget::microseconds(10);
   polling poll(budget);
-  static_cast<void>(poll.time_is_up());  // this starts the time measurement
+  static_cast<void>(poll.time_is_up());  // this call starts the time measurement
   while (!is_aborted(flag)) {
     if (try_once(between_looks) == wait_result::done) {
       return true;
@@ -120,7 +120,8 @@ __global__ void try_wait_next_kernel(Signal signal, Epoch seen, unsigned long lo
   report(status, flag, done, {nullptr, expected, signal_value(signal, relaxed), -1});
 }
 
-/// A barrier, unless the flag is set: then it does not arrive. `last` receives what it waited for, or would have waited for.
+/// Executes a barrier. If the flag is set, it does not arrive. `last` receives the word that it waited for, or would have
+/// waited for.
 template <class Words, class Flag>
 [[nodiscard]] __device__ inline bool barrier_unless_aborted(const Words& words, wait_budget budget, const Flag& flag,
                                                             missing_pe& last) noexcept {
@@ -154,8 +155,8 @@ inline void require_status(const stream_status* status) {
 
 }  // namespace detail
 
-/// Loads the kernels of the operations below on every PE of this process, like `load_stream_operations` does for those of
-/// on_stream.cuh.
+/// Loads the kernels of the operations below on every PE of this process, as `load_stream_operations` does for the operations
+/// of on_stream.cuh.
 template <backend Backend>
 void load_recoverable_operations(const heap<Backend>& heap) {
   using one_setter = object<signal<set>, Backend>;
@@ -179,7 +180,8 @@ void load_recoverable_operations(const heap<Backend>& heap) {
 /// Enqueues a wait for a signal of the stream's PE that ends when the condition holds, its budget is used up or `flag` is set,
 /// and writes `status`. If it times out, it sets the flag of every PE.
 ///
-/// Synchronizes, if done, like `wait_on_stream`. Errors: those of `launch`; no status; a captured stream: pass an epoch.
+/// Synchronizes, if done, like `wait_on_stream`. Errors: those of `launch`; `status` is null; the stream is being captured:
+/// pass an epoch.
 template <class Kind, backend Backend, class Condition>
   requires std::is_same_v<Condition, equals> || std::is_same_v<Condition, at_least>
 void try_wait_on_stream(const object<signal<Kind>, Backend>& signal, Condition condition, wait_budget budget,
@@ -205,7 +207,7 @@ void try_wait_on_stream(const object<signal<Kind>, Backend>& signal, const objec
 }
 
 /// Enqueues this PE's part of a barrier of all PEs, or of a team, which ends like `try_wait_on_stream`. `flag` ends the waits
-/// of all PEs. Errors: those of `launch`; no status; those of `barrier_on_stream` for a team.
+/// of all PEs. Errors: those of `launch`; `status` is null; for a team, those of `barrier_on_stream`.
 template <class Words, backend Backend>
   requires detail::is_barrier<Words>
 void try_barrier_on_stream(const Words& words, wait_budget budget, const object<abort_flag, Backend>& flag,
@@ -221,7 +223,8 @@ void try_barrier_on_stream(team_barrier<Backend>& team, wait_budget budget, cons
   try_barrier_on_stream(team.on(flag.self()), budget, flag, status, stream);
 }
 
-/// Enqueues the setting of the flag of every PE, which ends their recoverable operations on streams, including later ones.
+/// Enqueues an operation that sets the flag of every PE. This ends all their recoverable operations on streams, including later
+/// ones.
 template <backend Backend>
 void abort_on_stream(const object<abort_flag, Backend>& flag, stream_handle stream) {
   launch(detail::communication_launch(stream), detail::abort_kernel<object<abort_flag, Backend>>, flag);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The meeting point of the processes of a job, and files that they own.
+/// The place where the processes of a job find each other, and an owner for file descriptors.
 #pragma once
 
 #include <membar/error.hpp>
@@ -43,16 +43,17 @@ class owned_file {
   int descriptor_ = -1;
 };
 
-/// The meeting point of processes, as text that a launcher passes to each of them: in the environment, as arguments, or in
-/// memory before a fork.
+/// The place where processes find each other, as text that a launcher passes to each process: in the environment, as arguments,
+/// or in memory before a fork.
 struct rendezvous {
   std::string directory;  ///< accessible only to its owner (mode 0700)
-  std::string token;      ///< at most 64 characters; every process must have it, and processes of another job are rejected
+  std::string token;      ///< at most 64 characters; every process must present it, so that processes of other jobs are
+                          ///< rejected
 };
 
 /// Creates a new directory that only the owner can access, in XDG_RUNTIME_DIR or otherwise in /tmp, and 128 random bits as a
-/// token. PE 0 removes the directory when all have joined, or when it aborts. Errors: throws `error` if no directory can be
-/// created.
+/// token. PE 0 removes the directory when all processes have joined, or when PE 0 aborts. Errors: throws `error` if no
+/// directory can be created.
 [[nodiscard]] inline rendezvous make_rendezvous() {
   rendezvous made;
   unsigned char random[16];
@@ -75,11 +76,12 @@ struct rendezvous {
   return made;
 }
 
-/// Returns the rendezvous that PE 0 creates, in every process of a group that already exists in the program (MPI, PyTorch).
+/// Lets PE 0 create a rendezvous, and returns it in every process of a group that already exists in the program (MPI, PyTorch).
 /// Collective. `all_gather(number)` returns the numbers of all processes, in the order of the PEs, as `adopted_backend`
 /// requires.
 ///
-/// Errors, on every PE: throws `error` if PE 0 could not create one. Exceptions of the callback are passed on.
+/// Errors, on every PE: throws `error` if PE 0 could not create a rendezvous. Exceptions that the callback throws are
+/// propagated.
 template <class AllGather>
 [[nodiscard]] rendezvous shared_rendezvous(int rank, AllGather all_gather) {
   rendezvous made;

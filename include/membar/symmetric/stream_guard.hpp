@@ -14,22 +14,22 @@ namespace membar {
 inline namespace v0_2 {
 namespace symmetric {
 
-/// Guards a team of one PE: only one stream, or the host, calls its collectives at a time.
+/// Guards a team on one PE, so that only one stream, or the host, calls the team's collectives at a time.
 ///
 /// Collectives of one team must be called in the same order on every PE, but two streams, or a stream and the host, have no
 /// defined order. Acquire a hold around the calls that enqueue collectives. During the hold's lifetime, the team belongs to its
-/// stream and its thread. Afterwards, another stream may hold the team as soon as the enqueued work has ended. `on` and
-/// `on_host` throw if it has not ended yet; `on_after_previous` and `on_host_after_previous` wait: the new stream waits for an
-/// event, and the host for the work.
+/// stream and its thread. Afterwards, another stream may hold the team as soon as the enqueued work has ended. If the work has
+/// not ended yet, `on` and `on_host` throw an error. `on_after_previous` lets the new stream wait for an event, and
+/// `on_host_after_previous` waits for the work on the host.
 ///
 /// Create one guard for each team and PE of the process, while the PE's device is current. It must outlive its holds. It is
 /// thread-safe. It costs one recorded event and two stream queries per hold, and one event query if the stream changes. Errors:
-/// throws `error` that names the team, its user and the remedy, without any change. Nothing runs yet in a captured stream, so a
-/// hold there does not wait, leaves no work, and protects the team only from other streams of the same capture: hold the team
-/// again where the graph is launched.
+/// throws `error`, which names the team, its user and the remedy, without any change. In a captured stream, nothing runs yet,
+/// so a hold there does not wait, leaves no work, and protects the team only from other streams of the same capture: hold the
+/// team again where the graph is launched.
 class stream_guard {
  public:
-  /// `team` is its name in error messages.
+  /// `team` is the team's name in error messages.
   explicit stream_guard(const char* team) {
     std::snprintf(team_, sizeof team_, "%s", team);
     check(cudaEventCreateWithFlags(&last_work_, cudaEventDisableTiming), "this call needs a working CUDA driver and device");
@@ -38,7 +38,7 @@ class stream_guard {
   stream_guard& operator=(const stream_guard&) = delete;
   ~stream_guard() { membar::detail::report_failed_restore(cudaEventDestroy(last_work_)); }
 
-  /// Holds the team during its lifetime. Holds of the same stream and thread may be nested.
+  /// Holds the team for the lifetime of the object. Holds of the same stream and thread may be nested.
   class hold {
    public:
     hold(const hold&) = delete;
@@ -81,8 +81,8 @@ class stream_guard {
 
  private:
   /// The user of the team. A stream is identified by its id, because a new stream may reuse a destroyed stream's handle. CUDA
-  /// provides no id for a captured stream, so it is identified by its handle and its capture's id: it exists as long as the
-  /// capture.
+  /// provides no id for a captured stream, so it is identified by its handle and its capture's id: such a stream exists as long
+  /// as its capture.
   struct user {
     bool host = false;
     bool captured = false;
@@ -120,7 +120,7 @@ class stream_guard {
 
   hold take(const user& next, bool wait) {
     const std::lock_guard lock(mutex_);
-    // A hold in another capture is not running now, and that capture may have ended.
+    // A hold in another capture has no running work, and that capture may have ended.
     const bool elsewhere = current_.captured && !(next.captured && next.id == current_.id);
     if (holds_ != 0 && !elsewhere) {
       if (!(next == current_)) {
@@ -150,7 +150,7 @@ class stream_guard {
     return {*this, turn_};
   }
 
-  /// Orders the team's work in another stream first, or throws.
+  /// Orders the new hold after the team's work in another stream, or throws.
   void order(const user& next, bool wait) {
     if (wait) {
       if (next.host) {
@@ -192,7 +192,7 @@ class stream_guard {
   bool work_ = false;  ///< whether the event follows work of `worker_`
   user worker_;
   int holds_ = 0;
-  unsigned long long turn_ = 0;  ///< the number of these holds
+  unsigned long long turn_ = 0;  ///< the number of the current hold
   user current_;
   std::thread::id thread_;
   char team_[64];

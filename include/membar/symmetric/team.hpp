@@ -20,11 +20,11 @@ namespace membar {
 inline namespace v0_2 {
 namespace symmetric {
 
-/// A subset of the PEs, renumbered from 0 in the order of their PE numbers; these numbers are their ranks. It is a value that
-/// can be passed to kernels.
+/// A subset of the PEs, renumbered from 0 in the order of their PE numbers; the new numbers are the ranks. A team is a value
+/// that can be passed to kernels.
 ///
-/// A team with equal distances may contain any PEs, and other teams only PEs below `most_listed`. Two teams of the same PEs are
-/// equal, however they were created. Errors: throws `error` that names the invalid PE or number.
+/// A team of PEs at equal distances may contain any PEs; other teams may contain only PEs below `most_listed`. Two teams of the
+/// same PEs are equal, regardless of how they were created. Errors: throws `error`, which names the invalid PE or number.
 class team {
  public:
   /// A list can contain only PEs below this number.
@@ -125,7 +125,7 @@ class team {
   }
 
 #if !defined(__CUDACC_RTC__)
-  /// Converts it to a team of equal distances, if possible.
+  /// Converts the team to the form with equal distances, if possible.
   [[nodiscard]] team canonical() const {
     const int first = (*this)[0].index();
     const int stride = size_ == 1 ? 1 : (*this)[1].index() - first;
@@ -139,12 +139,13 @@ class team {
 #endif
 
   int first_;
-  int stride_;  ///< 0: the PEs are listed
+  int stride_;  ///< the distance between PEs; 0 if the PEs are listed
   int size_;
   unsigned long long listed_[2] = {0, 0};
 };
 
-/// The barrier of a team, for the kernels of one of its PEs: a heap's barrier words and the team. A `team_barrier` returns it.
+/// The barrier of a team, for the kernels of one of its PEs. It consists of a heap's barrier words and the team. A
+/// `team_barrier` returns it.
 template <class Backend = peer_backend>
 class team_words {
  public:
@@ -187,7 +188,7 @@ struct team_text {
     } else {
       std::size_t used = static_cast<std::size_t>(std::snprintf(text, sizeof text, "PEs %d", members[0].index()));
       int rank = 1;
-      for (; rank <= last && used + 10 < sizeof text; ++rank) {  // one more PE and the truncation mark
+      for (; rank <= last && used + 10 < sizeof text; ++rank) {  // leaves space for one more PE and the truncation mark
         used += static_cast<std::size_t>(std::snprintf(text + used, sizeof text - used, ", %d", members[rank].index()));
       }
       std::snprintf(text + used, sizeof text - used, "%s", rank <= last ? ", …" : "");

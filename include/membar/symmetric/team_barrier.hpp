@@ -18,12 +18,13 @@ namespace membar {
 inline namespace v0_2 {
 namespace symmetric {
 
-/// A barrier of a team, or of several parts of a program one after the other. Barriers of different teams may run concurrently,
-/// even if they have PEs in common. Barriers of one team must be called in the same order on every PE of the team.
+/// A barrier of a team, which several parts of a program may use one after the other. Barriers of different teams may run
+/// concurrently, even if they have PEs in common. Barriers of one team must be called in the same order on every PE of the
+/// team.
 ///
-/// Collective in all processes of the heap, including processes without a PE of the team, like `heap::allocate`. Its destructor
-/// is local, like that of a `scoped_array`. `on_stream.cuh` has its operations on streams, and `barrier.cuh` its operations in
-/// kernels. Errors: throws `error` on every PE if the team contains a PE that the backend does not have, and if processes name
+/// Collective in all processes of the heap, including processes without a PE of the team, like `heap::allocate`. The destructor
+/// is local, like a `scoped_array`'s. `on_stream.cuh` has the operations on streams, and `barrier.cuh` the operations in
+/// kernels. Errors: throws `error` on every PE if the team contains a PE that the backend does not have, or if processes name
 /// different teams.
 template <backend Backend>
 class team_barrier {
@@ -46,7 +47,8 @@ class team_barrier {
 
   [[nodiscard]] const team& members() const noexcept { return members_; }
 
-  /// Returns the barrier for the kernels of PE `which`, which must belong to the team and to this process. Errors: another PE.
+  /// Returns the barrier for the kernels of PE `which`, which must belong to the team and to this process. Errors: `which` is
+  /// any other PE.
   [[nodiscard]] team_words<Backend> on(pe which) const {
     const auto words = words_.on(which);
     require_member(which);
@@ -58,12 +60,12 @@ class team_barrier {
   [[nodiscard]] stream_guard& guard(pe which) { return *local(which).guard; }
 
   /// Acquires the team of PE `which` for a barrier that is complete in one call. Errors: the same as for `on`; those of
-  /// `stream_guard`; an arrival has not been waited for.
+  /// `stream_guard`; an earlier arrival has not been waited for.
   [[nodiscard("destroying the hold releases the team: give the hold a name")]] stream_guard::hold take(pe which,
                                                                                                        cudaStream_t stream) {
     const of_pe& here = local(which);
     if (has_arrived(here, stream)) {
-      const auto of_this_stream = here.guard->on(stream);  // this rejects another one
+      const auto of_this_stream = here.guard->on(stream);  // this call rejects a different stream
       throw error(cudaErrorNotPermitted,
                   "membar: PE %d cannot arrive at the next barrier of team %s, because it has not waited for the last barrier "
                   "at which it "
@@ -72,7 +74,8 @@ class team_barrier {
     }
     return here.guard->on(stream);
   }
-  /// Acquires it from an arrival, which `enqueue` executes, until its wait. If `enqueue` throws, it is not acquired.
+  /// Acquires the team from an arrival, which `enqueue` executes, until the matching wait. If `enqueue` throws, the team is not
+  /// acquired.
   template <class Enqueue>
   void arrive(pe which, cudaStream_t stream, Enqueue enqueue) {
     const unsigned long long capture = stream_guard::capture_of(stream);
@@ -81,8 +84,8 @@ class team_barrier {
     local(which).arrived = std::move(held);
     local(which).capture = capture;
   }
-  /// Releases it after the wait, which `enqueue` executes. If `enqueue` throws, the arrival must still be waited for. Errors:
-  /// the same as for `take`; there is no arrival.
+  /// Releases the team after the wait, which `enqueue` executes. If `enqueue` throws, the arrival must still be waited for.
+  /// Errors: the same as for `take`; there is no arrival.
   template <class Enqueue>
   void wait(pe which, cudaStream_t stream, Enqueue enqueue) {
     of_pe& here = local(which);
@@ -101,12 +104,13 @@ class team_barrier {
  private:
   struct of_pe {
     std::unique_ptr<stream_guard> guard;
-    std::unique_ptr<stream_guard::hold> arrived;  ///< between an arrival and its wait; it is destroyed before its guard
-    unsigned long long capture = 0;               ///< of the arrival, whose wait must be in the same capture; 0: none
+    std::unique_ptr<stream_guard::hold> arrived;  ///< held between an arrival and its wait; it is destroyed before its guard
+    unsigned long long capture = 0;               ///< the arrival's capture, in which the wait must be as well; 0 if there is
+                                                  ///< none
   };
 
-  /// Returns whether there is an arrival that `stream` has to wait for: an arrival in another capture is waited for there, if
-  /// at all.
+  /// Returns whether there is an arrival that `stream` has to wait for. An arrival in another capture does not count, because
+  /// the wait for it must be in that capture.
   [[nodiscard]] static bool has_arrived(const of_pe& here, cudaStream_t stream) {
     return here.arrived != nullptr && (here.capture == 0 || here.capture == stream_guard::capture_of(stream));
   }

@@ -16,7 +16,7 @@ namespace membar {
 inline namespace v0_2 {
 namespace symmetric {
 
-/// The condition that a signal equals a value. A wait misses a value that is overwritten too early, so use this for a
+/// The condition that a signal equals a value. A wait misses a value that is overwritten too early, so use this condition for a
 /// `signal<set>` whose sender waits for an answer.
 class equals {
  public:
@@ -30,7 +30,7 @@ class equals {
 };
 
 /// The condition that a signal has reached a value: `seen - value`, as a signed number, is not negative. Counts may wrap around
-/// if they stay within 2^63 of each other. It has the same meaning on a stream and in a kernel.
+/// if they stay within 2^63 of each other. The condition has the same meaning on a stream and in a kernel.
 class at_least {
  public:
   MEMBAR_HOST_DEVICE constexpr explicit at_least(unsigned long long value) noexcept : value_(value) {}
@@ -69,7 +69,7 @@ template <class Signal, class Condition, class Order, thread_scope Scope>
   }
 }
 
-/// Never aborts a wait before its budget is used up.
+/// A stop condition that never aborts a wait before its budget is used up.
 struct never_stop {
   [[nodiscard]] __device__ bool operator()() const noexcept { return false; }
 };
@@ -90,7 +90,7 @@ template <class Order, class Condition, class Stop = never_stop>
 [[nodiscard]] __device__ inline bool poll_signal(const unsigned long long* word, Condition condition, polling& poll,
                                                  unsigned long long& seen, Order order, Stop stop = Stop()) noexcept {
   for (;;) {
-    // The inner loop is as short as possible: a signal that has arrived waits for the next poll.
+    // The inner loop is as short as possible, because a signal that has arrived is not noticed until the next poll.
 #pragma unroll 1
     for (unsigned polls = polling::polls_per_look; polls != 0; --polls) {
       seen = membar::load<thread_scope::system>(word, order);
@@ -104,7 +104,8 @@ template <class Order, class Condition, class Stop = never_stop>
   }
 }
 
-/// Prints what was waited for and ends the kernel. It is out of line, so it does not cost the wait any registers.
+/// Prints the awaited word and its values, and ends the kernel. It is out of line, so that it does not cost the wait any
+/// registers.
 [[noreturn]] __device__ __noinline__ inline void trap_waiting(const char* what, int self, const void* address,
                                                               const char* words, unsigned long long expected,
                                                               unsigned long long seen,
@@ -119,7 +120,8 @@ template <class Order, class Condition, class Stop = never_stop>
 
 }  // namespace detail
 
-/// Returns the current value of the calling PE's signal. Executed by the calling thread. PTX: `ld.{acquire,relaxed}.sys.b64`.
+/// Returns the current value of the calling PE's signal. Only the calling thread executes it. PTX:
+/// `ld.{acquire,relaxed}.sys.b64`.
 template <class Signal, class Order = acquire_t>
 [[nodiscard]] __device__ inline unsigned long long signal_value(const Signal& signal, Order order = Order()) noexcept {
   if constexpr (detail::require_wait<Signal, at_least, Order, thread_scope::system>()) {
@@ -129,7 +131,8 @@ template <class Signal, class Order = acquire_t>
   }
 }
 
-/// Returns whether the calling PE's signal meets `condition` now. Executed by the calling thread, which acquires if it does.
+/// Returns whether the calling PE's signal meets `condition` now. Only the calling thread executes it, and acquires if the
+/// condition is met.
 ///
 /// Synchronizes with the release that wrote the value or, for a signal<add>, a later value. PTX: `ld.acquire.sys.b64`.
 template <thread_scope Scope = thread_scope::system, class Signal, class Condition, class Order = acquire_t>
@@ -146,7 +149,7 @@ template <thread_scope Scope = thread_scope::system, class Signal, class Conditi
   }
 }
 
-/// Waits until the calling PE's signal meets `condition`. Returns `done` or `timed_out` to all threads of the group.
+/// Waits until the calling PE's signal meets `condition`. All threads of the group receive the result, `done` or `timed_out`.
 ///
 /// Synchronizes, if done, with the release that wrote the value, for the whole group. PTX: one thread executes
 /// `ld.acquire.sys.b64` until the condition holds; a barrier of the group passes on the result.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The kinds of words in symmetric memory that are not data: signals, counters, barrier words, epochs and packed words. Only a
-/// word's own operations may change and read it, because no backend guarantees single accesses for other operations.
+/// The words in symmetric memory that are not data: signals, counters, barrier words, epochs and packed words. Only a word's
+/// own operations may change and read it, because backends guarantee single accesses only for these operations.
 #pragma once
 
 #include <membar/base/config.hpp>
@@ -11,9 +11,9 @@ namespace membar {
 inline namespace v0_2 {
 namespace symmetric {
 
-/// The kind of signal that a sender sets. Only the newest value matters.
+/// The kind of signal that senders set. Only the newest value matters.
 struct set {};
-/// The kind of signal to which senders add. It counts, and a receiver may not see every value.
+/// The kind of signal to which senders add. Such a signal counts, and a receiver may not see every value.
 struct add {};
 
 namespace detail {
@@ -37,8 +37,8 @@ class word_of_64 {
 /// A 64-bit word through which other PEs notify its own PE: `notify` and `put_signal` change it, and its PE waits for it and
 /// tests it.
 ///
-/// `signal<set>` and `signal<add>` are different types, because a wait must know which values it is certain to see: for a word
-/// to which PEs add, only that it has reached a value. It is initially 0.
+/// `signal<set>` and `signal<add>` are different types, because they allow different waits: a wait for a word to which PEs add
+/// can only require that the word has reached a value. A signal is initially 0.
 template <class Kind>
 class signal : public detail::word_of_64 {
   static_assert(std::is_same_v<Kind, set> || std::is_same_v<Kind, add>, "membar: a signal must be signal<set> or signal<add>");
@@ -55,8 +55,8 @@ enum class amo : unsigned {
   store = 1U << 1,
   exchange = 1U << 2,
   compare_exchange = 1U << 3,
-  add = 1U << 4,        ///< without a result
-  fetch_add = 1U << 5,  ///< with a result
+  add = 1U << 4,        ///< an addition without a result
+  fetch_add = 1U << 5,  ///< an addition that returns the previous value
   bitwise_and = 1U << 6,
   fetch_and = 1U << 7,
   bitwise_or = 1U << 8,
@@ -78,11 +78,12 @@ enum class amo : unsigned {
 
 /// The operations that both backends support for every type of counter.
 inline constexpr amo every_type_amos = amo::load | amo::store | amo::exchange;
-/// The operations that both backends support for integers: those of every type, sums, compare-and-swaps and bitwise operations.
+/// The operations that both backends support for integers: the operations of every type, sums, compare-and-swaps and bitwise
+/// operations.
 inline constexpr amo integer_amos = every_type_amos | amo::compare_exchange | amo::add | amo::fetch_add | amo::bitwise_and |
                                     amo::fetch_and | amo::bitwise_or | amo::fetch_or | amo::bitwise_xor | amo::fetch_xor;
 
-/// The operations of a counter of type `T` that lists none.
+/// The operations of a counter of type `T` whose type does not list any.
 template <class T>
 inline constexpr amo default_amos = std::is_integral_v<T> ? integer_amos : every_type_amos;
 
@@ -110,7 +111,7 @@ class counter {
   alignas(sizeof(T)) T value_;
 };
 
-/// A word of a barrier of all PEs (barrier.cuh). Each PE has one for every PE, and one that counts its own barriers.
+/// A word of a barrier of all PEs (barrier.cuh). Each PE has one word for every PE, and one word that counts its own barriers.
 class barrier_word : public detail::word_of_64 {};
 
 /// A number that grows with each use, in device memory of its own PE: the number of the next message, wait or barrier
@@ -136,7 +137,7 @@ class packed {
 
  private:
   friend struct detail::word_access;
-  // It is divided in the same way as in packed_word.cuh.
+  // The message is divided in the same way as in packed_word.cuh.
   alignas(16) unsigned words_[4 * ((sizeof(T) + 11) / 12)];
 };
 
@@ -157,7 +158,7 @@ inline constexpr bool is_packed = false;
 template <class T>
 inline constexpr bool is_packed<packed<T>> = true;
 
-/// Gives operations the address of a word's value. It does not access the value.
+/// Gives operations the address of a word's value, without accessing the value.
 struct word_access {
   [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr unsigned long long* raw(word_of_64* word) noexcept { return &word->value_; }
   template <class T, amo Amos>
@@ -172,17 +173,17 @@ struct word_access {
 
 }  // namespace detail
 
-/// Whether `T` is a word with its own operations and not data.
+/// Whether `T` is a word with operations of its own, rather than data.
 template <class T>
 inline constexpr bool is_word = std::is_base_of_v<detail::word_of_64, T> || detail::is_counter<T> || detail::is_packed<T>;
 
 /// Whether all bytes of a `T` belong to its value. Operations of fixed size transfer every byte, and nothing writes the
-/// padding. The compiler cannot determine this for a struct with floating-point members: specialize it for a struct without
-/// gaps.
+/// padding. The compiler cannot determine this for a struct with floating-point members: specialize this variable for such a
+/// struct if it has no padding.
 template <class T>
 inline constexpr bool has_no_padding =
     std::has_unique_object_representations_v<T> || std::is_same_v<T, float> || std::is_same_v<T, double> ||
-    (membar::detail::is_bytes<T> && !std::is_trivially_copyable_v<T>);  // a packed pair
+    (membar::detail::is_bytes<T> && !std::is_trivially_copyable_v<T>);  // `T` is a packed pair
 
 }  // namespace symmetric
 }  // namespace v0_2

@@ -18,17 +18,19 @@ inline namespace v0_2 {
 /// memory by bulk copies, ahead of the threads that consume the tiles. Tiles are consumed in order, and every consumer takes
 /// each tile.
 ///
-/// It must be in shared memory. One thread calls `init`, and a barrier of the block must follow. Then one thread creates a
-/// `producer` and each consuming thread a `consumer`.
+/// The pipeline must be in shared memory. One thread calls `init`, and a barrier of the block must follow. Then one thread
+/// creates a `producer` and each consuming thread a `consumer`.
 ///
 /// Synchronizes: the data of a tile is visible to a consumer whose `take` is done. A tile is copied into a stage after all
 /// consumers have released the previous tile in it: all their accesses to the stage, including ordinary loads and stores, are
-/// ordered before. It does not guarantee that a consumer sees stores of the producer's thread, or any order among consumers.
-/// Ends: if no stage is free, or no tile arrives, during the whole budget, it returns `timed_out`, and nothing has changed.
+/// ordered before the copy. The pipeline does not guarantee that a consumer sees stores of the producer's thread, nor any order
+/// among consumers. Ends: if no stage is free, or no tile arrives, during the whole budget, a call returns `timed_out` and
+/// changes nothing.
 ///
-/// PTX: fill: `mbarrier.try_wait.parity.acquire.cta`, `cp.async.bulk.shared::cta.global`, `mbarrier.arrive.expect_tx.relaxed.cta`. take:
-/// `mbarrier.try_wait.parity.acquire.cta`. give_back: `fence.proxy.async.shared::cta`, `mbarrier.arrive.release.cta`. Requires: compute
-/// capability 9.0; `StageBytes` a multiple of 16.
+/// PTX: fill: `mbarrier.try_wait.parity.acquire.cta`, `cp.async.bulk.shared::cta.global`,
+/// `mbarrier.arrive.expect_tx.relaxed.cta`. take: `mbarrier.try_wait.parity.acquire.cta`. give_back:
+/// `fence.proxy.async.shared::cta`, `mbarrier.arrive.release.cta`. Requires: compute capability 9.0; `StageBytes` is a multiple
+/// of 16.
 template <int Stages, unsigned StageBytes>
 class bulk_pipeline {
   static_assert(detail::require_stages<Stages, StageBytes>());
@@ -55,10 +57,10 @@ class bulk_pipeline {
 
     /// Copies `bytes` bytes from global memory at `from` into the next stage, once it is free. `bytes` must be a multiple of 16
     /// and at most `StageBytes`, and `from` a multiple of 16. If this kernel wrote `from` with ordinary stores, a proxy fence
-    /// must come before.
+    /// must precede the call.
     __device__ wait_result fill(const void* from, unsigned bytes, wait_budget budget) noexcept {
       detail::require_tile<StageBytes>(bytes);
-      // the phase before the first one is complete, so every stage is free initially
+      // the phase before the first phase counts as complete, so every stage is initially free
       if (pipeline_->empty_[at_.stage].wait_parity(at_.parity ^ 1U, acquire, budget) != wait_result::done) {
         return wait_result::timed_out;
       }
@@ -91,8 +93,8 @@ class bulk_pipeline {
       return {wait_result::done, memory};
     }
 
-    /// Releases the oldest tile that this consumer holds. Its own bulk copies out of the stage must have been read:
-    /// `bulk_wait_read`.
+    /// Releases the oldest tile that this consumer holds. If it has started bulk copies out of the stage, they must have read
+    /// their source: call `bulk_wait_read` first.
     __device__ void give_back() noexcept {
       // orders this thread's accesses to the stage before the copy that fills it again
       proxy_fence<proxy::async_shared_block>();
@@ -107,7 +109,7 @@ class bulk_pipeline {
   };
 
  private:
-  static constexpr int room = Stages > 0 ? Stages : 1;  // so that the compiler prints a single message
+  static constexpr int room = Stages > 0 ? Stages : 1;  // avoids further messages if `Stages` is invalid
   alignas(128) unsigned char memory_[static_cast<std::size_t>(room)][StageBytes];
   block_mbarrier full_[static_cast<std::size_t>(room)];
   block_mbarrier empty_[static_cast<std::size_t>(room)];

@@ -19,8 +19,8 @@ inline namespace v0_2 {
 
 /// How a tile reaches all blocks of a cluster.
 enum class cluster_copies : unsigned char {
-  relayed,  ///< one copy from global memory into the first block, and then one copy from there to each other block, which a
-            ///< thread starts; consumers of the first block may only read
+  relayed,  ///< one copy from global memory into the first block, and then one copy from there to each other block, started by
+            ///< a thread; consumers of the first block may only read
   /// one copy from global memory into all blocks; ptxas recommends compiling it for sm_90a, because it may be slow on other
   /// targets
   multicast
@@ -30,25 +30,28 @@ enum class cluster_copies : unsigned char {
 /// with tiles of global memory by bulk copies, and each tile is read from global memory once. In each block, the same number of
 /// threads consumes the tiles. Tiles are consumed in order, and every consumer takes each tile from its own block's stage.
 ///
-/// It must be at the same location in each block's shared memory. One thread of each block calls `init`, and a `cluster_sync`
-/// must follow; another one must come after the last use. In the block of rank 0 in the cluster, one thread has a `producer`
-/// and, if the tiles are relayed, one thread has a `relay`. Each consuming thread of any block has a `consumer`.
+/// The ring must be at the same location in each block's shared memory. One thread of each block calls `init`, and a
+/// `cluster_sync` must follow; another `cluster_sync` must come after the last use. In the block of rank 0 in the cluster, one
+/// thread has a `producer` and, if the tiles are relayed, one thread has a `relay`. Each consuming thread of any block has a
+/// `consumer`.
 ///
 /// Synchronizes: the data of a tile is visible to a consumer whose `take` is done. A tile is copied into a stage after all
 /// consumers of the cluster have released the previous tile in it: all their accesses to the stage, including ordinary loads
-/// and stores, are ordered before. It does not guarantee that a consumer sees stores of the producer's thread, or any order
-/// among consumers. Relayed tiles are copied out of the stages of the block of rank 0 while its consumers have them, so these
-/// consumers may only read, because their stores could reach the other blocks. Consumers of other blocks, and consumers of
-/// multicast tiles, may write into the stage. Ends: if no stage is free, or no tile arrives, during the whole budget, it
-/// returns `timed_out`, and nothing has changed.
+/// and stores, are ordered before the copy. The ring does not guarantee that a consumer sees stores of the producer's thread,
+/// nor any order among consumers. Relayed tiles are copied out of the stages of the block of rank 0 while its consumers have
+/// them, so these consumers may only read, because their stores could reach the other blocks. Consumers of other blocks, and
+/// consumers of multicast tiles, may write into the stage. Ends: if no stage is free, or no tile arrives, during the whole
+/// budget, a call returns `timed_out` and changes nothing.
 ///
-/// PTX: fill: `mbarrier.try_wait.parity.acquire.cluster`, `fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster`, then
-/// if multicast `cp.async.bulk.shared::cluster.global.multicast::cluster` and for each block `mapa`,
-/// `mbarrier.arrive.expect_tx.relaxed.cluster`, else `cp.async.bulk.shared::cta.global`, `mbarrier.arrive.expect_tx.release.cta`. pass_on:
-/// `mbarrier.try_wait.parity.acquire.cta`, for each other block `cp.async.bulk.shared::cluster.shared::cta`,
-/// `mbarrier.arrive.expect_tx.relaxed.cluster`. take: `mbarrier.try_wait.parity.acquire.cta`. give_back:
-/// `fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster`, `mapa`, `mbarrier.arrive.release.cluster`. Requires: compute
-/// capability 9.0; `StageBytes` a multiple of 16; a cluster of at most 16 blocks.
+/// PTX: fill: `mbarrier.try_wait.parity.acquire.cluster`,
+/// `fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster`, then if multicast
+/// `cp.async.bulk.shared::cluster.global.multicast::cluster` and for each block `mapa`,
+/// `mbarrier.arrive.expect_tx.relaxed.cluster`, else `cp.async.bulk.shared::cta.global`,
+/// `mbarrier.arrive.expect_tx.release.cta`. pass_on: `mbarrier.try_wait.parity.acquire.cta`, for each other block
+/// `cp.async.bulk.shared::cluster.shared::cta`, `mbarrier.arrive.expect_tx.relaxed.cluster`. take:
+/// `mbarrier.try_wait.parity.acquire.cta`. give_back: `fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster`,
+/// `mapa`, `mbarrier.arrive.release.cluster`. Requires: compute capability 9.0; `StageBytes` is a multiple of 16; the cluster
+/// has at most 16 blocks.
 template <int Stages, unsigned StageBytes, cluster_copies Copies = cluster_copies::relayed>
 class cluster_broadcast {
   static_assert(detail::require_stages<Stages, StageBytes>());
@@ -78,10 +81,10 @@ class cluster_broadcast {
 
     /// Copies `bytes` bytes from global memory at `from` into the next stage, once it is free in all blocks. `bytes` must be a
     /// multiple of 16 and at most `StageBytes`, and `from` a multiple of 16. If this kernel wrote `from` with ordinary stores,
-    /// a proxy fence must come before.
+    /// a proxy fence must precede the call.
     __device__ wait_result fill(const void* from, unsigned bytes, wait_budget budget) noexcept {
       detail::require_tile<StageBytes>(bytes);
-      // the phase before the first one is complete, so every stage is free initially
+      // the phase before the first phase counts as complete, so every stage is initially free
       if (ring_->empty_[at_.stage].wait_parity(at_.parity ^ 1U, acquire, budget) != wait_result::done) {
         return wait_result::timed_out;
       }
@@ -157,9 +160,9 @@ class cluster_broadcast {
       return {wait_result::done, memory};
     }
 
-    /// Releases the oldest tile that this consumer holds. Its own bulk copies out of the stage must have started after
-    /// `proxy_fence<proxy::async_shared_block>`, because another block's copy wrote the tile, and must have been read:
-    /// `bulk_wait_read`.
+    /// Releases the oldest tile that this consumer holds. If it has started bulk copies out of the stage, it must have executed
+    /// `proxy_fence<proxy::async_shared_block>` before starting them, because another block's copy wrote the tile, and they
+    /// must have read their source: call `bulk_wait_read` first.
     __device__ void give_back() noexcept {
       shared_proxy_fence(release);  // orders this thread's accesses to the stage before the copies that fill it again
       ring_->empty_[back_.stage].in_block(0).arrive(release);
@@ -173,15 +176,16 @@ class cluster_broadcast {
   };
 
  private:
-  /// Returns a barrier for use among threads of its own block, because at cluster scope an order costs a fence of that scope.
+  /// Returns the barrier for use only among threads of its own block, because an order at cluster scope costs a fence of that
+  /// scope.
   [[nodiscard]] __device__ static block_mbarrier& in_block(cluster_mbarrier& barrier) noexcept {
     return block_mbarrier::of(barrier.native_handle());
   }
 
-  static constexpr int room = Stages > 0 ? Stages : 1;  // so that the compiler prints a single message
+  static constexpr int room = Stages > 0 ? Stages : 1;  // avoids further messages if `Stages` is invalid
   alignas(128) unsigned char memory_[static_cast<std::size_t>(room)][StageBytes];
   cluster_mbarrier full_[static_cast<std::size_t>(room)];
-  cluster_mbarrier empty_[static_cast<std::size_t>(room)];  ///< used in the block of rank 0
+  cluster_mbarrier empty_[static_cast<std::size_t>(room)];  ///< used only in the block of rank 0
 };
 
 }  // namespace v0_2

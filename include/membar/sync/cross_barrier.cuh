@@ -10,7 +10,7 @@
 namespace membar {
 inline namespace v0_2 {
 
-/// A barrier of `Ranks` threads that uses only flags: it needs only loads and stores, and no atomics across the link.
+/// A barrier of `Ranks` threads that uses only flags. It needs loads and stores, but no atomics across the link.
 ///
 /// Each rank has `flags` in memory that is near to it and that the others can access. Arriving stores to the flags of every
 /// rank, and waiting polls the rank's own flags. Ranks may also share one set of flags. Zero-initialized flags are ready for
@@ -23,7 +23,8 @@ inline namespace v0_2 {
 /// before they are used again.
 ///
 /// PTX: arrive: one fence.release and a st.relaxed for each rank; on the host, a release store for each; wait: ld.acquire of
-/// each rank's flag. Requires: each rank is used by one thread at a time, and is fewer than 2^31 phases ahead of the slowest.
+/// each rank's flag. Requires: each rank is used by one thread at a time, and is fewer than 2^31 phases ahead of the slowest
+/// rank.
 template <int Ranks, thread_scope Scope = thread_scope::system>
 class cross_barrier {
   static_assert(Ranks > 0, "membar: a barrier needs at least one rank");
@@ -32,13 +33,14 @@ class cross_barrier {
   static constexpr int ranks = Ranks;
   static constexpr thread_scope scope = Scope;
 
-  /// How often each rank has arrived, from the view of one rank.
+  /// The flags of one rank, which count how often each rank has arrived.
   class flags {
     friend class cross_barrier;
     atomic<unsigned, Scope> phase_of_[static_cast<std::size_t>(Ranks)];
   };
 
-  /// The end of rank `self`. `all[r]` are the flags that rank r polls. It continues from the phase that its own flags indicate.
+  /// Constructs the end of rank `self`. `all[r]` are the flags that rank r polls. The rank continues from the phase that its
+  /// own flags indicate.
   MEMBAR_HOST_DEVICE cross_barrier(flags* const (&all)[static_cast<std::size_t>(Ranks)], int self) noexcept : self_(self) {
     for (int r = 0; r != Ranks; ++r) {
       all_[r] = all[r];
@@ -68,7 +70,7 @@ class cross_barrier {
     }
   }
 
-  /// Waits until every rank has arrived as often as this one. The order is relaxed or acquire.
+  /// Waits until every rank has arrived as often as this rank. The order is relaxed or acquire.
   template <class Order>
   MEMBAR_HOST_DEVICE wait_result wait([[maybe_unused]] Order order, wait_budget budget) noexcept {
     constexpr bool has_order = order_among<Order, memory_order::relaxed, memory_order::acquire>;

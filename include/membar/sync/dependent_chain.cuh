@@ -27,21 +27,21 @@ class prerequisites_ended {
   constexpr prerequisites_ended() noexcept = default;
 };
 
-/// The address of memory that kernels of a chain pass on, as a parameter of each of them. A kernel can access the memory only
-/// once the preceding kernels have ended, so it neither reads anything too early nor overwrites anything that one of them still
-/// reads.
+/// The address of memory that the kernels of a chain pass on, as a parameter of each kernel. A kernel can access the memory
+/// only once the preceding kernels have ended, so it neither reads data too early nor overwrites data that a preceding kernel
+/// still reads.
 ///
 /// Use a plain pointer for memory that no kernel of the chain writes, such as weights, which may be read before the wait.
 template <class T>
 class chained {
  public:
   MEMBAR_HOST_DEVICE constexpr explicit chained(T* address) noexcept : address_(address) {}
-  /// Returns the same memory as read-only.
+  /// Returns the address of the same memory for reading only.
   template <class U>
     requires(std::is_same_v<const U, T> && !std::is_same_v<U, T>)
   MEMBAR_HOST_DEVICE constexpr chained(chained<U> other) noexcept : address_(other.address_) {}
 
-  /// Returns the address, in a thread that has waited.
+  /// Returns the address. The calling thread must have waited.
   [[nodiscard]] __device__ constexpr T* after(prerequisites_ended) const noexcept { return address_; }
 
  private:
@@ -53,17 +53,17 @@ class chained {
 /// A kernel's part in a chain. Each thread creates one at the beginning of the kernel, and waits through it before it accesses
 /// the memory that the chain passes on.
 ///
-/// Synchronizes: everything that all preceding kernels of the chain did is visible to a thread after its `wait`, and complete,
-/// so the thread may overwrite what they read. A thread that creates a link and does not call `wait` waits in the link's
-/// destructor, so that no kernel of the chain ends before a preceding one. It does not order anything before `wait`, and does
-/// not guarantee that two kernels overlap.
+/// Synchronizes: everything that all preceding kernels of the chain did is complete and visible to a thread after its `wait`,
+/// so the thread may also overwrite data that they read. A thread that creates a link and does not call `wait` waits in the
+/// link's destructor, so that no kernel of the chain ends before a preceding kernel. It does not order anything before `wait`,
+/// and does not guarantee that two kernels overlap.
 ///
 /// PTX: the constructor: `griddepcontrol.launch_dependents`. `wait` or, without it, the destructor: `griddepcontrol.wait`.
 /// Requires: compute capability 9.0.
-template <bool Needed = true>  // so that an older architecture rejects its use but not the header
+template <bool Needed = true>  // a template, so that on an older architecture only its use is rejected, not the header
 class chain_link {
  public:
-  /// Lets the next kernel start once all blocks of this one have started or exited.
+  /// Lets the next kernel start once all blocks of this kernel have started or exited.
   __device__ chain_link() noexcept { launch_dependents<Needed>(); }
   __device__ ~chain_link() {
     if (!waited_) {
@@ -87,19 +87,19 @@ class chain_link {
 #if !defined(__CUDACC_RTC__)
 
 /// Launches the kernels of a chain into a stream. The first kernel runs after all earlier work of the stream, and each later
-/// one may start while the previous one is running.
+/// kernel may start while the previous kernel is running.
 ///
-/// Each kernel must create a `chain_link` in every thread. Nothing else may be enqueued in the stream between them. Work that
-/// follows the last kernel in the stream is ordered after all of them, by the end of that kernel.
+/// Each kernel must create a `chain_link` in every thread. Nothing else may be enqueued in the stream between the kernels. Work
+/// that follows the last kernel in the stream is ordered after all of them, by the end of that kernel.
 class dependent_chain {
  public:
   explicit dependent_chain(stream_handle stream) noexcept : stream_(stream) {}
 
-  /// Launches `kernel` as the next one of the chain, through `launch` with `programmatic_stream_serialization` for all kernels
-  /// except the first.
+  /// Launches `kernel` as the next kernel of the chain, through `launch` with `programmatic_stream_serialization` for all
+  /// kernels except the first.
   ///
-  /// Errors: those of `launch`, and `error` if the configuration names another stream. Nothing is launched then, and the chain
-  /// is unchanged.
+  /// Errors: those of `launch`, and `error` if the configuration names another stream. In these cases nothing is launched, and
+  /// the chain is unchanged.
   template <class... Attributes, class... Parameters>
   void launch(const launch_config<Attributes...>& config, void (*kernel)(Parameters...),
               std::type_identity_t<detail::lossless_argument<Parameters>>... arguments) {

@@ -12,15 +12,15 @@ inline namespace v0_2 {
 
 /// A barrier of thread blocks: `arrive` counts this block, and `wait` waits until all blocks have arrived.
 ///
-/// Between the two calls, a block can do work for which the others need not wait. A zero-initialized barrier is ready for use,
-/// and it can be used any number of times.
+/// Between the two calls, a block can do work for which the other blocks need not wait. A zero-initialized barrier is ready for
+/// use, and it can be used any number of times.
 ///
 /// Synchronizes: with `arrive(release)` and `wait(acquire)`, everything that any thread of a block did before its arrive is
 /// visible to every thread of every block after its wait. With `relaxed` on one side, the block on that side orders nothing
-/// with other blocks, which is sufficient for phases that share no data. Each call is a barrier of the block. It guarantees
-/// nothing if some block does not run: all blocks must be resident on the device at the same time, which `launch_co_resident`
-/// (co_residency.hpp) checks. Ends: a wait that uses up its budget returns `timed_out` in every thread of the block. The
-/// barrier must be zeroed before it is used again.
+/// with other blocks, which is sufficient for phases that share no data. Each call is a barrier of the block. The barrier
+/// guarantees nothing if some block does not run: all blocks must be resident on the device at the same time, which
+/// `launch_co_resident` (co_residency.hpp) checks. Ends: a wait that uses up its budget returns `timed_out` in every thread of
+/// the block. The barrier must be zeroed before it is used again.
 ///
 /// PTX: arrive: bar.sync and, by thread 0, atom.{relaxed,release}.add; wait: ld.{relaxed,acquire} by thread 0 and bar.red
 /// (`sync`: bar.sync). Requires: every thread of every block calls it; for `sync`, one byte of static shared memory. Use
@@ -32,7 +32,7 @@ class grid_barrier {
  public:
   static constexpr thread_scope scope = Scope;
 
-  /// The result of `arrive`, for `wait`.
+  /// The result of `arrive`, which is passed to `wait`.
   class arrival {
     friend class grid_barrier;
     unsigned seen_ = 0;

@@ -17,15 +17,15 @@ inline namespace v0_2 {
 
 /// Determines which of several blocks is the last to arrive, and informs that block.
 ///
-/// A zero-initialized object is ready for use. After the last block it is ready again.
+/// A zero-initialized object is ready for use. It is ready again once the last block has arrived.
 ///
 /// Synchronizes: everything that any thread of any block did before its `arrive` is visible to every thread of the block for
-/// which it returns true. It guarantees nothing to the other blocks, which get false. No block waits for another, so the blocks
-/// need not be resident at the same time, and the kernel cannot hang.
+/// which it returns true. It guarantees nothing to the other blocks, for which it returns false. No block waits for another, so
+/// the blocks need not be resident at the same time, and the kernel cannot hang.
 ///
-/// PTX: bar.sync, atom.acq_rel.inc by the first thread, bar.red. Requires: every thread of every block calls it, and none calls
-/// it again before the last block has called it, so a second use in the kernel needs another object; `device` scope for kernels
-/// in one physical domain, otherwise `system`.
+/// PTX: bar.sync, atom.acq_rel.inc by the first thread, bar.red. Requires: every thread of every block calls it, and no thread
+/// calls it again before the last block has called it, so a second use in the kernel needs another object; `device` scope for
+/// kernels in one physical domain, otherwise `system`.
 template <thread_scope Scope>
 class last_block {
  public:
@@ -50,7 +50,7 @@ class last_block {
 
 namespace detail {
 
-/// Out of line, so that it costs the reduction no registers.
+/// Prints a message and stops the kernel. It is out of line, so that it does not cost the reduction any registers.
 [[noreturn]] __device__ __noinline__ inline void trap_second_use(unsigned block) noexcept {
   printf(
       "membar: last_block_reduce in block %u received partial values that an earlier use is still reading: give each use of a "
@@ -64,7 +64,7 @@ namespace detail {
 
 /// One block's part in one use of `last_block_reduce`. An array with one element for each block is bound to that use.
 ///
-/// A zero-initialized array is ready for use. It is ready again after the last block.
+/// A zero-initialized array is ready for use. It is ready again after the last block has combined the values.
 template <class T, thread_scope Scope>
 class block_partial {
  public:
@@ -85,21 +85,22 @@ class block_partial {
     full_.store(1, relaxed);
   }
 
-  last_block<Scope> last_;        // all blocks use the one of the first block
-  atomic<unsigned, Scope> full_;  // set until the last block has read the value
+  last_block<Scope> last_;        // all blocks use the member of the first element
+  atomic<unsigned, Scope> full_;  // nonzero until the last block has read the value
   T value_;
 };
 
-/// Combines one value of each block of the grid. The last block to arrive gets true and, in its first thread, the `result`.
+/// Combines one value of each block of the grid. In the last block to arrive, the call returns true, and the block's first
+/// thread receives the `result`.
 ///
 /// The first thread of a block has the index 0, 0, 0, and only its `block_value` is used; blocks are numbered x first. Grid and
 /// blocks may have up to three dimensions. `partial` is one `block_partial` for each block and is bound to this use: if a block
 /// calls the function with it again before the last block has the result, the kernel stops with a message. The values are
-/// combined in the order of the blocks, so equal values give equal results. It synchronizes like `last_block`, and with a use
-/// that follows the result.
+/// combined in the order of the blocks, so equal values produce equal results. It synchronizes like `last_block`, and with a
+/// use that follows the result.
 ///
-/// PTX: the same as `last_block`; in addition, the first thread executes ld.acquire before, and the first thread of the last
-/// block executes fence.release and a st.relaxed for each block after. Requires: every thread of every block calls it.
+/// PTX: the same as `last_block`; in addition, the first thread executes ld.acquire before it, and the first thread of the last
+/// block executes fence.release and a st.relaxed for each block after it. Requires: every thread of every block calls it.
 template <thread_scope Scope, class Operation, class T>
 [[nodiscard]] __device__ bool last_block_reduce(const std::type_identity_t<T>& block_value, block_partial<T, Scope>* partial,
                                                 Operation operation, T& result) noexcept {

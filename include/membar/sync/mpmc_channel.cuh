@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A bounded queue from many producers to many consumers: a work queue for blocks that give each other work.
+/// A bounded queue from many producers to many consumers, for example a work queue for blocks that give each other work.
 #pragma once
 
 #include <membar/atomic.cuh>
@@ -13,23 +13,23 @@ inline namespace v0_2 {
 /// A queue of at most `Capacity` messages from any threads in `Scope` to any threads in `Scope`. Each message is taken exactly
 /// once. A thread may push and pop.
 ///
-/// It must be in memory that all threads can access. A zero-initialized channel is open and empty.
+/// The channel must be in memory that all threads can access. A zero-initialized channel is open and empty.
 ///
 /// Synchronizes: a `pop` that is done synchronizes with the `push` of its message, and a push into a slot is ordered after the
 /// pop that emptied the slot. It does not guarantee fairness; that different consumers take the messages of one producer in
 /// order (a single consumer does); that a pop skips a slot whose producer stopped between its claim and its store, or a push
 /// skips a slot whose consumer stopped in this way (both return `timed_out`); or that `closed` synchronizes with `close`. Ends:
-/// if the channel is full or empty during the whole budget, or the other side does not exist, it returns `timed_out`. Any
-/// thread may call `close`. Afterwards no push is done, but messages that were pushed earlier are still taken, and then each
-/// pop returns `closed`.
+/// if the channel is full or empty during the whole budget, or if the other side does not exist, a call returns `timed_out`.
+/// Any thread may call `close`. Afterwards no push succeeds, but messages that were pushed earlier can still be taken. After
+/// that, each pop returns `closed`.
 ///
-/// If consumers push their own work, they can all block in a push to a full channel, so that no thread pops. They must use
-/// `try_push` and do the work themselves if it does not fit.
+/// If consumers push their own work, they can all block in a push to a full channel, so that no thread pops. In that case, they
+/// must use `try_push`, and do the work themselves if the channel is full.
 ///
-/// PTX: push: ld.relaxed, ld.acquire, atom.relaxed.cas, st of the message, st.release; pop: ld.relaxed, ld.acquire, atom.relaxed.cas,
-/// ld of the message, st.release. Requires: `Message` trivially copyable; `Capacity` a power of two; memory that supports
-/// compare-and-swap from all threads at `Scope`, which most memory across PCIe does not; for device scope, all kernels in one
-/// physical domain.
+/// PTX: push: ld.relaxed, ld.acquire, atom.relaxed.cas, st of the message, st.release; pop: ld.relaxed, ld.acquire,
+/// atom.relaxed.cas, ld of the message, st.release. Requires: `Message` is trivially copyable; `Capacity` is a power of two;
+/// the memory supports compare-and-swap from all threads at `Scope`, which most memory across PCIe does not; for device scope,
+/// all kernels run in one physical domain.
 template <class Message, int Capacity, thread_scope Scope>
 class mpmc_channel {
  public:
@@ -45,8 +45,8 @@ class mpmc_channel {
     return detail::wait_until(budget, [&] { return try_push(message); });
   }
 
-  /// Takes the oldest message that has not been taken. Returns `would_wait` if there is none, or `closed` if none will follow.
-  /// It retries only if another pop succeeded.
+  /// Takes the oldest message that has not been taken. Returns `would_wait` if there is no message, or `closed` if there will
+  /// be no more. It retries only if another pop succeeded.
   MEMBAR_HOST_DEVICE wait_result try_pop(Message& message) noexcept {
     unsigned long long position = all_.head.load(relaxed);
     for (;;) {
@@ -65,7 +65,7 @@ class mpmc_channel {
     }
   }
 
-  /// Takes the oldest message that has not been taken. If there is none, waits for one.
+  /// Takes the oldest message that has not been taken. If there is none, waits for a message.
   MEMBAR_HOST_DEVICE wait_result pop(Message& message, wait_budget budget) noexcept {
     return detail::wait_until(budget, [&] { return try_pop(message); });
   }

@@ -12,14 +12,14 @@ inline namespace v0_2 {
 
 namespace detail {
 
-/// The common part of channels with several producers: the slots, the producers' counter, and the counter of the side that
-/// empties the slots. A zero-initialized object is open and empty.
+/// The common part of the channels with several producers: the slots, the producers' counter, and the consumers' counter. A
+/// zero-initialized object is open and empty.
 template <class Message, int Capacity, thread_scope Scope>
 struct claimed_slots {
   static_assert(is_bytes<Message>, "membar: a channel's message type must be trivially copyable");
   static_assert(is_power_of_two(Capacity), "membar: the capacity of a channel must be a power of two");
 
-  /// The stamp is twice the number of times that the slot was emptied, plus one while it is full.
+  /// The stamp is twice the number of times that the slot was emptied, plus one while the slot is full.
   struct slot {
     atomic<unsigned long long, Scope> stamp;
     Message message;
@@ -58,7 +58,8 @@ struct claimed_slots {
     }
   }
 
-  /// Returns the reason why there is no message at `position`: `closed` if none will follow, otherwise `would_wait`.
+  /// Returns the reason why there is no message at `position`: `closed` if there will be no more messages, otherwise
+  /// `would_wait`.
   [[nodiscard]] MEMBAR_HOST_DEVICE wait_result nothing_at(unsigned long long position) const noexcept {
     return tail.load(relaxed) == (position | closed_bit) ? wait_result::closed : wait_result::would_wait;
   }
@@ -72,18 +73,18 @@ struct claimed_slots {
 /// A queue of at most `Capacity` messages from any threads in `Scope` to one consumer. Each message is taken exactly once, and
 /// the messages of one producer are taken in order.
 ///
-/// It must be in memory that all threads can access. A zero-initialized channel is open and empty.
+/// The channel must be in memory that all threads can access. A zero-initialized channel is open and empty.
 ///
 /// Synchronizes: a `pop` that is done synchronizes with the `push` of its message, and a push into a slot is ordered after the
 /// pop that emptied the slot. It does not guarantee order between producers; fairness; that a pop skips a slot whose producer
 /// stopped between its claim and its store (the pop returns `timed_out`); or that `closed` synchronizes with `close`. Ends: if
-/// the channel is full or empty during the whole budget, or the other side does not exist, it returns `timed_out`. Any side may
-/// call `close`. Afterwards no push is done, but messages that were pushed earlier are still taken.
+/// the channel is full or empty during the whole budget, or if the other side does not exist, a call returns `timed_out`. Any
+/// side may call `close`. Afterwards no push succeeds, but messages that were pushed earlier can still be taken.
 ///
 /// PTX: push: ld.relaxed, ld.acquire, atom.relaxed.cas, st of the message, st.release; pop: ld.acquire, ld of the message,
-/// st.release. Requires: `Message` trivially copyable; `Capacity` a power of two; memory that supports compare-and-swap from
-/// all producers at `Scope`, which most memory across PCIe does not (use an `spsc_channel` for each producer there); for device
-/// scope, all kernels in one physical domain.
+/// st.release. Requires: `Message` is trivially copyable; `Capacity` is a power of two; the memory supports compare-and-swap
+/// from all producers at `Scope`, which most memory across PCIe does not (use an `spsc_channel` for each producer there); for
+/// device scope, all kernels run in one physical domain.
 template <class Message, int Capacity, thread_scope Scope>
 class mpsc_channel {
  public:
@@ -110,7 +111,7 @@ class mpsc_channel {
     MEMBAR_HOST_DEVICE explicit consumer(mpsc_channel& channel) noexcept
         : all_(&channel.all_), taken_(all_->head.load(relaxed)) {}
 
-    /// Takes the oldest message. Returns `would_wait` if there is none, or `closed` if none will follow.
+    /// Takes the oldest message. Returns `would_wait` if there is no message, or `closed` if there will be no more.
     MEMBAR_HOST_DEVICE wait_result try_pop(Message& message) noexcept {
       auto& next = all_->slots[taken_ % Capacity];
       const unsigned long long full = taken_ / Capacity * 2 + 1;
@@ -118,11 +119,11 @@ class mpsc_channel {
         return all_->nothing_at(taken_);
       }
       next.take(message, full);
-      all_->head.store(++taken_, relaxed);  // only for the next consumer
+      all_->head.store(++taken_, relaxed);  // the counter is stored only for the next consumer
       return wait_result::done;
     }
 
-    /// Takes the oldest message. If there is none, waits for one.
+    /// Takes the oldest message. If there is none, waits for a message.
     MEMBAR_HOST_DEVICE wait_result pop(Message& message, wait_budget budget) noexcept {
       return detail::wait_until(budget, [&] { return try_pop(message); });
     }

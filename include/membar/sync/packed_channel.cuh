@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// Bounded queues of messages of up to 12 bytes. Each message is in one 16-byte word together with its sequence number, so a
-/// single load both checks whether a message is there and reads it.
+/// single load both checks whether there is a message and reads it.
 #pragma once
 
 #include <membar/atomic.cuh>
@@ -21,7 +21,7 @@ template <class Message>
   return packed_piece(&message, 0, static_cast<unsigned>(turn) + 1);
 }
 
-/// The slots of a packed channel and its consumer's side, which is the same for one producer and for several.
+/// The slots of a packed channel and the consumer's side, which is the same for one producer and for several producers.
 template <class Message, int Capacity, thread_scope Scope>
 struct packed_slots {
   static_assert(detail::is_bytes<Message>, "membar: a channel's message type must be trivially copyable");
@@ -29,7 +29,7 @@ struct packed_slots {
                 "membar: a packed message can have at most 12 bytes: use spsc_channel or mpsc_channel");
   static_assert(is_power_of_two(Capacity), "membar: the capacity of a channel must be a power of two");
 
-  /// Takes the message of `position` if it is there, and stores the consumer's counter with `order`.
+  /// Takes the message at `position` if it has arrived, and stores the consumer's counter with `order`.
   template <class Order>
   [[nodiscard]] MEMBAR_HOST_DEVICE bool take(Message& message, unsigned long long position, Order order) noexcept {
     const packed_word word = slots[position % Capacity].load(relaxed);
@@ -41,8 +41,8 @@ struct packed_slots {
     return true;
   }
 
-  alignas(128) atomic<unsigned long long, Scope> tail;  ///< messages pushed, and `closed_bit`
-  alignas(128) atomic<unsigned long long, Scope> head;  ///< messages taken, and `closed_bit`
+  alignas(128) atomic<unsigned long long, Scope> tail;  ///< the number of messages that were pushed, and `closed_bit`
+  alignas(128) atomic<unsigned long long, Scope> head;  ///< the number of messages that were taken, and `closed_bit`
   alignas(128) atomic<packed_word, Scope> slots[static_cast<std::size_t>(Capacity)];
 };
 
@@ -50,14 +50,14 @@ struct packed_slots {
 
 /// A queue of at most `Capacity` messages of up to 12 bytes from one thread to another, in order, each taken exactly once.
 ///
-/// It does not synchronize: only the message is passed. Use it if the message is the data. If the message announces other
-/// memory, use `spsc_channel`.
+/// It does not synchronize: it passes only the message. Use it if the message itself is the data. If the message announces
+/// other memory, use `spsc_channel`.
 ///
 /// Each slot is one 16-byte word with a message and a sequence number, which is loaded and stored as a whole: `.b128` is
 /// single-copy atomic, but a vector of four words is not. No order is needed: the producer stores to a slot again only after it
-/// has loaded the counter that the consumer stored after reading the slot, and no execution reverses that.
+/// has loaded the counter that the consumer stored after reading the slot, and no execution reverses these two accesses.
 ///
-/// Memory, scope, ends and budgets are as for `spsc_channel`.
+/// The required memory, the scope, the ends and the budgets are the same as for `spsc_channel`.
 ///
 /// PTX: push: st.relaxed.b128, and ld.relaxed of the counter if the channel seems full; pop: ld.relaxed.b128, st.relaxed.
 /// Requires: on the host, libatomic and a processor with single 16-byte loads and stores; between host and device, a link that
@@ -89,7 +89,7 @@ class packed_spsc_channel {
       return detail::wait_until(budget, [&] { return try_push(message); });
     }
 
-    /// Ends the messages: the consumer takes the remaining ones and then finds the channel closed.
+    /// Closes the channel: the consumer can take the remaining messages and then finds the channel closed.
     MEMBAR_HOST_DEVICE void close() noexcept {
       ring_.closed = true;
       all_->tail.store(ring_.pushed | detail::closed_bit, relaxed);
@@ -110,7 +110,7 @@ class packed_spsc_channel {
       taken_ = head & ~detail::closed_bit;
     }
 
-    /// Takes the oldest message. Returns `would_wait` if there is none, or `closed` if none will follow.
+    /// Takes the oldest message. Returns `would_wait` if there is no message, or `closed` if there will be no more.
     MEMBAR_HOST_DEVICE wait_result try_pop(Message& message) noexcept {
       if (closed_) {
         return wait_result::closed;
@@ -122,12 +122,12 @@ class packed_spsc_channel {
       return all_->tail.load(relaxed) == (taken_ | detail::closed_bit) ? wait_result::closed : wait_result::would_wait;
     }
 
-    /// Takes the oldest message. If there is none, waits for one.
+    /// Takes the oldest message. If there is none, waits for a message.
     MEMBAR_HOST_DEVICE wait_result pop(Message& message, wait_budget budget) noexcept {
       return detail::wait_until(budget, [&] { return try_pop(message); });
     }
 
-    /// Stops taking messages: the producer finds the channel closed, at the latest when it is full.
+    /// Stops taking messages: the producer finds the channel closed, at the latest when the channel is full.
     MEMBAR_HOST_DEVICE void close() noexcept {
       closed_ = true;
       all_->head.store(taken_ | detail::closed_bit, relaxed);
@@ -151,7 +151,8 @@ class packed_spsc_channel {
 /// threads, and without these orders the earlier word could replace the later one.
 ///
 /// Producers claim slots by compare-and-swap. The required memory, the effect of a producer that stops after its claim, and
-/// `close` are as for `mpsc_channel`; the link and the host are as for `packed_spsc_channel`.
+/// `close` are the same as for `mpsc_channel`; the requirements on the link and the host are the same as for
+/// `packed_spsc_channel`.
 ///
 /// PTX: push: ld.relaxed, ld.acquire, atom.relaxed.cas, st.relaxed.b128; pop: ld.relaxed.b128, st.release.
 template <class Message, int Capacity, thread_scope Scope>
@@ -196,7 +197,7 @@ class packed_mpsc_channel {
     MEMBAR_HOST_DEVICE explicit consumer(packed_mpsc_channel& channel) noexcept
         : all_(&channel.all_), taken_(all_->head.load(relaxed)) {}
 
-    /// Takes the oldest message. Returns `would_wait` if there is none, or `closed` if none will follow.
+    /// Takes the oldest message. Returns `would_wait` if there is no message, or `closed` if there will be no more.
     MEMBAR_HOST_DEVICE wait_result try_pop(Message& message) noexcept {
       if (all_->take(message, taken_, release)) {
         ++taken_;
@@ -205,7 +206,7 @@ class packed_mpsc_channel {
       return all_->tail.load(relaxed) == (taken_ | detail::closed_bit) ? wait_result::closed : wait_result::would_wait;
     }
 
-    /// Takes the oldest message. If there is none, waits for one.
+    /// Takes the oldest message. If there is none, waits for a message.
     MEMBAR_HOST_DEVICE wait_result pop(Message& message, wait_budget budget) noexcept {
       return detail::wait_until(budget, [&] { return try_pop(message); });
     }

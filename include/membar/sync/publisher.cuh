@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A publisher: warps pass their releases to it at a narrow scope, without waiting, and it publishes them at a wide scope, many
-/// of them with a single fence. The computing warps therefore issue no system-scope fences.
+/// A publisher. Warps pass their releases to it at a narrow scope, without waiting. The publisher publishes them at a wide
+/// scope, many of them with a single fence. The computing warps therefore issue no system-scope fences.
 #pragma once
 
 #include <membar/atomic.cuh>
@@ -13,17 +13,17 @@
 namespace membar {
 inline namespace v0_2 {
 
-/// The result of serving: how it ended, and what the publisher did.
+/// The result of serving: how serving ended, and what the publisher did.
 struct publisher_report {
   /// `closed`: every source was closed and everything was published; `timed_out`: nothing was published for the idle budget
   wait_result end;
-  unsigned long long fences;              ///< fences issued, one per batch
-  unsigned long long batches_of_several;  ///< batches in which one fence served more than one publication
+  unsigned long long fences;              ///< the number of fences issued, one per batch
+  unsigned long long batches_of_several;  ///< the number of batches in which one fence served more than one publication
   unsigned long long largest_lag;         ///< the largest number of waiting publications of one source that was observed
 };
 
-/// Publishes for up to `Sources` threads or warps: they pass values at scope `From`, and the serving warp or thread makes these
-/// visible at scope `To`. `publish(signal, value)` costs its caller one release store at `From`.
+/// Publishes for up to `Sources` threads or warps. They pass values at scope `From`, and the serving warp or thread makes the
+/// values visible at scope `To`. `publish(signal, value)` costs its caller one release store at `From`.
 ///
 /// Use by a block: `__shared__ membar::publisher<4, 16> p;`; one thread calls `p.init()`, and a barrier follows. Then four
 /// warps each create a `publisher<4, 16>::warp_source` (or four threads a `source`) with its own index, publish, and close it.
@@ -38,13 +38,13 @@ struct publisher_report {
 /// replaced it); that `publish` has made anything visible when it returns (`flush` guarantees that); or anything to a consumer
 /// that loads the signal with relaxed order.
 ///
-/// Lag: at most `Lag` publications of a source wait; the next `publish` waits for the publisher. A batch contains the waiting
-/// publications of one signal per source. A source that changes its signal with every publication needs one fence per
-/// publication, which the other sources share.
+/// Lag: at most `Lag` publications of a source can be waiting; a further `publish` waits for the publisher. A batch contains
+/// the waiting publications of one signal per source. A source that changes its signal with every publication needs one fence
+/// per publication, but the other sources share these fences.
 ///
 /// PTX: publish: st.release.FROM of the tail; serve: ld.acquire.FROM of the tails, one fence.release.TO, st.relaxed.TO of the
-/// values, st.release.FROM of the heads. Requires: `To` wider than `From`; at `device` both sides in one physical
-/// domain; a serving warp that runs at the same time as its sources; signals that only this publisher stores to.
+/// values, st.release.FROM of the heads. Requires: `To` is wider than `From`; at `device`, both sides run in one physical
+/// domain; the serving warp runs at the same time as its sources; only this publisher stores to the signals.
 template <int Sources, int Lag, thread_scope From = thread_scope::block, thread_scope To = thread_scope::system>
 class publisher {
   struct entry {
@@ -79,7 +79,7 @@ class publisher {
     __device__ source(publisher& to, int index) noexcept
         : tail_(&to.tails_[index]), head_(&to.heads_[index]), entries_(to.entries_[index]), ring_(tail_->load(relaxed)) {}
 
-    /// Passes a store of `value` to `signal` to the publisher. Returns `would_wait` if `Lag` publications are waiting.
+    /// Asks the publisher to store `value` to `signal`. Returns `would_wait` if `Lag` publications are waiting.
     ///
     /// Returns `closed` after `close`, or if the publisher has stopped, which the source detects at the latest when `Lag`
     /// publications are waiting.
@@ -90,15 +90,15 @@ class publisher {
       });
     }
 
-    /// Passes a store of `value` to `signal` to the publisher. If `Lag` publications are waiting, it waits for space.
+    /// Asks the publisher to store `value` to `signal`. If `Lag` publications are waiting, it waits for space.
     ///
-    /// If only one lane of a warp calls it, the two parts of the warp may stay diverged afterwards, and the warp's work then
-    /// takes twice as long. Use a `warp_source` for a warp.
+    /// If only one lane of a warp calls it, the warp may stay diverged in two parts afterwards, and its work then takes twice
+    /// as long. Use a `warp_source` for a warp.
     __device__ wait_result publish(unsigned long long& signal, unsigned long long value, wait_budget budget) noexcept {
       return detail::wait_until(budget, [&] { return try_publish(signal, value); });
     }
 
-    /// Waits until the publisher has stored the value of every publication of this source. Later accesses of this thread are
+    /// Waits until the publisher has stored the values of all publications of this source. Later accesses of this thread are
     /// ordered after those stores. Returns `closed` if the publisher stopped earlier.
     __device__ wait_result flush(wait_budget budget) noexcept {
       return detail::wait_until(budget, [&] {
@@ -122,7 +122,8 @@ class publisher {
     detail::ring_producer<Lag> ring_;
   };
 
-  /// A warp's end of a source. Each of the 32 lanes has one, and all lanes call every operation together with equal arguments.
+  /// A warp's end of a source. Each of the 32 lanes has such an object, and all lanes call every operation together with equal
+  /// arguments.
   ///
   /// Everything that any lane did before `publish` is published. All lanes take the same branches, and lane 0 performs the
   /// accesses.
@@ -137,8 +138,8 @@ class publisher {
       detail::require_whole_warp();
     }
 
-    /// Passes a store of `value` to `signal` to the publisher. If `Lag` publications are waiting, it waits for space. It
-    /// returns `closed` like a `source`.
+    /// Asks the publisher to store `value` to `signal`. If `Lag` publications are waiting, it waits for space. It returns
+    /// `closed` in the same cases as a `source`.
     __device__ wait_result publish(unsigned long long& signal, unsigned long long value, wait_budget budget) noexcept {
       __syncwarp();  // so that the release covers the other lanes' work
       for (detail::polling poll(budget); !ring_.closed && ring_.full();) {
@@ -159,7 +160,7 @@ class publisher {
       return wait_result::done;
     }
 
-    /// Waits until the publisher has stored the value of every publication of this source. Later accesses of any lane are
+    /// Waits until the publisher has stored the values of all publications of this source. Later accesses of any lane are
     /// ordered after those stores. Returns `closed` if the publisher stopped earlier.
     __device__ wait_result flush(wait_budget budget) noexcept {
       for (detail::polling poll(budget);;) {
@@ -184,7 +185,7 @@ class publisher {
     [[nodiscard]] __device__ static unsigned long long from_first_lane(unsigned long long value) noexcept {
       return __shfl_sync(all_lanes, value, 0);
     }
-    /// Returns the same answer for all lanes, whose clocks may differ.
+    /// Returns whether the budget is used up. The result is the same for all lanes, even if their clocks differ.
     [[nodiscard]] __device__ static bool used_up(detail::polling& poll) noexcept {
       return __any_sync(all_lanes, poll.over()) != 0;
     }
@@ -212,20 +213,20 @@ class publisher {
     }
   }
 
-  /// Publishes until every source is closed, or until none has published for `idle`. All 32 lanes of one warp call it.
+  /// Publishes until every source is closed, or until no source has published for `idle`. All 32 lanes of one warp call it.
   __device__ publisher_report serve_warp(wait_budget idle) noexcept {
     detail::require_whole_warp();
     return serve<32>(static_cast<int>(detail::lane_id()), idle);
   }
 
-  /// Publishes until every source is closed, or until none has published for `idle`. One thread calls it, which is slower than
-  /// `serve_warp` if there are many sources.
+  /// Publishes until every source is closed, or until no source has published for `idle`. One thread calls it, which is slower
+  /// than `serve_warp` if there are many sources.
   __device__ publisher_report serve_thread(wait_budget idle) noexcept { return serve<1>(0, idle); }
 
   /// Returns the number of fences issued since `init`, with a relaxed load. Any thread in `From` may call it.
   [[nodiscard]] __device__ unsigned long long fences() const noexcept { return fences_.load(relaxed); }
 
-  /// Returns how many publications of a source are waiting, with relaxed loads. Any thread in `From` may call it.
+  /// Returns the number of a source's publications that are waiting, with relaxed loads. Any thread in `From` may call it.
   [[nodiscard]] __device__ unsigned long long lag(int index) const noexcept {
     const unsigned long long head = heads_[index].load(relaxed) & ~detail::closed_bit;
     const unsigned long long tail = tails_[index].load(relaxed) & ~detail::closed_bit;
@@ -243,8 +244,8 @@ class publisher {
     }
   }
 
-  /// Returns how many of a source's publications from `head` to `tail` are for the same signal as the first one. One fence for
-  /// several signals would leave the stores of the later signals unordered with the earlier ones.
+  /// Returns how many of a source's publications from `head` to `tail` are for the same signal as the first of them. A single
+  /// fence for several signals would leave the stores to the later signals unordered with the stores to the earlier signals.
   [[nodiscard]] __device__ unsigned run_length(int index, unsigned long long head, unsigned long long tail) const noexcept {
     const unsigned long long* const signal = entries_[index][head % Lag].signal;
     unsigned length = 1;
@@ -294,16 +295,16 @@ class publisher {
           report.end = wait_result::timed_out;
           break;
         }
-        // The computing warps need the issue slots.
+        // This leaves the issue slots to the computing warps.
         __nanosleep(32);
         continue;
       }
       poll = detail::polling(idle);
-      // A single fence for all: the lanes are converged here, so it is one instruction of the warp.
+      // A single fence for all lanes: they are converged here, so the warp executes one instruction.
       thread_fence<To>(release);
       ++report.fences;
       report.batches_of_several += several<Lanes>(batch) ? 1 : 0;
-      // Store the values, and inform each source how many of its publications are taken.
+      // Store the values, and tell each source how many of its publications have been taken.
 #pragma unroll
       for (int i = 0; i != per_lane; ++i) {
         const int index = lane + i * Lanes;

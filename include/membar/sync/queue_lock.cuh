@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A lock whose waiters form a queue; each polls its own word.
+/// A lock whose waiters form a queue, in which each waiter polls its own word.
 #pragma once
 
 #include <membar/atomic.cuh>
@@ -9,26 +9,26 @@
 namespace membar {
 inline namespace v0_2 {
 
-/// The fair lock of Mellor-Crummey and Scott. It is suitable for many waiters, because each polls its own node and an unlock
-/// accesses only one node.
+/// The fair lock of Mellor-Crummey and Scott. It is suitable for many waiters, because each waiter polls its own node and an
+/// unlock accesses only one node.
 ///
 /// Synchronizes: a `lock` or `try_lock` that is done synchronizes with the preceding `unlock`. A zero-initialized lock is free.
 /// It does not guarantee progress of a thread while an earlier waiter does not run. Lanes of one warp must not contend for one
 /// lock: let one lane lock for the warp. Ends: a `lock` that waits longer than its budget returns `timed_out` and closes the
-/// lock. Later locks return `closed`, and waiting ones end with their budgets. The nodes of waits that timed out must stay in
-/// memory. An `unlock` waits only for a successor that has requested the lock but has not linked itself yet. If that takes
-/// longer than its budget, it returns `timed_out` and closes the lock.
+/// lock. Later calls of `lock` return `closed`, and waiting calls end when their budgets are used up. The nodes of waits that
+/// timed out must remain allocated. An `unlock` waits only for a successor that has requested the lock but has not linked
+/// itself yet. If that takes longer than its budget, it returns `timed_out` and closes the lock.
 ///
 /// PTX: lock: atom.acq_rel.exch, st.release of the link, ld.acquire of its own node; unlock: ld.acquire of the link, st.release
 /// to the next node, or atom.release.cas. Requires: one node per thread that locks or waits, in memory that all threads in
-/// `Scope` can access, never on a stack; for device scope, all kernels in one physical domain. Source: Mellor-Crummey and
+/// `Scope` can access, never on a stack; for device scope, all kernels run in one physical domain. Source: Mellor-Crummey and
 /// Scott, "Algorithms for scalable synchronization on shared-memory multiprocessors", 1991.
 template <thread_scope Scope>
 class queue_lock {
  public:
   static constexpr thread_scope scope = Scope;
 
-  /// A place in the queue. One thread owns it from its `lock` to its `unlock`. Then it can be used again.
+  /// A place in the queue. One thread owns it from its `lock` to its `unlock`. After that, it can be used again.
   class alignas(32) node {
     friend class queue_lock;
     atomic<node*, Scope> next_;
@@ -61,7 +61,7 @@ class queue_lock {
         budget, [&] { return own.granted_.load(acquire) != 0 ? wait_result::done : wait_result::would_wait; }));
   }
 
-  /// Releases the lock. Only the holder may call it, with the node that it locked with.
+  /// Releases the lock. Only the holder may call it, with the node that it passed to `lock` or `try_lock`.
   MEMBAR_HOST_DEVICE wait_result unlock(node& own, wait_budget budget) noexcept {
     node* next = own.next_.load(acquire);
     if (next == nullptr) {

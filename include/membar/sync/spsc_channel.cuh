@@ -13,21 +13,21 @@ inline namespace v0_2 {
 
 /// A queue of at most `Capacity` messages from one thread to another. Each message is taken exactly once, in order.
 ///
-/// It must be in memory that both threads can access: of the device, of a peer, or pinned host memory. A zero-initialized
-/// channel is open and empty. It uses only loads and stores, so it works across every link.
+/// The channel must be in memory that both threads can access: memory of the device or of a peer, or pinned host memory. A
+/// zero-initialized channel is open and empty. The channel uses only loads and stores, so it works across every link.
 ///
 /// Synchronizes: a `pop` that is done synchronizes with the `push` of its message: everything before the push, including
 /// accesses to other memory, is visible after the pop. A push into a slot is ordered after the pop that emptied the slot. A pop
 /// that returns `closed` synchronizes with the producer's `close`. It does not guarantee that a push after the consumer's
 /// `close` is rejected before the channel is full, and guarantees nothing to threads other than the two, unless they
-/// synchronize with them. Ends: if the channel is full during the whole budget, or there is no consumer, it returns
-/// `timed_out`. If the other side, or earlier this side, closed the channel, it returns `closed`. After the producer's `close`,
-/// the remaining messages are still taken.
+/// synchronize with them. Ends: if the channel is full during the whole budget, or if there is no consumer, a call returns
+/// `timed_out`. If the other side or this side has closed the channel, it returns `closed`. After the producer's `close`, the
+/// remaining messages can still be taken.
 ///
 /// PTX: push: st of the message, st.release of a counter; ld.acquire of the other counter if the channel seems full. pop: ld of
-/// the message, st.release of a counter; ld.acquire of the other counter if the channel seems empty. Requires: `Message`
-/// trivially copyable; `Capacity` a power of two; for device scope, both kernels in one physical domain, which `launch` checks
-/// for a `domain_bound<channel*, N>`.
+/// the message, st.release of a counter; ld.acquire of the other counter if the channel seems empty. Requires: `Message` is
+/// trivially copyable; `Capacity` is a power of two; for device scope, both kernels run in one physical domain, which `launch`
+/// checks for a `domain_bound<channel*, N>`.
 template <class Message, int Capacity, thread_scope Scope>
 class spsc_channel {
   static_assert(detail::is_bytes<Message>, "membar: a channel's message type must be trivially copyable");
@@ -58,7 +58,7 @@ class spsc_channel {
       return detail::wait_until(budget, [&] { return try_push(message); });
     }
 
-    /// Ends the messages: the consumer takes the remaining ones and then finds the channel closed.
+    /// Closes the channel: the consumer can take the remaining messages and then finds the channel closed.
     MEMBAR_HOST_DEVICE void close() noexcept {
       ring_.closed = true;
       channel_->tail_.store(ring_.pushed | detail::closed_bit, release);
@@ -80,7 +80,7 @@ class spsc_channel {
       pushed_ = taken_;
     }
 
-    /// Takes the oldest message. Returns `would_wait` if there is none, or `closed` if none will follow.
+    /// Takes the oldest message. Returns `would_wait` if there is no message, or `closed` if there will be no more.
     MEMBAR_HOST_DEVICE wait_result try_pop(Message& message) noexcept {
       if (closed_) {
         return wait_result::closed;
@@ -97,12 +97,12 @@ class spsc_channel {
       return wait_result::done;
     }
 
-    /// Takes the oldest message. If there is none, waits for one.
+    /// Takes the oldest message. If there is none, waits for a message.
     MEMBAR_HOST_DEVICE wait_result pop(Message& message, wait_budget budget) noexcept {
       return detail::wait_until(budget, [&] { return try_pop(message); });
     }
 
-    /// Stops taking messages: the producer finds the channel closed, at the latest when it is full.
+    /// Stops taking messages: the producer finds the channel closed, at the latest when the channel is full.
     MEMBAR_HOST_DEVICE void close() noexcept {
       closed_ = true;
       channel_->head_.store(taken_ | detail::closed_bit, relaxed);

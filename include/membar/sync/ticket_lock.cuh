@@ -15,11 +15,11 @@ inline namespace v0_2 {
 /// Synchronizes: a `lock` or `try_lock` that is done synchronizes with the preceding `unlock`, so everything that one holder
 /// did is visible to all later ones. A zero-initialized lock is free. It does not guarantee order among `try_lock`s, which take
 /// no ticket. Lanes of one warp must not contend for one lock: let one lane lock for the warp. Ends: a `lock` that waits longer
-/// than its budget returns `timed_out` and closes the lock, because its ticket would block all later ones. Every other wait,
-/// now or later, returns `closed`. To stop waiting without closing the lock, use `try_lock`.
+/// than its budget returns `timed_out` and closes the lock, because its ticket would block all later tickets. Every other wait,
+/// whether current or later, returns `closed`. To stop waiting without closing the lock, use `try_lock`.
 ///
 /// PTX: lock: atom.relaxed.add, ld.acquire; try_lock: ld.acquire, atom.relaxed.cas; unlock: red.release.add. Requires: for
-/// device scope, all kernels in one physical domain.
+/// device scope, all kernels run in one physical domain.
 template <thread_scope Scope>
 class ticket_lock {
  public:

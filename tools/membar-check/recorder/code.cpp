@@ -37,7 +37,7 @@ using intercept::packed_ptx;
 
 std::atomic<bool> begun{false};
 
-/// The text of a module, which is written to a file when one of its kernels is recorded.
+/// The text of a module. It is written to a file when one of the module's kernels is recorded.
 struct module_text {
   std::string text;
   unsigned session = 0;  ///< the generation in which the file was written
@@ -47,7 +47,7 @@ using shared_text = std::shared_ptr<module_text>;
 
 struct image {
   std::vector<packed_ptx> packed;
-  std::vector<shared_text> texts;  ///< the texts in `packed`; null until needed
+  std::vector<shared_text> texts;  ///< the uncompressed texts of `packed`; null until they are needed
   std::string machine_code;        ///< the bytes of a cubin, if it is small
 };
 
@@ -56,8 +56,8 @@ struct registry {
   std::unordered_map<const void*, std::shared_ptr<image>> by_owner;
   std::unordered_map<const void*, const void*> owners;
   std::unordered_set<const void*> kernel_handles;
-  std::vector<std::shared_ptr<image>> images;  ///< all images, in the order in which they were loaded
-  std::vector<shared_text> seen;               ///< texts that compilers and linkers handled
+  std::vector<std::shared_ptr<image>> images;  ///< all images in the order in which they were loaded
+  std::vector<shared_text> seen;               ///< the texts that compilers have produced or linkers have received
   std::size_t bytes = 0;
   std::unordered_map<CUfunction, std::pair<unsigned, const kernel*>> kernels;
   int files = 0;
@@ -95,8 +95,8 @@ int capability() {
   return 10 * major + minor;
 }
 
-/// Returns the PTX that defines the kernel in an image: for the newest architecture that the device can run, or else for the
-/// oldest one.
+/// Returns the PTX in an image that defines the kernel. If there are several, prefers the newest architecture that the device
+/// can run; if it can run none, the oldest.
 shared_text in_image(image& of, const std::string& name, int runs) {
   std::vector<std::size_t> order(of.packed.size());
   for (std::size_t i = 0; i < order.size(); ++i) {
@@ -134,7 +134,7 @@ std::shared_ptr<image> image_at(const void* given) {
   return one;
 }
 
-/// Returns the PTX that a folder contains next to the same machine code, as Triton's cache does.
+/// Returns the PTX that is stored next to the same machine code in a folder, as in Triton's cache.
 shared_text in_triton_cache(const std::string& name, const image* of) {
   const char* const given = std::getenv("TRITON_CACHE_DIR");
   const char* const home = std::getenv("TRITON_HOME") != nullptr ? std::getenv("TRITON_HOME") : std::getenv("HOME");
@@ -154,7 +154,7 @@ shared_text in_triton_cache(const std::string& name, const image* of) {
   return nullptr;
 }
 
-/// Returns the newest PTX written by XLA that defines the kernel.
+/// Returns the newest PTX of the kernel that XLA has written.
 shared_text in_xla_dump(const std::string& name) {
   const std::string folder = session::get().asked().xla;
   std::error_code failed;
@@ -175,7 +175,8 @@ shared_text in_xla_dump(const std::string& name) {
   return found;
 }
 
-/// In the process of the assembler: copies the PTX that it is given to XLA's dump folder, because XLA deletes its file.
+/// Runs in the assembler's process: copies the PTX that the assembler is given to XLA's dump folder, because XLA deletes the
+/// original file.
 [[gnu::constructor]] void keep_ptx_of_assembler() {
   const char* const folder = std::getenv(environment::xla);
   if (folder == nullptr || std::string_view(program_invocation_short_name) != "ptxas") {
@@ -195,7 +196,8 @@ shared_text in_xla_dump(const std::string& name) {
   });
 }
 
-/// Searches the kernel's own image, then all other images, and then the output of compilers. The registry must be locked.
+/// Searches the kernel's own image first, then all other images, and then the output of compilers. The caller must hold the
+/// registry's lock.
 shared_text find_ptx(registry& r, CUfunction handle, const std::string& name) {
   const int runs = capability();
   const void* owner = handle;
@@ -292,7 +294,7 @@ void look_at_resources(kernel& k, CUfunction handle, bool is_kernel) {
   ask(k.static_shared, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
 }
 
-/// The registry must be locked.
+/// Examines a kernel handle. The caller must hold the registry's lock.
 const kernel* look_at(registry& r, CUfunction handle, unsigned generation) {
   session& s = session::get();
   auto k = std::make_unique<kernel>();
@@ -374,7 +376,7 @@ void keep_image(const void* owner, const void* given) {
 
 std::string image_of_file(const char* path) {
   std::string text = text_of_file(path);
-  text.push_back('\0');  // terminates the text
+  text.push_back('\0');  // the text must end with a zero byte
   text.resize(text.size() + 64, '\0');
   return text;
 }

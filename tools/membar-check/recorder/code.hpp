@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The code that the program loads, and the kernels in it.
+/// Tracks the code that the program loads, and the kernels in it.
 #pragma once
 
 #include <cuda.h>
@@ -17,11 +17,11 @@
 
 namespace membar_record {
 
-/// What the recorder knows about a kernel. It is never freed.
+/// What the recorder knows about a kernel. Objects of this type are never freed.
 struct kernel {
   std::string name;
   bool selected = false;
-  int ptx = -1;  ///< the number of the file with its PTX; -1: it has no PTX
+  int ptx = -1;  ///< the number of the file with the kernel's PTX; -1: there is no PTX
   int registers = 0;
   int static_shared = 0;
   struct parameter {
@@ -33,33 +33,33 @@ struct kernel {
     CUdeviceptr address;
     std::size_t bytes;
   };
-  std::vector<variable> variables{};  ///< the variables of its module that the driver can find
+  std::vector<variable> variables{};  ///< those variables of the kernel's module that the driver can find
 };
 
-/// Returns the kernel of a handle. Each handle is examined only once.
+/// Returns the kernel of a handle. A handle is examined only once.
 [[nodiscard]] const kernel* kernel_of(CUfunction handle);
 
-/// Returns the PTX that defines the kernel in an image, for the newest architecture that the device can run. Empty if the image
-/// has none.
+/// Returns the PTX in an image that defines the kernel, for the newest architecture that the device can run. Returns an empty
+/// string if there is none.
 [[nodiscard]] std::string ptx_with_kernel(const void* given, const std::string& name);
-/// Returns the bytes of a file, followed by zeros.
+/// Returns the contents of a file, followed by zeros.
 [[nodiscard]] std::string image_of_file(const char* path);
 
 /// Handles an image that was loaded from memory or from a file.
 void keep_image(const void* owner, const void* image);
 void keep_image_file(const void* owner, const char* path);
-/// Handles PTX that a compiler produced or that a linker is given.
+/// Handles PTX that a compiler has produced or a linker has received.
 void keep_text(std::string_view text);
-/// Handles a kernel that was looked up in a module or library, or through another of its handles.
+/// Handles a kernel that was looked up in a module or library, or through another handle of the kernel.
 void keep_owner(const void* kernel, const void* owner, bool is_kernel_handle);
 /// Discards what is known about handles, because they may refer to other objects from now on.
 void forget_handles();
 
-/// Returns whether cuInit was called.
+/// Returns whether cuInit has been called.
 [[nodiscard]] bool cuda_begun() noexcept;
 void cuda_begins() noexcept;
 
-/// Loads code with delays, and the program's own code where the driver does not take that.
+/// Loads code with delays. If the driver rejects it, loads the program's own code.
 template <class Code, class Load>
 CUresult load_delayed(Code own, Code delayed, const Load& load, void (*not_loaded)(Code delayed, int error) noexcept) {
   const CUresult result = load(delayed);
@@ -163,7 +163,7 @@ CUresult on_module_load_file(CUmodule* module, const char* path) {
   return result;
 }
 
-/// cuModuleLoadData and cuModuleLoadFatBinary, and cuModuleLoadDataEx, which has three more arguments.
+/// Handles cuModuleLoadData, cuModuleLoadFatBinary, and cuModuleLoadDataEx, which has three more arguments.
 template <hook_id Id>
 CUresult on_module_load(CUmodule* module, const void* image, std::uintptr_t third, std::uintptr_t fourth,
                         std::uintptr_t fifth) {
@@ -176,7 +176,7 @@ CUresult on_module_load(CUmodule* module, const void* image, std::uintptr_t thir
   return result;
 }
 
-/// cuLinkAddData: the PTX is in its input.
+/// Handles cuLinkAddData, whose input may be PTX.
 template <hook_id Id>
 CUresult on_link(CUlinkState state, CUjitInputType type, void* data, std::size_t bytes, const char* name, unsigned count,
                  CUjit_option* options, void** values) {
@@ -186,7 +186,7 @@ CUresult on_link(CUlinkState state, CUjitInputType type, void* data, std::size_t
   return next<Id>(state, type, data, bytes, name, count, options, values);
 }
 
-/// nvJitLinkAddData, whose result type has the same size.
+/// Handles nvJitLinkAddData. Its result type has the same size as CUresult.
 template <hook_id Id>
 CUresult on_nvjitlink(void* link, int type, const void* data, std::size_t bytes, const char* name) {
   constexpr int ptx = 2;
@@ -196,7 +196,7 @@ CUresult on_nvjitlink(void* link, int type, const void* data, std::size_t bytes,
   return next<Id>(link, type, data, bytes, name);
 }
 
-/// Asks NVRTC for the PTX of a program when the caller takes its cubin.
+/// Obtains the PTX of a program from NVRTC when the caller requests the cubin.
 void keep_ptx_of_program(void* program, void* next_function);
 
 template <hook_id Id>

@@ -21,13 +21,14 @@ namespace membar_record {
 
 namespace {
 
-/// A ring buffer in pinned memory. Positions in it are numbers that only increase.
+/// A ring buffer in pinned memory. Positions in it are numbers that only increase; they are mapped to the buffer modulo its
+/// size.
 constexpr std::size_t ring_bytes = std::size_t{128} << 20U;
 constexpr std::size_t alignment = 256;
 constexpr std::uint32_t done = 1;
 
 struct job {
-  std::uint64_t begin, end;  ///< `begin` is where the word is that the stream sets when the copies are complete
+  std::uint64_t begin, end;  ///< `begin` is the position of the word that the stream sets when the copies are complete
   std::vector<launch_copies::piece> pieces;
 };
 
@@ -49,7 +50,7 @@ ring& the_ring() {
 
 [[nodiscard]] char* at(const ring& r, std::uint64_t place) { return r.base + place % ring_bytes; }
 
-/// Writes the first job to its file if its copies are complete. Returns whether it did.
+/// Writes the first job to its files if its copies are complete. Returns whether it has written a job.
 bool write_front(ring& r) {
   job front;
   {
@@ -91,7 +92,7 @@ void write_forever() {
   }
 }
 
-/// The ring must be locked.
+/// Starts the thread that writes the files. The caller must hold the ring's lock.
 void start_writer(ring& r) {
   if (r.has_writer) {
     return;
@@ -106,7 +107,8 @@ void start_writer(ring& r) {
   std::atexit(drain_contents);
 }
 
-/// Registers memory of the recorder's own, because it stays readable after its context is destroyed. The ring must be locked.
+/// Registers the recorder's own memory as pinned memory, so that it stays readable after its context is destroyed. The caller
+/// must hold the ring's lock.
 bool pin(ring& r) {
   if (r.base != nullptr || r.failed) {
     return !r.failed;
@@ -149,7 +151,7 @@ bool launch_copies::reserve(std::size_t bytes, std::size_t pieces) {
   end_ = r.head = begin + all;
   auto* const flag = reinterpret_cast<std::uint32_t*>(at(r, begin));
   __atomic_store_n(flag, 0U, __ATOMIC_RELEASE);
-  // The job is queued now, so that jobs are in the order of their positions. Its flag is not set yet.
+  // The job is queued now, so that the jobs are sorted by position. Its flag is not set yet.
   r.jobs.push_back({begin_, end_, {}});
   return true;
 }
@@ -177,7 +179,7 @@ void launch_copies::finish(CUstream stream) {
   if (driver::cuMemsetD32Async_(r.device_base + begin_ % ring_bytes, done, std::size_t{1}, stream) != CUDA_SUCCESS) {
     const std::lock_guard lock(r.mutex);
     const auto mine = std::find_if(r.jobs.begin(), r.jobs.end(), [&](const job& j) { return j.begin == begin_; });
-    if (mine != r.jobs.end()) {  // the copies may still write into this memory, so it is not reused
+    if (mine != r.jobs.end()) {  // the memory is not reused, because the copies may still write to it
       r.failed = true;
     }
   }

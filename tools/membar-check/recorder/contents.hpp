@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Copies memory as it is before a launch. The copies run on the launch's stream, into pinned memory, without waiting for
-/// anything. A thread of the library writes them to files when they are complete.
+/// Copies memory contents before a launch. The copies run on the launch's stream into pinned memory, and nothing waits for
+/// them. A thread of the library writes the contents to files when the copies are complete.
 #pragma once
 
 #include <cuda.h>
@@ -16,12 +16,13 @@ namespace membar_record {
 /// The copies of one launch.
 class launch_copies {
  public:
-  /// Reserves pinned memory for this many bytes in this many pieces. Returns false if there is not enough left; nothing is
-  /// copied then.
+  /// Reserves pinned memory for this many bytes in this many pieces. If there is not enough space, returns false, and nothing
+  /// will be copied.
   [[nodiscard]] bool reserve(std::size_t bytes, std::size_t pieces);
-  /// Copies memory on the stream, to be written to a file of this name. Returns false if the driver rejects the copy.
+  /// Copies memory on the stream; the contents will be written to a file with this name. Returns false if the driver rejects
+  /// the copy.
   [[nodiscard]] bool add(const std::string& file, CUdeviceptr from, std::size_t bytes, CUstream stream);
-  /// Ends the launch's copies. The files are written when the stream has reached this point.
+  /// Ends the copies of the launch. The files are written once the stream has reached this point.
   void finish(CUstream stream);
 
   struct piece {
@@ -36,10 +37,10 @@ class launch_copies {
   std::uint64_t end_ = 0;
 };
 
-/// Waits until all copies are in files, or until no copy has completed for two seconds.
+/// Waits until all copies have been written to files, or until no copy has completed for two seconds.
 void drain_contents();
 
-/// Discards the pinned memory, whose context was destroyed.
+/// Discards the pinned memory, because its context was destroyed.
 void forget_pinned();
 
 }  // namespace membar_record

@@ -32,14 +32,14 @@ using nlohmann::json;
 struct delayed_kernel {
   std::string name;
   constant_delays delays;
-  std::vector<int> preferred;  ///< preferred lines, counted from the beginning of the kernel
+  std::vector<int> preferred;  ///< the lines to prefer for delays, counted from the beginning of the kernel
   bool split_warp = false;
 };
 
-/// The request of the command, read from a JSON file.
+/// The command's request, read from a JSON file.
 struct delay_request {
   std::vector<delayed_kernel> kernels;
-  std::string report;  ///< the file to which each process appends lines of JSON
+  std::string report;  ///< the file to which each process appends JSON lines
 
   delay_request() {
     const char* const path = std::getenv(environment::delays);
@@ -75,7 +75,7 @@ void report(const json& line) {
   }
 }
 
-/// Returns the line on which a kernel begins, counted from 0.
+/// Returns the number of the line on which a kernel begins, counted from 0.
 int line_of(std::string_view text, const std::string& kernel) {
   for (const membar::ptx::ptx_part& part : membar::ptx::parts_of(text)) {
     if (part.kind == membar::ptx::ptx_part::kind_t::kernel && part.name == kernel) {
@@ -85,10 +85,10 @@ int line_of(std::string_view text, const std::string& kernel) {
   return 0;
 }
 
-/// Returns the PTX with delays in all its kernels that the request names.
+/// Returns the PTX with delays in all kernels that the request names.
 std::string rewritten(std::string text) {
   for (const delayed_kernel& k : asked().kernels) {
-    // A driver function that loads code may call another one.
+    // A driver function that loads code may call another such function.
     if (!membar::ptx::defines_kernel(text, k.name) || membar::witness::has_constant_delays(text, k.name)) {
       continue;
     }
@@ -111,7 +111,7 @@ std::string rewritten(std::string text) {
   return text;
 }
 
-/// Returns the rewritten PTX of an image, or an empty string if it defines none of the kernels.
+/// Returns the rewritten PTX of an image, or an empty string if the image defines none of the kernels.
 std::string text_with_delays(const void* image) {
   std::string text;
   for (const delayed_kernel& k : asked().kernels) {
@@ -131,7 +131,7 @@ void told(const Function& function) noexcept {
   });
 }
 
-/// Takes back the sites of the kernels that this PTX has with delays.
+/// Withdraws the reported sites of the kernels that have delays in this PTX, because the driver did not load it.
 void not_loaded(std::string_view text, int error) {
   for (const delayed_kernel& k : asked().kernels) {
     if (membar::witness::has_constant_delays(text, k.name)) {
@@ -149,7 +149,7 @@ const void* with_delays(const void* image) noexcept {
   told([&] {
     if (image != nullptr && !asked().kernels.empty()) {
       if (std::string text = text_with_delays(image); !text.empty()) {
-        result = (new std::string(std::move(text)))->c_str();  // never freed, because the program may load it later
+        result = (new std::string(std::move(text)))->c_str();  // never freed, because the program may load it at a later time
       }
     }
   });

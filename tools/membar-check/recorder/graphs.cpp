@@ -19,15 +19,15 @@ namespace membar_record {
 
 namespace {
 
-/// A kernel node, with its own copy of the arguments.
+/// A kernel node with its own copy of the arguments.
 struct kernel_node {
   CUgraphNode node = nullptr;
   CUfunction function = nullptr;
   CUlaunchConfig config{};
   std::vector<CUlaunchAttribute> attributes{};
   std::vector<std::string> arguments{};
-  std::vector<std::size_t> after{};   ///< the numbers of the kernel nodes that it depends on
-  std::vector<CUgraphNode> within{};  ///< the nodes of the child graphs that contain it, the innermost first
+  std::vector<std::size_t> after{};   ///< the indices of the kernel nodes on which it depends
+  std::vector<CUgraphNode> within{};  ///< the child graph nodes that contain it, innermost first
 };
 
 struct kept_graphs {
@@ -48,7 +48,7 @@ void set_arguments(kernel_node& n, const CUDA_KERNEL_NODE_PARAMS_v2& p, const ke
   }
 }
 
-/// Returns whether the node launches a selected kernel. If so, describes the launch.
+/// Returns whether the node launches a selected kernel. In that case, `n` is set to a description of the launch.
 bool look_at(CUgraphNode node, kernel_node& n) {
   CUDA_KERNEL_NODE_PARAMS_v2 p{};
   if (driver::cuGraphKernelNodeGetParams_(node, &p) != CUDA_SUCCESS) {
@@ -92,7 +92,7 @@ edges edges_of(CUgraph graph) {
   return out;
 }
 
-/// Returns the nodes that depend on a node.
+/// Returns the nodes that depend on a node, directly or indirectly.
 std::set<CUgraphNode> behind(const edges& all, CUgraphNode node) {
   std::set<CUgraphNode> out;
   std::vector<CUgraphNode> next{node};
@@ -109,15 +109,15 @@ std::set<CUgraphNode> behind(const edges& all, CUgraphNode node) {
   return out;
 }
 
-/// The limits on the kernels of a graph and on the nesting of graphs.
+/// The limits for the number of kernels in a graph and for the nesting depth of graphs.
 constexpr std::size_t most_kernels = 4096;
 constexpr int most_depth = 16;
 
-/// Returns the selected kernels of a graph and of its child graphs, in an order in which they may run.
+/// Returns the selected kernels of a graph and its child graphs in a possible order of execution.
 std::vector<kernel_node> kernels_of(CUgraph graph, int depth = 0) {
   struct item {
     CUgraphNode node;
-    std::vector<kernel_node> kernels;  ///< one kernel, or those of a child graph
+    std::vector<kernel_node> kernels;  ///< a single kernel, or the kernels of a child graph
     std::set<CUgraphNode> later;
   };
   std::size_t count = 0;
@@ -153,7 +153,7 @@ std::vector<kernel_node> kernels_of(CUgraph graph, int depth = 0) {
   for (item& i : items) {
     i.later = behind(between, i.node);
   }
-  // A node on which more nodes depend comes first.
+  // Nodes on which more nodes depend come first.
   std::stable_sort(items.begin(), items.end(), [](const item& a, const item& b) { return a.later.size() > b.later.size(); });
   std::vector<kernel_node> out;
   std::vector<std::size_t> begins;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Records the kernels of graphs at each launch, with the memory contents from before that launch.
+/// Records the kernels of a graph at each launch of the graph, with the memory contents from before the launch.
 #pragma once
 
 #include <cuda.h>
@@ -13,17 +13,17 @@
 
 namespace membar_record {
 
-/// Keeps the kernel nodes of a graph that was instantiated, or that was used to update an executable graph.
+/// Stores the kernel nodes of a graph that was instantiated or used to update an executable graph.
 void keep_graph(CUgraphExec exec, CUgraph graph);
-/// Handles a node that was given another kernel or other arguments.
+/// Handles a node that has been given another kernel or other arguments.
 void change_node(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2& parameters);
-/// Handles a child graph node that was given another graph of the same form.
+/// Handles a child graph node that has been given another graph with the same structure.
 void change_child(CUgraphExec exec, CUgraphNode node, CUgraph child);
 void drop_graph(CUgraphExec exec);
-/// Records the selected kernels of a graph that is launched.
+/// Records the selected kernels of a graph that is being launched.
 void record_graph(CUgraphExec exec, CUstream stream);
 
-/// The last parameters of these functions differ between CUDA versions. All have at most five words, which are passed on.
+/// Handles functions whose last parameters differ between CUDA versions. All have at most five words, which are passed on.
 template <hook_id Id>
 CUresult on_instantiate(CUgraphExec* exec, CUgraph graph, std::uintptr_t third, std::uintptr_t fourth, std::uintptr_t fifth) {
   const CUresult result = next<Id>(exec, graph, third, fourth, fifth);
@@ -89,7 +89,7 @@ CUresult on_exec_destroy(CUgraphExec exec) {
 template <hook_id Id>
 CUresult on_graph_launch(CUgraphExec exec, CUstream stream) {
   if (session::get().on() && (session::get().asked().flags & flag_dependents) != 0) {
-    forget_predecessor(stream_of(stream, Id));  // a graph's kernels are not examined
+    forget_predecessor(stream_of(stream, Id));  // the kernels of a graph are not examined
   } else if (session::get().on() && !is_captured(stream_of(stream, Id))) {
     quietly([&] { record_graph(exec, stream_of(stream, Id)); });
   }

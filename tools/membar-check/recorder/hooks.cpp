@@ -48,8 +48,9 @@ constinit const std::size_t membar_hook_count = std::size(membar_hooks);
 
 }  // namespace membar::intercept
 
-/// Starts a recording into an existing folder. `flags` are those of records.hpp, and a `limit` of 0 means the default. Returns
-/// 0, or -1 if a recording is already in progress, the folder is not writable, `kernels` is not a regular expression, or the
+/// Starts a recording into an existing folder. `flags` is a combination of the flags in records.hpp. If `limit` is 0, the
+/// default limit is used. Returns 0 on success. Returns -1 if a recording is already in progress, the folder is not writable,
+/// `kernels` is not a valid regular expression, or the library was not preloaded for this purpose.
 /// library was not preloaded for this use.
 extern "C" __attribute__((visibility("default"))) int membar_record_begin(const char* folder, const char* kernels,
                                                                           unsigned flags, unsigned long long limit) {
@@ -66,7 +67,7 @@ extern "C" __attribute__((visibility("default"))) int membar_record_begin(const 
   return result;
 }
 
-/// Ends the recording, and waits for copies that are still in flight.
+/// Ends the recording. Waits for copies that are still in flight.
 extern "C" __attribute__((visibility("default"))) void membar_record_end() {
   membar_record::quietly([] { membar_record::session::get().end(); });
 }

@@ -26,15 +26,15 @@ namespace {
 
 using nlohmann::json;
 
-/// No address of a program is below or above these limits. Words outside of them are numbers rather than pointers.
+/// The limits of a program's addresses. Words outside these limits are numbers, not pointers.
 constexpr std::uint64_t lowest_address = 65536, end_of_addresses = std::uint64_t{1} << 57U;
 constexpr std::size_t most_allocations = 64;
 constexpr std::size_t most_beside = 32;
-/// The maximum size of a launch's memory for which contents are copied even where no pointer leads to it.
+/// If a launch's memory is larger than this, memory to which no pointer leads is not copied.
 constexpr std::uint64_t most_bytes_with_beside = std::uint64_t{48} << 20U;
 constexpr std::uint64_t page = 4096;
 
-/// An allocation that a pointer points into.
+/// An allocation to which a pointer points.
 struct allocation {
   CUdeviceptr base = 0;
   std::uint64_t bytes = 0;
@@ -43,13 +43,13 @@ struct allocation {
   int device = 0;
   std::set<CUdeviceptr> pointers{};
   std::optional<memory_mapping> mapping{};
-  bool is_beside = false;  ///< no pointer points into it
+  bool is_beside = false;  ///< no pointer points to it; it is mapped next to other memory
 };
 
 /// The allocations that a launch uses, by address.
 class reached_memory {
  public:
-  /// Adds the allocation that the word points into, if any. Returns whether there is one.
+  /// Adds the allocation to which the word points. Returns false if there is none.
   bool add(CUdeviceptr word) {
     if (word < lowest_address || word >= end_of_addresses) {
       return false;
@@ -69,9 +69,9 @@ class reached_memory {
     return true;
   }
 
-  /// Adds what is mapped next to an allocation, in the same reserved address range: a kernel computes the addresses of other
-  /// devices' memory from that of its own. Where two allocations have the same size, the kernel accesses the same offset in
-  /// both.
+  /// Adds the memory that is mapped next to an allocation in the same reserved address range, because kernels compute the
+  /// addresses of other devices' memory from the address of their own. If two allocations have the same size, the kernel is
+  /// assumed to access the same offsets in both.
   void add_what_is_beside() {
     const std::size_t pointed_to = all_.size();
     for (std::size_t k = 0; k < pointed_to; ++k) {
@@ -130,7 +130,8 @@ struct window {
   std::uint64_t bytes;
 };
 
-/// Returns each allocation from its first pointer on, up to the limit. Pointers behind it get windows of their own.
+/// Returns the range of each allocation from its first pointer up to the size limit. Pointers beyond this range get their own
+/// windows.
 std::vector<window> windows_of(const std::vector<allocation>& all) {
   std::vector<window> out;
   for (const allocation& a : all) {
@@ -174,7 +175,7 @@ std::vector<std::string> arguments_of(const kernel& k, void** parameters, void**
   return out;
 }
 
-/// Returns the words of an argument that may be pointers.
+/// Calls `each` for each word of an argument that may be a pointer.
 template <class Do>
 void for_each_word(const std::string& argument, const Do& each) {
   for (std::size_t at = 0; at + sizeof(CUdeviceptr) <= argument.size(); at += sizeof(CUdeviceptr)) {
@@ -184,12 +185,12 @@ void for_each_word(const std::string& argument, const Do& each) {
   }
 }
 
-/// The properties of a launch that its attributes determine.
+/// The properties of a launch that are determined by its attributes.
 struct launch_attributes {
   unsigned cluster[3] = {0, 0, 0};
   bool cooperative = false;
   bool dependent = false;
-  int domain = 0;  ///< the physical domain
+  int domain = 0;  ///< the physical memory synchronization domain
 };
 
 launch_attributes attributes_of(const CUlaunchConfig& c, CUstream stream) {
@@ -228,14 +229,14 @@ launch_attributes attributes_of(const CUlaunchConfig& c, CUstream stream) {
   return out;
 }
 
-/// The launches recorded so far. Identical launches are recorded only once.
+/// The launches that have been recorded. Identical launches are recorded only once.
 class recorded_launches {
  public:
   struct place {
-    unsigned number = 0;  ///< the number of the launch, or of an equal earlier one; 0: it is not recorded
+    unsigned number = 0;  ///< the number of the launch, or of an identical earlier launch; 0: the launch is not recorded
     bool is_new = false;
   };
-  /// Returns the number of a launch in a stream. It has no predecessor there until `keep_last` is called.
+  /// Returns the number of a launch in a stream, and forgets the stream's last launch until `keep_last` is called.
   place number_of(unsigned generation, const std::string& kernel, const std::string& key, CUstream stream) {
     const std::lock_guard lock(mutex_);
     if (generation != generation_) {
@@ -258,7 +259,8 @@ class recorded_launches {
                             " are recorded");
     return {};
   }
-  /// Returns the number of the last launch in a stream, or 0 if it was not recorded or something else was enqueued after it.
+  /// Returns the number of the last launch in a stream. Returns 0 if it was not recorded or if other work has been enqueued
+  /// since.
   unsigned last_of(unsigned generation, CUstream stream) {
     const std::lock_guard lock(mutex_);
     const auto last = last_.find(stream);
@@ -289,7 +291,7 @@ class recorded_launches {
   std::map<CUstream, unsigned> last_;
 };
 
-/// Returns whether the current device may copy the memory. It may copy mapped memory only if the program has given it access.
+/// Returns whether the current device can copy the memory. Mapped memory is only readable if the program has granted access.
 bool is_readable(const window& w) {
   CUmemLocation here{};
   here.type = CU_MEM_LOCATION_TYPE_DEVICE;
@@ -298,14 +300,14 @@ bool is_readable(const window& w) {
                             driver::cuMemGetAccess_(&flags, &here, w.begin) == CUDA_SUCCESS && flags != 0);
 }
 
-/// Copies memory before a launch.
+/// Copies memory contents before a launch.
 class memory_copier {
  public:
   memory_copier(unsigned number, CUstream stream, copied_memory* copied)
       : number_(number), stream_(stream), copied_(copied == nullptr ? &own_ : copied) {}
 
-  /// Reserves space for these ranges of memory, unless they have been copied already. Returns false if there is not enough
-  /// space.
+  /// Reserves space for these memory ranges, except for those that have already been copied. Returns false if there is not
+  /// enough space.
   bool reserve(const std::vector<std::pair<CUdeviceptr, std::uint64_t>>& all) {
     std::uint64_t bytes = 0;
     std::size_t pieces = 0;
@@ -321,8 +323,8 @@ class memory_copier {
   }
   [[nodiscard]] std::uint64_t bytes() const noexcept { return bytes_; }
 
-  /// Returns the file with the contents of a range for which space was reserved, or an empty string if the contents are not
-  /// available.
+  /// Returns the name of the file with the contents of a range for which space was reserved. Returns an empty string if the
+  /// contents are not available.
   std::string file_of(CUdeviceptr from, std::uint64_t bytes) {
     if (const auto known = copied_->find({from, bytes}); known != copied_->end()) {
       return known->second;
@@ -351,8 +353,8 @@ class memory_copier {
   bool has_pieces_ = false;
 };
 
-/// Returns the memory to copy for a launch: the memory that its pointers lead to, the module's variables and, up to a limit,
-/// the adjacent memory.
+/// Returns the memory to copy for a launch: the memory to which its pointers lead, the module's variables and, up to a size
+/// limit, adjacent memory.
 std::vector<std::pair<CUdeviceptr, std::uint64_t>> pieces_of(const kernel& k, const std::vector<window>& windows, bool beside) {
   std::vector<std::pair<CUdeviceptr, std::uint64_t>> out;
   std::uint64_t bytes = 0;
@@ -371,7 +373,7 @@ std::vector<std::pair<CUdeviceptr, std::uint64_t>> pieces_of(const kernel& k, co
   return out;
 }
 
-/// Copies the windows and the module's variables, and describes them.
+/// Copies the windows and the module's variables, and adds their descriptions to the record.
 void record_memory(json& line, const kernel& k, const std::vector<window>& windows, unsigned number, bool copies,
                    CUstream stream, copied_memory* copied) {
   memory_copier copier(number, stream, copied);
@@ -488,13 +490,14 @@ unsigned record(const CUlaunchConfig& c, const kernel& k, void** parameters, voi
   if (from.graph_launch != 0) {
     line["graph"] = {{"launch", from.graph_launch}, {"node", from.node}, {"after", from.after}};
   }
-  // A copy between a kernel and its programmatic dependent would wait for the kernel to end.
+  // A copy between a kernel and its programmatic dependent would wait until the kernel has ended.
   const bool copies = (s.asked().flags & flag_no_contents) == 0 && (of_dependents || !attributes.dependent);
   quietly([&] { record_memory(line, k, windows_of(reached.all()), number, copies, stream, from.copied); });
-  // If two processes launch, the one that requested its copies first gets the memory from before both launches.
+  // Recordings of several processes are merged by this time. It is taken after the copies were requested. The process that
+  // requested its copies first comes first, because its copies show the memory before both launches.
   line["time"] = session::time();
   s.write(line.dump(-1, ' ', true, json::error_handler_t::replace));
-  recorded_launches::get().keep_last(stream, number);  // after the copies
+  recorded_launches::get().keep_last(stream, number);  // the copies have been requested before this point
   return number;
 }
 
@@ -541,11 +544,11 @@ unsigned record_launch(const CUlaunchConfig& config, CUfunction handle, void** p
   quietly([&] {
     session& s = session::get();
     const unsigned generation = s.generation();
-    if (s.on() && is_captured(stream)) {  // calls that are not allowed during a capture would invalidate the program's capture
+    if (s.on() && is_captured(stream)) {  // calls that a capture does not allow would invalidate the program's capture
       complain_about_captured(config);
       return;
     }
-    const membar::intercept::relaxed_capture relaxed;  // other threads may be capturing
+    const membar::intercept::relaxed_capture relaxed;  // another thread may be capturing a stream
     const kernel* const k = s.on() ? kernel_of(handle) : nullptr;
     if (k == nullptr || !k->selected) {
       if (!s.strips()) {

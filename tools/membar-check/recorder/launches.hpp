@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Records launches, and passes on launches that are not recorded.
+/// Records launches. Launches that are not recorded are only passed on.
 #pragma once
 
 #include <cuda.h>
@@ -18,14 +18,14 @@
 
 namespace membar_record {
 
-/// Kernels that a thread has launched and that are not recorded.
+/// The kernels that a thread has launched and that are not recorded.
 class passing_kernels {
  public:
   struct known {
     CUfunction kernel;
     unsigned generation;
   };
-  /// Returns the thread's own set, or null before its first launch.
+  /// Returns the thread's own set, or null before the thread's first launch.
   [[nodiscard, gnu::always_inline]] static passing_kernels* if_made() noexcept { return mine_; }
   [[nodiscard]] static passing_kernels& make();
   [[nodiscard, gnu::always_inline]] known& place_of(CUfunction kernel) noexcept {
@@ -39,8 +39,8 @@ class passing_kernels {
   std::array<known, 64> places_{};
 };
 
-/// Returns whether a launch needs only the program's own call. This function calls no other function, so the compiler passes a
-/// handler's arguments on unchanged.
+/// Returns whether a launch only needs the program's own call. This function calls no other function, so the compiler passes on
+/// the handler's arguments unchanged.
 template <hook_id Id>
 [[gnu::always_inline]] inline bool passes(CUfunction kernel) noexcept {
   const session* const of = session::if_made();
@@ -52,23 +52,23 @@ template <hook_id Id>
   return place.kernel == kernel && place.generation == of->generation();
 }
 
-/// The files with the contents of memory, by address and size.
+/// The files with memory contents, by address and size.
 using copied_memory = std::map<std::pair<CUdeviceptr, std::uint64_t>, std::string>;
 
-/// The graph launch that a recorded launch belongs to, if any.
+/// The graph launch to which a recorded launch belongs, if any.
 struct launch_origin {
-  unsigned graph_launch = 0;         ///< the number of the graph launch; 0: the launch is not from a graph
-  std::size_t node = 0;              ///< the node's number there
-  std::vector<std::size_t> after{};  ///< the nodes that it depends on
-  copied_memory* copied = nullptr;   ///< memory that was copied before the graph launch, for all of its nodes
+  unsigned graph_launch = 0;         ///< the number of the graph launch; 0: the launch does not belong to a graph
+  std::size_t node = 0;              ///< the number of the node in the graph launch
+  std::vector<std::size_t> after{};  ///< the numbers of the nodes on which it depends
+  copied_memory* copied = nullptr;   ///< memory contents that were copied before the graph launch, for all its nodes
 };
 
-/// Records the next launch, unless its kernel is not selected, the stream is being captured, or an equal launch was recorded.
-/// Returns its number, or 0.
+/// Records the next launch unless its kernel is not selected, the stream is being captured, or an identical launch has been
+/// recorded. Returns the number of the launch, or 0.
 unsigned record_launch(const CUlaunchConfig& config, CUfunction kernel, void** parameters, void** extra, CUstream stream,
                        const launch_origin& from = {}) noexcept;
 
-/// Returns whether the stream is being captured, or its status cannot be queried.
+/// Returns whether the stream is being captured or its capture status cannot be queried.
 [[nodiscard]] bool is_captured(CUstream stream) noexcept;
 
 template <hook_id Id, class... More>
@@ -93,7 +93,7 @@ CUresult on_launch(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned
                        : launch_with_care<Id>(false, f, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra);
 }
 
-/// Does what `on_launch` does, for a cooperative launch, which has no `extra`.
+/// Like `on_launch`, but for cooperative launches, which have no `extra`.
 template <hook_id Id>
 CUresult on_launch_cooperative(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                                unsigned shared, CUstream stream, void** parameters) {
@@ -101,11 +101,11 @@ CUresult on_launch_cooperative(CUfunction f, unsigned gx, unsigned gy, unsigned 
                        : launch_with_care<Id>(true, f, gx, gy, gz, bx, by, bz, shared, stream, parameters);
 }
 
-/// A launch without the attribute that lets it begin before the preceding kernel has ended.
+/// A launch from which the attribute is removed that allows it to start before the preceding kernel has ended.
 struct stripped_launch {
   explicit stripped_launch(const CUlaunchConfig& of);
   std::vector<CUlaunchAttribute> attributes{};
-  std::vector<CUevent> events{};  ///< the events that the launch records, for which another stream may wait
+  std::vector<CUevent> events{};  ///< the events that the launch records; another stream may wait for them
   CUlaunchConfig config;
 };
 
@@ -125,12 +125,12 @@ CUresult on_launch_ex(const CUlaunchConfig* config, CUfunction f, void** paramet
   return next<Id>(config, f, parameters, extra);
 }
 
-/// Handles work in a stream that is not a kernel launch. A programmatic dependent waits for it as every launch does.
+/// Handles work in a stream other than a kernel launch. A programmatic dependent waits for such work like every other launch.
 void forget_predecessor(CUstream stream) noexcept;
-/// Does the same for all streams.
+/// Like `forget_predecessor`, but for all streams.
 void forget_predecessors() noexcept;
 
-/// Handles a copy or a fill of memory. The functions have four words, of which the stream is the last.
+/// Handles functions that copy or fill memory. They have four words, and the last one is the stream.
 template <hook_id Id>
 CUresult on_other_work(std::uintptr_t first, std::uintptr_t second, std::uintptr_t third, CUstream stream) {
   if (session::get().has_launches()) {

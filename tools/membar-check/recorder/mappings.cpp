@@ -41,7 +41,7 @@ all_mappings& the_mappings() {
   return *one;
 }
 
-/// Returns the entry that contains the address, or the end.
+/// Returns the entry that contains the address, or the end iterator if there is none.
 template <class Map, class BytesOf>
 auto entry_at(Map& of, CUdeviceptr at, const BytesOf& bytes_of) {
   const auto behind = of.upper_bound(at);
@@ -52,9 +52,10 @@ auto mapped_at(all_mappings& m, CUdeviceptr at) {
   return entry_at(m.mapped, at, [](const mapped_memory& p) { return p.bytes; });
 }
 
-/// Files of the driver do not differ in anything that fstat reports, and a process may close its own file once another process
-/// has it. But all descriptors of an open file description share its owner and its signal, which have no effect if no signals
-/// were requested. Returns a mark that no other file has, or nothing.
+/// Marks an open file and returns the mark, which no other file has, or returns an empty string if this fails. The driver's
+/// files do not differ in anything that fstat reports, and a process may close its own descriptor once another process has
+/// received one. However, all descriptors of an open file description share the owner and the signal number. These have no
+/// effect unless signals were requested, so the mark is stored there.
 std::string mark_file(int file) {
   constexpr unsigned signals = 64;
   constexpr std::array<decltype(f_owner_ex::type), 2> kinds{F_OWNER_PID, F_OWNER_TID};
@@ -136,7 +137,7 @@ void keep_mapping(CUdeviceptr begin, std::uint64_t bytes, std::uint64_t offset, 
     const std::lock_guard lock(m.mutex);
     const auto range = entry_at(m.ranges, begin, [](std::uint64_t of_range) { return of_range; });
     const auto of = m.by_handle.find(handle);
-    if (range == m.ranges.end() || of == m.by_handle.end()) {  // for example the handle of a multicast object
+    if (range == m.ranges.end() || of == m.by_handle.end()) {  // for example, the handle may belong to a multicast object
       return;
     }
     m.mapped[begin] = {bytes, range->first};

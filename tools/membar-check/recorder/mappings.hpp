@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Tracks memory of cuMemCreate. It is mapped into reserved address ranges, possibly several times, and processes share it by
-/// file descriptors and fabric handles. Each allocation has a name: the process's number and a number in this process. An
-/// imported allocation has a name of its own, and the handle connects it with the exporter's name.
+/// Tracks memory that cuMemCreate has allocated. It is mapped into reserved address ranges, possibly several times, and
+/// processes share it by file descriptors and fabric handles. The name of an allocation consists of the number of the process
+/// and a number within the process. An imported allocation has its own name; the handle connects it with the exporter's name.
 #pragma once
 
 #include <cuda.h>
@@ -18,34 +18,35 @@
 
 namespace membar_record {
 
-/// An allocation, or a range of it, and where it is mapped.
+/// An allocation, or a part of it, and where it is mapped.
 struct memory_mapping {
   CUdeviceptr begin = 0;
   std::uint64_t bytes = 0;
-  CUdeviceptr range = 0;  ///< the beginning of the reserved address range that it is mapped into
+  CUdeviceptr range = 0;  ///< the beginning of the reserved address range into which it is mapped
 
   [[nodiscard]] bool has(CUdeviceptr at) const noexcept { return at >= begin && at - begin < bytes; }
 };
 
 /// Returns the mapping that contains an address.
 [[nodiscard]] std::optional<memory_mapping> mapping_at(CUdeviceptr at);
-/// Returns everything that is mapped into the reserved address range that begins here, by address.
+/// Returns all memory that is mapped into the reserved address range with this beginning, sorted by address.
 [[nodiscard]] std::vector<memory_mapping> mapped_to(CUdeviceptr range);
 
-// The program's calls. Each of these functions writes what other processes or later recordings need to know about the call.
+// Handlers of the program's calls. Each of them writes what other processes or later recordings need to know about the call.
 void keep_reservation(CUdeviceptr begin, std::uint64_t bytes);
 void drop_reservation(CUdeviceptr begin);
 void keep_memory(CUmemGenericAllocationHandle handle, int device);
 void keep_mapping(CUdeviceptr begin, std::uint64_t bytes, std::uint64_t offset, CUmemGenericAllocationHandle handle);
 void drop_mappings(CUdeviceptr begin, std::uint64_t bytes);
-/// `handle` becomes another name of the memory that is mapped there.
+/// Registers `handle` as another name for the memory that is mapped at an address.
 void keep_handle_of(CUdeviceptr at, CUmemGenericAllocationHandle handle);
-/// `shared` is what cuMemExportToShareableHandle has written.
+/// Handles an export. `shared` is the output of cuMemExportToShareableHandle.
 void keep_export(const void* shared, CUmemGenericAllocationHandle handle, CUmemAllocationHandleType type);
-/// `mark` is the mark of the imported handle.
+/// Handles an import. `mark` is the mark of the imported handle.
 void keep_import(CUmemGenericAllocationHandle handle, const std::string& mark);
-/// Returns what identifies a handle in all processes: a fabric handle's bytes, or the mark that the exporting process has set
-/// on an open file. Empty if the handle is of another kind or was exported without the recorder.
+/// Returns an identifier of a handle that is the same in all processes: the bytes of a fabric handle, or the mark that the
+/// exporting process has set on an open file. Returns an empty string if the handle is of another kind or was exported by a
+/// process without the recorder.
 [[nodiscard]] std::string mark_of_import(const void* from, CUmemAllocationHandleType type);
 
 template <hook_id Id>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Records what orders launches: events, waits, and synchronization by the host. Records are written once a launch has been
-/// recorded.
+/// Records calls that order launches: events, waits, and synchronization by the host. Nothing is written before the first
+/// launch has been recorded.
 #pragma once
 
 #include <cuda.h>
@@ -14,7 +14,7 @@
 
 namespace membar_record {
 
-/// Writes what happened, with the stream and the event involved.
+/// Writes a record of the call `what`, with its stream and event.
 void record_order(const char* what, CUstream stream, CUevent event) noexcept;
 
 template <hook_id Id>
@@ -35,7 +35,7 @@ CUresult on_stream_wait(CUstream stream, CUevent event, unsigned flags) {
   return result;
 }
 
-/// The host has waited for a stream, or has found it idle.
+/// Handles functions with which the host waits for a stream or finds that it is idle.
 template <hook_id Id>
 CUresult on_stream_synchronized(CUstream stream) {
   const CUresult result = next<Id>(stream);
@@ -55,7 +55,7 @@ CUresult on_event_synchronized(CUevent event) {
   return result;
 }
 
-/// cuCtxSynchronize, and cuCtxSynchronize_v2, which takes the context.
+/// Handles cuCtxSynchronize and cuCtxSynchronize_v2, which takes the context.
 template <hook_id Id>
 CUresult on_context_synchronized(std::uintptr_t context) {
   const CUresult result = next<Id>(context);
@@ -66,7 +66,7 @@ CUresult on_context_synchronized(std::uintptr_t context) {
   return result;
 }
 
-/// A copy to the host waits for the null stream.
+/// Handles copies to the host, which wait for the null stream.
 template <hook_id Id>
 CUresult on_copied_to_host(void* to, CUdeviceptr from, std::size_t bytes) {
   const CUresult result = next<Id>(to, from, bytes);

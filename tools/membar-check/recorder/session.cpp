@@ -20,7 +20,7 @@ namespace membar_record {
 
 namespace {
 
-/// Lines that were written before a recording and are repeated in it.
+/// The maximum number of lines that are written before a recording and repeated in it.
 constexpr std::size_t most_kept = 10'000;
 
 std::string variable(const char* name) {
@@ -60,7 +60,8 @@ session::session() {
   if (!watches_) {
     return;
   }
-  // CUDA does not work in a child of a process that has used it, and another thread may hold a mutex when the process forks.
+  // CUDA does not work in a child of a process that has used CUDA. Also, another thread may hold a mutex when the process
+  // forks.
   pthread_atfork(nullptr, nullptr, [] { get().begin_in_child(); });
   options_ = from;
   if (!waits) {

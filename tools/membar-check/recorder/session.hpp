@@ -24,17 +24,17 @@ namespace membar_record {
 class session {
  public:
   [[nodiscard]] static session& get();
-  /// Returns the session, or null if nothing has requested one yet.
+  /// Returns the session, or null if it has not been requested yet.
   [[nodiscard, gnu::always_inline]] static session* if_made() noexcept { return made_.load(std::memory_order_acquire); }
 
   /// Returns whether launches are being recorded.
   [[nodiscard]] bool on() const noexcept { return on_.load(std::memory_order_acquire); }
-  /// Returns whether launches are being recorded or may be recorded later, in which case code must be kept.
+  /// Returns whether launches are being recorded or may be recorded later. In both cases, code must be kept.
   [[nodiscard]] bool watches() const noexcept { return watches_; }
-  /// Returns whether the attribute of programmatic dependents is removed from launches.
+  /// Returns whether the attribute of programmatic dependent launch is removed from launches.
   [[nodiscard]] bool strips() const noexcept { return strips_; }
   [[nodiscard]] const options& asked() const noexcept { return options_; }
-  /// Returns a number that changes when cached information about kernels may be wrong.
+  /// Returns a number that changes whenever cached information about kernels may have become wrong.
   [[nodiscard, gnu::always_inline]] unsigned generation() const noexcept { return generation_.load(std::memory_order_acquire); }
   void forget() noexcept { generation_.fetch_add(1, std::memory_order_release); }
 
@@ -42,25 +42,25 @@ class session {
   bool begin(const options& asked);
   void end();
 
-  /// Returns whether --kernels matches the kernel; true without --kernels.
+  /// Returns whether the kernel matches --kernels. Always returns true without --kernels.
   [[nodiscard]] bool is_named(const std::string& name) const;
 
   /// Appends a line to the records. `line` contains no line break.
   void write(const std::string& line);
-  /// Does what `write` does, and repeats the line at the beginning of each later recording. For facts that stay true.
+  /// Like `write`, but the line is repeated at the beginning of each later recording. Used for facts that remain true.
   void keep(const std::string& line);
   /// Returns the time in nanoseconds, from a clock that all processes of the machine share.
   [[nodiscard]] static std::uint64_t time() noexcept;
-  /// Records a sentence for the command to print, once.
+  /// Records a sentence that the command prints. Each sentence is recorded once.
   void complain(const std::string& sentence);
-  /// Returns the path of a file of this process.
+  /// Returns the path of a file that belongs to this process.
   [[nodiscard]] std::string path_of(const std::string& name) const;
   /// Writes a file. Returns false if the size limit has been reached or the disk is full.
   bool write_file(const std::string& name, const char* bytes, std::size_t count);
 
   /// Returns the number of the next launch.
   [[nodiscard]] unsigned next_launch() noexcept { return launches_.fetch_add(1) + 1; }
-  /// Returns whether a launch was recorded. From then on, events and waits must be recorded as well.
+  /// Returns whether a launch has been recorded. From then on, events and waits must also be recorded.
   [[nodiscard]] bool has_launches() const noexcept { return on() && launches_.load(std::memory_order_relaxed) != 0; }
 
  private:
@@ -84,13 +84,13 @@ class session {
   bool is_kept_in_part_ = false;
 };
 
-/// Calls the function and swallows its exceptions, because no error of the recorder may reach the program.
+/// Calls a function and discards its exceptions, because errors of the recorder must not reach the program.
 template <class Function>
 void quietly(const Function& function) noexcept {
   try {
     function();
   } catch (...) {
-    // This only fails if memory is exhausted, and then the recording is incomplete.
+    // This fails only if memory is exhausted. The recording is then incomplete.
   }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Tracks memory that a process shares with others by CUDA IPC: one process exports a handle, and others open it. Both
-/// addresses are recorded, even before a recording begins.
+/// Tracks memory that processes share by CUDA IPC. One process exports a handle, and others open it. Both addresses are
+/// recorded, even if no recording is in progress.
 #pragma once
 
 #include <cuda.h>
@@ -17,7 +17,7 @@
 
 namespace membar_record {
 
-/// Returns the bytes of a handle, or of anything else, in hexadecimal digits.
+/// Returns bytes, for example those of a handle, in hexadecimal digits.
 [[nodiscard]] inline std::string hex_of(std::string_view bytes) {
   constexpr char digits[] = "0123456789abcdef";
   std::string out;
@@ -34,7 +34,7 @@ inline void keep_line(nlohmann::json line) {
   session::get().keep(line.dump());
 }
 
-/// Reports what the recorder cannot follow, including calls from before the recording.
+/// Reports something that the recorder cannot track. This includes calls from before the recording.
 inline void keep_complaint(const char* sentence) { session::get().keep(nlohmann::json{{"complaint", sentence}}.dump()); }
 
 template <hook_id Id>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Records how each tensor map was created. The driver's encoding is not documented, so a map is recognized by its bytes, in
-/// arguments and in memory.
+/// Records how each tensor map was created. The driver's encoding is not documented, so maps in arguments and memory are
+/// recognized by their bytes.
 #pragma once
 
 #include <cuda.h>
@@ -18,7 +18,7 @@
 
 namespace membar_record {
 
-/// Records how a map was created. `line` contains its address and form.
+/// Records how a map was created. `line` contains its address and its parameters.
 void keep_tensor_map(const CUtensorMap& map, nlohmann::json line);
 /// Records a map that was equal to `before` until its address was replaced.
 void keep_moved_map(const CUtensorMap& before, const CUtensorMap& map, CUdeviceptr address);
@@ -63,7 +63,8 @@ CUresult on_tensor_map(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t ra
   return result;
 }
 
-/// The parameters after the address differ between the two modes. All are words, which are passed on.
+/// Handles the functions for the two modes, which differ in the parameters after the address. All parameters are words, which
+/// are passed on.
 template <hook_id Id, class... Words>
 CUresult im2col_map(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t rank, void* address, Words... words) {
   const CUresult result = next<Id>(map, type, rank, address, words...);

@@ -15,7 +15,7 @@
 
 namespace membar_domains {
 
-/// Handles the destruction of a module, library, context or device that has functions. The word is its handle.
+/// Handles a function that destroys a module, library, context or device. The word is the handle of the destroyed object.
 template <hook_id Id>
 CUresult on_gone(std::uintptr_t owner) {
   const CUresult result = next<Id>(owner);
@@ -23,7 +23,7 @@ CUresult on_gone(std::uintptr_t owner) {
     unsigned flags = 0;
     int active = 0;
     if (driver::cuDevicePrimaryCtxGetState_(static_cast<CUdevice>(owner), &flags, &active) == CUDA_SUCCESS && active != 0) {
-      return result;  // other code still holds it: programs may retain and release it often
+      return result;  // other code still holds it; programs may retain and release it often
     }
   }
   session::get().forget();
@@ -42,7 +42,7 @@ CUresult on_library_get_kernel(CUkernel* kernel, CUlibrary library, const char* 
   return result;
 }
 
-/// The functions that return all kernels of a library, or all functions of a module.
+/// Handles the functions that return all kernels of a library or all functions of a module.
 template <hook_id Id>
 CUresult on_library_enumerate(CUkernel* kernels, unsigned count, CUlibrary library) {
   const CUresult result = next<Id>(kernels, count, library);
@@ -104,7 +104,7 @@ CUresult on_module_load_file(CUmodule* module, const char* path) {
   return result;
 }
 
-/// cuModuleLoadData and cuModuleLoadFatBinary, and cuModuleLoadDataEx, which has three more arguments.
+/// Handles cuModuleLoadData, cuModuleLoadFatBinary, and cuModuleLoadDataEx, which has three more arguments.
 template <hook_id Id>
 CUresult on_module_load(CUmodule* module, const void* image, std::uintptr_t third, std::uintptr_t fourth,
                         std::uintptr_t fifth) {

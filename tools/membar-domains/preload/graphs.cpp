@@ -14,7 +14,7 @@ namespace membar_domains {
 
 namespace {
 
-/// The body graphs of conditional nodes. A new node that gets the handle of a destroyed one is recorded again, or has another
+/// The body graphs of conditional nodes. If a new node gets the handle of a destroyed node, it is recorded again or has another
 /// type.
 struct bodies {
   std::mutex mutex;
@@ -35,7 +35,7 @@ std::vector<CUgraphNode> nodes_in(CUgraph graph) {
   return driver::cuGraphGetNodes_(graph, nodes.data(), &count) == CUDA_SUCCESS ? nodes : std::vector<CUgraphNode>{};
 }
 
-/// Returns the graphs in a node: the child graph, or the bodies of a condition. Sets whether all are known.
+/// Collects the graphs in a node: the child graph or the bodies of a conditional node. Returns whether all of them are known.
 bool graphs_in(CUgraphNode node, CUgraphNodeType type, std::vector<CUgraph>& out) {
   if (type == CU_GRAPH_NODE_TYPE_GRAPH) {
     CUgraph child = nullptr;
@@ -132,7 +132,7 @@ void moved_nodes::look_at_kernel(CUgraphNode node, mode how) {
   }
 }
 
-/// Sets an attribute that can be restored, unless the control would change the program's own map.
+/// Sets an attribute that can be restored later, unless the control would then change the program's own map.
 void moved_nodes::set(CUgraphNode node, const CUlaunchAttribute& to, mode how) {
   process_state& state = session::get().state();
   CUlaunchAttributeValue was{};

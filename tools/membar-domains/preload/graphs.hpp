@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Applies the list to kernel nodes. Their domain is set only while the driver instantiates a graph, or updates an executable
-/// graph with it. Before and after that, the program's graph has the program's own attributes, however its nodes are cloned,
+/// Applies the list to kernel nodes. Their domain is set only while the driver instantiates a graph or updates an executable
+/// graph with it. At all other times, the program's graph has the program's own attributes, however its nodes are cloned,
 /// copied or replaced.
 #pragma once
 
@@ -19,19 +19,19 @@
 
 namespace membar_domains {
 
-/// Applies the list to the kernel nodes of a graph, and of graphs in it, for the lifetime of the object. For watch, it only
-/// examines them.
+/// Applies the list to the kernel nodes of a graph and of the graphs in it while this object exists. For `watch`, only examines
+/// the nodes.
 class moved_nodes {
  public:
-  /// With `candidates`, kernels that `run` may list later are moved, and their handles are kept.
+  /// If `candidates` is given, kernels that `run` may list later are moved, and their handles are stored in it.
   moved_nodes(CUgraph graph, mode how, std::vector<CUfunction>* candidates = nullptr);
   ~moved_nodes();
   moved_nodes(const moved_nodes&) = delete;
   moved_nodes& operator=(const moved_nodes&) = delete;
 
-  /// Returns whether there are listed kernel nodes.
+  /// Returns whether the graph has listed kernel nodes.
   [[nodiscard]] bool any() const noexcept { return any_; }
-  /// Returns a value that identifies the graph for try.
+  /// Returns a value that identifies the graph for `try`.
   [[nodiscard]] std::uint32_t print() const noexcept { return print_; }
 
  private:
@@ -50,11 +50,11 @@ class moved_nodes {
   std::uint32_t print_ = 0;
 };
 
-/// Handles a new conditional node. Its graphs are not available from the driver before this point.
+/// Handles a new conditional node. The driver does not provide its graphs at a later time.
 void remember_bodies(CUgraphNode node, const CUgraphNodeParams& parameters);
 
-/// Returns whether the list decides the same for the current kernel of a node in an executable graph and for the kernel and
-/// pointers that it is given. If not, records a complaint.
+/// Returns whether the list has the same decision for the current kernel of a node in an executable graph and for the node's
+/// new kernel and pointers. If not, records a complaint.
 [[nodiscard]] bool decides_alike(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2& parameters);
 
 template <hook_id Id>
@@ -77,7 +77,7 @@ CUresult on_add_node_v2(CUgraphNode* node, CUgraph graph, const CUgraphNode* dep
   return result;
 }
 
-/// Returns the flags with which a function instantiates a graph. Functions with other names have no flags.
+/// Returns the flags with which a function instantiates a graph. Some functions have no flags.
 template <hook_id Id>
 unsigned long long flags_of(std::uintptr_t third) {
   if constexpr (Id == hook_id::of_cuGraphInstantiateWithFlags) {
@@ -90,11 +90,11 @@ unsigned long long flags_of(std::uintptr_t third) {
   }
 }
 
-/// The last parameters of these functions differ between CUDA versions. All have at most five words, which are passed on.
+/// Handles functions whose last parameters differ between CUDA versions. All have at most five words, which are passed on.
 template <hook_id Id>
 CUresult on_instantiate(CUgraphExec* exec, CUgraph graph, std::uintptr_t third, std::uintptr_t fourth, std::uintptr_t fifth) {
   session& of = session::get();
-  memory_changed();  // nodes may have allocated memory
+  memory_changed();  // a node may have allocated memory
   if (of.what() == job::none) {
     return next<Id>(exec, graph, third, fourth, fifth);
   }
@@ -118,7 +118,7 @@ CUresult on_instantiate(CUgraphExec* exec, CUgraph graph, std::uintptr_t third, 
   return result;
 }
 
-/// An update takes the attributes of nodes from the graph, so those are set first, as before an instantiation.
+/// Handles an update. It takes the attributes of the nodes from the graph, so those are set first, as for an instantiation.
 template <hook_id Id>
 CUresult on_exec_update(CUgraphExec exec, CUgraph graph, std::uintptr_t third, std::uintptr_t fourth) {
   session& of = session::get();
@@ -142,7 +142,7 @@ CUresult on_exec_update(CUgraphExec exec, CUgraph graph, std::uintptr_t third, s
   return result;
 }
 
-/// Does the same for a child graph. The other nodes of the executable graph stay as they are.
+/// Handles an update with a child graph. The other nodes of the executable graph do not change.
 template <class Next>
 CUresult with_child_moved(CUgraphExec exec, CUgraph child, Next next_function) {
   session& of = session::get();
@@ -157,7 +157,7 @@ CUresult with_child_moved(CUgraphExec exec, CUgraph child, Next next_function) {
     listed = moved.any();
   }
   if (result == CUDA_SUCCESS && of.runs()) {
-    drop_twin(exec);  // the child graph may have other kernels
+    drop_twin(exec);  // the child graph may have different kernels
   } else if (result == CUDA_SUCCESS && of.what() == job::try_) {
     if (listed) {
       of.holds_listed(exec, true);
@@ -175,7 +175,8 @@ CUresult on_exec_child_set(CUgraphExec exec, CUgraphNode node, CUgraph child) {
   return with_child_moved(exec, child, [&](CUgraphExec of) { return next<Id>(of, node, child); });
 }
 
-/// Changes of an executable graph that do not affect kernels. All have at most four words, which are passed on.
+/// Handles changes of an executable graph that do not affect kernels. The functions have at most four words, which are passed
+/// on.
 template <hook_id Id>
 CUresult on_exec_change(CUgraphExec exec, std::uintptr_t second, std::uintptr_t third, std::uintptr_t fourth) {
   const CUresult result = next<Id>(exec, second, third, fourth);
@@ -185,9 +186,9 @@ CUresult on_exec_change(CUgraphExec exec, std::uintptr_t second, std::uintptr_t 
   return result;
 }
 
-/// Functions that assign another kernel to a node of an executable graph. The node keeps its attributes, so the domain cannot
-/// be changed here. If the node of a twin would need another domain, the twin is dropped. The first members are the same in
-/// earlier and later parameter structures.
+/// Handles functions that assign another kernel to a node of an executable graph. The node keeps its attributes, so its domain
+/// cannot be changed here. If the node would need another domain in the twin, the twin is dropped. The first members of earlier
+/// and later parameter structures are the same.
 template <class Parameters, class Next>
 CUresult with_exchange(CUgraphExec exec, CUgraphNode node, const Parameters* p, Next next_function) {
   const job what = session::get().what();
@@ -242,7 +243,7 @@ CUresult on_exec_node_set(CUgraphExec exec, CUgraphNode node, CUgraphNodeParams*
   return result;
 }
 
-/// Another executable graph may get the same handle.
+/// Handles the destruction of an executable graph. Another one may get the same handle.
 template <hook_id Id>
 CUresult on_exec_destroy(CUgraphExec exec) {
   session& of = session::get();

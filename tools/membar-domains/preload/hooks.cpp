@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The table of hooks, and the handlers that concern neither launches nor graphs nor code: the initialization of CUDA, and
-/// memory.
+/// The table of hooks, and the handlers that do not concern launches, graphs or code: the initialization of CUDA, and memory.
 #include "membar-domains/preload/hooks.hpp"
 
 #include <cuda.h>
@@ -34,7 +33,7 @@ void finish() {
   }
 }
 
-/// For run: CUPTI can be detached when the device is idle. If it never is, CUPTI stays.
+/// For `run`: tries to detach CUPTI, which is possible only when the device is idle. If it is never idle, CUPTI stays attached.
 void detach_cupti() {
   for (int tries = 0; tries < 100; ++tries) {
     if (watch_detach()) {
@@ -47,7 +46,7 @@ void detach_cupti() {
       "CUPTI could not be detached because kernels were always running: the program stays slower than without membar-domains");
 }
 
-/// For run: does what the command asks until the process ends.
+/// For `run`: follows the command's requests until the process ends.
 void follow_command() {
   session& of = session::get();
   for (unsigned round = 1;; ++round) {
@@ -104,7 +103,7 @@ CUresult on_stream_destroy(CUstream stream) {
   return next<Id>(stream);
 }
 
-/// Functions that map memory to addresses. All have at most five words, which are passed on.
+/// Handles functions that map memory to addresses. All have at most five words, which are passed on.
 template <hook_id Id>
 CUresult on_memory(std::uintptr_t first, std::uintptr_t second, std::uintptr_t third, std::uintptr_t fourth,
                    std::uintptr_t fifth) {
@@ -139,8 +138,8 @@ constinit const std::size_t membar_hook_count = std::size(membar_hooks);
 
 }  // namespace membar::intercept
 
-/// The driver calls this function if CUDA_INJECTION64_PATH names the library. By then the program has already looked up its
-/// functions, so only watch works.
+/// The driver calls this function if CUDA_INJECTION64_PATH names the library. At that time, the program has already looked up
+/// its functions, so only `watch` works.
 extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
   using namespace membar_domains;
   session& of = session::get();

@@ -61,7 +61,7 @@ void keep_image(const void* handle, const void* image) {
 void keep_image_file(const void* handle, const char* path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream all;
-  all << file.rdbuf();  // the terminator of the string also terminates PTX
+  all << file.rdbuf();  // the string's terminating zero also ends PTX
   keep_image(handle, all.str().c_str());
 }
 

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// For watch --check: keeps the code that the program loads in files.
+/// For `watch` with its check: stores the code that the program loads in files.
 #pragma once
 
 namespace membar_domains {
 
-/// Keeps an image, which is PTX, a cubin, a fatbin or the compiler's wrapper of one. It is identified by the handle of its
-/// module or library.
+/// Stores an image, which is PTX, a cubin, a fatbin or the compiler's wrapper of a fatbin. It is identified by the handle of
+/// its module or library.
 void keep_image(const void* handle, const void* image);
 
-/// Does the same for an image in a file.
+/// Stores an image that is in a file.
 void keep_image_file(const void* handle, const char* path);
 
 /// Registers another handle of the same code.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Passes on a launch as it is, or with one additional attribute.
+/// Passes on a launch unchanged or with one additional attribute.
 #pragma once
 
 #include <cuda.h>
@@ -15,11 +15,11 @@
 
 namespace membar_domains {
 
-/// Determines the target of a launch or node that is not in the thread's small cache, or that depends on pointers. Arguments
-/// are examined only if the list requires it.
+/// Determines the target of a launch or node that is not in the thread's small cache or that depends on pointers. Arguments are
+/// examined only if the list requires it.
 [[nodiscard]] target where_anew(this_thread::known& place, CUfunction kernel, void** parameters, void** extra);
 
-/// Looks up the target in the cache. Every launch has this cost.
+/// Returns the target from the cache if possible. Every launch has this cost.
 [[nodiscard, gnu::always_inline]] inline target where(CUfunction kernel, void** parameters, void** extra) {
   this_thread::known& place = this_thread::get().place_of(kernel);
   return place.kernel == kernel && place.generation == session::get().generation() && !place.to.by_pointer()
@@ -27,18 +27,19 @@ namespace membar_domains {
              : where_anew(place, kernel, parameters, extra);
 }
 
-/// Returns the attribute for a target, for launches and graph nodes. The map that changes nothing is CUDA's default map.
+/// Returns the attribute that implements a target, for launches and graph nodes. The map that changes nothing is CUDA's default
+/// map.
 [[nodiscard]] CUlaunchAttribute attribute_of(target to, mode how);
 
-/// In functions whose names end in _ptsz, a null stream is the thread's own default stream.
+/// Returns the stream of a call. In functions whose names end in _ptsz, a null stream is the thread's own default stream.
 inline CUstream stream_of(CUstream stream, bool ptsz) { return ptsz && stream == nullptr ? CU_STREAM_PER_THREAD : stream; }
 
-/// Launches with one additional attribute, or with the library's attribute in place of the program's own one of the same kind.
-/// Returns whether it launched.
+/// Launches with one additional attribute, which replaces an attribute of the same kind if the program has set one. Returns
+/// whether the kernel was launched.
 [[nodiscard]] bool launch_moved(const CUlaunchConfig& config, CUfunction kernel, void** parameters, void** extra, target to,
                                 mode how, bool ptsz, CUresult& result);
 
-/// Handles a launch whose kernel is listed, watched or timed, or is launched for the first time in a thread. `as_it_was` makes
+/// Handles a launch whose kernel is listed, watched or timed, or is launched by a thread for the first time. `as_it_was` makes
 /// the program's own call.
 template <class AsItWas>
 [[gnu::noinline]] CUresult launch_with_care(const CUlaunchConfig& config, CUfunction kernel, void** parameters, void** extra,
@@ -82,9 +83,9 @@ template <class AsItWas>
   return result;
 }
 
-/// Returns whether a launch needs only the program's own call, and counts it: the thread knows its kernel as not listed. It
-/// calls no other function, so the compiler passes a handler's arguments on unchanged. Unknown kernels, and launches whose
-/// driver function is unknown, take the slow path.
+/// Counts a launch. Returns whether it only needs the program's own call, because the thread knows that its kernel is not
+/// listed. This function calls no other function, so the compiler passes on the handler's arguments unchanged. Unknown kernels
+/// and unknown driver functions take the slow path.
 template <hook_id Id>
 [[gnu::always_inline]] inline bool passes(CUfunction kernel) noexcept {
   const session* const of = session::if_made();
@@ -129,7 +130,7 @@ CUresult on_launch(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned
                        : on_launch_with_care<Id>(f, gx, gy, gz, bx, by, bz, shared, stream, parameters, extra);
 }
 
-/// Does what `on_launch` does, for a cooperative launch, which has no `extra`.
+/// Like `on_launch`, but for cooperative launches, which have no `extra`.
 template <hook_id Id>
 CUresult on_launch_cooperative(CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                                unsigned shared, CUstream stream, void** parameters) {
@@ -144,7 +145,7 @@ CUresult on_launch_ex(const CUlaunchConfig* config, CUfunction f, void** paramet
                                                                [=] { return next<Id>(config, f, parameters, extra); });
 }
 
-/// A listed kernel was launched by a function that takes no attribute, so it runs unmoved.
+/// Called when a listed kernel is launched by a function that takes no attributes. The kernel runs unmoved.
 void cannot_move(CUfunction kernel, CUstream stream, void** parameters);
 
 /// Handles cuLaunch, cuLaunchGrid and cuLaunchGridAsync, whose arguments are set by separate calls.

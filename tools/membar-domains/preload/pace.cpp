@@ -33,15 +33,15 @@ struct pending {
 struct unit_of_stream {
   CUevent start = nullptr;
   unsigned launches = 0;
-  // hashes of the kernels until the stream has a lane, because threads may launch them in another order in another run
+  // hashes of the kernels, collected until the stream has a lane, because threads may launch them in another order in another
+  // run
   std::set<std::uint32_t> prints;
   std::uint32_t lane = 0;
 };
 
-/// The times of one context. Times of different contexts cannot be compared: each context begins eleven days after the one
-/// before.
-///
-/// No call that may wait for the device is made while the mutex is held: a launch that waits for space in its queue may depend
+/// The times of one context. Times of different contexts cannot be compared: each context's times start eleven days after those
+/// of the previous context. Calls that may wait for the device are not made while the mutex is held, because a launch that
+/// waits for space in its queue may depend on a later launch of another thread.
 /// on a launch of another thread that has not been made yet.
 struct context_pace {
   std::mutex mutex;
@@ -65,7 +65,7 @@ std::map<CUcontext, std::unique_ptr<context_pace>>& paces() {
   return *all;
 }
 
-/// The mutex of the paces must be held.
+/// Returns the hashes of executable graphs. The caller must hold the mutex of the paces.
 std::map<CUgraphExec, std::uint32_t>& prints_of_graphs() {
   static auto* const all = new std::map<CUgraphExec, std::uint32_t>;
   return *all;
@@ -73,13 +73,13 @@ std::map<CUgraphExec, std::uint32_t>& prints_of_graphs() {
 
 std::atomic<std::uint32_t> lanes_made = 0;
 
-/// Identifies a stream. The per-thread default stream is a different stream in each thread.
+/// Returns a key for a stream. The per-thread default stream is a different stream in each thread.
 const void* key_of(CUstream stream) {
   static thread_local char own = 0;
   return stream == CU_STREAM_PER_THREAD ? static_cast<const void*>(&own) : stream;
 }
 
-/// Events are created in advance, because creating one may wait for a spinning kernel.
+/// Creates events in advance, because the creation of an event may have to wait for a spinning kernel.
 void make_events(context_pace& pace, int count) {
   const relaxed_capture relaxed;
   for (int i = 0; i < count; ++i) {
@@ -92,7 +92,7 @@ void make_events(context_pace& pace, int count) {
   }
 }
 
-/// Null if there is no context.
+/// Returns the times of the current context, or null if there is none.
 context_pace* current_pace() {
   CUcontext context = nullptr;
   if (driver::cuCtxGetCurrent_(&context) != CUDA_SUCCESS || context == nullptr) {
@@ -139,7 +139,7 @@ CUevent take_event(context_pace& pace) {
   return nullptr;
 }
 
-/// Records an event of the pool in the stream. If that fails, it is counted, and the result is null.
+/// Records an event from the pool in the stream. If this fails, counts the failure and returns null.
 CUevent recorded(context_pace& pace, CUstream stream) {
   const relaxed_capture relaxed;
   const CUevent event = take_event(pace);
@@ -153,7 +153,7 @@ CUevent recorded(context_pace& pace, CUstream stream) {
   return nullptr;
 }
 
-/// Returns the time of an event that has completed, or -1. Both events of `elapsed` must have completed.
+/// Returns the time of a completed event, or -1. The driver requires that both events of a time difference have completed.
 std::int64_t time_of(context_pace& pace, CUevent event) {
   float ms = 0;
   if (driver::cuEventElapsedTime_(&ms, pace.anchor, event) != CUDA_SUCCESS) {
@@ -162,12 +162,12 @@ std::int64_t time_of(context_pace& pace, CUevent event) {
   return pace.anchor_ns + static_cast<std::int64_t>(static_cast<double>(ms) * 1e6);
 }
 
-/// Writes finished records. The mutex must be held.
+/// Writes the records of completed work. The caller must hold the mutex.
 void resolve(context_pace& pace, std::size_t at_most) {
   for (; at_most > 0 && !pace.waiting.empty(); --at_most) {
     const pending p = pace.waiting.front();
     if (driver::cuEventQuery_(p.end) != CUDA_SUCCESS) {
-      // A long kernel must not hide the work that runs concurrently with it.
+      // A long kernel must not hide work that runs concurrently with it.
       if (p.listed && pace.waiting.size() > 1 && driver::cuEventQuery_(p.start) == CUDA_SUCCESS) {
         pace.waiting.pop_front();
         pace.waiting.push_back(p);
@@ -193,7 +193,7 @@ void resolve(context_pace& pace, std::size_t at_most) {
     } else {
       session::get().state().untimed.fetch_add(1, std::memory_order_relaxed);
     }
-    // A float in milliseconds has a resolution of 30 ns up to half a second. After that, the reference event is replaced.
+    // A float in milliseconds has a resolution of 30 ns up to half a second, so the reference event is replaced before that.
     const bool move_anchor = end - pace.anchor_ns > 250'000'000;
     if (p.start != pace.anchor) {
       pace.unused.push_back(p.start);
@@ -208,8 +208,8 @@ void resolve(context_pace& pace, std::size_t at_most) {
   }
 }
 
-/// Returns the number of a lane in the process. Lanes of different contexts are different lanes. The name of a lane is the same
-/// in every run.
+/// Returns the number of a lane, which is unique in the process. Lanes of different contexts are different. The name of a lane
+/// is the same in every run.
 std::uint32_t new_lane(const context_pace& pace, const char* what, std::uint32_t print) {
   const std::uint32_t lane = ++lanes_made;
   session::get().write("L %u %s %08x\n", lane, what, print + static_cast<std::uint32_t>(pace.device));

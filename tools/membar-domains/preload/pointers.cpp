@@ -20,19 +20,19 @@ namespace membar_domains {
 
 namespace {
 
-/// The device that owns the memory, or one of these.
+/// Values that are used in place of a device number: for a word that is not a pointer, and for memory of the host.
 constexpr int no_pointer = -1;
 constexpr int of_the_host = -2;
 
-/// No address of a program is outside of these limits, so most words that are not pointers are excluded.
+/// The limits of a program's addresses. They exclude most words that are not pointers.
 constexpr std::uint64_t lowest_address = 65536, end_of_addresses = std::uint64_t{1} << 57;
 
 std::atomic<unsigned> changes{1};
 
-/// Returns the size in bytes of each parameter of a kernel, which the driver reports since CUDA 12.4.
+/// The sizes in bytes of a kernel's parameters, which the driver reports since CUDA 12.4.
 using sizes = std::vector<std::uint32_t>;
 
-/// Returns whether the driver reports argument sizes.
+/// Whether the driver reports the sizes of arguments.
 std::atomic<bool> tells_sizes{true};
 
 const sizes* sizes_of(CUfunction kernel) {
@@ -48,7 +48,7 @@ const sizes* sizes_of(CUfunction kernel) {
   if (mine.kernel == kernel && mine.generation == generation) {
     return mine.of;
   }
-  // An entry is never freed, because another thread may be reading it. If a handle is reused for another function, it gets a
+  // Entries are never freed, because another thread may be reading them. If a handle is reused for another function, it gets a
   // new entry.
   struct all_sizes {
     std::shared_mutex mutex;
@@ -100,8 +100,8 @@ int ask(CUdeviceptr value) {
              : no_pointer;
 }
 
-/// Caches what the driver reported about addresses. For a pointer, the entry covers the page of 4096 bytes, all of which
-/// belongs to one device or the host. For a word that is not a pointer, it covers only this value.
+/// Caches the driver's answers about addresses. The entry for a pointer covers its page of 4096 bytes, which belongs to one
+/// device or to the host as a whole. The entry for a word that is not a pointer covers only this value.
 class known_owners {
  public:
   int operator()(CUdeviceptr value) {
@@ -171,7 +171,7 @@ reach look(CUfunction kernel, void** parameters, void** extra, Owner owner) {
 }  // namespace
 
 reach reach_of(CUfunction kernel, void** parameters, void** extra) {
-  // looked up once, because a shared library has to ask the loader for thread-local objects
+  // looked up only once, because a shared library has to ask the loader for thread-local objects
   known_owners& mine = of_thread<known_owners>();
   return look(kernel, parameters, extra, [&mine](CUdeviceptr value) { return mine(value); });
 }

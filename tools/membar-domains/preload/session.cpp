@@ -24,8 +24,8 @@ namespace membar_domains {
 
 namespace {
 
-/// Evaluates the list for a name. Matching a regular expression needs stack space for each character of the name, and a thread
-/// of the program may have little.
+/// Evaluates the list for a kernel name. Matching a regular expression needs stack space for each character of the name, and a
+/// thread of the program may have only a small stack. Long names are therefore matched on a separate thread.
 decision decided(const move_list& list, const std::string& name) {
   constexpr std::size_t harmless = 128, stack = std::size_t{64} << 20;
   pthread_t thread{};
@@ -80,7 +80,7 @@ session::session() : list_(new move_list), state_(&unmapped_) {
     return;
   }
   open_files();
-  if (runs_ && !is_counted()) {  // on another host, for which the command decides nothing
+  if (runs_ && !is_counted()) {  // the process is on another host, for which the command does not decide
     job_ = job::none;
     return;
   }
@@ -121,15 +121,15 @@ void session::unlock_after_fork() {
 }
 
 void session::begin_in_child() {
-  // The mutexes are locked, and count waiting threads that do not exist in the child, so they are constructed again.
+  // The mutexes are locked and count waiting threads that do not exist in the child, so they are constructed again.
   std::construct_at(&names_mutex_);
   std::construct_at(&counts_mutex_);
   std::construct_at(&complaint_mutex_);
   std::construct_at(&file_mutex_);
-  // CUDA then does not work in the child, and its output would be attributed to the parent.
+  // CUDA then does not work in the child, and the child's output would be attributed to the parent.
   const bool used = cuda_begun_ || state_->cu_init >= 0;
   if (file_ != nullptr) {
-    __fpurge(file_);  // the parent writes it as well
+    __fpurge(file_);  // discards the buffer, because the parent writes it as well
     std::fclose(std::exchange(file_, nullptr));
   }
   state_ = &unmapped_;
@@ -152,7 +152,7 @@ std::pair<thread_counts*, bool> session::take_counts() {
 void session::give_back(thread_counts* counts) {
   const std::lock_guard lock(counts_mutex_);
   const auto at = static_cast<std::size_t>(counts - state_->threads.data());
-  if (at < counts_taken_.size()) {  // the counts belong to this process, and not to the one that forked it
+  if (at < counts_taken_.size()) {  // only if the counts belong to this process, not to the process that forked it
     counts_taken_[at] = false;
   }
 }
@@ -164,7 +164,7 @@ void session::open_files() {
   }
   const std::string base = std::string(folder) + "/" + std::to_string(getpid());
   const int fd = open((base + ".state").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  // The file is written in advance, because touching a hole in it without free disk space raises SIGBUS.
+  // The file's blocks are allocated now, because a write to a hole in a mapped file raises SIGBUS if the disk is full.
   if (fd >= 0 && pwrite(fd, &unmapped_, sizeof unmapped_, 0) == sizeof unmapped_) {
     void* const at = mmap(nullptr, sizeof(process_state), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (at != MAP_FAILED) {
@@ -186,7 +186,7 @@ void session::open_files() {
 void session::complain(const std::string& sentence) {
   const std::lock_guard lock(complaint_mutex_);
   if (state_->complaint[0] == '\0') {
-    if (!is_counted()) {  // nobody reads it there
+    if (!is_counted()) {  // nobody reads the file on that host
       std::fprintf(stderr, "membar-domains: %s\n", sentence.c_str());
     }
     std::snprintf(state_->complaint, sizeof state_->complaint, "%s", sentence.c_str());
@@ -242,11 +242,11 @@ choice session::where(CUfunction kernel) {
   };
   const decision by = decided(*list_, name);
   const choice to{target_of(by.far), target_of(by.near), by.far, by.near};
-  if (!to.by_pointer()) {  // rules that depend on pointers are counted by the launches that match them
+  if (!to.by_pointer()) {  // rules that depend on pointers are counted when a launch matches them
     meets(to.near_rule);
   }
   const std::unique_lock lock(names_mutex_);
-  if (began == generation()) {  // otherwise it may be from another list, or for another kernel
+  if (began == generation()) {  // otherwise the result may be for another list or another kernel
     targets_[kernel] = to;
   }
   return to;
@@ -287,7 +287,8 @@ bool session::is_kernel_handle(CUfunction function) {
 
 void session::forget() {
   const std::unique_lock lock(names_mutex_);
-  targets_.clear();  // kernel handles are not forgotten: a function for the other kind of handle might not notice the mistake
+  // Kernel handles are kept, because a function for the other kind of handle might not detect a wrong handle.
+  targets_.clear();
   generation_.fetch_add(1, std::memory_order_release);
 }
 
@@ -295,7 +296,7 @@ mode session::next_turn() {
   if (!alternate_) {
     return fixed_;
   }
-  // Each mode occurs once in three turns, in a varying order, so that no mode always follows the same one.
+  // Each mode occurs once in three turns. The order varies, so that no mode always follows the same other mode.
   static constexpr mode orders[6][3] = {{mode::off, mode::on, mode::control}, {mode::on, mode::control, mode::off},
                                         {mode::control, mode::off, mode::on}, {mode::off, mode::control, mode::on},
                                         {mode::control, mode::on, mode::off}, {mode::on, mode::off, mode::control}};

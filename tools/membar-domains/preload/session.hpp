@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The settings of this process: what it was asked to do, which kernels are affected, and where it writes.
+/// The settings of this process: its task, the kernels that are affected, and the output files.
 #pragma once
 
 #include <cuda.h>
@@ -22,7 +22,8 @@ namespace membar_domains {
 
 enum class job { none, watch, try_, apply };
 
-/// The targets of a kernel's launches: of those with a pointer to a peer's or the host's memory, and of the others.
+/// The targets of a kernel's launches: one for launches with a pointer to memory of a peer or the host, and one for other
+/// launches.
 struct choice {
   target far, near;
   int far_rule = -1, near_rule = -1;
@@ -31,7 +32,7 @@ struct choice {
 
 class session {
  public:
-  /// The session of the process. It is never destroyed, because kernels are launched while destructors run.
+  /// Returns the session of the process. It is never destroyed, because kernels may be launched while destructors run.
   [[nodiscard, gnu::always_inline]] static session& get() {
     session* const made = made_.load(std::memory_order_acquire);
     return made != nullptr ? *made : make();
@@ -43,29 +44,29 @@ class session {
 
   /// Returns whether the job is `run`, whose settings change while the program runs.
   [[nodiscard]] bool runs() const noexcept { return runs_; }
-  /// For run: starts doing what the command asks, with the list that it wrote for this process.
+  /// For `run`: starts a phase that the command has requested, with the list that the command has written for this process.
   void begin(phase next);
   /// Returns whether executable graphs have twins.
   [[nodiscard]] bool keeps_twins() const noexcept { return runs_ || what() == job::try_; }
   [[nodiscard]] process_state& state() noexcept { return *state_; }
 
-  /// Returns whether watch keeps code and pointers as well.
+  /// Returns whether `watch` also stores code and pointers.
   [[nodiscard]] bool checks() const noexcept { return checks_; }
 
-  /// Returns whether the command can see this process. It cannot if the process is on another host.
+  /// Returns whether the command can see this process, which is not the case on another host.
   [[nodiscard]] bool is_counted() const noexcept { return state_ != &unmapped_; }
 
-  /// Called before CUDA is initialized. CUDA will not work in a child that is forked afterwards.
+  /// Called before CUDA is initialized. CUDA does not work in a child process that is forked later.
   void begin_cuda() noexcept { cuda_begun_.store(true, std::memory_order_relaxed); }
 
-  /// Returns the counts for a thread, and whether they belong to it alone, until they are returned.
+  /// Returns counts for the calling thread, and whether only this thread uses them until they are returned.
   [[nodiscard]] std::pair<thread_counts*, bool> take_counts();
   void give_back(thread_counts* counts);
 
-  /// Stores the first complaint for the command to print, or prints it.
+  /// Stores the first complaint, which the command prints, or prints the complaint.
   void complain(const std::string& sentence);
 
-  /// For watch: returns whether the kernel is known by its name to store to other devices, or is named by --remote.
+  /// For `watch`: returns whether the kernel's name is known for storing to other devices, or is matched by --remote.
   [[nodiscard]] bool is_listed(CUfunction kernel);
 
   /// Returns the targets of the kernel's launches. A target is `leave` if the device has no such domain.
@@ -81,28 +82,29 @@ class session {
 
   void is_a_kernel(CUkernel kernel);
   [[nodiscard]] bool is_kernel_handle(CUfunction function);
-  /// Handles may refer to other functions from now on.
+  /// Discards cached handles, because they may refer to other functions from now on.
   void forget();
   /// Returns a number that changes whenever cached decisions become invalid.
   [[nodiscard]] unsigned generation() const noexcept { return generation_.load(std::memory_order_acquire); }
 
   /// Returns the mode of the next launch of a listed kernel.
   [[nodiscard]] mode next_turn();
-  /// Returns the mode of captured and explicit graph nodes: it is fixed for a process, and `off` if turns change the mode.
+  /// Returns the mode of captured and explicit graph nodes. It is constant in a process; if the mode changes from turn to turn,
+  /// it is `off`.
   [[nodiscard]] mode of_nodes() const noexcept { return alternate_ ? mode::off : fixed_; }
   [[nodiscard]] bool alternates() const noexcept { return alternate_; }
 
-  /// Records whether an executable graph contains listed kernels. Its handle may have been used before.
+  /// Records whether an executable graph contains listed kernels. Its handle may have belonged to another graph before.
   void holds_listed(CUgraphExec exec, bool listed);
   [[nodiscard]] bool listed_in(CUgraphExec exec);
 
-  /// Writes a line of the records. Thread-safe.
+  /// Writes a line to the records. Thread-safe.
   template <class... Values>
   void write(const char* format, Values... values) {
     const std::lock_guard lock(file_mutex_);
     if (file_ != nullptr) {
       std::fprintf(file_, format, values...);
-      if (++lines_ % 1000 == 0) {  // flushed, so that it survives a crash
+      if (++lines_ % 1000 == 0) {  // flushed regularly, so that most records survive a crash
         std::fflush(file_);
       }
     }
@@ -121,7 +123,7 @@ class session {
 
   std::atomic<job> job_{job::none};
   bool runs_ = false;
-  std::atomic<const move_list*> list_;  ///< never freed, because another thread may be reading it
+  std::atomic<const move_list*> list_;  ///< lists are never freed, because another thread may be reading one
   process_state* state_;
   process_state unmapped_;
   std::FILE* file_ = nullptr;

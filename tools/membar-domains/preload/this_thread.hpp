@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The data of each thread that launches kernels: its counts, and the targets of the kernels that it launched last.
+/// The data of each thread that launches kernels: its counts, and the targets of the kernels that it launched recently.
 #pragma once
 
 #include <cuda.h>
@@ -15,11 +15,11 @@ namespace membar_domains {
 
 class this_thread {
  public:
-  /// Returns the thread's own data. If a destructor of the program runs after the data is destroyed, it gets a new object,
-  /// which is not freed.
+  /// Returns the thread's own data. If a destructor of the program runs after the data has been destroyed, it gets a new
+  /// object, which is not freed.
   [[nodiscard, gnu::always_inline]] static this_thread& get() { return current_ != nullptr ? *current_ : make(); }
   [[nodiscard, gnu::always_inline]] static this_thread* if_made() noexcept { return current_; }
-  /// In a forked child: discards the counts, which belong to the parent.
+  /// Called in a forked child. Discards the counts, which belong to the parent.
   static void forget() noexcept { current_ = nullptr; }
 
   [[gnu::always_inline]] void count(std::atomic<std::uint64_t> thread_counts::*of) noexcept {
@@ -34,7 +34,7 @@ class this_thread {
   struct known {
     CUfunction kernel = nullptr;
     unsigned generation = 0;
-    bool is_left = false;  ///< no rule of the list applies to its launches
+    bool is_left = false;  ///< no rule of the list applies to the kernel's launches
     choice to;
   };
   /// Returns the cache entry of the kernel.
@@ -50,8 +50,8 @@ class this_thread {
  private:
   [[nodiscard]] static this_thread& make();
 
-  // The variable uses the initial-exec TLS model, because the library is preloaded: its address needs an addition rather than a
-  // call.
+  // The variable uses the initial-exec TLS model, which is possible because the library is preloaded. Its address then needs an
+  // addition instead of a call.
   [[gnu::tls_model("initial-exec")]] static inline thread_local this_thread* current_ = nullptr;
 
   thread_counts* counts_;

@@ -19,10 +19,10 @@ struct twin {
   unsigned launches = 0;
   CUstream last = nullptr;          ///< the stream of the last launch
   CUevent ended = nullptr;          ///< recorded after that launch
-  std::vector<CUfunction> kernels;  ///< for run: the kernels that are moved in the twin
-  unsigned generation = 0;          ///< the generation of the session for which `allowed` is valid
+  std::vector<CUfunction> kernels;  ///< for `run`: the kernels that are moved in the twin
+  unsigned generation = 0;          ///< the session's generation for which `allowed` is valid
   bool allowed = true;
-  /// for run: the twin has been launched since, so the same one of the two is launched from now on, and waits for itself
+  /// for `run`: launched after the decision; from now on, the same executable graph is always launched, and it waits for itself
   bool settled = false;
 };
 
@@ -36,7 +36,7 @@ all_twins& twins() {
   return *all;
 }
 
-/// Returns the twin, or an empty one.
+/// Returns the twin of an executable graph, or an empty one if there is none.
 twin twin_of(CUgraphExec exec) {
   all_twins& all = twins();
   const std::lock_guard lock(all.mutex);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// For try: executable graphs with listed kernels are instantiated twice, once as in the program and once moved, and launched
-/// in turn. Changes that the program makes in one of them are also made in the other.
+/// For `try`: executable graphs with listed kernels are instantiated twice, once as in the program and once with the kernels
+/// moved. The two are launched in turn. Changes that the program makes in one of them are also made in the other.
 #pragma once
 
 #include <cuda.h>
@@ -12,26 +12,26 @@
 
 namespace membar_domains {
 
-/// Instantiates the graph a second time, with its kernels moved, as the twin of `exec`. If the driver rejects that, as it does
-/// for nodes that allocate, the graph has no twin, and is counted.
+/// Instantiates the graph a second time with its kernels moved. The result is the twin of `exec`. If the driver rejects this,
+/// for example because of nodes that allocate memory, the graph has no twin and is counted.
 void make_twin(CUgraphExec exec, CUgraph graph, unsigned long long flags);
 
-/// Makes the same change in the twin, if there is one. The twin is dropped if the change fails.
+/// Makes a change also in the twin, if there is one. If the change fails, the twin is dropped.
 void change_twin(CUgraphExec exec, const std::function<CUresult(CUgraphExec)>& change);
 
-/// Drops the twin, because it no longer differs only in its domain or because the executable graph is destroyed.
+/// Drops the twin, because it differs in more than its domain, or because the executable graph is destroyed.
 void drop_twin(CUgraphExec exec);
 
 struct turn_of_graph {
   CUgraphExec exec = nullptr;  ///< the executable graph to launch
   mode how = mode::off;
-  bool listed = false;  ///< whether the twin may be launched
+  bool listed = false;  ///< the graph has a twin that may be launched
 };
 
-/// Chooses which of the two is launched: in the order off, on, on, off. For run, once it has decided, it is the moved one if
-/// all its kernels are listed. It waits for the previous launch, as a single executable graph would wait for itself.
+/// Chooses which of the two graphs is launched, in the order off, on, on, off. For `run`, after the decision, it is the moved
+/// graph if all its kernels are listed. The launch waits for the previous one, like two launches of a single executable graph.
 [[nodiscard]] turn_of_graph begin_turn(CUgraphExec exec, CUstream stream);
-/// Called after the launch.
+/// Must be called after the launch.
 void end_turn(CUgraphExec exec, CUstream stream);
 
 }  // namespace membar_domains

@@ -31,7 +31,7 @@ namespace membar_domains {
 
 namespace {
 
-/// The functions of CUPTI that recording needs. The library is loaded only for watch, because merely loading it costs time.
+/// The CUPTI functions that recording needs. The library is loaded only for `watch`, because even loading it takes time.
 struct cupti {
   decltype(&cuptiActivityRegisterCallbacks) register_callbacks = nullptr;
   decltype(&cuptiActivityEnable) enable = nullptr;
@@ -54,7 +54,7 @@ bool load() {
   const char* const named = std::getenv(environment::cupti);
   void* library = nullptr;
   for (const char* name :
-       {"libcupti.so.13", "libcupti.so.12"}) {  // the program's own CUPTI, which a profiler in the program would use as well
+       {"libcupti.so.13", "libcupti.so.12"}) {  // the program's own CUPTI, which a profiler in the program would also use
     library = library == nullptr ? dlopen(name, RTLD_NOW | RTLD_NOLOAD) : library;
   }
   for (const char* name : {named, "libcupti.so.13", "libcupti.so.12", MEMBAR_DOMAINS_CUPTI_OF_THE_BUILD,
@@ -82,7 +82,7 @@ std::unordered_map<std::string, std::uint32_t>& names() {
   return *all;
 }
 
-/// Returns the number of a name, and writes the name if it is new.
+/// Returns the number of a name. A new name is also written to the records.
 std::uint32_t id_of(const char* name) {
   const std::lock_guard lock(names_mutex);
   const auto [at, is_new] = names().try_emplace(name, static_cast<std::uint32_t>(names().size()));
@@ -92,8 +92,8 @@ std::uint32_t id_of(const char* name) {
   return at->second;
 }
 
-/// Returns whether the blocks of a launch fill the device's multiprocessors, given their threads, blocks, registers and shared
-/// memory.
+/// Returns whether the blocks of a launch fill the device's multiprocessors. This follows from the number of threads, blocks
+/// and registers and the size of shared memory.
 bool fills_device(const CUpti_ActivityKernel10& k) {
   static constexpr std::array<CUdevice_attribute, 5> asked{
       CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
@@ -160,20 +160,20 @@ std::atomic<bool> started = false;
 
 std::atomic<bool> attached = false;
 
-/// CUPTI is detached at the end of a driver call, as its manual requires.
+/// Called at the end of a driver call, where CUPTI may be detached according to its manual.
 void CUPTIAPI leave_at_the_end(void*, CUpti_CallbackDomain, CUpti_CallbackId, const void* call) {
   if (static_cast<const CUpti_CallbackData*>(call)->callbackSite == CUPTI_API_EXIT && attached.exchange(false)) {
     static_cast<void>(api.finalize());
   }
 }
 
-/// The streams into which something was launched.
+/// The streams into which work was launched.
 struct used_streams {
-  std::shared_timed_mutex launching;  ///< held in shared mode by launches
+  std::shared_timed_mutex launching;  ///< held in shared mode during a launch
   std::mutex mutex;                   ///< protects `all`
-  std::map<CUstream, CUcontext> all;  ///< streams other than the default streams
-  std::set<CUcontext> legacy;         ///< contexts whose legacy default stream was used
-  bool per_thread = false;            ///< the default streams of other threads cannot be queried
+  std::map<CUstream, CUcontext> all;  ///< all streams except the default streams
+  std::set<CUcontext> legacy;         ///< the contexts whose legacy default stream was used
+  bool per_thread = false;            ///< a per-thread default stream was used; those of other threads cannot be queried
 
   /// Returns whether all launched work has finished. Work in destroyed streams counts as finished.
   [[nodiscard]] bool idle() {
@@ -231,7 +231,7 @@ bool watch_detach() {
     }
     std::this_thread::sleep_for(std::chrono::microseconds(200));
   }
-  // Only one subscriber is possible: if another profiler has subscribed, CUPTI stays.
+  // There can be only one subscriber. If another profiler has subscribed, CUPTI stays attached.
   CUpti_SubscriberHandle all = nullptr;
   if (hold && api.subscribe(&all, reinterpret_cast<CUpti_CallbackFunc>(leave_at_the_end), nullptr) != CUPTI_SUCCESS) {
     attached = false;
@@ -273,8 +273,8 @@ void watch_start() {
 
 namespace {
 
-/// Returns whether attributes move a kernel out of the domain in which kernels run by default. `get(which, value)` reads an
-/// attribute, if it is set.
+/// Returns whether attributes move a kernel out of the default domain. `get(which, value)` reads an attribute and returns
+/// whether it is set.
 template <class Get>
 bool isolated_by(Get get) {
   CUlaunchAttributeValue domain{};
@@ -287,31 +287,31 @@ bool isolated_by(Get get) {
   return (remote ? map.memSyncDomainMap.remote : map.memSyncDomainMap.default_) != 0;
 }
 
-/// A pointer that was passed to launches of a name.
+/// A pointer that was passed to launches of a kernel name.
 struct kept_pointer {
-  unsigned times = 0;  ///< how many launches had it, if the device owns its memory
+  unsigned times = 0;  ///< how many launches had this pointer, if its memory belongs to the current device
   pointer_uses in;
 };
 
-/// The launches of a name that were not captured, in order, as runs of far launches and runs of others. CUPTI numbers launches
-/// in the same order, but does not report their arguments.
+/// The launches of a kernel name that were not captured, in order, stored as runs of far launches and runs of other launches.
+/// CUPTI numbers launches in the same order but does not report their arguments.
 struct launches {
   std::atomic<int> under_way{0};
-  std::atomic<bool> mixed_up{false};                       ///< two threads launched at the same time, so the order is not known
-  std::unordered_map<CUdeviceptr, kept_pointer> pointers;  ///< for the check
+  std::atomic<bool> mixed_up{false};                       ///< two threads launched concurrently, so the order is not known
+  std::unordered_map<CUdeviceptr, kept_pointer> pointers;  ///< used by the check
   std::uint64_t outside = 0;                               ///< the number of launches that were not captured
-  std::optional<bool> listed;                              ///< whether its name is listed
-  /// the number of pointers followed, if the kernel is not to be moved
+  std::optional<bool> listed;                              ///< whether the kernel's name is listed
+  /// the number of pointers that were followed, for a kernel that is not listed
   unsigned followed = 0;
-  /// whether there were launches, and whether all their pointers are known
+  /// there were launches; all their pointers are known
   bool any_seen = false, all_seen = true;
-  reach reason = reach::own;  ///< the farthest memory that any launch had a pointer to
+  reach reason = reach::own;  ///< the farthest memory to which any launch had a pointer
   std::vector<std::pair<bool, std::uint64_t>> runs;
-  std::uint64_t far_nodes = 0, near_nodes = 0;  ///< in instantiated graphs
-  /// whether launches and nodes request another domain, and whether some do not
+  std::uint64_t far_nodes = 0, near_nodes = 0;  ///< the numbers of nodes in instantiated graphs
+  /// a launch or node requests another domain; a launch or node uses the default domain
   bool any_isolated = false, any_default = false;
-  /// Does what `isolated_by` does. It asks the driver at each launch until one launch has shown that the name runs in the
-  /// default domain.
+  /// Evaluates `isolated_by` for a launch or node. The driver is asked at each launch until one launch has used the default
+  /// domain.
   template <class Get>
   void count(Get get) {
     if (!any_default) {
@@ -344,12 +344,12 @@ std::pair<std::uint32_t, launches*> of_kernel(launches_of_names& w, CUfunction k
   return {at->second, &w.all[at->second]};
 }
 
-/// Records each pointer of a launch once, and follows it into memory that may be a table of more pointers. For kernels to be
-/// moved, it follows the pointer at each of the first 64 launches, and then less and less often, because a table may change.
-/// For other kernels, it follows each of the first 16 pointers once.
+/// Records each pointer of a launch once, and also the pointers in the memory that it points to, which may be a table. For
+/// listed kernels, this memory is read at each of the pointer's first 64 launches and then less and less often, because a table
+/// may change. For other kernels, it is read once for each of the first 16 pointers.
 class kept_pointers {
  public:
-  /// `outside`: the launch is not captured, and its number is the number of such launches before it.
+  /// `outside` is set if the launch is not captured. The number of the launch is then the number of such launches before it.
   kept_pointers(launches& of, bool is_listed, bool outside) : of_(of), listed_(is_listed), outside_(outside) {}
 
   void operator()(CUdeviceptr pointer, bool own) {
@@ -414,7 +414,7 @@ watched_launch::watched_launch(const CUlaunchConfig& config, CUstream stream, CU
     return own != end || driver::cuStreamGetAttribute_(stream, which, &value) == CUDA_SUCCESS;
   });
   if (captured) {
-    return;  // its node is examined when its graph is instantiated
+    return;  // the node is examined when its graph is instantiated
   }
   of_ = &of->under_way;
   if (of_->fetch_add(1, std::memory_order_acq_rel) != 0) {

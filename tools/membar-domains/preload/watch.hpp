@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// For watch: CUPTI's records of kernels, and the kind of memory that kernels have pointers to.
+/// For `watch`: records kernels with CUPTI, and determines to which kinds of memory the kernels have pointers.
 #pragma once
 
 #include <cuda.h>
@@ -10,19 +10,19 @@
 
 namespace membar_domains {
 
-/// Starts recording, once. If CUPTI is missing or in use, it records a complaint. Must be called before anything has run: when
-/// CUPTI 13.0 with driver 580.159.04 was attached later, while graphs already existed, kernels failed.
+/// Starts recording. Further calls do nothing. If CUPTI is missing or in use, a complaint is recorded. It must be called before
+/// any work has run: when CUPTI 13.0 with driver 580.159.04 was attached while graphs already existed, kernels failed.
 void watch_start();
 
-/// Ends recording and writes the remaining records.
+/// Ends the recording and writes the remaining records.
 void watch_finish();
 
-/// For run: detaches CUPTI from the process, because a program runs slower with it even if nothing is recorded. CUPTI must not
-/// be detached while a kernel runs, so launches are delayed, for at most a tenth of a second. Returns false if the device was
-/// busy throughout. The caller should then try again.
+/// For `run`: detaches CUPTI from the process, because a program runs slower with CUPTI even if nothing is recorded. CUPTI must
+/// not be detached while a kernel runs, so launches are delayed for at most a tenth of a second. Returns false if the device
+/// was busy all the time; the caller should then try again later.
 [[nodiscard]] bool watch_detach();
 
-/// For run: marks that something is being launched into the stream, for the lifetime of the object.
+/// For `run`: while this object exists, work is being launched into the stream.
 class recorded_work {
  public:
   explicit recorded_work(CUstream stream);
@@ -31,11 +31,12 @@ class recorded_work {
   std::shared_lock<std::shared_timed_mutex> launching_;
 };
 
-/// The stream was destroyed.
+/// Called when a stream has been destroyed.
 void watch_destroyed(CUstream stream);
 
-/// Records a launch while it is made: whether its arguments contain pointers to a peer's or the host's memory, and whether the
-/// launch or its stream requests another domain. `parameters` and `extra` are those of cuLaunchKernel, and may be null.
+/// Records a launch: whether its arguments contain pointers to memory of a peer or the host, and whether the launch or its
+/// stream requests another domain. `parameters` and `extra` are the arguments of cuLaunchKernel and may be null. The object
+/// exists during the launch.
 class watched_launch {
  public:
   watched_launch(const CUlaunchConfig& config, CUstream stream, CUfunction kernel, void** parameters, void** extra,
@@ -50,10 +51,10 @@ class watched_launch {
 
  private:
   recorded_work work_;
-  std::atomic<int>* of_ = nullptr;  ///< the number of launches of the name in progress
+  std::atomic<int>* of_ = nullptr;  ///< the number of launches of the same kernel name in progress
 };
 
-/// Handles a kernel node of a graph that is instantiated, or that is used to update an executable graph.
+/// Handles a kernel node of a graph that is instantiated or used to update an executable graph.
 void watch_node(CUgraphNode node, CUfunction kernel, void** parameters, void** extra);
 
 }  // namespace membar_domains

@@ -6,14 +6,14 @@ import os
 import time
 import typing
 
-_adopted = {}  # number of adoptions of each group, equal in all its processes
+_adopted = {}  # the number of adoptions of each group, which is the same in all its processes
 
 
 class AdoptedMemory(typing.NamedTuple):
-    """The arguments of `membar::symmetric::adopted_memory`, and its all-gather callback."""
+    """The arguments of `membar::symmetric::adopted_memory`, including its all-gather callback."""
 
     rank: int
-    addresses: typing.List[int]  # by rank: the start of its tensor in this GPU's address space
+    addresses: typing.List[int]  # for each rank, the start of its tensor in this GPU's address space
     bytes: int
     all_gather: typing.Callable[[int], typing.List[int]]
 
@@ -70,7 +70,7 @@ class _Gathering:
         return namespace != "" and namespace == _namespace() and start != "" and _start_of(process) != start
 
     def _wait(self, keys):
-        """Waits for the keys. Returns None, or the exception that says why they will not appear."""
+        """Waits for the keys. Returns None, or an exception if they will never appear."""
         deadline = time.monotonic() + self._budget.total_seconds()
         while True:
             try:
@@ -80,7 +80,7 @@ class _Gathering:
             except Exception as why:  # pylint: disable=broad-except
                 missing = [rank for rank, key in enumerate(keys) if not self._store.check([key])]
                 gone = [rank for rank in missing if self._has_gone(rank)]
-                gone = [rank for rank in gone if not self._store.check([keys[rank]])]  # it left after setting its number
+                gone = [rank for rank in gone if not self._store.check([keys[rank]])]  # such a process has left after it set its number
                 if gone:
                     failure = RuntimeError(f"membar: ranks {gone} have left the group, because they ended or deleted the adopted memory and the objects that use it: see their exceptions, and restart all processes")
                 elif time.monotonic() >= deadline:
@@ -92,7 +92,7 @@ class _Gathering:
                 return failure
 
     def __call__(self, mine):
-        if self._failure is not None:  # this process is out of step with the others
+        if self._failure is not None:  # this process is no longer in the same round as the others
             raise self._failure
         self._failure = RuntimeError("membar: an earlier collective call failed: see its exception, and restart all processes")
         keys = [f"{self._round}/{each}" for each in range(self._count)]
@@ -102,7 +102,7 @@ class _Gathering:
             self._failure = failure
             raise failure
         numbers = [int(self._store.get(key)) for key in keys]
-        if self._round >= 2:  # all processes have read it, because they have set their numbers for the next round
+        if self._round >= 2:  # all processes have read the key, because they have set their numbers for the next round
             self._store.delete_key(f"{self._round - 2}/{self._rank}")
         self._round += 1
         self._failure = None
@@ -110,7 +110,7 @@ class _Gathering:
 
 
 def adopted_memory(tensor, group=None, *, seconds=60):
-    """Returns a tensor of `torch.distributed._symmetric_memory.empty` as memory that membar's C++ side can adopt. Collective in `group`.
+    """Returns a tensor of `torch.distributed._symmetric_memory.empty` as memory that membar's C++ side can adopt. This call is collective in `group`.
 
     Every process of the group must call it with a tensor of the same size. No other code may use the tensor while it is adopted, and the
     caller must keep the tensor alive. If not all processes join a collective call of the C++ side within `seconds`, that call and every later
@@ -134,7 +134,7 @@ def adopted_memory(tensor, group=None, *, seconds=60):
         raise ValueError("membar: the tensor is not in PyTorch's symmetric memory: create it with symm_mem.empty")
     rank, count, buffers = handle.rank, handle.world_size, [int(each) for each in handle.buffer_ptrs]
     size = tensor.numel() * tensor.element_size()
-    # The tensor may begin after the start of its buffer. Its address gives the offset in every version of PyTorch.
+    # The tensor may begin after the start of its buffer. In every version of PyTorch, its address determines the offset.
     offset = tensor.data_ptr() - buffers[rank]
     if offset < 0 or offset + size > handle.buffer_size:
         raise ValueError(f"membar: the tensor has {size} bytes at byte {offset} of a symmetric buffer of {handle.buffer_size} bytes, so it does not fit: pass the tensor that was passed to rendezvous")

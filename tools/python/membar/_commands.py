@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The commands of the package. Each command replaces itself with the program of the same name in `bin/`, which finds its library in the same folder."""
+"""The commands of the package. Each command replaces itself with the program of the same name in `bin/`, which finds its library in that folder."""
 
 import os
 import pathlib

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""The functions of the CUDA driver that the package calls. A process has at most one CUDA driver."""
+"""Calls functions of the CUDA driver. A process has at most one CUDA driver."""
 
 import contextlib
 import ctypes
@@ -57,7 +57,7 @@ def library():
 
 
 def call(function, *arguments, remedy):
-    """Calls a function of the driver. If it fails, raises an `Error` with its name and the remedy."""
+    """Calls a function of the driver. If the call fails, raises an `Error` with the function's name and the remedy."""
     status = getattr(library(), function)(*arguments)
     if status != 0:
         text = ctypes.c_char_p()

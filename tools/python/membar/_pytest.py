@@ -19,7 +19,7 @@ def pytest_configure(config):
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config):
     words = [str(each) for each in early_config.invocation_params.args]
-    if "--membar" in words and not _record.is_loaded():  # before a conftest can initialize CUDA
+    if "--membar" in words and not _record.is_loaded():  # restarts before a conftest.py can initialize CUDA
         capture = early_config.pluginmanager.getplugin("capturemanager")
         if capture is not None:
             capture.stop_global_capturing()

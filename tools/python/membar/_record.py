@@ -18,7 +18,7 @@ _LIBRARY = "libmembar_record.so"
 
 
 class Finding(AssertionError):
-    """Raised for an error that membar-check found. `report` is the text of its report."""
+    """Raised if membar-check has found an error. `report` is the text of the report."""
 
     def __init__(self, report):
         super().__init__("\n" + report)
@@ -43,11 +43,11 @@ def recorder():
 
 
 def variables():
-    """Returns the environment for a process in which `record` works."""
+    """Returns environment variables for a process in which `record` works."""
     before = os.environ.get("LD_PRELOAD", "")
     result = {"LD_PRELOAD": recorder() + (":" + before if before else ""), "MEMBAR_RECORD_WAITS": "1"}
     if not os.environ.get("CUPY_CACHE_IN_MEMORY"):
-        result["CUPY_CACHE_IN_MEMORY"] = "1"  # CuPy's cache on disk has machine code only
+        result["CUPY_CACHE_IN_MEMORY"] = "1"  # CuPy's disk cache contains only machine code
     flags = os.environ.get("XLA_FLAGS", "")
     if "--xla_dump_to=" in flags:
         result["MEMBAR_RECORD_XLA"] = flags.partition("--xla_dump_to=")[2].partition(" ")[0]
@@ -58,7 +58,7 @@ def variables():
 
 
 def _loaded():
-    """Returns the recorder in this process, or None."""
+    """Returns the recording library in this process, or None if it was not preloaded."""
     process = ctypes.CDLL(None)
     if not hasattr(process, "membar_record_begin"):
         return None
@@ -71,7 +71,7 @@ def is_loaded():
 
 
 def start_again(words):
-    """Replaces this process by a Python process with these arguments, in which `record` works."""
+    """Replaces this process with a Python process that has these arguments and in which `record` works."""
     sys.stdout.flush()
     sys.stderr.flush()
     os.execve(sys.executable, [sys.executable, *words], dict(os.environ, **variables()))
@@ -82,7 +82,7 @@ if "MEMBAR_RECORD_XLA_REMOVED" in os.environ and is_loaded():
 
 
 class Recording:
-    """The launches of a block, as scenarios in `folder`. `said` contains the messages of the command that wrote them."""
+    """The launches of a block as scenarios in `folder`. `said` contains the messages of the command that has written them."""
 
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)
@@ -117,7 +117,7 @@ class Recording:
 
 
 def _run(words, scenario, seconds):
-    """Runs membar-check. Returns its exit status, which is 3 if it took too long, and its output."""
+    """Runs membar-check. Returns its exit status and its output. The status is 3 if membar-check took too long."""
     try:
         done = subprocess.run([checker(), *words, str(scenario)], capture_output=True, text=True, timeout=seconds, check=False)
     except subprocess.TimeoutExpired:
@@ -128,7 +128,7 @@ def _run(words, scenario, seconds):
 
 
 def _sanitize(scenario, options, schedules, seconds, undecided, says_clean=False):
-    """Executes a scenario. Returns the report if a schedule shows an error, and otherwise None."""
+    """Executes a scenario. Returns the report if a schedule shows an error, otherwise None."""
     status, text = _run(["sanitize", f"--schedules={schedules}", *options], scenario, seconds)
     if status == 2:
         raise RuntimeError(f"membar: {scenario} cannot be checked: {text}")
@@ -138,14 +138,14 @@ def _sanitize(scenario, options, schedules, seconds, undecided, says_clean=False
 
 
 def _check(scenario, options, schedules, seconds, undecided):
-    """Checks a scenario. Returns the report if it has an error, and otherwise None."""
+    """Checks a scenario. Returns the report if the scenario has an error, otherwise None."""
     status, text = _run(options, scenario, seconds)
     if status == 3:
         status, more = _run([*options, "--without-load-buffering"], scenario, seconds)
         text = text if status == 3 else more
         if status == 0:
             undecided.append(text.partition("\n")[0])
-    if status in (2, 3) and schedules:  # only exploration rejects a launch that is too large
+    if status in (2, 3) and schedules:  # a launch that is too large for exploration can still be executed
         return _sanitize(scenario, (), schedules, seconds, undecided, says_clean=True)
     if status == 2:
         raise RuntimeError(f"membar: {scenario} cannot be checked: {text}")

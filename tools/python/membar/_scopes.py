@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Attributes for all kernels that a `with` block launches into a stream, by PyTorch, CuPy or other libraries."""
+"""Sets attributes for all kernels that a `with` block launches into a stream, including kernels of PyTorch, CuPy and other libraries."""
 
 import contextlib
 import ctypes
@@ -106,12 +106,12 @@ def _current_stream(array):
 
 
 class _SetAside:
-    """The L2 set-aside of each device, for all blocks of this process: the limit is their sum; the last block restores the limit that the
-    first one found."""
+    """The L2 set-aside of each device for all `with` blocks of this process. The limit is the sum of the blocks' sizes. The last block to end
+    restores the limit from before the first block."""
 
     def __init__(self):
         self.lock = threading.Lock()
-        self.held = {}  # by device: (previous limit, bytes of each holder)
+        self.held = {}  # for each device: the previous limit and the bytes of each holder
 
     def _limit(self, device, size):
         with _driver.primary_context(device):
@@ -172,7 +172,7 @@ def persisting(array, *, stream=None, hit_ratio=None):
         raise ValueError(f"membar: the array has {size} bytes, but the largest window on device {device} has {largest_window}: pass the part that is used most")
     ratio = min(1.0, largest / size) if hit_ratio is None else float(hit_ratio)
     if hit_ratio is None and int(ctypes.c_float(ratio).value * size) > largest:
-        ratio *= 1 - 2**-22  # so that rounding to float does not exceed the set-aside
+        ratio *= 1 - 2**-22  # rounding to float must not exceed the set-aside
     window = _driver.AccessPolicyWindow(start, size, ratio, 2, 1)  # hits persist, misses stream
     with contextlib.ExitStack() as stack:
         stack.enter_context(_set_aside.hold(device, min(int(size * ratio), largest), largest))
@@ -184,6 +184,6 @@ def persisting(array, *, stream=None, hit_ratio=None):
 
 
 def reset_persisting_lines(device=0):
-    """Resets all persisting lines in a device's L2 to normal, including those of other parts of the program."""
+    """Resets all persisting lines in a device's L2 cache to normal, including the lines of other parts of the program."""
     with _driver.primary_context(device):
         _driver.call("cuCtxResetPersistingL2Cache", remedy="use a GPU of compute capability 8.0 or newer")

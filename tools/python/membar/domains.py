@@ -6,7 +6,7 @@ import pathlib
 import shutil
 import sys
 
-_OF_THE_LIBRARY = "MEMBAR_DOMAINS_JOB"  # membar-domains sets it for the processes that it starts
+_OF_THE_LIBRARY = "MEMBAR_DOMAINS_JOB"  # set by membar-domains for the processes that it starts
 
 
 def _command():
