@@ -5,9 +5,9 @@
 usage: decided_kernels.py [--checker FILE] [--nvcc FILE] [--limit SECONDS] [--page FILE] [--only PROJECT] [FOLDER]
 
 The scenarios are in kernels/. The first lines of each scenario name the kernel's project in projects.txt, the expected status, and the
-reason why it is right or, for `gave up`, why it is not decided. `{}` in a `source` line is FOLDER, which has a checkout of each project at
-the commit that projects.txt gives. Without FOLDER, only the kernels in the toolkit's headers are checked. --page writes the table of
-docs/membar_check.md.
+reason why it is right or, for `gave up`, why it is not decided. `{}` in a `source` line is FOLDER, which contains a checkout of each
+project at the commit that projects.txt gives. Without FOLDER, only the kernels in the toolkit's headers are checked. --page writes the
+table of docs/membar_check.md.
 """
 
 import argparse

@@ -5,12 +5,12 @@
 usage: indigo.py ARTIFACT --checker=<membar-check> [--ptx=FOLDER] [--schedules=N] [--jobs=N] [--minutes=N] [--every=N] [--graphs=TEXT] [--explore]
                  [--from=FILE.json] [--out=FILE.json] [--page=FILE.md]
 
-ARTIFACT is a checkout of https://github.com/JohnJacobsonIII/HiRace-Artifact-SC24, whose sources stay there. Each kernel becomes one
+ARTIFACT is a checkout of https://github.com/JohnJacobsonIII/HiRace-Artifact-SC24, which contains the sources. Each kernel becomes one
 scenario per graph of the artifact, with the initial data of the artifact's main program, and is sanitized with the artifact's launch: 1024
 blocks of 256 threads. A kernel counts as racy if its name contains atomicBug, guardBug, raceBug or syncBug. The arrays are 64 MiB apart, so
 that an index past the end of one does not reach another.
 
-Each kernel and graph first runs in one schedule, and then in the others unless the first showed a race: once a kernel has raced, more
+Each kernel and graph first runs in one schedule, and then in the others unless the first showed a race: after a race in a kernel, more
 schedules do not change the table. The longest runs start first. After --minutes, no new run starts and unfinished runs are stopped.
 Finished runs are saved in --out, and the same command continues from there. --ptx keeps the compiled kernels, so that a machine without
 nvcc can run them.

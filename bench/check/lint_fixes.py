@@ -4,8 +4,9 @@
 
 usage: lint_fixes.py [--checker FILE] [--nvcc FILE] [--only NAME] [--limit SECONDS] [--page FILE] FOLDER
 
-FOLDER has a clone of each project of lint_fixes.txt, bare or not, in a folder OWNER+NAME; a missing project is cloned from GitHub. The
-sources of each commit are written to FOLDER/trees and their PTX to FOLDER/ptx. Files that already exist there are used again.
+FOLDER contains a clone of each project in lint_fixes.txt, bare or not, in a folder OWNER+NAME. A missing project is cloned from
+GitHub. The sources of each commit are written to FOLDER/trees and their PTX to FOLDER/ptx. Files that already exist there are used
+again.
 """
 
 import argparse

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Counts the kernels of public projects that membar-check can read, and the instructions because of which it rejects the others.
+"""Counts the kernels of public projects that membar-check can read, and the instructions that make it reject the others.
 
 usage: readable_kernels.py [--checker FILE] [--nvcc FILE] [--jobs N] [--page FILE] [--only PROJECT] [--compile] [--count] FOLDER
 
-FOLDER has a checkout of each project of projects.txt, at the given commit, in a folder with the project's name. The PTX of project P goes
-to FOLDER/ptx/P; a file that already exists there is not compiled again. Other .ptx files in FOLDER/ptx/P, for example from another
+FOLDER contains a checkout of each project in projects.txt, at the given commit, in a folder with the project's name. The PTX of project P
+goes to FOLDER/ptx/P; a file that already exists there is not compiled again. Other .ptx files in FOLDER/ptx/P, for example from another
 compiler, are also counted. A kernel that appears identically in several files counts once.
 """
 

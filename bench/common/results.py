@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Reads results of the benches: Google Benchmark's JSON, as written by --benchmark_out or shortened by keep.py.
 
-A case is one name. Its figures are the medians of its repetitions: those that the file has, or else those of the single repetitions.
+A case is one name. Its figures are the medians of its repetitions: the medians in the file if there are any, and otherwise those of
+the individual repetitions.
 """
 import json
 import math

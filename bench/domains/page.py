@@ -6,8 +6,8 @@
     page.py --keep docs/measurements/h200-x2/domains/domains.json domains.json...
     page.py --page docs/membar_domains.md --machine h100-x2 --one-command run.json
 
-If several files contain the same program, the last file counts. The table replaces the text between the machine's marks in the page. --keep
-writes one file with the results of all files, without the programs' output."""
+If several files contain the same program, the last file is used. The table replaces the text between the machine's marks in the page.
+--keep writes one file with the results of all files, without the programs' output."""
 import argparse
 import pathlib
 import re

@@ -81,8 +81,8 @@ def main():
 
 
 def by_commit(arguments):
-    """Prints a table of headers, with a column for each commit. All commits are measured in turn, so that the machine's load affects them
-    alike."""
+    """Prints a table of headers, with a column for each commit. All commits are measured in turn, so that the machine's load affects all
+    of them equally."""
     if not arguments.header:
         sys.exit("--commits needs the headers to measure: give them after --, as in `--commits main~9 main -- fence.cuh`")
     repository = arguments.include.resolve().parent

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A second decision procedure, for comparison only: it guesses the value of every read, enumerates every reads-from, every
-/// partial coherence order and every orientation of fences, and evaluates the rules as set comprehensions. It shares the
-/// reader and the instruction format with the model and nothing else.
+/// A second decision procedure, only for comparison: it guesses the value of every read, enumerates every reads-from relation,
+/// every partial coherence order and every orientation of fences, and evaluates the rules as set comprehensions. The only parts
+/// that it shares with the model are the reader and the instruction format.
 #pragma once
 
 #include <litmus/reader.hpp>

@@ -54,8 +54,8 @@ __device__ void timed_rounds(Group, unsigned rounds, kernel_report* report, Roun
   }
 }
 
-/// Round trips of messages: one side sends the first, then each side answers every message that it receives. The kernel contains
-/// one call of `send(number)` and one of `receive(number)`, so both sides execute the same few instructions.
+/// Round trips of messages: one side sends the first message, and then each side answers every message that it receives. The
+/// kernel contains one call of `send(number)` and one of `receive(number)`, so both sides execute the same few instructions.
 template <class Group, class Send, class Receive>
 __device__ void round_trips(Group group, bool starts, unsigned rounds, kernel_report* report, Send send, Receive receive) {
   const unsigned ahead = starts ? 1 : 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The question: how much of the link's bandwidth does a put by a whole grid reach? It is compared with a copy by the device's
-/// engines, NVSHMEM and NCCL. Each time is for one transfer until its completion; GB/s is the data of one transfer divided by
-/// this time.
+/// copy engines, NVSHMEM and NCCL. Each time is for one transfer until its completion; GB/s is the data of one transfer divided
+/// by this time.
 ///
 /// In addition to a put in which each block has one part, there are three other methods: the blocks' tiles interleaved, copies
 /// that leave nothing in L1, and bulk copies through shared memory.

@@ -311,9 +311,9 @@ function(membar_add_gpu_test name)
   membar_read_group(${name} ${kind} "LABELS \"${labels}\" FIXTURES_REQUIRED \"${runner}\"")
 endfunction()
 
-# membar_add_example(<name> [CONCURRENT] [LIBRARIES <target>...]): builds <name>.cu and runs it as a test of the label `examples`. An
-# example prints its result and exits with 0; if the machine lacks the feature that it demonstrates, it prints "SKIPPED: <reason>" and exits
-# with 77.
+# membar_add_example(<name> [CONCURRENT] [LIBRARIES <target>...]): builds <name>.cu and runs it as a test of the label
+# `examples`. An example prints its result and exits with 0. If the machine lacks the feature that the example demonstrates, it
+# prints "SKIPPED: <reason>" and exits with 77.
 function(membar_add_example name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "CONCURRENT" "" "LIBRARIES")
   set(labels examples)

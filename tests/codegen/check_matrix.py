@@ -5,8 +5,8 @@ exist in hand-written form.
 
 usage: check_matrix.py [--ptx-only] <part.json> -- <nvcc> <option>... [-- <option of the compilation to PTX>...]
 
-The script takes the instructions that access memory, order accesses or wait from each kernel's PTX, and compares them, in order, with the
-expected ones. Fences must be outside of loops. Then it assembles both files, and each kernel's code must have the same bytes in both.
+From each kernel's PTX, the script extracts the instructions that access memory, order accesses or wait, and compares them, in order, with
+the expected ones. Fences must be outside of loops. Then it assembles both files; the code of each kernel must be identical in both.
 Kernels without a hand-written counterpart are assembled without optimization. Exit status: 0 if all cases are as expected, 1 if not, 2 if
 the part does not compile.
 """

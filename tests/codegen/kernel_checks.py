@@ -5,9 +5,9 @@
   kernel_checks.py [--compile NAME]... [--jobs N] SOURCE.cu... -- NVCC OPTION...
   kernel_checks.py --expected SOURCE.cu -- NVCC OPTION...
 
-A compiler may know the value of a plain variable: the value that the thread has stored, or the only value that any thread stores. It then
-removes a load and everything that depends on it, and the test cannot fail. The script compiles the sources, or those that --compile names,
-to PTX, and reports:
+A compiler may infer the value of a plain variable: the value that the thread has stored, or the only value that any thread stores. It then
+removes the load and everything that depends on it, and the test cannot fail. The script compiles the sources, or those that --compile
+names, to PTX, and reports:
 
 * a check whose result is always 0, or is made of nothing from memory, inline PTX or another thread. Kernels of tests have their checks in
   `checked` of tests/common/checked.cuh, which leaves an instruction;

@@ -7,10 +7,10 @@ usage: machine_code.py [option...] <folder> -- <nvcc> <option>...
 
 PTX cannot show this: where an instruction may access shared memory, ptxas adds a loop, which may come after the instruction's own acquire.
 For each operation x order x scope x type x place, the script compiles a kernel that stores data before the operation and loads data after
-it. Both accesses have a cache hint that no other access has. The script reads nvdisasm's listing as a control-flow graph. On every path
-from a read of the object to the load of the data there must be a CCTL.IVALL, if the operation acquires; and on every path from the store of
-the data to a write of the object a MEMBAR of the operation's scope or a wider one, if it releases. The script ignores plain accesses that
-ptxas adds for local memory, because no two threads share an object there.
+it. Both accesses have a cache hint that identifies them. The script reads nvdisasm's listing as a control-flow graph. On every path from a
+read of the object to the load of the data there must be a CCTL.IVALL, if the operation acquires; and on every path from the store of the
+data to a write of the object a MEMBAR of the operation's scope or a wider one, if it releases. The script ignores plain accesses that ptxas
+adds for local memory, because no two threads share an object there.
 
 With --mutants, the script breaks the headers in one place at a time, and each time it must find a wrong kernel.
 

@@ -8,7 +8,8 @@ usage: matrix.py [--sample] <folder>
 The tables below restate the reference pages of fence.cuh and atomic.cuh in PTX, independently of the headers. For each part of the matrix,
 the script writes three files: <part>.cu has one kernel per case that calls membar, <part>_by_hand.cu has a kernel of the same name in
 inline PTX for each case that is not a loop, and <part>.json has the expected instructions. check_matrix.py compares them. With --sample,
-each part with atomics has every sixth case, a different sixth in each part. Only the part for device scope on sm_90 has all cases.
+each part with atomics has every sixth case, starting with a different case in each part. Only the part for device scope on sm_90 has all
+cases.
 """
 
 import json

@@ -226,8 +226,8 @@ void campaign::run_test(test_result& t) {
 }
 
 // Searches for the parameters of a kind, once. Many controls never show their outcome because their code orders more than they
-// require; a search on them would find only the fastest parameters. So each control first runs briefly, and the search starts
-// with the control that showed its outcome most often. A search that shows nothing has no result.
+// require; a search on such a control would find only the fastest parameters. Therefore each control first runs briefly, and
+// the search starts with the control that showed its outcome most often. A search that shows no outcome has no result.
 void campaign::tune(const std::string& kind) {
   if (!searched_.insert(kind).second) {
     return;

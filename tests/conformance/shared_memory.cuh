@@ -67,9 +67,9 @@ struct flag_value<T> {
   }
 };
 
-/// How an action sets a flag in shared memory, or polls it: the action's call, with a flag's values. `inverted`: the flag is
-/// set by making it low. `variable`: the flag is named as a variable, not through a pointer that the compiler knows nothing
-/// about. `compared`: the flag is set only if nothing else changes it.
+/// How an action sets a flag in shared memory, or polls it: the action's call, with the values of a flag. `inverted`: the flag
+/// is set by lowering it. `variable`: the flag is named as a variable instead of a pointer about which the compiler has no
+/// information. `compared`: the flag is set only if nothing else changes it.
 template <class Action>
 struct flag_by;
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A driver without a device: libcuda.so.1 for tests of membar-domains and of membar-check record. With FAKE_DRIVER_BARE a
-/// launch does nothing at all. It writes each launch with its domains to the file FAKE_DRIVER_LOG and, with
-/// FAKE_DRIVER_LOGS_POINTERS, also each query about a pointer. It has a clock for each stream: "put" takes 1 ms, and any other
-/// kernel 10 µs while a put of domain 0 runs in another stream, else 4 µs; "large" takes 16 µs more. Addresses from 0x20000000
-/// belong to device 1, from 0x30000000 to the host, and from 0x50000000 to device 1 after a cuMemMap. Allocations of cuMemAlloc
-/// start at 0x60000000, with their own sizes, and reserved addresses at 0x70000000. If several processes share memory of
-/// cuMemCreate, each has its own contents. The stream 0x3000 is being captured. The kernel "put" has an int and three pointers
-/// in an array.
+/// A driver without a device: libcuda.so.1 for the tests of membar-domains and of membar-check record. With FAKE_DRIVER_BARE a
+/// launch does nothing at all. The driver writes each launch with its domains to the file FAKE_DRIVER_LOG and, with
+/// FAKE_DRIVER_LOGS_POINTERS, also each query about a pointer. It has a clock for each stream: "put" takes 1 ms; any other
+/// kernel takes 10 µs while a put of domain 0 runs in another stream, and 4 µs otherwise; "large" takes 16 µs more. Addresses
+/// from 0x20000000 belong to device 1, from 0x30000000 to the host, and from 0x50000000 to device 1 after a cuMemMap.
+/// Allocations of cuMemAlloc start at 0x60000000, with their own sizes, and reserved addresses at 0x70000000. If several
+/// processes share memory of cuMemCreate, each process has its own contents. The stream 0x3000 is being captured. The kernel
+/// "put" has an int and three pointers in an array.
 #include <cuda.h>
 #include <sys/mman.h>
 #include <unistd.h>

@@ -79,9 +79,9 @@ __host__ __device__ constexpr T advanced(T from, std::uint64_t by) {
   return static_cast<T>(static_cast<U>(static_cast<U>(from) + static_cast<U>(by)));
 }
 
-// The operations. Each has: the number of objects, their initial value, one thread's part, and the properties that must hold
-// for n parts in total: how many indices are each seen exactly once, and the final value. Initial values make additions wrap. A
-// thread's part is `run`, or a `turn` at the object of each order.
+// The operations. Each has the number of objects, their initial value, one thread's part, and the properties that must hold for
+// n parts in total: how many indices are each seen exactly once, and the final value. The initial values make additions wrap
+// around. A thread's part is `run`, or a `turn` at the object of each order.
 
 /// Makes a thread take its turns at the object of each order: `part(atomic_ref, order, object, id)`. No two parts have the same
 /// id.

@@ -5,7 +5,7 @@ costs.
 
     report.py --output <folder> <bench.json>...
 
-The files are those of --benchmark_out of atomic_cost, atomic_contention, atomic_levels and fence_cost, at most one of each. A ratio is
+The files are the --benchmark_out results of atomic_cost, atomic_contention, atomic_levels and fence_cost, at most one of each. A ratio is
 membar's time divided by the time of another variant: below 1, membar is faster. Without matplotlib the page has no pictures, and says so.
 """
 import pathlib

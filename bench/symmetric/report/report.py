@@ -4,8 +4,8 @@
 
     report.py --output <folder> <bench.json>...
 
-The files are those of --benchmark_out; the names of its cases say which bench a file is from. If a variant was measured with several groups
-or grids, the report uses the fastest of them, and a table lists them all. Without matplotlib the page has no pictures, and says so.
+The files are the outputs of --benchmark_out; the names of the cases identify the bench of each file. If a variant was measured with several
+groups or grids, the report uses the fastest of them, and a table lists them all. Without matplotlib the page has no pictures, and says so.
 """
 import pathlib
 import sys
