@@ -7,6 +7,7 @@
 
 #include <check/explore.hpp>
 #include <check/finding_text.hpp>
+#include <check/trace.hpp>
 #include <membar/model/error.hpp>
 #include <ptx/text.hpp>
 #include <witness/launcher.hpp>

@@ -14,11 +14,14 @@
 #include <unordered_set>
 #include <utility>
 
+#include "intercept/driver.hpp"
 #include "membar-domains/move_list.hpp"
 #include "membar-domains/process_state.hpp"
 #include "membar-domains/records.hpp"
 
 namespace membar_domains {
+
+namespace driver = membar::intercept::driver;
 
 enum class job { none, watch, try_, apply };
 
