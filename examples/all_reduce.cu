@@ -18,7 +18,7 @@ __host__ __device__ float value_of(std::size_t i, int which, unsigned round) {
   return static_cast<float>((i + 7 * round) % 64 * static_cast<unsigned>(which + 1));
 }
 
-/// Counts the wrong sums of the last round, and writes the next round's values.
+/// Counts the wrong sums of the previous round, and writes the next round's values.
 __global__ void next_round(float* small, float* large, pe self, int count, unsigned* round, unsigned long long* wrong) {
   for (std::size_t i = threadIdx.x; i < large_size; i += blockDim.x) {
     const float sum = *round == 0 ? 0 : value_of(i, 0, *round) * static_cast<float>(count * (count + 1) / 2);
@@ -57,7 +57,7 @@ int main() try {
     });
   }
   graphs.replay(1000);
-  sums.check();  // A GPU that was late does not end the process.
+  sums.check();  // A GPU that is late does not end the process.
   unsigned long long all_wrong = 0, here = 0;
   for (const pe which : gpus.local_pes()) {
     membar::check(cudaMemcpy(&here, wrong.on(which).local(), sizeof here, cudaMemcpyDefault));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// An all-reduce in the middle of your own kernel: it squares its values, sums them over all GPUs, and computes the mean.
+/// An all-reduce in the middle of your own kernel. The kernel squares its values, sums them over all GPUs, and computes the
+/// mean.
 #include <membar/device_guard.hpp>
 #include <membar/symmetric/all_reduce.cuh>
 #include <membar/symmetric/collective_launch.hpp>
@@ -39,7 +40,7 @@ int main() try {
   std::vector<float> values(size);
   float squares = 0;
   for (const pe which : gpus.local_pes()) {
-    const membar::device_guard here(gpus.device_of(which));  // Copies run in its default stream, like the kernels.
+    const membar::device_guard here(gpus.device_of(which));  // Copies run in the default stream, as the kernels do.
     for (std::size_t i = 0; i != size; ++i) {
       values[i] = static_cast<float>(i % 16 * static_cast<unsigned>(which.index() + 1));
     }

@@ -9,8 +9,8 @@
 
 constexpr unsigned rows = 1000, width = 64;
 
-/// Counts the wrong rows that came back in the last round, and makes the rows of the next one with their destinations: some go
-/// to no PE.
+/// Counts the wrong rows that came back in the previous round, and makes the rows of the next round with their destinations,
+/// some of which are not a PE.
 __global__ void next_round(float* in, const float* out, int* to, int self, int count, unsigned* round,
                            unsigned long long* wrong) {
   for (unsigned i = threadIdx.x; i < rows; i += blockDim.x) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// All-to-all with counts: rows (tokens) go to the PEs that handle them and come back to their original places, with space for
-/// every case. The destination of each row is known only on the device. A row whose destination is not a PE, such as -1, is not
-/// sent, and comes back as zeros. This works in every replay of a captured graph, with one process for all GPUs or one for
-/// each.
+/// All-to-all with counts: rows (tokens) go to the PEs that handle them and come back to their original places, with enough
+/// space for the worst case. The destination of each row is known only on the device. A row whose destination is not a PE, such
+/// as -1, is not sent, and comes back as zeros. This works in every replay of a captured graph, with one process for all GPUs
+/// or one process for each.
 #pragma once
 
 #include <membar/launch.hpp>
@@ -19,14 +19,14 @@ using symmetric::by_block, symmetric::by_warp, symmetric::pe, symmetric::span;
 constexpr unsigned all_to_all_blocks = 32, all_to_all_threads = 512;
 constexpr membar::wait_budget all_to_all_budget = membar::wait_budget::milliseconds(5000);
 
-/// The rows' memory while they are away. There is space for `rows` rows from each PE, in the order in which it sent them.
+/// The memory of rows that are away. There is space for `rows` rows from each PE, in the order in which it sent them.
 template <class Backend>
 struct all_to_all_memory {
   span<float, Backend> rows;                     ///< count x most x width: received rows, by the PE that sent them
   span<float, Backend> returned;                 ///< count x most x width: returned rows, by the PE that handled them
   span<unsigned, Backend> counts;                ///< count: the number of received rows, by the PE that sent them
-  span<symmetric::barrier_word, Backend> words;  ///< The words of a barrier, one for each block.
-  unsigned most;                                 ///< rows of a PE
+  span<symmetric::barrier_word, Backend> words;  ///< The words of the barriers, one barrier for each block.
+  unsigned most;                                 ///< the number of rows of each PE
   unsigned width;                                ///< The number of floats in a row, a multiple of 4.
 
   [[nodiscard]] __device__ bool is_pe(int which) const { return which >= 0 && which < rows.count(); }
@@ -63,14 +63,14 @@ __global__ void number_rows(all_to_all_memory<Backend> all, const int* to, unsig
   }
 }
 
-/// Sends each row to the PE that handles it, and each PE its count. When the kernel has ended, `counts[p]` rows of PE p are at
-/// `place(p, 0)` and after it, because each of its blocks has passed a barrier with the same block of every PE after that block
-/// had sent.
+/// Sends each row to the PE that handles it, and sends each PE its count. When the kernel has ended, `counts[p]` rows of PE p
+/// are at `place(p, 0)` and after it, because each block has passed a barrier with the same block of every PE after that block
+/// had sent its rows.
 template <class Backend>
 __global__ void send_rows(all_to_all_memory<Backend> all, const float* in, const int* to, const unsigned* slots,
                           const unsigned* sent, unsigned rows) {
   const int self = all.rows.self().index();
-  all.meet();  // Every PE has used the rows it received last.
+  all.meet();  // Every PE has used the rows that it received last.
   const unsigned warps = gridDim.x * blockDim.x / 32;
   for (unsigned i = (blockIdx.x * blockDim.x + threadIdx.x) / 32; i < rows; i += warps) {
     if (!all.is_pe(to[i])) {
@@ -85,11 +85,11 @@ __global__ void send_rows(all_to_all_memory<Backend> all, const float* in, const
   all.meet();
 }
 
-/// Sends back the received rows, from where they were handled in place.
+/// Sends back the received rows, which were handled in place.
 template <class Backend>
 __global__ void send_back(all_to_all_memory<Backend> all) {
   const int self = all.rows.self().index();
-  all.meet();  // Every PE has used the rows that were returned last.
+  all.meet();  // Every PE has used the rows that were returned to it last.
   const unsigned warps = gridDim.x * blockDim.x / 32;
   for (int from = 0; from != all.rows.count(); ++from) {
     for (unsigned slot = (blockIdx.x * blockDim.x + threadIdx.x) / 32; slot < all.counts.local()[from]; slot += warps) {
@@ -110,8 +110,8 @@ __global__ void collect_rows(all_to_all_memory<Backend> all, float* out, const i
   }
 }
 
-/// Exchanges between a heap's PEs, one after the other in one stream of each PE: `dispatch`, the program's work on the rows,
-/// `combine`.
+/// Exchanges rows among a heap's PEs, one exchange after the other in one stream of each PE: `dispatch`, the program's work on
+/// the rows, `combine`.
 template <class backend = symmetric::peer_backend>
 class all_to_all {
   static auto launched(unsigned blocks, cudaStream_t stream) {
@@ -119,7 +119,7 @@ class all_to_all {
   }
 
  public:
-  /// For at most `most` rows of each PE, with `row_width` floats, a multiple of 4.
+  /// Allocates for at most `most` rows of each PE, with `row_width` floats, a multiple of 4.
   all_to_all(symmetric::heap<backend>& from, unsigned most, unsigned row_width)
       : count_(static_cast<std::size_t>(from.backend().count())),
         most_(most),
@@ -147,7 +147,7 @@ class all_to_all {
                    sent);
     membar::launch(launched(all_to_all_blocks, stream), send_rows<backend>, on(which), in, to, slots, sent, rows);
   }
-  /// Returns the rows of the last `dispatch`, handled, in their original order.
+  /// Returns the handled rows of the last `dispatch` in their original order.
   void combine(pe which, float* out, const int* to, unsigned rows, cudaStream_t stream) const {
     membar::launch(launched(all_to_all_blocks, stream), send_back<backend>, on(which));
     membar::launch(membar::launch_config{rows == 0 ? 1 : rows, 128, stream}, collect_rows<backend>, on(which), out, to,

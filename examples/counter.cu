@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A counter: every thread of a grid adds one. A plain `++` loses additions, and an atomic one loses none. One atomic addition
-/// per block, of the block's count, is the fastest.
+/// A counter: every thread of a grid adds one. A plain `++` loses additions; an atomic addition loses none. The fastest way is
+/// one atomic addition per block, which adds the block's count.
 #include <membar/atomic.cuh>
 #include <membar/launch.hpp>
 
@@ -33,11 +33,11 @@ int main() try {
   cudaEvent_t begin = nullptr, end = nullptr;
   membar::check(cudaEventCreate(&begin));
   membar::check(cudaEventCreate(&end));
-  // Prints a kernel's count and how long it takes; returns the count.
+  // Prints the count of a kernel and the time that it took. Returns the count.
   const auto run = [&](const char* name, void (*kernel)(unsigned*)) {
     unsigned count = 0;
     float time = 0;
-    for (int turn = 0; turn != 2; ++turn) {  // the first loads the kernel
+    for (int turn = 0; turn != 2; ++turn) {  // the first turn loads the kernel
       membar::check(cudaMemset(counter, 0, sizeof(unsigned)));
       membar::check(cudaEventRecord(begin));
       membar::launch(membar::launch_config{blocks, threads}, kernel, counter);

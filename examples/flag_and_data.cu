@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A flag and its data, in one block: the first warp writes data and raises a flag, the second waits for the flag and reads the
-/// data. Unlike at a barrier, the other warps of the block do not wait.
+/// A flag and its data in one block: the first warp writes data and raises a flag; the second waits for the flag and reads the
+/// data. Unlike with a barrier, the other warps of the block do not wait.
 #include <membar/atomic.cuh>
 #include <membar/launch.hpp>
 
@@ -27,7 +27,7 @@ __global__ void pass(result* seen) {
   const unsigned warp = threadIdx.x / lanes, lane = threadIdx.x % lanes;
   if (warp == 0) {
     data[lane] = static_cast<int>(blockIdx.x + lane);
-    __syncwarp();  // all lanes have written
+    __syncwarp();  // all lanes have written their data
     if (lane == 0) {
       flag_ref(flag).store(1, membar::release);
     }
@@ -39,7 +39,7 @@ __global__ void pass(result* seen) {
       }
     }
     raised = __shfl_sync(~0U, raised, 0);
-    __syncwarp();  // All lanes see what lane 0 has acquired.
+    __syncwarp();  // Now all lanes see what lane 0 has acquired.
     const bool right = raised != 0 && data[lane] == static_cast<int>(blockIdx.x + lane);
     const bool all_right = __all_sync(~0U, right) != 0;
     if (lane == 0) {

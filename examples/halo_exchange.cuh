@@ -17,11 +17,11 @@
 namespace symmetric = membar::symmetric;
 using symmetric::by_block, symmetric::equals, symmetric::pe, symmetric::span;
 using arrival = symmetric::signal<symmetric::set>;
-constexpr std::size_t cells = 1024, row = cells + 2;  // With one cell of each neighbour.
+constexpr std::size_t cells = 1024, row = cells + 2;  // The row includes one cell of each neighbour.
 constexpr int steps = 2000;
 
-/// `heat` is two rows, read and written alternately, so that a neighbour never writes a cell that is still read. Each row has a
-/// signal from the left and one from the right, because on a network a put with signal may overtake the one before it.
+/// `heat` has two rows, read and written alternately, so that a neighbour never writes a cell that is still being read. Each
+/// row has signals from the left and from the right, because on a network a put with signal may overtake the one before it.
 template <class Backend>
 __global__ void spread(span<double, Backend> heat, span<arrival, Backend> arrived) {
   const pe left = ring_neighbour(heat.self(), -1, heat.count());
@@ -43,12 +43,12 @@ __global__ void spread(span<double, Backend> heat, span<arrival, Backend> arrive
   }
 }
 
-/// Runs the exchange on all PEs; collective. Returns how many cells of this process's PEs differ from the host's.
+/// Runs the exchange on all PEs; collective. Returns how many cells of this process's PEs differ from the host's result.
 template <class Backend>
 std::size_t exchange_halos(Backend& gpus) {
   symmetric::heap heap(gpus, std::size_t{1} << 20);
   const symmetric::scoped_array heat(heap.template allocate<double>(2 * row));
-  // For each row: from the left, and from the right.
+  // The signals of each row: from the left, and from the right.
   const symmetric::scoped_array arrived(heap.template allocate<arrival>(4));
   if (gpus.local_pes().contains(pe(0))) {
     const double hot[] = {1};
@@ -57,7 +57,7 @@ std::size_t exchange_halos(Backend& gpus) {
   collective_launch(gpus, {1, 256}, {}, spread<Backend>,
                     [&](pe which) { return std::tuple(heat.on(which), arrived.on(which)); });
 
-  // The whole ring on the host.
+  // The whole ring, computed on the host.
   const std::size_t size = static_cast<std::size_t>(gpus.count()) * cells;
   std::vector<double> ring(size), before, seen(2 * row);
   ring[1] = 1;
@@ -70,7 +70,7 @@ std::size_t exchange_halos(Backend& gpus) {
   std::size_t wrong = 0;
   for (const pe which : gpus.local_pes()) {
     const membar::device_guard there(gpus.device_of(which));
-    copy_from(seen, heat.on(which), nullptr);  // After the kernel, in its stream.
+    copy_from(seen, heat.on(which), nullptr);  // Enqueued after the kernel, in its stream.
     for (std::size_t i = 0; i != cells; ++i) {
       wrong += seen[steps % 2 * row + 1 + i] == ring[static_cast<std::size_t>(which.index()) * cells + i] ? 0 : 1;
     }

@@ -20,9 +20,9 @@ struct shared_page {
   symmetric::nvshmem_id id;
 };
 
-/// The process of PE `rank`; returns its exit status.
+/// The process of PE `rank`. Returns its exit status.
 int run(int rank, shared_page& page) try {
-  alarm(120);  // Ends a process whose partner has failed.
+  alarm(120);  // Ends this process if its partner has failed.
   int devices = 0;
   if (cudaGetDeviceCount(&devices) != cudaSuccess || devices < pes) {
     std::puts("SKIPPED: a halo exchange needs two GPUs");
@@ -70,7 +70,7 @@ int main() {
   int worst = 0;
   for (int status = 0; wait(&status) > 0;) {
     const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 1;
-    worst = code != 0 && (worst == 0 || worst == 77) ? code : worst;  // A failure takes precedence over a skip.
+    worst = code != 0 && (worst == 0 || worst == 77) ? code : worst;  // A failure takes precedence over a skipped run.
   }
   return worst;
 }

@@ -30,7 +30,7 @@ int main() try {
   const auto scale_ten_times = [&] {
     run("tenth of ten launches with the table", stream, 10, blocks, scale, data, count, table, entries - 1, out);
   };
-  const auto another_kernel = [&] {  // After all of the data has come through L2.
+  const auto another_kernel = [&] {  // After all of the data has passed through L2.
     membar::launch(membar::launch_config{blocks, threads, stream}, read_through, data, count, 1, out);
     run("another kernel, 4096 reads of the table", stream, 1, 1, probe, table, entries - 1, out);
   };
@@ -53,7 +53,7 @@ int main() try {
       another_kernel();
     }
     std::puts("the window is off:");
-    another_kernel();  // lines that persist stay so
+    another_kernel();  // persisting lines remain persisting
     third_kernel();
     membar::reset_persisting_lines();
   }

@@ -13,7 +13,7 @@ constexpr unsigned blocks = 1056, threads = 256;
 using membar::check;
 
 /// Reads `count` elements once, and the mask + 1 entries of a table repeatedly: before an entry is read again, data of twice
-/// the table's size has come through L2.
+/// the table's size has passed through L2.
 __global__ void scale(const float4* data, std::size_t count, const float4* table, unsigned mask, float* out) {
   float sum = 0.0F;
   for (std::size_t i = threadIdx.x + blockIdx.x * blockDim.x; 2 * i < count; i += std::size_t{gridDim.x} * blockDim.x) {
@@ -24,7 +24,7 @@ __global__ void scale(const float4* data, std::size_t count, const float4* table
   out[threadIdx.x + blockIdx.x * blockDim.x] = sum;
 }
 
-/// Reads `count` elements, `passes` times, which is fast if they stay in L2.
+/// Reads `count` elements `passes` times, which is fast if they stay in L2.
 __global__ void read_through(const float4* data, std::size_t count, int passes, float* out) {
   float sum = 0.0F;
   for (int pass = 0; pass != passes; ++pass) {

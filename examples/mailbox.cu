@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A mailbox between host and device in mapped memory: the host posts questions, a running kernel answers them. Data is written
-/// with plain stores; flags are released and acquired at system scope. Each flag has one writer, so loads and stores are
-/// enough.
+/// A mailbox between host and device in mapped memory: the host posts questions, and a running kernel answers them. Data is
+/// written with plain stores; flags are released and acquired at system scope. Each flag has one writer, so loads and stores
+/// are sufficient.
 #include <membar/launch.hpp>
 #include <membar/load_store.cuh>
 #include <membar/mapped_memory.hpp>
@@ -24,7 +24,7 @@ __global__ void answer_questions(mailbox* box, int rounds) {
   for (int round = 1; round <= rounds; ++round) {
     int asked = 0;
     while ((asked = membar::load<system>(&box->asked, membar::acquire)) != round) {
-      if (asked == stop) {  // The host checks the time for both.
+      if (asked == stop) {  // The host has a time limit for both.
         return;
       }
     }

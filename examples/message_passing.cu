@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Message passing: one block writes data and raises a flag, another waits for the flag and reads the data.
+/// Message passing: one block writes data and raises a flag; another block waits for the flag and reads the data.
 ///
-/// The release store and the acquire load of the flag guarantee that the reader sees the data. A relaxed flag would not.
+/// The release store and the acquire load of the flag guarantee that the reader sees the data. With a relaxed flag, it might
+/// not.
 #include <membar/atomic.cuh>
 #include <membar/launch.hpp>
 #include <membar/managed_memory.hpp>
@@ -18,7 +19,7 @@ using flag_ref = membar::atomic_ref<int, membar::thread_scope::device>;
 
 struct result {
   int raised;  // Whether the flag arrived in time.
-  int wrong;   // The number of words that differ from what the writer wrote.
+  int wrong;   // The number of words that differ from the written ones.
 };
 
 __global__ void pass_message(int* data, int* flag, result* seen) {
@@ -28,8 +29,8 @@ __global__ void pass_message(int* data, int* flag, result* seen) {
     }
     __syncthreads();
     if (threadIdx.x == 0) {
-      // Releases what this thread wrote and what it has observed, which, because of the barrier, includes the whole block's
-      // data.
+      // Releases what this thread has written and what it has observed, which includes the whole block's data because of the
+      // barrier.
       flag_ref(*flag).store(1, membar::release);
     }
     return;
@@ -61,7 +62,7 @@ int main() try {
   std::fill(data.begin(), data.end(), 0);
   flag[0] = 0;
   seen[0] = {};
-  // Cooperative: both blocks are resident at once, so the reader cannot keep the writer from starting.
+  // A cooperative launch makes both blocks resident at once, so the reader cannot keep the writer from starting.
   membar::launch(membar::launch_config{2, threads}.with(membar::cooperative{}), pass_message, data.data(), flag.data(),
                  seen.data());
   membar::check(cudaDeviceSynchronize());

@@ -43,10 +43,10 @@ int main() try {
     check(cudaMalloc(&far, far_words * sizeof(int)));
   }
   std::printf("communication: stores to %s; %d domains\n", peer != 0 ? "device 1" : "the host", membar::sync_domain_count());
-  cudaStream_t beside = nullptr;  // It does not wait for the default stream, which has the chain.
+  cudaStream_t beside = nullptr;  // This stream does not wait for the default stream, in which the chain runs.
   check(cudaStreamCreateWithFlags(&beside, cudaStreamNonBlocking));
 
-  // Prints the time per kernel of the chain, during the communication kernel if that has a tag.
+  // Prints the time per kernel of the chain, which runs during the communication kernel if that has a tag.
   const auto measure = [&](const char* name, int tag, sync_domain communication) {
     if (tag != 0) {
       membar::launch(membar::launch_config{64, 256, beside}.with(communication), communicate, far, tag);

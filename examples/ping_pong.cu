@@ -30,7 +30,7 @@ __global__ void play(span<int, Backend> box, span<int, Backend> message, span<ar
         for (std::size_t i = threadIdx.x; i < words; i += blockDim.x) {
           message.local()[i] = round + static_cast<int>(i);
         }
-        __syncthreads();  // the message is written
+        __syncthreads();  // the whole message is written
         put_signal(by_block, box, message.local(), arrived[0], static_cast<unsigned>(round), pe(1 - self));
       } else {
         wait(by_block, arrived[0], equals(static_cast<unsigned>(round)), membar::wait_budget::milliseconds(2000));
@@ -40,7 +40,7 @@ __global__ void play(span<int, Backend> box, span<int, Backend> message, span<ar
       }
     }
   }
-  wrong = __syncthreads_count(wrong);  // The number of threads that saw a wrong word.
+  wrong = __syncthreads_count(wrong);  // The number of threads that read a wrong word.
   if (threadIdx.x == 0) {
     seen.local()[0] = wrong;
     seen.local()[1] = static_cast<int>((membar::global_nanoseconds() - begin) / rounds);
@@ -62,7 +62,7 @@ int main() try {
   int result[2] = {}, wrong = 0;
   for (const pe which : {pe(1), pe(0)}) {
     const membar::device_guard there(gpus.device_of(which));
-    copy_from(result, seen.on(which), nullptr);  // After the kernel, in its stream.
+    copy_from(result, seen.on(which), nullptr);  // Enqueued after the kernel, in its stream.
     wrong += result[0];
   }
   std::printf("%d rounds of %zu bytes: %d threads saw wrong words, %.2f us there and back\n", rounds, words * sizeof(int),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// One process for each GPU, with nothing except membar: the processes find each other, share memory, and do an
-/// all-reduce in it. Without arguments, the program starts one process for each GPU, or two that take turns on a single GPU;
-/// your own launcher can pass rank, count, directory and token instead.
+/// One process for each GPU, with nothing but membar: the processes find each other, share memory, and perform an all-reduce in
+/// it. Without arguments, the program starts one process for each GPU, or two that take turns on a single GPU. Your own
+/// launcher can pass rank, count, directory and token instead.
 #include <membar/symmetric/all_reduce.cuh>
 #include <membar/symmetric/process_memory.hpp>
 
@@ -34,7 +34,7 @@ int work(int rank, int count, const symmetric::rendezvous& where) {
   float* const here = values.on(pe(rank)).local();
   membar::check(cudaMemcpy(here, own.data(), size * sizeof(float), cudaMemcpyHostToDevice));
   sums.enqueue(pe(rank), here, here, size, nullptr);
-  group.synchronize(nullptr);  // It notices within a second if another process ends.
+  group.synchronize(nullptr);  // Each process notices within a second if another one ends.
   sums.check();
   membar::check(cudaMemcpy(sum.data(), here, size * sizeof(float), cudaMemcpyDeviceToHost));
   std::size_t wrong = 0;
@@ -45,7 +45,7 @@ int work(int rank, int count, const symmetric::rendezvous& where) {
   return wrong == 0 ? 0 : 1;
 }
 
-/// Starts this program once for each GPU, in a new rendezvous; returns the number of processes that failed.
+/// Starts this program once for each GPU, in a new rendezvous. Returns the number of processes that failed.
 int launch_all(const char* program, int count) {
   const symmetric::rendezvous where = symmetric::make_rendezvous();
   const std::string of = std::to_string(count);

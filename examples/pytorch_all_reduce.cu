@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// membar::all_reduce for PyTorch, in PyTorch's own symmetric memory, with one process for each GPU.
-/// pytorch_all_reduce.py makes operators of it.
+/// membar::all_reduce for PyTorch, in PyTorch's own symmetric memory, with one process for each GPU. pytorch_all_reduce.py
+/// turns it into operators.
 #include <membar/symmetric/adopted_backend.hpp>
 #include <membar/symmetric/all_reduce.cuh>
 
@@ -16,7 +16,7 @@ namespace symmetric = membar::symmetric;
 template <class T, torch::ScalarType Type>
 class sums_of {
  public:
-  /// In adopted memory, from `membar.adopted_memory`. `most`: the most elements. 0 bytes in one shot: membar chooses.
+  /// `addresses`: from `membar.adopted_memory`. `most`: the largest size. `most_in_one_shot`: 0 lets membar choose.
   sums_of(int rank, const std::vector<std::uintptr_t>& addresses, std::size_t bytes, symmetric::all_gather_callback all_gather,
           std::size_t most, std::size_t most_in_one_shot)
       : gpus_({rank, {from(addresses), from(addresses) + addresses.size()}, bytes}, std::move(all_gather)),
@@ -53,7 +53,7 @@ class sums_of {
   void in_turn(Enqueue enqueue) {
     const c10::cuda::CUDAGuard guard(static_cast<c10::DeviceIndex>(gpus_.device_of(self())));
     const cudaStream_t stream = at::cuda::getCurrentCUDAStream();
-    const auto held = sums_.guard(self()).on_after_previous(stream);  // PyTorch's streams use it in turn.
+    const auto held = sums_.guard(self()).on_after_previous(stream);  // PyTorch's streams use the object in turn.
     enqueue(stream);
   }
 

@@ -28,7 +28,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 try:
     import membar  # pip install membar
     INCLUDE = membar.include_path()
-except (ImportError, RuntimeError):  # or a clone
+except (ImportError, RuntimeError):  # in a clone of the repository
     sys.path.insert(0, str(HERE.parent / "tools" / "python"))
     import membar
     INCLUDE = str(HERE.parent / "include")
@@ -63,7 +63,7 @@ class AllReduce:
         _made[name] = self
 
     def close(self):
-        """Ends it. This is collective, and is checked."""
+        """Ends the all-reduces. This is collective, and is checked."""
         _made.pop(self._name, None)
         self._all.close()
 
@@ -123,7 +123,7 @@ def check_layer(count, device):
     how = {"dtype": torch.bfloat16, "device": device}
     layer = RowParallelLinear(WIDTH, count, "example", **how)
     part, residual = torch.randn(16, WIDTH // count, **how), torch.randn(16, WIDTH, **how)
-    dist.broadcast(residual, 0)  # It is the same in every process.
+    dist.broadcast(residual, 0)  # The weights are the same in every process.
     compiled = torch.compile(layer, fullgraph=True)
     found, wanted = compiled(part, residual.clone()), layer.by_nccl(part, residual.clone())
     for one, other in zip(found, wanted):
@@ -140,10 +140,10 @@ def main():
     rank = int(os.environ["LOCAL_RANK"])
     device = torch.device("cuda", rank % gpus)
     torch.cuda.set_device(device)
-    alone = int(os.environ["LOCAL_WORLD_SIZE"]) <= gpus  # each on its GPU
+    alone = int(os.environ["LOCAL_WORLD_SIZE"]) <= gpus  # each process on its own GPU
     if alone:
         dist.init_process_group("nccl", device_id=device)
-    else:  # NCCL rejects this, and so does PyTorch's symmetric memory unless it is told.
+    else:  # NCCL rejects this, and so does PyTorch's symmetric memory unless this option is set.
         os.environ["TORCH_SYMM_MEM_ALLOW_OVERLAPPING_DEVICES"] = "1"
         dist.init_process_group("gloo")
     count = dist.get_world_size()
@@ -153,7 +153,8 @@ def main():
 
     wrong = torch.zeros((), dtype=torch.int64, device=device)
     step = torch.zeros((), device=device)
-    vectors = [torch.empty(size, device=device, dtype=torch.bfloat16) for size in (16384, MOST)]  # in one shot and in two
+    # the first is reduced in one shot, the second in two
+    vectors = [torch.empty(size, device=device, dtype=torch.bfloat16) for size in (16384, MOST)]
 
     def work():  # Small whole numbers, so that sums are exact.
         step.add_(1)

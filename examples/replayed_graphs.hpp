@@ -33,11 +33,11 @@ class replayed_graphs {
     membar::check(cudaStreamEndCapture(made.stream, &graph));
     membar::check(cudaGraphInstantiate(&made.graph, graph, 0));
     membar::check(cudaGraphDestroy(graph));
-    membar::check(cudaGraphUpload(made.graph, made.stream));  // Before any graph runs, because it may wait for another GPU's.
+    membar::check(cudaGraphUpload(made.graph, made.stream));  // Before any graph runs, because one may wait for another GPU's.
     membar::check(cudaStreamSynchronize(made.stream));
   }
 
-  /// Replays all graphs this many times, and waits for them.
+  /// Replays all graphs this many times, and waits until they have finished.
   void replay(unsigned times) const {
     for (unsigned i = 0; i != times; ++i) {
       for (const of_gpu& each : all_) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// All-reduce on a ring: in each step a GPU puts one part of its vector, with a signal, to its right neighbour. After count - 1
-/// steps, each part is complete on one GPU; after as many more steps, on all.
+/// steps, each part is complete on one GPU; after count - 1 further steps, every part is complete on all GPUs.
 #include <membar/symmetric/collective_launch.hpp>
 #include <membar/symmetric/heap.hpp>
 #include <membar/symmetric/host_copy.hpp>
@@ -14,8 +14,8 @@ namespace symmetric = membar::symmetric;
 using symmetric::by_block, symmetric::equals, symmetric::pe, symmetric::span;
 using arrival = symmetric::signal<symmetric::set>;
 
-/// The inbox has a slot for each step, and each slot a signal, so that nothing is overwritten: a faster left neighbour fills the
-/// next slot, and on a network a later put may arrive first.
+/// The inbox has a slot for each step, and each slot has a signal, so that nothing is overwritten: a faster left neighbour
+/// fills the next slot, and on a network a later put may arrive first.
 template <class Backend>
 __global__ void sum(span<float, Backend> vector, span<float, Backend> inbox, span<arrival, Backend> arrived) {
   const int count = vector.count(), self = vector.self().index();
@@ -63,7 +63,7 @@ int main() try {
   std::size_t wrong = 0;
   for (const pe which : gpus.local_pes()) {
     const membar::device_guard there(gpus.device_of(which));
-    copy_from(values, vector.on(which), nullptr);  // After the kernel, in its stream.
+    copy_from(values, vector.on(which), nullptr);  // Enqueued after the kernel, in its stream.
     for (std::size_t i = 0; i != size; ++i) {
       wrong += values[i] == static_cast<float>((i + 1) % 64 * (count * (count + 1) / 2)) ? 0 : 1;
     }

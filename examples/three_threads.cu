@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Three threads: thread 1, in a kernel, writes x and releases a. Thread 2, in another kernel, acquires a and releases b. Thread 3,
-/// on the host, acquires b and must find x, which thread 2 never wrote. If both kernels are in one synchronization domain,
-/// device scope is enough for a. If each is in its own domain, a needs system scope. With --managed, the words are in managed
-/// memory.
+/// Three threads: thread 1, in a kernel, writes x and releases a. Thread 2, in another kernel, acquires a and releases b.
+/// Thread 3, on the host, acquires b and must see the new x, which thread 2 never wrote. If both kernels are in one
+/// synchronization domain, device scope is enough for a. If each is in its own domain, a needs system scope. With --managed,
+/// the words are in managed memory.
 #include "three_threads.cuh"
 
 #include <membar/managed_memory.hpp>
@@ -29,7 +29,7 @@ int main(int argc, char** argv) try {
   const membar::mapped_memory<words> on_host(1);
   const membar::managed_memory<words> moving(1);
   words* const shared = managed ? moving.data() : on_host.data();
-  if (managed) {  // The page stays on the host and the device maps it; otherwise it would migrate back and forth.
+  if (managed) {  // The page stays on the host and the device maps it. Otherwise it would migrate back and forth.
     membar::advise_preferred_location(shared, sizeof(words), membar::memory_location::host());
     membar::advise_accessed_by(shared, sizeof(words), membar::memory_location::device(0));
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Shared by the benches of asynchronous operations: the same operations in hand-written PTX, and a check that ends a kernel when a wait times out.
+/// Code that the benches of asynchronous operations share: the same operations in hand-written PTX, and a check that ends a
+/// kernel when a wait times out.
 #pragma once
 
 #include <membar/wait_budget.hpp>
@@ -9,7 +10,7 @@
 
 namespace by_hand {
 
-/// Longer than any wait that succeeds.
+/// A budget that is longer than any successful wait.
 constexpr membar::wait_budget generous = membar::wait_budget::milliseconds(2'000);
 
 /// Ends the kernel with an error if a wait timed out.
@@ -39,7 +40,8 @@ __device__ inline void arrive_remote(unsigned barrier) {
   asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(barrier) : "memory");
 }
 
-/// Waits for a phase by its parity. Each try suspends the thread, so a wait of two seconds makes far fewer tries than this limit.
+/// Waits for the phase with this parity. Each try suspends the thread, so a wait of two seconds takes far fewer tries than this
+/// limit.
 template <bool Cluster = false>
 __device__ inline void wait_parity(unsigned barrier, unsigned parity) {
   for (unsigned tries = 0;; ++tries) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: what does it cost to bring a tile of some size from global to shared memory: with a bulk copy, `cp.async`,
-/// loads and stores, or `cuda::memcpy_async`? `latency`: one block, one tile at a time, until all its threads may read it.
-/// `bandwidth`: all multiprocessors, with several tiles per block in flight. `out`: the same from shared to global memory.
+/// The question: what does it cost to bring a tile of a given size from global to shared memory with a bulk copy, `cp.async`,
+/// loads and stores, or `cuda::memcpy_async`? `latency`: one block copies one tile at a time and waits until all its threads
+/// may read it. `bandwidth`: all multiprocessors, with several tiles per block in flight. `out`: the same from shared to global
+/// memory.
 #include "by_hand.cuh"
 
 #include <bench/common/comparison.hpp>
@@ -50,8 +51,9 @@ static_assert(sizeof(block_barrier) <= 16);
 
 __device__ void make(block_barrier& barrier, unsigned expected) { init(&barrier, expected); }
 
-// Methods of bringing a tile: `begin` starts a stage, in all threads, and `wait` waits until all threads may read it. `parity`
-// is the parity of the stage's turn. `Pending` tiles that were begun later may still be in flight.
+// Methods of copying a tile to shared memory. All threads call `begin`, which starts the copy of a stage, and `wait`, which
+// waits until all threads may read it. `parity` is the parity of the stage's turn. `Pending` tiles that were begun later may
+// still be in flight.
 
 struct one_arrives {
   template <class Ring>
@@ -85,7 +87,7 @@ struct ptx_bulk : one_arrives {
     by_hand::wait_parity(by_hand::shared_address(r.barriers[stage]), parity);
   }
 };
-/// All threads arrive, as the group form of `memcpy_async` requires; the library makes it one bulk copy.
+/// All threads arrive, as the group form of `memcpy_async` requires; the library turns the call into one bulk copy.
 struct cuda_memcpy_async {
   template <class Ring>
   __device__ static void init(Ring& r, int stage) {
@@ -134,7 +136,8 @@ struct ptx_async : membar_async {
     __syncthreads();
   }
 };
-/// The tiles have arrived when the thread continues: only the other threads of a multiprocessor keep several in flight.
+/// The copy has finished when the call returns, so several tiles are in flight only because a multiprocessor has several
+/// threads.
 struct words {
   template <class Ring>
   __device__ static void init(Ring&, int) {}
@@ -164,8 +167,8 @@ struct words {
   }
 };
 
-/// Brings `turns` tiles, with up to `Stages` in flight. They are `stride` bytes apart, starting at `begin`; after `span` bytes,
-/// a power of two, it starts again at the beginning. The last bytes of each tile are read, so that no method can skip them.
+/// Copies `turns` tiles, with up to `Stages` in flight. They are `stride` bytes apart, starting at `begin`; after `span` bytes,
+/// a power of two, the address wraps around. The last bytes of each tile are read, so that no method can skip them.
 template <class Way, unsigned Bytes, int Stages>
 __global__ void __launch_bounds__(threads)
     bring(const unsigned char* from, std::size_t begin, std::size_t stride, std::size_t span, int turns, unsigned* sum) {
@@ -194,7 +197,7 @@ __global__ void __launch_bounds__(threads)
     }
     Way::template wait<Stages == 1 ? 0 : Stages - 2>(here, stage, parity);
     seen += here.tiles[stage][Bytes - 1 - threadIdx.x % 16];
-    __syncthreads();  // All threads have read: the next copy fills the stage of the previous turn.
+    __syncthreads();  // All threads have read the stage of the previous turn, so the next copy may fill it.
     if constexpr (Stages > 1) {
       Way::template begin<Bytes>(here, (stage + Stages - 1) % Stages, tile(turn + Stages - 1));
     }
@@ -203,7 +206,7 @@ __global__ void __launch_bounds__(threads)
       parity ^= 1U;
     }
   }
-  // Copies that were begun end before the block does.
+  // Wait for the remaining copies before the block exits.
   for (int rest = 0; rest != Stages - 1; ++rest) {
     Way::template wait<0>(here, stage, parity);
     if (++stage == Stages) {
@@ -212,11 +215,11 @@ __global__ void __launch_bounds__(threads)
     }
   }
   if (seen != 0) {
-    *sum = seen;  // the source is zero
+    *sum = seen;  // This never happens, because the source is zero.
   }
 }
 
-// Out of shared memory: no thread writes a stage, so no fence is needed; only the transfer is measured.
+// From shared to global memory: no thread writes a stage, so no fence is needed, and only the transfer is measured.
 
 struct membar_store {
   template <unsigned Bytes, int Pending>
@@ -286,7 +289,7 @@ memory& shared() {
   return one;
 }
 
-/// `blocks` on each multiprocessor; 0: one block in total.
+/// `blocks` is the number of blocks per multiprocessor; 0 means one block in total.
 template <class Way, unsigned Bytes, int Stages>
 bench::arm in(const char* name, int blocks, std::size_t span) {
   return {name, [blocks, span](cudaStream_t on, bench::workload work) {
@@ -297,8 +300,8 @@ bench::arm in(const char* name, int blocks, std::size_t span) {
               return true;
             }();
             static_cast<void>(once);
-            // One block's tiles: each launch continues where the previous one ended, so that tiles from memory are not in L2.
-            // They are at least a kilobyte apart, because fetching a line may also fetch its neighbour.
+            // The tiles of one block. Each launch continues where the previous one ended, so that tiles from memory are not in
+            // L2. Tiles are at least a kilobyte apart, because fetching a line may also fetch its neighbour.
             const unsigned grid = blocks == 0 ? 1U : static_cast<unsigned>(blocks * shared().multiprocessors);
             const std::size_t stride = blocks == 0 ? std::max(std::size_t{Bytes}, std::size_t{1024}) : Bytes;
             const std::size_t begin = blocks == 0 ? shared().next : 0;
@@ -336,7 +339,7 @@ double once_a_turn(bench::workload work) { return work.turns; }
 
 template <unsigned Bytes>
 void latencies(std::vector<bench::comparison>& all) {
-  // 4 MiB stay in L2; with 1 GiB, no byte is read twice in a launch.
+  // A region of 4 MiB stays in L2; with 1 GiB, no byte is read twice in a launch.
   all.push_back({"copy_by_size/latency/from_l2/" + std::to_string(Bytes), once_a_turn, all_ways<Bytes, 1>(0, 4 * megabyte)});
   all.back().bytes = Bytes;
   all.push_back({"copy_by_size/latency/from_memory/" + std::to_string(Bytes), once_a_turn, all_ways<Bytes, 1>(0, whole)});
@@ -382,7 +385,7 @@ std::vector<bench::comparison> bandwidth_comparisons() {
   bandwidths<4096, 4>(all, 4);
   bandwidths<8192, 4>(all, 4);
   bandwidths<16384, 4>(all, 2);
-  // The same size with fewer bytes in flight.
+  // The same tile size, with fewer bytes in flight.
   bandwidths<4096, 2>(all, 1);
   bandwidths<4096, 4>(all, 1);
   bandwidths<4096, 4>(all, 2);

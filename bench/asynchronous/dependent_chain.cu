@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: what does a kernel cost in a chain of kernels that depend on each other, with and without programmatic dependent
-/// launch? Each kernel does independent preparation, and then adds 1 to the previous kernel's result. The time of a case
-/// is that of one kernel; `membar` is the dependent launch in a graph.
+/// The question: what does a kernel cost in a chain of dependent kernels, with and without programmatic dependent launch? Each
+/// kernel does independent preparation, and then adds 1 to the previous kernel's result. The time of a case is the time per
+/// kernel; `membar` is a dependent launch in a graph.
 #include <bench/common/comparison.hpp>
 #include <bench/common/cuda_handles.hpp>
 
@@ -17,10 +17,10 @@
 
 namespace {
 
-/// How a kernel of the chain triggers the next one, and waits for the previous one.
+/// How a kernel of the chain triggers its successor and waits for its predecessor.
 enum class way { full, late, early, early_ptx, early_cuda };
 
-/// The time of the preparation or the work, in nanoseconds.
+/// The duration of the preparation or of the work, in nanoseconds.
 __device__ void spend(unsigned nanoseconds) {
   for (const unsigned long long begin = membar::global_nanoseconds(); membar::global_nanoseconds() - begin < nanoseconds;) {
   }
@@ -72,10 +72,10 @@ void enqueue(cudaStream_t on, unsigned prepares, unsigned works) {
   }
 }
 
-/// A graph of `links` kernels, made on first use.
+/// A graph of `links` kernels, created on first use.
 template <way Way>
 cudaGraphExec_t graph_of(unsigned prepares, unsigned works) {
-  static std::map<std::pair<unsigned, unsigned>, cudaGraphExec_t> made;  // They live as long as the program.
+  static std::map<std::pair<unsigned, unsigned>, cudaGraphExec_t> made;  // The graphs live as long as the program.
   cudaGraphExec_t& one = made[{prepares, works}];
   if (one == nullptr) {
     const support::stream on;
@@ -92,7 +92,7 @@ cudaGraphExec_t graph_of(unsigned prepares, unsigned works) {
   return one;
 }
 
-/// Runs the chain, and checks that every link ran and found its predecessor's result.
+/// Runs the chain, and checks that every kernel ran and found its predecessor's result.
 template <way Way>
 void require_whole(cudaGraphExec_t graph) {
   const support::stream on;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: what does an access to another block's shared memory in the cluster cost, compared with the block's own and
-/// with global memory? Loads form a chain in which each address comes from the previous load; for atomics, each operand does.
-/// One thread of the cluster's first block executes them. The time of a case is that of one access.
+/// The question: what does an access to the shared memory of another block in the cluster cost, compared with the block's own
+/// shared memory and with global memory? Loads form a chain in which each address comes from the previous load; for atomics,
+/// each operand comes from the previous result. One thread of the cluster's first block executes them. The time of a case is
+/// the time per access.
 #include "by_hand.cuh"
 
 #include <bench/common/comparison.hpp>
@@ -51,7 +52,7 @@ struct membar_exchange {
 struct intrinsic_exchange {
   __device__ static unsigned run(unsigned* at, unsigned before) { return atomicCAS(at, before, 0U); }
 };
-// Hand-written, with an address in that state space.
+// A hand-written access that uses an address in the given state space.
 struct ptx_load {
   __device__ static unsigned run(unsigned at, unsigned before) {
     unsigned value;
@@ -106,7 +107,7 @@ __global__ void chain(unsigned* global, unsigned rank, int turns) {
   membar::cluster_sync();
 }
 
-// Global memory: chains of accesses read 0 from it, and sums are added to it. All variants use the same memory, because a
+// Global memory: chains of accesses read zeros from it, and sums are added to it. All variants use the same memory, because a
 // multiprocessor is closer to one half of L2.
 unsigned* zeros_in_global_memory() {
   static const support::device_memory<unsigned> words(cells);
@@ -142,9 +143,9 @@ void accesses(std::vector<bench::comparison>& all, const char* what, const char*
   all.push_back({name + "global", once_a_turn, {arm<Membar, home::global>("membar", 2), arm<Plain, home::global>(plain, 2)}});
 }
 
-// Throughput: all threads of all blocks except the first, or of the first two blocks, add in one place.
+// Throughput: all threads of all blocks but the first, or all threads of the first two blocks, add to the same place.
 
-/// Each thread of each block adds to its own word in block 0, or all add to the same word.
+/// Each thread of each block adds to its own word in block 0, or all threads add to the same word.
 template <bool Same, home Home>
 __global__ void add_together(unsigned* global, int turns) {
   __shared__ unsigned here[1024];

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: what does a barrier cost, depending on its participants: an mbarrier of a block or of a cluster, the cluster
-/// barrier, `__syncthreads`, or a grid barrier? The time of a case is for one barrier of all threads, or for one round trip.
+/// The question: what does a barrier cost, depending on its participants? The barriers are an mbarrier of a block or of a
+/// cluster, the cluster barrier, `__syncthreads`, and a grid barrier. The time of a case is for one barrier of all threads, or
+/// for one round trip.
 #include "by_hand.cuh"
 
 #include <bench/common/comparison.hpp>
@@ -27,7 +28,7 @@ using block_barrier = cuda::barrier<cuda::thread_scope_block>;
 
 __device__ void require(membar::wait_result result) { by_hand::require(result == membar::wait_result::done); }
 
-/// The function is found through its argument, because members of the same name would hide it.
+/// Calls the function by argument-dependent lookup, because members of the same name would hide it.
 __device__ void make(block_barrier& barrier, unsigned expected) { init(&barrier, expected); }
 
 // Barriers of a block: each is a type with an object in shared memory.
@@ -78,8 +79,8 @@ __global__ void meet_in_block(int turns) {
   }
 }
 
-// Barriers of the blocks of one cluster, which is the whole grid. The argument is in global memory, which is zero before the
-// first launch.
+// Barriers of the blocks of one cluster, which is the whole grid. The argument points to global memory, which is zero before
+// the first launch.
 
 struct membar_cluster {
   __device__ void meet() { membar::cluster_sync<membar::warp_execution::together>(); }
@@ -112,7 +113,7 @@ __global__ void meet_in_grid(Meeting* at, int turns) {
   }
 }
 
-// Round trips between two threads, each with an mbarrier at which the other one arrives.
+// Round trips between two threads: each has an mbarrier at which the other thread arrives.
 
 template <class Way>
 __global__ void there_and_back(int turns) {
@@ -184,7 +185,7 @@ struct ptx_in_cluster : any_way<thread_scope::cluster> {
     by_hand::wait_parity<true>(by_hand::shared_address(own + me), parity);
   }
 };
-/// With a value: the phase expects its four bytes.
+/// The round trip also transfers a value: the phase expects its four bytes.
 struct store_in_cluster : any_way<thread_scope::cluster> {
   __device__ static void send(barrier* own, unsigned& received, unsigned to) {
     static_cast<void>(membar::async_store(&received, to, 1U, own[to]));
@@ -245,7 +246,7 @@ bench::arm in_cluster(const char* name, unsigned blocks) {
             if constexpr (std::is_same_v<Meeting, cooperative_groups_grid>) {
               membar::launch(config.with(membar::cooperative{}), meet_in_grid<Meeting>, at.get(), work.turns);
             } else if constexpr (std::is_same_v<Meeting, membar_grid>) {
-              // So few blocks that all of them run at once.
+              // Few enough blocks that all of them run at once.
               membar::launch(config, meet_in_grid<Meeting>, at.get(), work.turns);
             } else {
               membar::launch(config.with(membar::cluster_dimensions{blocks, 1, 1}), meet_in_grid<Meeting>, at.get(),

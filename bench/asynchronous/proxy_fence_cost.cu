@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: what does a proxy fence cost: alone, after stores of the same thread, and during copies of the same block? The
-/// time of a case is for one fence with the preceding store; the variant `no_fence` has only the store.
+/// The question: what does a proxy fence cost by itself, after stores of the same thread, and during copies of the same block?
+/// The time of a case is for one fence with the preceding store; the variant `no_fence` has only the store.
 #include "by_hand.cuh"
 
 #include <bench/common/comparison.hpp>
@@ -35,7 +35,7 @@ struct by_ptx {
     }
   }
 };
-/// For comparison, the cost of a generic-proxy fence in the same place.
+/// For comparison: the cost of a generic-proxy fence in the same place.
 template <thread_scope Scope>
 struct ordinary_fence {
   __device__ static void run() { membar::thread_fence<Scope>(membar::acq_rel); }
@@ -48,8 +48,8 @@ constexpr const char* names[] = {"alone", "after_shared_store", "after_global_st
 constexpr int in_a_row = 16;
 constexpr unsigned tile = 8192;
 
-/// The first warp executes the fences. For the cases with copies, the second warp keeps some running between its part of shared
-/// memory and `tiles` until the first warp has ended.
+/// The first warp executes the fences. In the cases with copies, the second warp keeps copies between its part of shared memory
+/// and `tiles` in flight until the first warp has finished.
 template <class Fence, situation Where>
 __global__ void fences(unsigned char* tiles, volatile int* own, int turns) {
   __shared__ alignas(128) unsigned char stage[tile];
@@ -79,7 +79,7 @@ __global__ void fences(unsigned char* tiles, volatile int* own, int turns) {
       *static_cast<volatile int*>(&over) = 1;
     }
   } else if (threadIdx.x == 32 && (Where == situation::beside_loads || Where == situation::beside_stores)) {
-    // A copy takes hundreds of nanoseconds, so these last longer than any launch.
+    // A copy takes hundreds of nanoseconds, so this many copies last longer than any launch.
     for (unsigned n = 0; n != 1U << 20 && *static_cast<volatile int*>(&over) == 0; ++n) {
       unsigned char* const at = tiles + n % 64 * tile;
       if constexpr (Where == situation::beside_loads) {
@@ -95,7 +95,8 @@ __global__ void fences(unsigned char* tiles, volatile int* own, int turns) {
   }
 }
 
-// All variants use the same memory: a multiprocessor is closer to one half of L2, and a fence waits for stores to either.
+// All variants use the same memory, because a multiprocessor is closer to one half of L2, and a fence waits for stores to
+// either half.
 struct memory {
   support::device_memory<unsigned char> tiles{64 * tile};
   support::device_memory<int> words{32};

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The question: what do contended atomics cost, and when does aggregation pay off? All threads of the device, or of each block
-/// in shared memory, access one object, one object per block, per warp or per thread, at distances of 32 and 128 bytes, or
-/// skewed objects. The time of a loop of compare-and-swap grows with the square of its contenders. Each comparison therefore
-/// has as many blocks as its slowest variant can finish in a few milliseconds, and reports the number.
+/// in shared memory, access a single object, one object per block, warp or thread at a distance of 32 or 128 bytes, or objects
+/// with a skewed distribution. The time of a compare-and-swap loop grows with the square of the number of contending threads.
+/// Each comparison therefore has as many blocks as its slowest variant can finish in a few milliseconds, and reports the
+/// number.
 #include "steps.cuh"
 
 #include <membar/launch.hpp>
@@ -44,7 +45,7 @@ __device__ std::size_t place(pattern which, unsigned thread, std::size_t size, i
     case pattern::stride_128:
       return thread * 128UL;
     case pattern::skewed: {
-      // Half of all accesses go to one object, a quarter to the next, and so on, for 16 objects.
+      // Half of all accesses go to one object, a quarter to the next, and so on, over 16 objects.
       const unsigned scattered = (thread * 2654435761U + static_cast<unsigned>(turn) * 40503U) >> 8;
       return static_cast<std::size_t>(__clz(static_cast<int>(scattered << 8 | 0x10000U))) * 128;
     }
@@ -52,15 +53,15 @@ __device__ std::size_t place(pattern which, unsigned thread, std::size_t size, i
   return 0;
 }
 
-/// The pattern, hidden from the compiler. Otherwise some variants would get a loop for each pattern, and others not.
+/// The pattern, hidden from the compiler. Otherwise only some variants would get a separate loop for each pattern.
 __device__ pattern hidden(pattern which) {
   int value = static_cast<int>(which);
   asm volatile("" : "+r"(value));
   return static_cast<pattern>(value);
 }
 
-/// A thread's operand: one value, or increasing ones, so that a maximum changes. Halves have both signs, because a sum that
-/// only grows soon stops changing.
+/// A thread's operand: a constant, or increasing values, so that a maximum changes. Half-precision operands have both signs,
+/// because a sum that only grows soon stops changing.
 template <class T, bool Rising>
 __device__ T operand(unsigned thread, int turn, T value) {
   if constexpr (Rising) {
@@ -72,7 +73,7 @@ __device__ T operand(unsigned thread, int turn, T value) {
   return value;
 }
 
-/// Whether the results of the steps are summed and stored.
+/// Whether the kernel sums and stores the results of the steps.
 enum class results { unused, used };
 /// Whether the compiler can see that all lanes use one object.
 enum class objects { by_pattern, known };
@@ -94,7 +95,7 @@ __global__ void contend(char* memory, pattern which, T value, int turns, T* sums
   }
 }
 
-/// A barrier of the block, and one of its cluster.
+/// A barrier of the block, and a barrier of its cluster.
 template <bool OfCluster>
 __device__ void meet() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
@@ -177,7 +178,7 @@ struct contest {
                    <<<work.blocks, threads, 0, on>>>(one<T>(), work.turns, sums<T>());
              }}...};
   }
-  /// Two clustered blocks for each block of the work.
+  /// Two clustered blocks for each block of work.
   template <class... Step>
   static arms distributed() {
     return {{Step::name, [](cudaStream_t on, workload work) {
@@ -213,7 +214,7 @@ std::vector<bench::comparison> comparisons(const bench::suite& cases) {
   };
   for (const auto& [which, name] : patterns) {
     const std::string suffix = std::string("/") + name;
-    // One instruction per thread, and one per warp and address.
+    // One instruction per thread, compared with one per warp and address.
     compare("fetch_add/u32/relaxed/global/used" + suffix,
             u32::used<in_membar<fetch_add, word, r>, in_cuda<fetch_add, word, r>, intrinsic_add<word>, ptx_add_relaxed,
                       aggregated_add<word, any>>(which));
@@ -232,10 +233,10 @@ std::vector<bench::comparison> comparisons(const bench::suite& cases) {
             u32_rising::used<in_membar<fetch_max, word, r>, in_cuda<fetch_max, word, r>, aggregated_max<word>>(which));
     compare("fetch_max/f32/relaxed/global/used" + suffix,
             f32_rising::used<in_membar<fetch_max, float, r>, aggregated_max<float>>(which));
-    // One instruction, where others use a loop.
+    // One instruction, where the alternatives use a loop.
     compare("fetch_max_beside_loops/f32/relaxed/global/used" + suffix,
             f32_rising::used<in_membar<fetch_max, float, r>, in_cuda<fetch_max, float, r>, loop_max>(which));
-    // Loops: membar's, one per lane and one per warp and address.
+    // membar's loops: one per lane, and one per warp and address.
     compare("loop/f32_max/relaxed/global/used" + suffix,
             f32_rising::used<membar_loop<float, larger>, aggregated_loop<float, larger>>(which));
     compare("loop/u64_user_function/relaxed/global/used" + suffix,
@@ -248,7 +249,7 @@ std::vector<bench::comparison> comparisons(const bench::suite& cases) {
         "fetch_add/u16/acq_rel/global/unused" + suffix,
         u16::unused<in_membar<fetch_add, half_word, ar>, in_cuda<fetch_add, half_word, ar>, aggregated_add<half_word, any, ar>>(
             which));
-    // Halves, for whose instruction ptxas makes a loop.
+    // Half-precision operations, whose instruction ptxas expands into a loop.
     compare(
         "fetch_add/f16/acq_rel/global/unused" + suffix,
         contest<__half>::unused<in_membar<fetch_add, __half, ar>, ptx_add_half<__half>, ptx_add_half_between_fences<__half>>(
@@ -257,7 +258,7 @@ std::vector<bench::comparison> comparisons(const bench::suite& cases) {
             contest<__nv_bfloat16>::unused<in_membar<fetch_add, __nv_bfloat16, ar>, ptx_add_half<__nv_bfloat16>,
                                            ptx_add_half_between_fences<__nv_bfloat16>>(which));
   }
-  // The compiler itself merges the lanes' operations where it can.
+  // The compiler merges the lanes' operations itself where it can.
   compare("fetch_add/u32/relaxed/global/used/known", u32::known<in_membar<fetch_add, word, r>, in_cuda<fetch_add, word, r>,
                                                                 intrinsic_add<word>, aggregated_add<word, one_address>>());
   compare("add/u32/relaxed/global/unused/known",
@@ -266,7 +267,7 @@ std::vector<bench::comparison> comparisons(const bench::suite& cases) {
           f32::known<in_membar<fetch_add, float, r>, in_cuda<fetch_add, float, r>, aggregated_add<float, one_address>>());
   compare("fetch_max/u32/relaxed/global/used/known",
           u32_rising::known<in_membar<fetch_max, word, r>, in_cuda<fetch_max, word, r>, aggregated_max<word>>());
-  // The same kernel twice: how far a ratio is from 1 by chance.
+  // The same kernel twice, which shows how far a ratio deviates from 1 by chance.
   for (const pattern which : {pattern::one, pattern::per_block, pattern::per_warp, pattern::per_lane}) {
     std::vector<bench::arm> arms = u32::used<in_membar<fetch_add, word, r>, in_membar<fetch_add, word, r>>(which);
     arms[1].name = "membar_again";
@@ -284,7 +285,7 @@ std::vector<bench::comparison> comparisons(const bench::suite& cases) {
     all.push_back({"fetch_add/u32/relaxed/distributed_shared", of_both_blocks,
                    u32::distributed<in_membar<fetch_add, word, r>, in_cuda<fetch_add, word, r>, intrinsic_add<word>>(),
                    most_blocks});
-    // The loop that replaces the instruction there, because cuda::atomic_ref's instruction loses updates.
+    // membar uses a loop here, because the instruction of cuda::atomic_ref loses updates.
     all.push_back({"fetch_max/u64/relaxed/distributed_shared", of_both_blocks,
                    contest<long_word, true>::distributed<in_membar<fetch_max, long_word, r>>(), most_blocks});
   }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: what does an atomic operation cost by type, order and scope without contention, with membar and with
-/// alternatives? latency/: one thread's chain, in which the address and the operand of each operation depend on the previous
-/// one. Stores and reductions return nothing, so they simply follow each other. throughput/: all threads, each on its own
-/// object.
+/// The question: what does an uncontended atomic operation cost by type, order and scope, with membar and with the
+/// alternatives? latency/: the chain of one thread, in which the address and the operand of each operation depend on the
+/// previous one. Stores and reductions return nothing, so they are only executed one after the other. throughput/: all threads,
+/// each on its own object.
 
 #include "steps.cuh"
 
@@ -18,8 +18,8 @@ using namespace steps;
 constexpr int blocks = 256;
 constexpr int threads = 256;
 
-// No loop is unrolled, so that equal instructions give equal code. Operands are not constants, because compilers optimize
-// constants better in some spellings than in others.
+// No loop is unrolled, so that equal instructions give equal code. Operands are not constants, because how well a compiler
+// optimizes constants depends on how an operation is written.
 
 /// `nothing` is 0, hidden from the compiler.
 template <class Step, class T>
@@ -62,7 +62,7 @@ bench::arm throughput() {
 
 using comparisons = std::vector<bench::comparison>;
 
-/// Compares steps in both directions.
+/// Compares steps, executed in both directions.
 template <class T, class... Step>
 void compare(comparisons& all, const std::string& name) {
   all.push_back({"latency/" + name, [](bench::workload work) { return double{1} * work.turns; }, {latency<Step, T>()...}});
@@ -72,7 +72,7 @@ void compare(comparisons& all, const std::string& name) {
                  blocks});
 }
 
-/// The same kernel twice: how far a ratio is from 1 by chance.
+/// The same kernel twice, which shows how far a ratio deviates from 1 by chance.
 template <class T, class Step>
 void control(comparisons& all, const std::string& name) {
   compare<T, Step, Step>(all, "control/" + name);
@@ -81,7 +81,7 @@ void control(comparisons& all, const std::string& name) {
   }
 }
 
-/// Beside `cuda::atomic_ref`.
+/// Compared with `cuda::atomic_ref`.
 template <class Operation, class T, class Order, thread_scope Scope = thread_scope::device>
 void beside_cuda(comparisons& all, const std::string& name) {
   compare<T, in_membar<Operation, T, Order, Scope>, in_cuda<Operation, T, Order, Scope>>(all, name);
@@ -125,7 +125,7 @@ comparisons all_comparisons() {
   scope<thread_scope::block>(all);
   scope<thread_scope::device>(all);
   scope<thread_scope::system>(all);
-  // By hand and by intrinsic.
+  // Compared with hand-written PTX and with intrinsics.
   compare<u32, in_membar<fetch_add, u32, r>, ptx_add_relaxed, intrinsic_add<u32>>(all, "fetch_add_by_hand/u32/relaxed/device");
   compare<u32, in_membar<fetch_add, u32, ar>, ptx_add_acq_rel>(all, "fetch_add_by_hand/u32/acq_rel/device");
   compare<__half, in_membar<fetch_add, __half, ar>, ptx_add_half<__half>, ptx_add_half_between_fences<__half>>(
@@ -138,12 +138,12 @@ comparisons all_comparisons() {
   compare<double, in_membar<fetch_add, double, ar>, builtin_add<double, ar>>(all, "fetch_add_builtin/f64/acq_rel/device");
   compare<u32, membar_reduce<u32, r>, ptx_reduce, intrinsic_reduce<u32>>(all, "add/u32/relaxed/device");
   compare<float, membar_reduce<float, r>, intrinsic_reduce<float>>(all, "add/f32/relaxed/device");
-  // The cost of testing where an object is.
+  // The cost of testing which memory an object is in.
   compare<u64, somewhere<in_membar<fetch_max, u64, r>>, somewhere<one_instruction<in_cuda<fetch_max, u64, r>>>>(
       all, "fetch_max_somewhere/u64/relaxed/device");
   compare<u32, somewhere<membar_reduce<u32, r>>, somewhere<one_instruction<ptx_reduce>>>(all,
                                                                                          "add_somewhere/u32/relaxed/device");
-  // cuda::atomic_ref has no 16-byte read-modify-write that compiles and is correct.
+  // cuda::atomic_ref has no correct 16-byte read-modify-write that compiles.
   compare<wide, in_membar<compare_exchange, wide, r>>(all, "compare_exchange/128/relaxed/device");
   compare<wide, in_membar<exchange, wide, ar>>(all, "exchange/128/acq_rel/device");
   compare<wide, in_membar<load, wide, membar::acquire_t>>(all, "load/128/acquire");

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: what does an atomic addition cost depending on its object's location, and from which contention on does a
-/// private copy pay off? levels/: shared memory, the shared memory of the cluster's other block, L2, a peer GPU, and the host;
-/// the latency of one thread's chain, and the throughput of all threads on their own objects or on one object. histogram/:
-/// values counted into bins, by one operation each, by one per warp and bin, and in bins of each block that are merged at its
-/// end.
+/// The question: what does an atomic addition cost depending on its object's location, and at which contention does a private
+/// copy pay off? levels/: shared memory, the shared memory of the cluster's other block, L2, a peer GPU, and the host; the
+/// latency of one thread's chain, and the throughput of all threads on their own objects or on one object. histogram/: counts
+/// values into bins, with one operation per value, with one per warp and bin, and with private bins of each block that are
+/// merged at the end.
 #include <membar/aggregated.cuh>
 #include <membar/launch.hpp>
 
@@ -48,7 +48,7 @@ __device__ unsigned step(unsigned* object, unsigned value) {
   }
 }
 
-/// The start of a level's objects: in shared memory, or in memory passed by the host.
+/// The start of a level's objects: in shared memory, or in memory that the host passes.
 template <level Level>
 __device__ unsigned* objects_of(unsigned* staged, unsigned* given) {
   if constexpr (Level == level::shared) {
@@ -78,7 +78,7 @@ __global__ void chain(unsigned* given, unsigned nothing, long long* cycles, unsi
   meet<Level>();
   if (threadIdx.x == 0 && blockIdx.x == 0) {
     unsigned* const object = objects_of<Level>(staged, given);
-    unsigned seen = step<Level, Operation>(object, 0) & nothing;  // brings the line near
+    unsigned seen = step<Level, Operation>(object, 0) & nothing;  // Brings the line into the nearest cache.
     const long long begin = clock64();
 #pragma unroll 1
     for (int turn = 0; turn != turns; ++turn) {
@@ -111,7 +111,7 @@ __global__ void all_threads(unsigned* given, bool one, int times, unsigned* out)
   }
 }
 
-/// Keys of a histogram with `bins`, a power of two, bins: all keys are equally frequent, in random order.
+/// Keys of a histogram with `bins` bins, a power of two. All keys are equally frequent and in random order.
 __device__ unsigned key_of(unsigned i, unsigned bins) {
   i = (i ^ (i >> 16)) * 0x85EBCA6BU;
   i = (i ^ (i >> 13)) * 0xC2B2AE35U;
@@ -219,7 +219,7 @@ void add_bins(bench::suite& cases, const bench::made_once<fixture>& shared) {
   const auto add = [&](const char* arm, auto kernel) {
     cases.add("histogram/" + std::to_string(Bins) + "_bins/" + arm, [shared, kernel] {
       fixture& here = *shared;
-      // The number of bins is also an argument, so that no variant knows that all lanes have the same address.
+      // The number of bins is also passed as an argument, so that no variant can assume that all lanes have the same address.
       const double ns = here.timed<level::l2>(here.blocks / 2, kernel, static_cast<unsigned>(Bins), here.bins.get());
       return bench::figures(ns, {{"values_per_ns", static_cast<double>(values) / ns}});
     });
@@ -237,7 +237,7 @@ void add_cases(bench::suite& cases) {
     cases.context("host_link", bench::host_link(cases.device()));
   }
   add_level<level::shared>(cases, shared, "shared");
-  // The compiler's own function uses the instruction for shared memory, while the others use the generic one.
+  // The compiler's own function uses the instruction for shared memory; the other variants use the generic instruction.
   add_operation<level::shared, operation::intrinsic>(cases, shared, "intrinsic/shared", "");
   add_level<level::distributed_shared>(cases, shared, "distributed_shared");
   add_level<level::l2>(cases, shared, "l2");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Each operation as written with membar, `cuda::atomic_ref`, CUDA's intrinsics and PTX.
+/// Each operation as it is written with membar, `cuda::atomic_ref`, CUDA's intrinsics and PTX.
 #pragma once
 
 #include <membar/aggregated.cuh>
@@ -31,7 +31,7 @@ struct alignas(16) wide {
 };
 
 // Each step takes an object and a value that depends on the previous step, and returns a value on which the next step depends.
-// It has the name of its variant.
+// A step has the name of its variant.
 
 struct of_membar {
   static constexpr const char* name = "membar";
@@ -49,7 +49,7 @@ struct of_aggregation {
   static constexpr const char* name = "aggregated";
 };
 
-// Operations that both kinds of reference have.
+// Operations that both kinds of references have.
 struct fetch_add {
   __device__ static auto run(const auto& object, auto value, auto order) { return object.fetch_add(value, order); }
 };
@@ -68,7 +68,7 @@ struct store {
     return value;
   }
 };
-/// An operation that returns nothing: a reduction.
+/// An operation that returns nothing, that is, a reduction.
 struct add {
   __device__ static auto run(const auto& object, auto value, auto order) {
     object.add(value, order);
@@ -106,7 +106,7 @@ template <class T, class Order>
 struct builtin_add {
   static constexpr const char* name = "builtin";
   __device__ static T run(T* object, T value) {
-    if constexpr (std::is_same_v<Order, membar::relaxed_t>) {  // the order is a literal
+    if constexpr (std::is_same_v<Order, membar::relaxed_t>) {  // the order must be a literal
       return __nv_atomic_fetch_add(object, value, __NV_ATOMIC_RELAXED, __NV_THREAD_SCOPE_DEVICE);
     } else {
       static_assert(std::is_same_v<Order, membar::acq_rel_t>);
@@ -114,7 +114,7 @@ struct builtin_add {
     }
   }
 };
-/// PTX's instruction for 16 bits, which ptxas turns into a loop.
+/// The PTX instruction for 16 bits, which ptxas expands into a loop.
 template <class T, class Order>
 __device__ T ptx_atom_add_half(T* object, T value) {
   constexpr bool relaxed = std::is_same_v<Order, membar::relaxed_t>;
@@ -137,7 +137,7 @@ template <class T>
 struct ptx_add_half : of_ptx {
   __device__ static T run(T* object, T value) { return ptx_atom_add_half<T, membar::acq_rel_t>(object, value); }
 };
-/// A relaxed instruction of that kind between two fences, which are outside of ptxas' loop.
+/// The relaxed form of such an instruction between two fences, which are outside the loop that ptxas generates.
 template <class T>
 struct ptx_add_half_between_fences {
   static constexpr const char* name = "ptx_between_fences";
@@ -183,7 +183,7 @@ struct intrinsic_reduce : of_intrinsic {
     return value;
   }
 };
-/// The code that one would write without the integer form.
+/// The code that a user would write without the integer form.
 struct loop_max {
   static constexpr const char* name = "loop";
   __device__ static float run(float* object, float value) {
@@ -198,27 +198,27 @@ struct loop_max {
     return __int_as_float(seen);
   }
 };
-/// A step that is one instruction in every variant.
+/// A step that is a single instruction in every variant.
 template <class Step>
 struct one_instruction : Step {
   static constexpr const char* name = "one_instruction";
 };
 
-// Functions that a user passes.
+// Functions as a user would pass them.
 struct larger_sum {
   __device__ wide operator()(wide a, wide b) const { return {a.low + b.low, a.high > b.high ? a.high : b.high}; }
 };
 struct larger {
   __device__ float operator()(float a, float b) const { return a > b ? a : b; }
 };
-/// Two sums in one word: associative, but not implemented by any instruction.
+/// Two sums in one word: the function is associative, but no instruction implements it.
 struct mixed {
   __device__ unsigned long long operator()(unsigned long long a, unsigned long long b) const {
     constexpr unsigned long long low = 0xffff'ffff;
     return ((a & ~low) + (b & ~low)) | ((a + b) & low);
   }
 };
-/// A function in membar's loop, per thread and once per warp and address.
+/// A function in membar's loop, applied per thread and once per warp and address.
 template <class T, class Function>
 struct membar_loop : of_membar {
   __device__ static T run(T* object, T value) {
@@ -257,7 +257,7 @@ struct somewhere : Step {
   }
 };
 
-/// What a thread adds: 1, or its equivalent.
+/// The value that a thread adds: 1, or its equivalent in the type.
 template <class T>
 __host__ __device__ T one() {
   if constexpr (std::is_same_v<T, wide>) {
@@ -267,7 +267,7 @@ __host__ __device__ T one() {
   }
 }
 
-/// Bits that depend on a value.
+/// Returns bits that depend on a value.
 template <class T>
 __device__ unsigned low_bits(const T& value) {
   if constexpr (std::is_same_v<T, wide>) {
@@ -283,7 +283,7 @@ __device__ unsigned low_bits(const T& value) {
   }
 }
 
-/// The operand of the chain's next step: it depends on the previous step's result, and costs one instruction.
+/// Returns the operand of the chain's next step: it depends on the previous step's result, and costs one instruction.
 template <class T>
 __device__ T next_operand(const T& before) {
   if constexpr (std::is_same_v<T, wide>) {

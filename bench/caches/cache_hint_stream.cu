@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: what do hints gain for a streaming copy, and what do they save other kernels? It measures the copy's
-/// bandwidth, and the time that a kernel needs for a hot table in L2 after the copy.
+/// The question: what do hints gain for a streaming copy, and how much do they save other kernels? The bench measures the
+/// copy's bandwidth, and the time that a kernel needs to read a hot table in L2 after the copy.
 #include <bench/common/cuda_handles.hpp>
 #include <bench/common/harness.hpp>
 
@@ -10,7 +10,7 @@
 
 namespace {
 
-/// A copy with one kind of load and store; each thread makes its policy once.
+/// A copy with one kind of load and store. Each thread creates its policy once.
 struct plain {
   __device__ uint4 load(const uint4* p) const { return *p; }
   __device__ void store(uint4* p, uint4 value) const { *p = value; }

@@ -2,8 +2,8 @@
 /// @file
 /// The question: what does a warp pay for k different addresses in constant memory, compared with the read-only path, shared
 /// and global memory? One warp walks through a table; the result is in cycles per access of the warp. Each word of the table
-/// holds the position of the next access, so that only the access is measured; `indexed` is an access of constant memory by
-/// index, including its arithmetic.
+/// holds the position of the next access, so that only the access is measured. `indexed` accesses constant memory by index, and
+/// includes the index arithmetic.
 #include <bench/common/cuda_handles.hpp>
 #include <bench/common/harness.hpp>
 
@@ -14,16 +14,16 @@
 
 namespace {
 
-constexpr std::size_t most_words = 16384;  // 64 KiB, the limit of a program
-constexpr int accesses = 32768;            // With 16 concurrent accesses, each chain goes twice through the largest table.
-constexpr unsigned step = 16;              // Words from one access to the next: 64 bytes.
+constexpr std::size_t most_words = 16384;  // 64 KiB, the limit for a program
+constexpr int accesses = 32768;            // With 16 concurrent accesses, each chain goes through the largest table twice.
+constexpr unsigned step = 16;              // The number of words from one access to the next: 64 bytes.
 
 __constant__ membar::constant_table<unsigned, most_words> table;
 
 enum class source { constant, indexed, read_only, shared, global };
 
-/// The word at a distance of `at` bytes in constant memory, or of `at` words for `indexed`; in other memory, the word at the
-/// address `at`. For global memory this is the lower half of an address whose upper half is `high`.
+/// Reads the word at byte offset `at` in constant memory, or at word offset `at` for `indexed`; in other memory, the word at
+/// the address `at`. For global memory, `at` is the lower half of an address whose upper half is `high`.
 template <source Source>
 __device__ unsigned next(unsigned at, unsigned high) {
   unsigned value = 0;
@@ -50,7 +50,7 @@ __global__ void read_table(const unsigned* memory, unsigned words, unsigned diff
   extern __shared__ unsigned staged[];
   unsigned base = 0;
   const auto address = reinterpret_cast<unsigned long long>(memory);
-  const auto high = static_cast<unsigned>(address >> 32);  // of the whole table
+  const auto high = static_cast<unsigned>(address >> 32);  // size of the whole table
   if constexpr (Source == source::read_only || Source == source::global) {
     base = static_cast<unsigned>(address);
   }
@@ -70,7 +70,7 @@ __global__ void read_table(const unsigned* memory, unsigned words, unsigned diff
   }
   long long begin = 0;
 #pragma unroll 1
-  for (int pass = 0; pass != 2; ++pass) {  // The first pass brings in the table.
+  for (int pass = 0; pass != 2; ++pass) {  // The first pass brings the table into the cache.
     begin = clock64();
 #pragma unroll 1
     for (unsigned i = 0; i != accesses; i += 16) {
@@ -102,7 +102,8 @@ struct fixture {
   support::device_memory<long long> cycles{1};
   support::stream stream;
 
-  /// A table of `words`, each of which holds the distance of the word that is `step` further; in global memory, its address.
+  /// A table of `words` words. Each holds the offset of the word that is `step` words further on or, in global memory, its
+  /// address.
   void walk(unsigned words, unsigned unit, bool addresses) {
     std::vector<unsigned> next(most_words);
     for (unsigned i = 0; i != most_words; ++i) {
@@ -146,7 +147,7 @@ void add_source(bench::suite& cases, const bench::made_once<fixture>& shared, co
         addresses);
   };
   for (const unsigned stride : {1U, 16U}) {
-    at(2, stride, every);  // The innermost cache holds it.
+    at(2, stride, every);  // The table fits into the innermost cache.
   }
   for (const unsigned stride : {2U, 4U, 8U}) {
     at(2, stride, {32});

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The question: what does an access-policy window gain for a kernel that reads a hot region and a stream, and which window is
-/// best? The sliding-window experiment of the CUDA C++ Programming Guide, with sizes as fractions of the largest set-aside.
+/// best? The bench repeats the sliding-window experiment of the CUDA C++ Programming Guide, with sizes as fractions of the
+/// largest set-aside.
 #include <bench/caches/window_tuner.hpp>
 #include <bench/common/cuda_handles.hpp>
 #include <bench/common/harness.hpp>
@@ -40,7 +41,7 @@ __global__ void read_hot(const int* hot, std::size_t count, int* out) {
   }
 }
 
-/// The device, its memory, and the whole set-aside, which is held while the bench runs.
+/// The device, its memory, and the whole set-aside, which the bench holds while it runs.
 class fixture {
  public:
   explicit fixture(int device)
@@ -58,14 +59,14 @@ class fixture {
     return static_cast<std::size_t>(fraction * static_cast<double>(largest_)) / 128 * 128;
   }
 
-  /// One run after a warm-up run, without lines left by an earlier case.
+  /// One run after a warm-up run, with no lines left over from an earlier case.
   double nanoseconds(std::size_t region_bytes, const access_policy_window& window) {
     membar::reset_persisting_lines();
     launch(region_bytes, window);
     return support::nanoseconds_of(stream_.get(), [&] { launch(region_bytes, window); });
   }
 
-  /// The result of `run` with nothing set aside.
+  /// Returns the result of `run` with nothing set aside.
   template <class Run>
   double without_set_aside(Run run) {
     hold_.reset();
@@ -74,7 +75,7 @@ class fixture {
     return ns;
   }
 
-  /// `nanoseconds` with CUDA's own calls.
+  /// The same as `nanoseconds`, with CUDA's own calls.
   double raw_nanoseconds(std::size_t region_bytes, float ratio) {
     membar::reset_persisting_lines();
     cudaLaunchAttribute attribute{};
@@ -136,7 +137,7 @@ class fixture {
       begin.record(stream_.get());
       for (std::size_t i = 0; i != 3; ++i) {
         membar::check(cudaStreamWaitEvent(three_[i].get(), begin.get(), 0));
-        // A third of the blocks that can run at once, so that the three kernels do run at once.
+        // A third of the blocks that can run at once, so that all three kernels run at the same time.
         membar::launch(membar::launch_config{resident_ / 3, threads, three_[i].get()}.with(used[i]), hot_and_stream,
                        hot_.get() + i * bytes / sizeof(int), bytes / sizeof(int), stream_data_.get() + i * part, part);
         support::event end(cudaEventDisableTiming);
@@ -148,7 +149,7 @@ class fixture {
     return support::nanoseconds_of(stream_.get(), run);
   }
 
-  /// The time to read a region of half the set-aside that was made to persist, after `flushes` kernels that read 1 GiB each.
+  /// The time to read a region of half the set-aside that was made persisting, after `flushes` kernels that read 1 GiB each.
   double nanoseconds_after(int flushes, bool with_window) {
     membar::reset_persisting_lines();
     const std::size_t bytes = region(0.5);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The question: what are the latency and the bandwidth of each kind of memory, by footprint? Latencies are measured with a
-/// chain of loads in which each loaded value is the next address, so that only the load is measured.
+/// chain of loads in which each loaded value is the address of the next load, so that only the loads are measured.
 #include <bench/common/cuda_handles.hpp>
 #include <bench/common/harness.hpp>
 #include <bench/common/ladder_memory.hpp>
@@ -24,7 +24,7 @@ struct chase_result {
   link at;
 };
 
-// How each kind of memory is read. It is in PTX, because the compiler might change the chain in another form.
+// How each kind of memory is read. The loads are written in PTX, because the compiler might change the chain otherwise.
 struct by_plain_load {
   static __device__ link next(link at) {
     link value;
@@ -61,7 +61,7 @@ struct by_generic_load {
   }
 };
 
-/// Follows a chain of `warm` and then `hops` links with one thread, and returns how long the latter took.
+/// One thread follows a chain of `warm` and then `hops` links. Returns the time that the `hops` links took.
 template <class Read>
 __global__ void chase(link from, int warm, chase_result* result) {
   link at = from;
@@ -99,7 +99,7 @@ __global__ void chase_shared(unsigned words, chase_result* result) {
   }
 }
 
-/// A chain through the shared memory of the cluster's other block. Such a load has a generic address, which the chain holds.
+/// A chain through the shared memory of the cluster's other block. The chain holds generic addresses, which such loads need.
 __global__ void chase_distributed(unsigned words, chase_result* result) {
   extern __shared__ link staged[];
   const link of_second = reinterpret_cast<link>(__cluster_map_shared_rank(staged, 1));
@@ -122,7 +122,7 @@ __global__ void chase_distributed(unsigned words, chase_result* result) {
   __cluster_barrier_wait();
 }
 
-/// The cost for a warp of accesses to shared memory whose lanes use `ways` different words of each bank.
+/// The cost of a warp's access to shared memory in which the lanes use `ways` different words of each bank.
 template <int AtOnce>
 __global__ void conflict(unsigned ways, chase_result* result) {
   __shared__ unsigned places[32 * 32];
@@ -156,10 +156,10 @@ __global__ void conflict(unsigned ways, chase_result* result) {
   }
 }
 
-/// 64 KiB in which word i holds the offset of the next.
+/// 64 KiB of constant memory in which word i holds the offset of the next word.
 __constant__ unsigned constant_chain[16384];
 
-/// Another instruction reads a uniform index into a register that the warp shares.
+/// A uniform index is read with a different instruction, into a register that the warp shares.
 template <bool Uniform>
 __global__ void chase_constant(unsigned from, int warm, chase_result* result) {
   const auto next = [](unsigned at) {
@@ -196,8 +196,8 @@ __global__ void chase_texture(cudaTextureObject_t texture, unsigned from, int wa
   *result = {end - begin, at};
 }
 
-/// A chain through a thread's array, whose indices the compiler does not know. Each word of a thread is in its own line,
-/// together with the same word of neighbouring threads.
+/// A chain through a thread's local array, whose indices the compiler cannot predict. Each word of a thread is in a separate
+/// line, together with the same word of neighbouring threads.
 template <int Words>
 __global__ void chase_local(unsigned step, chase_result* result) {
   unsigned places[Words];
@@ -229,7 +229,7 @@ __global__ void chase_local(unsigned step, chase_result* result) {
   *result = {end - begin, at + (places[step] & 1)};
 }
 
-/// Chains without memory: an instruction that waits for the previous one's register, and a shuffle from a given lane.
+/// Chains without memory: an instruction that waits for the register of the previous one, and a shuffle from a given lane.
 template <bool Shuffle>
 __global__ void chase_register(float factor, chase_result* result) {
   int at = static_cast<int>(threadIdx.x);
@@ -261,7 +261,7 @@ __global__ void touch(const uint4* memory, std::size_t count, unsigned* out) {
   }
 }
 
-/// All threads read: each block the whole footprint (`Each`), or all blocks together, one part after the other.
+/// All threads read: each block reads the whole footprint (`Each`), or all blocks together read it, one part after the other.
 template <bool Each>
 __global__ void read_all(const uint4* memory, std::size_t mask, int turns, unsigned* out) {
   std::size_t at = Each ? threadIdx.x : blockIdx.x * std::size_t{blockDim.x} + threadIdx.x;
@@ -271,7 +271,7 @@ __global__ void read_all(const uint4* memory, std::size_t mask, int turns, unsig
   for (int turn = 0; turn != turns; ++turn) {
 #pragma unroll
     for (int i = 0; i != 8; ++i) {
-      // Each block's own copy is in L1; memory that all blocks share is read past it.
+      // Each block's own copy is in L1; loads of memory that all blocks share bypass L1.
       const uint4 value =
           Each ? membar::load_weak(memory + (at & mask)) : membar::load_weak(memory + (at & mask), membar::cache_op::cg);
       sum.x ^= value.x;
@@ -330,7 +330,7 @@ __global__ void read_shared(int turns, unsigned* out) {
   }
 }
 
-/// Each lane reads one word at a distance of `stride` words from its neighbour's.
+/// Each lane reads one word; neighbouring lanes are `stride` words apart.
 __global__ void read_strided(const unsigned* memory, std::size_t mask, unsigned stride, int turns, unsigned* out) {
   std::size_t at = (blockIdx.x * std::size_t{blockDim.x} + threadIdx.x) * stride;
   const std::size_t step = std::size_t{gridDim.x} * blockDim.x * stride;
@@ -358,7 +358,7 @@ struct fixture {
   support::stream stream;
   support::pinned_memory<chase_result> result{1};
   support::device_memory<unsigned> out{1};
-  bench::chained_memory memory{};  // Of the last kind and footprint.
+  bench::chained_memory memory{};  // The context of the last kind and footprint.
 
   void wait() const { stream.synchronize(); }
 
@@ -375,7 +375,7 @@ struct fixture {
     return chased(ns);
   }
 
-  /// All threads bring the lines of a chain into a nearby cache, and then one thread's L1 gets the lines that it can hold.
+  /// All threads bring the lines of a chain into a nearby cache; then one thread fills its L1 with as many lines as fit.
   [[nodiscard]] bench::figures follow(bench::place where, std::size_t bytes, void (*kernel)(link, int, chase_result*)) {
     memory.become(where, bytes, device, bench::content::chain, line);
     touch<<<static_cast<unsigned>(sms * 8), 256, 0, stream.get()>>>(memory.as<uint4>(), bytes / sizeof(uint4), out.get());
@@ -411,7 +411,7 @@ struct fixture {
   }
 
   [[nodiscard]] bench::figures constant(std::size_t bytes, bool uniform) const {
-    // A step of 17 lines of 64 bytes visits each line once, for any size that is a power of two.
+    // A step of 17 lines of 64 bytes visits each line once if the size is a power of two.
     std::vector<unsigned> next(16384);
     for (std::size_t i = 0; i != next.size(); ++i) {
       next[i] = static_cast<unsigned>((i * 4 + std::size_t{17} * 64) % bytes);
@@ -441,7 +441,7 @@ struct fixture {
   [[nodiscard]] bench::figures bandwidth(bench::place where, std::size_t bytes, bool each) {
     memory.become(where, bytes, device, bench::content::words, line);
     const int blocks = sms * 8;
-    // About half a millisecond at 3 TB/s, or at the rate of a slower link.
+    // About half a millisecond at 3 TB/s, or at a slower link's rate.
     const double moved = where == bench::place::device ? (each ? 8e9 : 2e9) : 2e8;
     const int turns = std::max(1, static_cast<int>(moved / (blocks * 256.0 * 8 * sizeof(uint4))));
     const auto launch = [&] {
@@ -502,7 +502,7 @@ void add_cases(bench::suite& cases) {
                   16 * kib, 24 * kib, 32 * kib, 40 * kib, 48 * kib, 64 * kib, 128 * kib, 512 * kib, 2048 * kib};
   const sizes far{4, 256, 4 * kib, 64 * kib, 256 * kib};
 
-  // A register, and a value from another lane.
+  // Chains through a register, and through a value from another lane.
   for (const bool shuffle : {false, true}) {
     cases.add(std::string("memory_ladder/latency/") + (shuffle ? "shuffle" : "register") + "/0", [shared, shuffle] {
       return shared->chased_by([&] {

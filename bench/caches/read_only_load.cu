@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: does it matter how read-only data is loaded? Plain, through the read-only path, with cache operators and
-/// hints; data that fits into L1, into L2, or into neither; gathered at random or streamed.
+/// The question: does it matter how read-only data is loaded? The bench compares plain loads, the read-only path, cache
+/// operators and hints, for data that fits into L1, into L2, or into neither, gathered at random or streamed.
 #include <bench/common/cuda_handles.hpp>
 #include <bench/common/harness.hpp>
 
@@ -51,8 +51,8 @@ __global__ void read_words(const float* in, std::size_t mask, int accesses, floa
   out[thread] = sum;
 }
 
-// How the compiler can treat a load, depending on what it knows about the pointer. Each thread reads four coefficients again in
-// each iteration, and stores in between: through a plain pointer, the store might change them.
+// How the compiler can treat a load, depending on what it can assume about the pointer. Each thread reads four coefficients
+// again in each iteration, and stores between these reads: through a plain pointer, the store might change them.
 __device__ float polynomial(float a, float b, float c, float d, float x) { return ((a * x + b) * x + c) * x + d; }
 
 template <class Coefficient>
@@ -84,7 +84,7 @@ __global__ void with_ldg(const float* coefficients, const float* x, float* out, 
 __global__ void with_read_only_span(membar::read_only_span<float> coefficients, const float* x, float* out, int turns) {
   evaluate([=](int i) { return coefficients[static_cast<std::size_t>(i)]; }, x, out, turns);
 }
-/// The coefficients in variables before the loop.
+/// The coefficients are loaded into variables before the loop.
 __global__ void with_variables(const float* coefficients, const float* x, float* out, int turns) {
   const float a = coefficients[0];
   const float b = coefficients[1];
@@ -95,7 +95,7 @@ __global__ void with_variables(const float* coefficients, const float* x, float*
 
 struct fixture {
   unsigned blocks;
-  std::map<std::string, std::size_t> words;  // For each footprint, a power of two.
+  std::map<std::string, std::size_t> words;  // The number of words for each footprint, a power of two.
   support::device_memory<float> in;
   support::device_memory<float> out;
   support::stream stream;

@@ -12,7 +12,7 @@ namespace {
 constexpr int values = 96;
 constexpr int threads = 256;
 
-/// Each thread keeps `values` sums, and adds to each of them a value that it loads (`Loads`: it waits for memory) or computes.
+/// Each thread keeps `values` sums. To each sum it adds a value that it loads (`Loads`: it then waits for memory) or computes.
 template <int BlocksPerSm, bool Loads>
 __global__ void __launch_bounds__(threads, BlocksPerSm) keep_sums(const float* in, std::size_t mask, int turns, float* out) {
   float sums[values];
@@ -25,7 +25,8 @@ __global__ void __launch_bounds__(threads, BlocksPerSm) keep_sums(const float* i
   for (int turn = 0; turn != turns; ++turn) {
     float value = static_cast<float>(turn);
     if constexpr (Loads) {
-      // The position of the next value depends on this one: the thread must wait, and only other threads can hide the latency.
+      // The position of the next value depends on the current one, so the thread must wait, and only other threads can hide the
+      // latency.
       value = in[at & mask];
       at = at * 5 + 1 + static_cast<std::size_t>(value);
       value += in[at & mask];
@@ -49,7 +50,7 @@ struct fixture {
       : blocks(static_cast<unsigned>(support::attribute(cudaDevAttrMultiProcessorCount, device)) * 16),
         out(std::size_t{blocks} * threads) {}
 
-  static constexpr std::size_t words = std::size_t{1} << 26;  // 256 MiB: no cache holds it
+  static constexpr std::size_t words = std::size_t{1} << 26;  // 256 MiB: too large for any cache
   unsigned blocks;
   support::device_memory<float> in{words};
   support::device_memory<float> out;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The question: what does an L2 set-aside cost accesses that do not use it, and what do persisting accesses gain without one?
-/// reread/: the device reads a region again and again, with nothing set aside, with the largest set-aside idle, and with the
-/// largest set-aside full of another region's persisting lines. reads_a_stream/, changes_a_stream/: a hot region is read
-/// together with a stream, with and without a window, for different set-asides. copies/: no hot region.
+/// reread/: the device reads a region repeatedly, with nothing set aside, with the largest set-aside idle, and with the largest
+/// set-aside full of another region's persisting lines. reads_a_stream/, changes_a_stream/: the device reads a hot region
+/// together with a stream, with and without a window, for different set-asides. copies/: there is no hot region.
 #include <bench/common/cuda_handles.hpp>
 #include <bench/common/harness.hpp>
 
@@ -33,7 +33,7 @@ __global__ void read_again(const uint4* data, std::size_t count, int turns, unsi
   }
 }
 
-/// A pass over a stream, which is read or modified; for each of its words, a thread reads one word of the hot region.
+/// A pass over a stream, which is read or modified. For each word of the stream, a thread reads one word of the hot region.
 template <bool Writes>
 __global__ void hot_and_stream(const uint4* hot, std::size_t hot_count, uint4* stream, std::size_t count, unsigned* out) {
   const std::size_t step = std::size_t{gridDim.x} * blockDim.x;
@@ -84,7 +84,7 @@ struct fixture {
                    turns, out.get());
   }
 
-  /// The rate in GB/s of reading a region again.
+  /// The rate of repeated reads of a region, in GB/s.
   [[nodiscard]] bench::figures reread(std::size_t bytes, bool aside, bool filled) const {
     membar::reset_persisting_lines();
     std::optional<membar::l2_set_aside> hold;
@@ -101,8 +101,8 @@ struct fixture {
     return {ns, {{"GB_per_s", static_cast<double>(bytes) * turns / ns}}};
   }
 
-  /// A hot region, as a share of the largest set-aside, together with the stream, while a share is set aside: GB/s of both
-  /// together.
+  /// A hot region, as a share of the largest set-aside, is read together with the stream while a share is set aside. The result
+  /// is the rate of both together in GB/s.
   template <bool Writes>
   [[nodiscard]] bench::figures hot(double fraction, double aside, bool windowed) const {
     membar::reset_persisting_lines();
@@ -124,7 +124,7 @@ struct fixture {
     return {ns, {{"GB_per_s", (Writes ? 3.0 : 2.0) * static_cast<double>(stream_data.size() * sizeof(uint4)) / ns}}};
   }
 
-  /// A copy of half the stream to its other half, with no hot region: GB/s read and written.
+  /// A copy of one half of the stream to the other half, with no hot region; GB/s read and written.
   [[nodiscard]] bench::figures copy(double aside) const {
     membar::reset_persisting_lines();
     std::optional<membar::l2_set_aside> hold;

@@ -15,7 +15,7 @@ namespace bench {
 
 using membar::access_policy_window, membar::error, membar::l2_facts, membar::l2_plan, membar::reset_persisting_lines;
 
-/// One window that the tuner tried.
+/// A window that the tuner has tried.
 struct l2_trial {
   access_policy_window window{};
   double median_seconds = 0.0;
@@ -48,7 +48,7 @@ namespace detail {
   return *middle;
 }
 
-/// Runs all candidates in turn, `repetitions` times, so that a slow change of the clock affects all of them alike.
+/// Runs all candidates in turn, `repetitions` times, so that a slow change of the clock rate affects all of them equally.
 template <class Timed>
 void measure(std::vector<l2_trial>& trials, Timed& timed, const tuning_options& options) {
   std::vector<std::vector<double>> samples(trials.size());
@@ -79,11 +79,11 @@ void measure(std::vector<l2_trial>& trials, Timed& timed, const tuning_options& 
 /// Measures on the device which window over a kernel's hot region makes the kernel fastest.
 ///
 /// `timed(window)` runs the kernel under `window`, waits for it and returns the seconds it took. It is called
-/// `options.repetitions` times for each of some twenty candidates, in turn, with the persisting lines reset before each call.
+/// `options.repetitions` times for each of about twenty candidates, in turn, with the persisting lines reset before each call.
 /// If one run is not enough to warm up, `timed` should run the kernel more often. The candidates are no window, and windows of
-/// several sizes from the start of the region with several hit ratios; then the neighbours of the best. A window that gains
-/// less than `options.least_gain` is not chosen. Hold the `l2_set_aside` that the kernel will run with.
-/// Errors: no set-aside, and what `timed` throws. The persisting lines are reset before it returns.
+/// several sizes and hit ratios from the start of the region; then the neighbours of the best candidate. A window that gains
+/// less than `options.least_gain` is not chosen. Hold the `l2_set_aside` that the kernel will run with. Errors: no set-aside,
+/// and any exception that `timed` throws. The persisting lines are reset before the function returns.
 template <class Timed>
 [[nodiscard]] tuned_window tune_window(const void* start, std::size_t bytes, const l2_facts& facts, Timed&& timed,
                                        const tuning_options& options = {}) {
@@ -91,7 +91,7 @@ template <class Timed>
     throw error(cudaErrorInvalidValue, "membar: the tuner was asked for %d repetitions: use 1 or more", options.repetitions);
   }
   const std::size_t largest = std::min(bytes, facts.max_window);
-  // Throws if no plan is possible: no set-aside, or a null pointer.
+  // Throws if no plan is possible: there is no set-aside, or the pointer is null.
   const float by_rule = l2_plan(facts).window(start, facts.max_window == 0 ? bytes : largest).hit_ratio;
 
   std::vector<l2_trial> trials;
@@ -115,7 +115,7 @@ template <class Timed>
   add(largest, static_cast<double>(by_rule));
   detail::measure(trials, timed, options);
 
-  // Then the neighbours of the best window. No window is measured again together with them.
+  // Then the neighbours of the best window are tried. The case without a window is measured again together with them.
   const access_policy_window coarse = detail::best_of(trials).window;
   tuned_window result;
   if (!coarse.off()) {
@@ -146,7 +146,8 @@ template <class Timed>
   return result;
 }
 
-/// The windows over the parts of a region that is larger than the largest window, or than the part of L2 that persists at once.
+/// The windows over the parts of a region that is larger than the largest window, or larger than the part of L2 that can
+/// persist at once.
 ///
 /// A kernel that walks through the region is launched once per part, under that part's window. `back_to_normal` resets the
 /// lines of the previous part. All parts except the last have `step` bytes, and every window has the plan's share.
@@ -170,7 +171,7 @@ class sliding_window {
 
   [[nodiscard]] std::size_t size() const noexcept { return bytes_ / step_ + (bytes_ % step_ != 0 ? 1 : 0); }
 
-  /// The window over part `index`, which is below `size()`.
+  /// Returns the window over part `index`, which must be less than `size()`.
   [[nodiscard]] access_policy_window operator[](std::size_t index) const {
     const std::size_t offset = index * step_;
     return plan_.window(start_ + offset, std::min(step_, bytes_ - offset));

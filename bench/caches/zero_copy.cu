@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: from how many uses on does a copy to the device pay off, compared with reading the host's memory in place?
-/// Mapped memory is compared with device memory and with copy plus kernel, by the number of passes over the data.
+/// The question: after how many uses does a copy to the device pay off, compared with reading the host's memory in place? The
+/// bench compares mapped memory with device memory and with a copy followed by a kernel, by the number of passes over the data.
 #include <bench/common/cuda_handles.hpp>
 #include <bench/common/harness.hpp>
 
@@ -28,7 +28,7 @@ struct fixture {
   support::device_memory<float4> device{count};
   membar::mapped_memory<float4> mapped{count};
   membar::write_combined_memory<float4> write_combined{count};
-  support::pinned_memory<float4> raw{count};  // Mapped memory, in the form of a program without membar.
+  support::pinned_memory<float4> raw{count};  // Mapped memory, as a program without membar would allocate it.
   std::vector<float4> pageable = std::vector<float4>(count);
   support::device_memory<float> out{std::size_t{1024} * 256};
   support::stream stream;
@@ -50,7 +50,7 @@ struct fixture {
   }
 };
 
-/// One variant: `prepare` runs before the timed part, `work` in it.
+/// One variant: `prepare` runs before the timed part; `work` is the timed part.
 template <class Prepare, class Work>
 void add_arm(bench::suite& cases, const bench::made_once<fixture>& shared, const std::string& arm, Prepare prepare, Work work) {
   cases.add(
@@ -58,7 +58,7 @@ void add_arm(bench::suite& cases, const bench::made_once<fixture>& shared, const
       [=](int passes) {
         fixture& here = *shared;
         prepare(here);
-        here.pass(here.device.get());  // the device is awake
+        here.pass(here.device.get());  // This wakes the device.
         here.stream.synchronize();
         const double ns = support::nanoseconds_of(here.stream.get(), [&] { work(here, passes); });
         return bench::figures(ns, {{"GB_per_s", static_cast<double>(passes) * count * sizeof(float4) / ns}});

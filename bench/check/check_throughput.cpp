@@ -43,14 +43,14 @@ void explore(benchmark::State& state, const std::vector<std::string>& threads) {
   explore(state, membar_test::ptx_program(threads));
 }
 
-// Every thread adds 1 to a counter with atom.add: a read and a write each time.
+// Every thread adds 1 to a counter with atom.add, which is a read and a write each time.
 void counter(benchmark::State& state) {
   explore(state, std::vector<std::string>(static_cast<std::size_t>(state.range(0)),
                                           repeated("atom.relaxed.gpu.global.add.u32 %r0, [x], 1;", state.range(1))));
 }
 BENCHMARK(counter)->ArgNames({"threads", "rounds"})->Args({5, 1})->Args({2, 5})->Unit(benchmark::kMillisecond);
 
-// Store buffering, repeatedly: each thread stores to its own cell and loads the other's.
+// Repeated store buffering: each thread stores to its own cell and loads the other thread's cell.
 void store_buffering(benchmark::State& state) {
   const auto side = [&](const std::string& own, const std::string& other) {
     return repeated("st.relaxed.gpu.global.u32 [" + own + "], 1; ld.relaxed.gpu.global.u32 %r0, [" + other + "];",
@@ -60,7 +60,7 @@ void store_buffering(benchmark::State& state) {
 }
 BENCHMARK(store_buffering)->ArgName("rounds")->Arg(2)->Arg(4)->Unit(benchmark::kMillisecond);
 
-// Threads that take a ticket, wait for their turn, do private work of some events, and pass on the turn.
+// Threads that take a ticket, wait for their turn, do private work of several events, and pass on the turn.
 void ticket_lock(benchmark::State& state) {
   const std::string worker =
       "atom.relaxed.gpu.global.add.u32 %r0, [x], 1;"
@@ -71,7 +71,7 @@ void ticket_lock(benchmark::State& state) {
 }
 BENCHMARK(ticket_lock)->ArgName("threads")->DenseRange(2, 6)->Unit(benchmark::kMillisecond);
 
-// A counter at 30 events, most of which are the lock's work.
+// A counter with 30 events, most of which are the lock's work.
 void long_threads(benchmark::State& state) {
   const std::string work = repeated("ld.global.u32 %r2, [%rd0]; add.u32 %r2, %r2, 1; st.global.u32 [%rd0], %r2;", 4);
   std::vector<std::string> threads;
@@ -83,7 +83,8 @@ void long_threads(benchmark::State& state) {
 }
 BENCHMARK(long_threads)->Unit(benchmark::kMillisecond);
 
-// How explorations grow with the number of threads in a launch that take a ticket lock, and with how often they take it.
+// How explorations grow with the number of threads in a launch that take a ticket lock, and with the number of times each takes
+// it.
 void growth(benchmark::State& state) {
   std::string worker;
   for (int round = 0; round < state.range(1); ++round) {

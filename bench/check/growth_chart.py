@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Draws how times grow, in milliseconds of one core on a logarithmic scale, and runs a script that draws such a picture from a bench
-result."""
+"""Draws how times grow, in milliseconds of one core on a logarithmic scale, and runs a script that draws such a picture from
+the result of a bench."""
 
 import math
 import pathlib
@@ -57,7 +57,7 @@ def chart(title, counted, across, legend, lines):
 
 
 def main(usage, bench, picture):
-    """Writes the output of `picture(file)` for the result and the file that the command line names."""
+    """Writes the output of `picture(file)` for the result file and the picture file that the command line names."""
     if len(sys.argv) != 3:
         print(usage.split("\n\n")[1], file=sys.stderr)
         return 2

@@ -15,7 +15,7 @@ COLOURS = {1: "#1f77b4", 2: "#d62728", 3: "#2ca02c"}
 
 
 def picture(file):
-    lines = {}  # By (rounds, symmetry): threads, milliseconds of processor time, executions.
+    lines = {}  # By (rounds, symmetry): threads, milliseconds of CPU time, executions.
     for name, case in file.measured.items():
         if found := re.fullmatch(r"growth/threads:(\d+)/rounds:(\d+)/symmetry:([01])", name):
             threads, rounds, symmetry = map(int, found.groups())

@@ -5,12 +5,12 @@
 usage: indigo.py ARTIFACT --checker=<membar-check> [--ptx=FOLDER] [--schedules=N] [--jobs=N] [--minutes=N] [--every=N] [--graphs=TEXT] [--explore]
                  [--from=FILE.json] [--out=FILE.json] [--page=FILE.md]
 
-ARTIFACT is a checkout of https://github.com/JohnJacobsonIII/HiRace-Artifact-SC24, whose sources stay there. Each kernel becomes one
+ARTIFACT is a checkout of https://github.com/JohnJacobsonIII/HiRace-Artifact-SC24, which contains the sources. Each kernel becomes one
 scenario per graph of the artifact, with the initial data of the artifact's main program, and is sanitized with the artifact's launch: 1024
 blocks of 256 threads. A kernel counts as racy if its name contains atomicBug, guardBug, raceBug or syncBug. The arrays are 64 MiB apart, so
 that an index past the end of one does not reach another.
 
-Each kernel and graph first runs in one schedule, and then in the others unless the first showed a race: once a kernel has raced, more
+Each kernel and graph first runs in one schedule, and then in the others unless the first showed a race: after a race in a kernel, more
 schedules do not change the table. The longest runs start first. After --minutes, no new run starts and unfinished runs are stopped.
 Finished runs are saved in --out, and the same command continues from there. --ptx keeps the compiled kernels, so that a machine without
 nvcc can run them.
@@ -65,7 +65,8 @@ def read_graph(path):
 
 
 def data_of(name, graph):
-    """Returns the initial values of `data1` and `data2`: the artifact's, or values for which every condition holds for several vertices."""
+    """Returns the initial values of `data1` and `data2`: the artifact's own, or values for which every condition holds for
+    several vertices."""
     nodes, _, neighbours = graph
     count = max(len(neighbours), 1)
     size = max(nodes, count)
@@ -120,7 +121,7 @@ def scenario(how, kernel, name, graph):
 
 
 def launch_of(how, kernel, name, graph):
-    """Returns the numbers of blocks and threads. Shuffles need whole warps."""
+    """Returns the numbers of blocks and threads. Kernels with shuffles need whole warps."""
     if not how.explore:
         return BLOCKS, THREADS
     pattern = kernel.parent.name
@@ -132,7 +133,7 @@ def launch_of(how, kernel, name, graph):
 
 
 def answers_of(how, runs, graphs):
-    """Returns the checker's answer for the file of each run, or none if the time is up. Errors do not stop other runs."""
+    """Returns the checker's answer for the file of each run, or None if the time is up. Errors do not stop other runs."""
     with tempfile.TemporaryDirectory() as temporary:
         files = {}
         for run in runs:
@@ -169,7 +170,7 @@ def add(results, run, answer):
 
 
 def execute(how, together, graphs, results, write):
-    """Executes each list of runs in one process, the longest first, until the time is up."""
+    """Executes each list of runs in one process, the longest list first, until the time is up."""
     def cost(runs):
         return sum(results.get(r.kernel.stem, {}).get(r.graph, {"seconds": 0})["seconds"] * r.schedules for r in runs)
 
@@ -203,7 +204,7 @@ def complete(how, results, kernel, graph):
 
 
 def runs_of(how, kernels, graphs, results, schedules):
-    """Returns the runs that are missing up to this number of schedules."""
+    """Returns the runs that are still missing, up to this number of schedules."""
     return [Run(k, g, schedules_of(results, k.stem, g) + 1, schedules - schedules_of(results, k.stem, g)) for k in kernels for g in graphs
             if not complete(how, results, k.stem, g) and schedules_of(results, k.stem, g) < schedules]
 
@@ -244,7 +245,7 @@ def explored_table(how, results, graphs):
 
 
 def alarm(kernel, one):
-    """Returns whether a fault is reported that was not planted."""
+    """Returns whether a reported fault was not planted."""
     return bool(set(one["found"]) - ({"out of bounds"} if "boundsBug" in kernel else set()))
 
 
@@ -261,7 +262,7 @@ def sanitized_table(how, results, graphs):
 
 
 def planted_table(results):
-    """Returns the table of findings by the kind of planted fault."""
+    """Returns the table of findings by kind of planted fault."""
     kinds = collections.defaultdict(collections.Counter)
     for k, graphs in results.items():
         kind = kinds["+".join(re.findall(r"[a-z]+Bug", k)) or "none"]

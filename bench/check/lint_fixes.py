@@ -4,8 +4,9 @@
 
 usage: lint_fixes.py [--checker FILE] [--nvcc FILE] [--only NAME] [--limit SECONDS] [--page FILE] FOLDER
 
-FOLDER has a clone of each project of lint_fixes.txt, bare or not, in a folder OWNER+NAME; a missing project is cloned from GitHub. The
-sources of each commit are written to FOLDER/trees and their PTX to FOLDER/ptx. Files that already exist there are used again.
+FOLDER contains a clone of each project in lint_fixes.txt, bare or not, in a folder OWNER+NAME. A missing project is cloned from
+GitHub. The sources of each commit are written to FOLDER/trees and their PTX to FOLDER/ptx. Files that already exist there are used
+again.
 """
 
 import argparse
@@ -44,7 +45,7 @@ def read_fixes(text):
 
 
 def clone_of(folder, repository):
-    """Returns the git directory of a project."""
+    """Returns the path of a project's git directory."""
     at = folder / repository.replace("/", "+")
     for candidate in (at / ".git", at / "repo", at):
         if (candidate / "objects").is_dir():
@@ -54,7 +55,7 @@ def clone_of(folder, repository):
 
 
 def tree_of(folder, repository, commit, parts):
-    """Returns the sources of a commit, or only those of some of its folders."""
+    """Returns the sources of a commit, or only those in some of its folders."""
     to = folder / "trees" / repository.replace("/", "+") / commit[:12]
     for part in parts or ["."]:
         if not (to / part).exists() or part == ".":
@@ -100,13 +101,13 @@ def compiled(arguments, folder, fix, side):
 
 
 def line_of(warning):
-    """Returns the source line of the warning."""
+    """Returns the source line that a warning names."""
     source = pathlib.Path(warning["source"])
     return source.read_text(errors="replace").splitlines()[warning["line"] - 1] if warning["line"] else ""
 
 
 def warnings_of(arguments, ptx, fix):
-    """Returns the source lines of this rule's warnings in the fix's kernels."""
+    """Returns the source lines of this rule's warnings in the kernels of the fix."""
     ran = subprocess.run([arguments.checker, "lint", "--show=note", "--format=json", str(ptx)], capture_output=True, text=True)
     if ran.returncode not in (0, 1):
         sys.exit(ran.stderr)
@@ -124,7 +125,7 @@ def row_of(fix, before, after):
 
 
 def table_of(fixes, rows, old):
-    """The table of a page: a fix that was not measured keeps its row."""
+    """Returns the table of a page. A fix that was not measured keeps its row."""
     measured = {fix.name: row_of(fix, before, after) for fix, before, after in rows}
     out = ["| project | fix | rule | before | after |", "|---|---|---|---|---|"]
     for fix in fixes:

@@ -4,8 +4,9 @@
 
 usage: order_costs.py <fence_cost.json> <atomic_cost.json> [<proxy_fence_cost.json>]
 
-The cost of a fence, in one warp of one block, is the time that it adds to an empty loop or to a loop with a store, whichever is more; the
-same holds for a proxy fence. The cost of a read-modify-write's order is the time that it adds to the relaxed operation.
+The cost of a fence, in one warp of one block, is the time that it adds to an empty loop or to a loop with a store, whichever
+is larger; the cost of a proxy fence is computed in the same way. The cost of a read-modify-write's order is the time that it
+adds to the relaxed operation.
 """
 
 import pathlib

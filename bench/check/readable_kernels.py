@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Counts the kernels of public projects that membar-check can read, and the instructions because of which it rejects the others.
+"""Counts the kernels of public projects that membar-check can read, and the instructions that make it reject the others.
 
 usage: readable_kernels.py [--checker FILE] [--nvcc FILE] [--jobs N] [--page FILE] [--only PROJECT] [--compile] [--count] FOLDER
 
-FOLDER has a checkout of each project of projects.txt, at the given commit, in a folder with the project's name. The PTX of project P goes
-to FOLDER/ptx/P; a file that already exists there is not compiled again. Other .ptx files in FOLDER/ptx/P, for example from another
+FOLDER contains a checkout of each project in projects.txt, at the given commit, in a folder with the project's name. The PTX of project P
+goes to FOLDER/ptx/P; a file that already exists there is not compiled again. Other .ptx files in FOLDER/ptx/P, for example from another
 compiler, are also counted. A kernel that appears identically in several files counts once.
 """
 
@@ -25,7 +25,7 @@ WANTED_OF_EACH = 95
 
 
 class Project:
-    """A project of projects.txt."""
+    """A project listed in projects.txt."""
 
     def __init__(self, name, origin, folder):
         self.name = name
@@ -33,7 +33,7 @@ class Project:
         self.root = folder / name if origin else HERE
         self.options = []
         self.expected = ""
-        self.sources = []  # files, with their options
+        self.sources = []  # the files, with their options
 
     def hash(self):
         """Returns the SHA-256 of the names and texts of the sources."""
@@ -98,7 +98,7 @@ def kernels_of(text):
 
 
 def reason_of(message):
-    """Returns what is unsupported according to a message of membar-check: an instruction without its operands, or the message itself."""
+    """Returns what a message of membar-check calls unsupported: an instruction without its operands, or the message itself."""
     quoted = re.search(r"'([a-z][\w:.]*)'", message)
     if quoted is not None and "." in quoted.group(1):
         return quoted.group(1)
@@ -119,7 +119,7 @@ class Count:
         return 100 * self.read / self.all if self.all else 0
 
     def add(self, checker, ptx):
-        """Counts the kernels of a file that were not counted before."""
+        """Counts the kernels of a file that have not been counted before."""
         text = ptx.read_text(errors="replace")
         fresh = collections.Counter()
         for name, body in kernels_of(text):

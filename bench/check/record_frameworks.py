@@ -4,8 +4,8 @@
 
 usage: record_frameworks.py [--checker=FILE] [--cutlass=FILE] [--output=FILE] [--recordings=FOLDER] [--budget=SECONDS] [STEP...]
 
-STEP is a name in the table; without any, all steps run. If a step's package is not installed, the table says so. The FILE of --cutlass is
-the program record/cutlass_gemm.cu, built with the headers of nvidia-cutlass. Recordings of at most 400 KiB are kept in the folder of
+STEP is a name in the table. Without a STEP, all steps run. If a step's package is not installed, the table says so. The FILE of --cutlass
+is the program record/cutlass_gemm.cu, built with the headers of nvidia-cutlass. Recordings of at most 400 KiB are kept in the folder of
 --recordings.
 """
 
@@ -71,7 +71,7 @@ class Runner:
         return self.folder / name
 
     def record(self, name, words, options=(), **variables):
-        """Records a program; returns the row's description, and the folder."""
+        """Records a program. Returns the description in the table's row, and the folder of the recording."""
         output = self.folder / "recordings" / name
         status, said = self.run(self.checker, "record", f"--output={output}", *options, "--", *words, **variables)
         told = [line.removeprefix("membar-check: ") for line in said.splitlines() if line.startswith("membar-check: ")]

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Draws how the time of one schedule of the sanitizer grows with the blocks of a launch, on one thread of the host and on two, from a result of
-sanitize_throughput.
+"""Draws how the time of one schedule of the sanitizer grows with the blocks of a launch, on one host thread and on two, from
+a result of sanitize_throughput.
 
 usage: sanitize_picture.py <sanitize_throughput.json> <picture.svg>
 """
@@ -16,7 +16,8 @@ COLOURS = ("#1f77b4", "#d62728", "#2ca02c", "#8c564b", "#9467bd", "#ff7f0e", "#5
 
 
 def picture(file):
-    # By case and threads: blocks and milliseconds of a core; millions of instructions per second in the largest launch.
+    # By case and number of threads: blocks and milliseconds of a core; millions of instructions per second in the largest
+    # launch.
     lines, rates = {}, {}
     for name, case in file.measured.items():
         if found := re.fullmatch(r"(\w+)/blocks:(\d+)(?:/jobs:(\d+))?", name):

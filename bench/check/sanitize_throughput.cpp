@@ -37,7 +37,7 @@ std::string loop(int rounds, const std::string& body) {
   return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
 }
 
-/// Processor time of this thread, and of all threads.
+/// CPU time of this thread, and of all threads.
 struct processor_time {
   double mine = seconds_of(CLOCK_THREAD_CPUTIME_ID);
   double all = seconds_of(CLOCK_PROCESS_CPUTIME_ID);
@@ -76,9 +76,9 @@ void run(benchmark::State& state, const std::string& body, int jobs = 1) {
     state.SkipWithError(("the sanitizer finds: " + r.findings.front().found.message).c_str());
   }
   const auto rounds = static_cast<double>(state.iterations());
-  state.counters["processor_ms"] = 1e3 * all / rounds;  // of all threads of the host
+  state.counters["processor_ms"] = 1e3 * all / rounds;  // CPU time of all host threads
   state.counters["busiest_ms"] =
-      1e3 * busiest / rounds;  // of the thread that worked for longest: what a schedule takes where nothing else runs
+      1e3 * busiest / rounds;  // CPU time of the busiest host thread: what a schedule takes on an otherwise idle machine
   state.counters["instructions_per_s"] = static_cast<double>(r.counts.instructions) * rounds / busiest;
   state.counters["parts"] = static_cast<double>(r.counts.parts);
   state.counters["instructions"] = static_cast<double>(r.counts.instructions);
@@ -120,7 +120,7 @@ void shared_reads(benchmark::State& state) {
 
 void atomics(benchmark::State& state) { run(state, loop(10, "atom.relaxed.gpu.global.add.u32 %r6, [x], 1;")); }
 
-// As in the last-block pattern, but by every thread.
+// As in the last-block pattern, but every thread counts.
 void fences(benchmark::State& state) {
   run(state, "st.global.u32 [%rd1], %r0;membar.gl;atom.relaxed.gpu.global.add.u32 %r6, [x], 1;");
 }

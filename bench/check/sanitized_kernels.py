@@ -5,8 +5,8 @@ public projects, and for recordings. It writes a table.
 
 usage: sanitized_kernels.py [--checker FILE] [--nvcc FILE] [--limit SECONDS] [--jobs N] [--ptx FOLDER] [--from FILE.json] [--out FILE.json] [--page FILE.md] [FOLDER]
 
-FOLDER has a checkout of each project at the commit that projects.txt gives, as for decided_kernels.py. Kernels that do not compile here are
-left out. Without FOLDER only the kernels of the toolkit's headers are compared. --limit is the limit in seconds of processor time, for
+FOLDER contains a checkout of each project at the commit that projects.txt gives, as for decided_kernels.py. Kernels that do not compile
+here are left out. Without FOLDER only the kernels of the toolkit's headers are compared. --limit is the limit in seconds of CPU time, for
 exploration and for ten schedules separately. --ptx keeps the compiled sources, which are then not compiled again.
 """
 
@@ -43,7 +43,8 @@ def explored(checker, path, limit):
 
 
 def sanitized(checker, path, limit):
-    """The findings of the schedules, the first seed that shows a fault (0 if none does), and whether all schedules end."""
+    """Returns the findings of the schedules, the first seed that shows a fault (0 if none does), and whether all schedules
+    end."""
     done = subprocess.run(["prlimit", f"--cpu={limit}", checker, "sanitize", f"--schedules={SCHEDULES}", "--format=json", str(path)],
                           capture_output=True, text=True)
     try:
@@ -56,7 +57,7 @@ def sanitized(checker, path, limit):
 
 
 class Modules:
-    """The PTX of the scenarios' sources, each compiled once. `folder` has copies of the scenarios that name the PTX."""
+    """Returns the PTX of the scenarios' sources, each compiled once. `folder` has copies of the scenarios that name the PTX."""
 
     def __init__(self, given, folder):
         self.given, self.folder, self.done = given, folder, {}

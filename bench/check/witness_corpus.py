@@ -6,11 +6,11 @@ wrong and fixed versions, on this machine's GPU, and reports how often each fail
 usage: witness_corpus.py [--checker=FILE] [--runs=N] [--seconds-per-entry=S] [--minutes=M] [--output=FILE] [--reproducers=FOLDER] [--folder=bugs|found|record]
                          [--range=FROM:TO] [NAME...]
 
-NAME is an entry of examples/bugs, examples/found or tests/record, such as look_back; without any, all entries run, those of examples/found
-first. --range selects some of them by their position in this order. Each kind of run is repeated N times (1,000,000), ten times as often
-for the fixed version. An entry that takes longer than S seconds, half of them for each version, has fewer runs, and the result says so. The
-result is written after each entry. Entries that the output already has with as many runs are not run again, so the same command continues
-where an earlier one stopped. --minutes ends the command before an entry that would probably exceed the time.
+NAME is an entry of examples/bugs, examples/found or tests/record, such as look_back; without a NAME, all entries run, starting with those
+of examples/found. --range selects some of them by their position in this order. Each kind of run is repeated N times (default 1,000,000),
+and ten times as often for the fixed version. An entry that takes longer than S seconds, half of them for each version, has fewer runs, and
+the result says so. The result is written after each entry. Entries for which the output already has N runs are not run again, so the same
+command continues where an earlier one stopped. --minutes ends the command before an entry that would probably exceed the time.
 """
 
 import argparse
@@ -42,7 +42,7 @@ def witnessed(checker, name, options):
 
 
 def counted(form, delayed):
-    """Returns the failed runs, the hangs and the number of all runs, with delays or without."""
+    """Returns the numbers of failed runs, of hangs and of all runs, with or without delays."""
     arms = [a for a in form.get("runs", []) if a["kind"].startswith("delays") == delayed]
     return sum(a["wrong"] + a["hangs"] for a in arms), sum(a["runs"] for a in arms)
 

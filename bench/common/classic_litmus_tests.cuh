@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The classic litmus tests in C++. Each test is written once, for the model and for the device: its threads are in separate
-/// blocks, and every access has scope `Scope`. The orders and fences are the parameters of each test.
+/// blocks, and every access has scope `Scope`. The orders and fences are parameters of each test.
 #pragma once
 
 #include <membar/fence.cuh>
@@ -24,7 +24,7 @@ enum : int { x, y, z };
 inline constexpr model::reg r0{0};
 inline constexpr model::reg r1{1};
 
-/// @name Statements, for the model and for the device, which keeps what it loads in `seen`
+/// @name Statements, for the model and for the device, which keeps the loaded values in `seen`
 /// @{
 template <int Location, int Value = 1, class Order = membar::relaxed_t>
 struct put {
@@ -70,7 +70,7 @@ struct thread {
   }
 };
 
-/// A test's threads. Conditions name the registers in the order of the loads.
+/// The threads of a test. Conditions name the registers in the order of the loads.
 template <thread_scope Scope, class... Threads>
 struct program {
   [[nodiscard]] static constexpr auto modelled() {
@@ -99,14 +99,14 @@ struct program {
   }
 };
 
-/// One thread writes data, then a flag; the other reads the flag, then the data.
+/// One thread writes data and then a flag; the other reads the flag and then the data.
 template <thread_scope Scope, class Publish = membar::relaxed_t, class Observe = membar::relaxed_t>
 struct mp : program<Scope, thread<put<x>, put<y, 1, Publish>>, thread<get<0, y, Observe>, get<1, x>>> {
   static constexpr auto model_test = mp::modelled().when(in(1, r0) == 1 && in(1, r1) == 0);
 };
 
-/// A thread of `mp` at system scope on the host, with release and acquire: it shows no outcome that the model test, with any
-/// order, forbids.
+/// A thread of `mp` on the host, at system scope, with release and acquire: it shows no outcome that the model test forbids,
+/// whatever its orders.
 inline void mp_on_host(int thread, const instance_cells& at, const membar::litmus::instance_digits& out) {
   using test = membar::litmus::kernel_test<mp<thread_scope::system>>;
   const std::atomic_ref<int> data(*at.as<int>(x));
@@ -122,19 +122,19 @@ inline void mp_on_host(int thread, const instance_cells& at, const membar::litmu
   }
 }
 
-/// Each thread stores, then loads what the other one stores.
+/// Each thread stores to one location, and then loads the location that the other thread stores to.
 template <thread_scope Scope>
 struct sb : program<Scope, thread<put<x>, get<0, y>>, thread<put<y>, get<0, x>>> {
   static constexpr auto model_test = sb::modelled().when(in(0, r0) == 0 && in(1, r0) == 0);
 };
 
-/// Store buffering with a sequentially consistent fence in between.
+/// Store buffering with a sequentially consistent fence between the store and the load.
 template <thread_scope Scope>
 struct sb_fenced : program<Scope, thread<put<x>, sc_fence, get<0, y>>, thread<put<y>, sc_fence, get<0, x>>> {
   static constexpr auto model_test = sb_fenced::modelled().when(in(0, r0) == 0 && in(1, r0) == 0);
 };
 
-/// Each thread loads what the other one stores afterwards.
+/// Each thread loads the location that the other thread stores to afterwards.
 template <thread_scope Scope>
 struct lb : program<Scope, thread<get<0, x>, put<y>>, thread<get<0, y>, put<x>>> {
   static constexpr auto model_test = lb::modelled().when(in(0, r0) == 1 && in(1, r0) == 1);
@@ -153,26 +153,26 @@ struct isa2 : program<Scope, thread<put<x>, put<y>>, thread<get<0, y>, put<z>>, 
   static constexpr auto model_test = isa2::modelled().when(in(1, r0) == 1 && in(2, r0) == 1 && in(2, r1) == 0);
 };
 
-/// A thread passes on a store that it has observed.
+/// A thread passes on a store that it has observed to another thread.
 template <thread_scope Scope>
 struct wrc : program<Scope, thread<put<x>>, thread<get<0, x>, put<y>>, thread<get<0, y>, get<1, x>>> {
   static constexpr auto model_test = wrc::modelled().when(in(1, r0) == 1 && in(2, r0) == 1 && in(2, r1) == 0);
 };
 
-/// A thread sees one store but not yet another, whose writer has not seen the first.
+/// A thread sees one store but not yet another, whose writer has not seen the first store.
 template <thread_scope Scope>
 struct rwc : program<Scope, thread<put<x>>, thread<get<0, x>, get<1, y>>, thread<put<y>, get<0, x>>> {
   static constexpr auto model_test = rwc::modelled().when(in(1, r0) == 1 && in(1, r1) == 0 && in(2, r0) == 0);
 };
 
-/// Two threads each store to both locations, in opposite orders; the first stores end up last.
+/// Two threads each store to both locations, in opposite orders; the final values are those of the first stores.
 template <thread_scope Scope>
 struct two_plus_two_w : program<Scope, thread<put<x>, put<y, 2>>, thread<put<y>, put<x, 2>>> {
   static constexpr auto model_test =
       two_plus_two_w::modelled().when(model::in_memory(model::variable{x}) == 1 && model::in_memory(model::variable{y}) == 1);
 };
 
-/// Two loads of one location go backwards in time, which coherence forbids, whatever the order.
+/// Two loads of one location read values in reverse coherence order, which coherence forbids for every memory order.
 template <thread_scope Scope>
 struct corr : program<Scope, thread<put<x>>, thread<get<0, x>, get<1, x>>> {
   static constexpr auto model_test = corr::modelled().when(in(1, r0) == 1 && in(1, r1) == 0);

@@ -15,7 +15,7 @@ namespace {
 using support::median;
 using support::quantile;
 
-/// The figures of a comparison, measured on the first request.
+/// The results of a comparison, measured when they are first requested.
 class measured_comparison {
  public:
   measured_comparison(comparison what, effort how) : what_(std::move(what)), how_(how) {}
@@ -28,7 +28,7 @@ class measured_comparison {
   }
 
  private:
-  /// Times launches, one after the other.
+  /// Times consecutive launches.
   struct stopwatch {
     support::stream on;
     support::event before;
@@ -68,7 +68,7 @@ class measured_comparison {
     }
   }
 
-  /// Half the width of the 95 % confidence interval of the median, computed from ranks for any distribution.
+  /// Half the width of the 95 % confidence interval of the median, computed from ranks, which is valid for any distribution.
   [[nodiscard]] static double uncertainty_of(std::vector<double> ratios) {
     std::sort(ratios.begin(), ratios.end());
     const auto n = static_cast<double>(ratios.size());
@@ -95,8 +95,8 @@ class measured_comparison {
     double spent = 0;
     int pairs = 0;
     for (; pairs < how_.pairs || (spent < how_.most_ns && !known(ratios)); ++pairs) {
-      // The variants run forwards, then backwards, and both launches count as one measurement, because the time of a launch
-      // also depends on its position in the sequence.
+      // The variants run forwards and then backwards, and the two launches of a variant count as one measurement, because the
+      // time of a launch also depends on its position in the sequence.
       std::vector<double> now(count);
       for (std::size_t i = 0; i != 2 * count; ++i) {
         const std::size_t arm = i < count ? i : 2 * count - 1 - i;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Cases that compare kernels: the variants of a comparison are timed in turn, forwards and backwards, in one run and
-/// with the same work. Each is compared with the first.
+/// Cases that compare kernels: the variants of a comparison are timed in turn, forwards and backwards, in one run and with the
+/// same work. Each variant is compared with the first.
 #pragma once
 
 #include <bench/common/harness.hpp>
@@ -14,7 +14,7 @@
 
 namespace bench {
 
-/// The size of a launch: the number of blocks, and how often each of their threads executes its step.
+/// The size of a launch: the number of blocks, and the number of steps that each of their threads executes.
 struct workload {
   int blocks = 1;
   int turns = 1;
@@ -26,13 +26,15 @@ struct arm {
   std::function<void(cudaStream_t, workload)> launch;
 };
 
-/// Variants that do the same thing. The first is membar's; the ratio of each other variant is membar's time divided by its own.
+/// Variants that do the same thing. The first is membar's; the ratio of each other variant is membar's time divided by the
+/// other's.
 struct comparison {
   std::string name;
-  std::function<double(workload)> operations;  ///< Operations of one launch, along one thread's chain or over all threads.
+  /// The number of operations of one launch, along one thread's chain or over all threads.
+  std::function<double(workload)> operations;
   std::vector<arm> arms;
   int most_blocks = 1;
-  std::function<void(cudaStream_t)> reset = [](cudaStream_t) {};  ///< Called before each launch, outside of the timed part.
+  std::function<void(cudaStream_t)> reset = [](cudaStream_t) {};  ///< Called before each launch, outside the timed part.
   double bytes = 0;  ///< The bytes that one operation moves; if given, the figures include GB_per_s.
 };
 

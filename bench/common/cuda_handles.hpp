@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Owning handles of CUDA objects for the project's benches, tests and examples. Not part of the library.
+/// Owning handles of CUDA objects for the project's benches, tests and examples. They are not part of the library.
 #pragma once
 
 #include <membar/device_guard.hpp>
@@ -15,7 +15,7 @@ namespace support {
 
 using membar::device_guard;
 
-/// The result of querying a stream or an event; throws if a kernel failed.
+/// Returns the result of querying a stream or an event. Throws if a kernel failed.
 [[nodiscard]] inline bool has_ended(cudaError_t status) {
   if (status == cudaErrorNotReady) {
     static_cast<void>(cudaGetLastError());
@@ -36,7 +36,7 @@ class stream {
   [[nodiscard]] cudaStream_t get() const noexcept { return handle_; }
   void synchronize() const { membar::check(cudaStreamSynchronize(handle_), "a kernel failed"); }
 
-  /// Whether all work enqueued so far has ended.
+  /// Returns whether all work enqueued so far has ended.
   [[nodiscard]] bool idle() const { return has_ended(cudaStreamQuery(handle_)); }
 
  private:
@@ -57,7 +57,7 @@ class event {
 
   [[nodiscard]] bool reached() const { return has_ended(cudaEventQuery(handle_)); }
 
-  /// Nanoseconds from `earlier` to this event, both of which have been reached.
+  /// Returns the nanoseconds from `earlier` to this event. Both events must have been reached.
   [[nodiscard]] double nanoseconds_since(const event& earlier) const {
     float milliseconds = 0;
     membar::check(cudaEventElapsedTime(&milliseconds, earlier.handle_, handle_));
@@ -68,7 +68,7 @@ class event {
   cudaEvent_t handle_ = nullptr;
 };
 
-/// The work that `work` enqueues in a stream, captured and ready to be launched there.
+/// The operations that `work` enqueues in a stream, captured and ready to be launched there.
 class executable_graph {
  public:
   template <class Work>
@@ -101,7 +101,8 @@ class executable_graph {
   std::unique_ptr<std::remove_pointer_t<cudaGraphExec_t>, destroy> handle_;
 };
 
-/// The time in nanoseconds of the work that `work` enqueues in a stream, measured with events before and after it.
+/// Returns the time in nanoseconds of the operations that `work` enqueues in a stream, measured with events before and after
+/// them.
 template <class Work>
 [[nodiscard]] double nanoseconds_of(cudaStream_t stream, Work work) {
   const event begin;

@@ -60,7 +60,7 @@ suite::suite(int argc, char** argv, description what) : what_(std::move(what)), 
     options.push_back({"--repetitions=", "how often each case is repeated (default: " + std::to_string(what_.repetitions) + ")",
                        [this](const char* value) { repetitions_ = to_number("--repetitions=", value, 1); }});
   }
-  // The bench's settings precede the user's arguments, so that the user's take effect.
+  // The bench's settings come before the user's arguments, so that the user's arguments take precedence.
   static char interleave[] = "--benchmark_enable_random_interleaving=true";
   static char aggregates[] = "--benchmark_report_aggregates_only=true";
   std::vector<char*> kept{argv[0]};
@@ -164,7 +164,7 @@ void suite::need_compute_capability(int major, const char* what) {
 
 void suite::add_one(const case_name& name, std::function<figures()> measure) {
   const std::string waived = name.waived.empty() ? waived_ : name.waived;
-  // Aggregates do not show a failed repetition, so its message is printed once, and all later repetitions fail as well.
+  // Aggregates do not show a failed repetition, so its message is printed once; all later repetitions then fail as well.
   const auto failure = std::make_shared<std::string>();
   auto* const added = benchmark::RegisterBenchmark(
       name.text.c_str(), [this, text = name.text, waived, failure, measure = std::move(measure)](benchmark::State& state) {
@@ -204,7 +204,7 @@ int suite::run() {
                  benchmark::GetBenchmarkFilter().c_str());
     return 1;
   }
-  benchmark::ClearRegisteredBenchmarks();  // And the objects that the cases share, while CUDA can still free them.
+  benchmark::ClearRegisteredBenchmarks();  // This also frees the objects that the cases share, while CUDA can still free them.
   benchmark::Shutdown();
   return failures_ != 0 && what_.fails_with_cases ? 1 : 0;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The harness of all benches that run on a GPU: `main`, options, waived cases, machine context, and cases by declared axes.
+/// The harness of all benches that run on a GPU: `main`, options, waived cases, machine context, and cases declared by axes.
 ///
-/// A bench defines `bench::describe()`. Its cases are measured by Google Benchmark, whose options apply. A case is an arm at one
+/// A bench defines `bench::describe()`. Google Benchmark measures its cases, and its options apply. A case is an arm at one
 /// point of the axes, and its name does not depend on the machine.
 #pragma once
 
@@ -36,8 +36,8 @@ using axis = std::vector<T>;
 /// A case's name, with a placeholder for the value of each axis: `{}`, `{02}` for at least two digits, `{.3}` for three decimals.
 struct case_name {
   std::string text;
-  std::string waived{};  ///< Why this case cannot be measured here; empty if it can.
-  int repetitions = 0;   ///< 0: as many as the bench's other cases have.
+  std::string waived{};  ///< The reason why this case cannot be measured here; empty if it can.
+  int repetitions = 0;   ///< The number of repetitions; 0: as many as the bench's other cases have.
 
   case_name(const char* name) : text(name) {}
   case_name(std::string name, std::string reason = "", int times = 0)
@@ -47,22 +47,22 @@ struct case_name {
   [[nodiscard]] case_name at(long long value) const;
   [[nodiscard]] case_name at(double value) const;
   [[nodiscard]] case_name at(std::integral auto value) const { return at(static_cast<long long>(value)); }
-  /// A pair fills two placeholders.
+  /// A pair provides the values of two placeholders.
   template <class First, class Second>
   [[nodiscard]] case_name at(const std::pair<First, Second>& value) const {
     return at(value.first).at(value.second);
   }
 };
 
-/// An option of one bench, such as `--pace=`, and the handler of its value. A flag's name has no `=`; an option without help
-/// text is for the bench's own processes.
+/// An option of one bench, such as `--pace=`, and the handler of its value. The name of a flag has no `=`; an option without
+/// help text is only for the bench's own processes.
 struct option {
   std::string name;
   std::string help;
   std::function<void(const char* value)> set;
 };
 
-/// The value of an integer option; throws an error that names the option and its limits.
+/// Returns the value of an integer option. Throws an error that names the option and its limits.
 [[nodiscard]] int to_number(const char* name, const char* text, int least, int most = 1000);
 
 class suite;
@@ -72,14 +72,14 @@ struct description {
   const char* question;
   void (*add_cases)(suite&);
   benchmark::TimeUnit unit = benchmark::kNanosecond;
-  int repetitions = 9;             ///< For each case; 0 for cases that repeat by themselves.
+  int repetitions = 9;             ///< The repetitions of each case; 0 for cases that repeat by themselves.
   bool interleaved = false;        ///< Repetitions run in random order, so that drift of the machine affects all cases alike.
-  bool keeps_repetitions = false;  ///< Written to the results along with the aggregates.
+  bool keeps_repetitions = false;  ///< Individual repetitions are written to the results along with the aggregates.
   bool takes_device = true;        ///< `--device=` chooses the GPU; otherwise the bench finds its own.
   bool fails_with_cases = true;    ///< The program's exit status is 1 if a case failed.
   std::vector<option> options{};
-  void (*before_cuda)(suite&) = nullptr;       ///< Cases that are measured before this process may use CUDA.
-  std::size_t (*run)(const suite&) = nullptr;  ///< Replaces `RunSpecifiedBenchmarks`; returns the number of matching cases.
+  void (*before_cuda)(suite&) = nullptr;       ///< Measures cases before this process may use CUDA.
+  std::size_t (*run)(const suite&) = nullptr;  ///< Replaces `RunSpecifiedBenchmarks`. Returns the number of matching cases.
 };
 
 /// Defined by each bench.
@@ -88,20 +88,20 @@ description describe();
 /// The cases of a bench, and the machine on which they are measured.
 class suite {
  public:
-  /// Reads the command line, and reports a missing GPU.
+  /// Reads the command line, and reports an error if there is no GPU.
   suite(int argc, char** argv, description what);
 
   [[nodiscard]] int device() const noexcept { return device_; }
   [[nodiscard]] int repetitions() const noexcept { return repetitions_; }
-  /// The program's name and arguments, except those that name output files.
+  /// Returns the program's name and arguments, except those that name output files.
   [[nodiscard]] const std::string& command() const noexcept { return command_; }
   [[nodiscard]] bool has_output_file() const noexcept { return has_output_file_; }
-  /// Whether Google Benchmark's filter selects a case.
+  /// Returns whether Google Benchmark's filter selects a case.
   [[nodiscard]] bool selects(const std::string& name) const;
 
   /// Waives all cases that are added from now on.
   void waive(const std::string& reason);
-  /// Waives them on a device with a compute capability below `major`.0, which `what` needs.
+  /// Waives all further cases if the device's compute capability is below `major`.0, which `what` needs.
   void need_compute_capability(int major, const char* what);
   [[nodiscard]] bool waived() const noexcept { return !waived_.empty(); }
   [[nodiscard]] const std::string& waiver() const noexcept { return waived_; }
@@ -109,8 +109,8 @@ class suite {
   /// Adds information about the machine to the results.
   void context(const std::string& key, const std::string& value) { benchmark::AddCustomContext(key, value); }
 
-  /// Adds a case for each point of the axes, or a single case without axes. `measure(value...)` returns `figures`, or only
-  /// nanoseconds. It is not called if the case is waived.
+  /// Adds a case for each point of the axes, or a single case without axes. `measure(value...)` returns `figures`, or only a
+  /// number of nanoseconds. It is not called if the case is waived.
   template <class Measure>
   void add(const case_name& name, Measure measure) {
     add_one(name, std::function<figures()>(std::move(measure)));
@@ -138,7 +138,7 @@ class suite {
   int failures_ = 0;
 };
 
-/// An object that the cases of a bench share, created when the first of them runs. Copies share it.
+/// An object that the cases of a bench share, created when the first of them runs. Copies refer to the same object.
 template <class T>
 class made_once {
  public:

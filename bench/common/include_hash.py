@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Prints git's hash of a folder's current files. For an unchanged `include`, it is the output of `git rev-parse HEAD:include`.
+"""Prints git's hash of a folder's current files. For an unchanged `include`, it equals the output of `git rev-parse
+HEAD:include`.
 
     include_hash.py <folder> [<file.cpp>]
 
-With a second name it writes a C++ function that returns the hash, `include_hash` for the folder `include`. The benches and the conformance
-suite record it.
+With a second argument it writes a C++ function that returns the hash, `include_hash` for the folder `include`. The benches
+and the conformance suite record the hash.
 """
 import hashlib
 import os

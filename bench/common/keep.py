@@ -4,9 +4,9 @@
 
     keep.py --output <folder> <bench.json>...
 
-The format is Google Benchmark's: `real_time` is the median over `repetitions`, in `time_unit`. `cv`, their coefficient of variation, is
-added; counters stay, with all their digits. Google Benchmark's data on the host's processor are left out, and so are host times if the
-bench measured GPU times.
+The format is Google Benchmark's: `real_time` is the median over `repetitions`, in `time_unit`. `cv`, the repetitions'
+coefficient of variation, is added; counters are kept with all their digits. Google Benchmark's data on the host's processor
+are left out, and so are host times if the bench measured GPU times.
 """
 import argparse
 import pathlib
@@ -20,7 +20,7 @@ HOST = ("host_name", "caches", "load_avg", "cpu_scaling_enabled", "library_build
 
 
 def entry_of(case, variations):
-    """Returns the one entry that is kept for a case."""
+    """Returns the single entry that is kept for a case."""
     median = next((entry for entry in case.entries if entry.get("aggregate_name") == "median"), None)
     entry = dict(median or case.entries[0])
     if median is None and len(case.entries) > 1:
@@ -40,7 +40,7 @@ def entry_of(case, variations):
 
 
 def kept(path):
-    """Returns the text of the file in docs/measurements."""
+    """Returns the text of the file for docs/measurements."""
     document = results.read(path, "whose result it is")
     variations = {results.name_of(entry): entry["real_time"] for entry in document["benchmarks"] if entry.get("aggregate_name") == "cv"}
     variations.update({results.name_of(entry): entry["cv"] for entry in document["benchmarks"] if "cv" in entry})

@@ -43,7 +43,7 @@ enum class content { words, chain, indices };
   return -1;
 }
 
-/// Enables the device's access to the peer's memory, once.
+/// Enables the device's access to the peer's memory once.
 inline void reach_peer(int device, int peer) {
   const membar::device_guard on(device);
   if (const cudaError_t status = cudaDeviceEnablePeerAccess(peer, 0); status == cudaErrorPeerAccessAlreadyEnabled) {
@@ -53,8 +53,8 @@ inline void reach_peer(int device, int peer) {
   }
 }
 
-/// The link from the device to the host, as Linux or `nvidia-smi` describes it: "32.0 GT/s PCIe x16"; for a coherent link, its
-/// name.
+/// Returns the link from the device to the host, as Linux or `nvidia-smi` describes it: "32.0 GT/s PCIe x16"; for a coherent
+/// link, its name.
 [[nodiscard]] inline std::string host_link(int device) {
   const auto first_line = [](const std::string& text) { return text.substr(0, text.find('\n')); };
   if (support::attribute(cudaDevAttrPageableMemoryAccessUsesHostPageTables, device) != 0) {
@@ -88,7 +88,7 @@ class chained_memory {
     return static_cast<T*>(data_);
   }
 
-  /// Memory at `where`, accessible to `device`, whose lines form one cycle in random order.
+  /// Returns memory at `where`, accessible to `device`, whose lines form one cycle in random order.
   void become(place where, std::size_t bytes, int device, content what, std::size_t line) {
     if (data_ != nullptr && where_ == where && bytes_ == bytes && what_ == what) {
       return;
@@ -117,7 +117,8 @@ class chained_memory {
     }
   }
 
-  /// Where a chain continues, in bytes (`chain`) or words (`indices`): a run starts where the previous one ended.
+  /// The position at which a chain continues, in bytes (`chain`) or words (`indices`): a run starts where the previous one
+  /// ended.
   [[nodiscard]] std::size_t next_begin() const noexcept { return begin_; }
   void keep(std::size_t end) noexcept { begin_ = end; }
 
@@ -140,7 +141,7 @@ class chained_memory {
     const std::size_t lines = bytes_ / line;
     std::vector<std::uint32_t> order(lines);
     std::iota(order.begin(), order.end(), 0U);
-    std::mt19937 random(1);  // The same order on every machine.
+    std::mt19937 random(1);  // This gives the same order on every machine.
     for (std::size_t i = lines - 1; i > 0; --i) {
       std::swap(order[i], order[std::uniform_int_distribution<std::size_t>(0, i)(random)]);
     }

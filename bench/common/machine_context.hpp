@@ -21,13 +21,13 @@ namespace support {
 
 using context_entries = std::vector<std::pair<std::string, std::string>>;
 
-/// The output of a command, and its exit status as from `pclose`, or -1 if it cannot run.
+/// The output of a command, and its exit status as `pclose` returns it, or -1 if the command cannot run.
 struct command_result {
   std::string output;
   int status = -1;
 };
 
-/// Runs a command; its standard error is the calling program's.
+/// Runs a command, which inherits the calling program's standard error.
 [[nodiscard]] inline command_result run_command(const std::string& command) {
   command_result result;
   FILE* const pipe = popen(command.c_str(), "r");
@@ -41,10 +41,10 @@ struct command_result {
   return result;
 }
 
-/// The output of a command, without its standard error; empty if it cannot run.
+/// Returns the output of a command, without its standard error; empty if it cannot run.
 [[nodiscard]] inline std::string output_of(const std::string& command) { return run_command(command + " 2>/dev/null").output; }
 
-/// A CUDA version number such as 13000 as "13.0".
+/// Returns a CUDA version number such as 13000 as "13.0".
 [[nodiscard]] inline std::string dotted_version(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
@@ -62,22 +62,22 @@ struct command_result {
   return text;
 }
 
-/// The device's address on the PCI bus in the form that Linux uses for folder names.
+/// Returns the device's address on the PCI bus in the form that Linux uses for folder names.
 [[nodiscard]] inline std::string pci_address(int device) {
   char address[32] = {};
   membar::check(cudaDeviceGetPCIBusId(address, sizeof address, device));
   return lower_case(address);
 }
 
-/// The NUMA node of the host that the device is attached to, or "unknown".
+/// Returns the NUMA node of the host that the device is attached to, or "unknown".
 [[nodiscard]] inline std::string numa_node(int device) {
   std::ifstream file("/sys/bus/pci/devices/" + pci_address(device) + "/numa_node");
   int node = -1;
   return file >> node && node >= 0 ? std::to_string(node) : "unknown";
 }
 
-/// The link between two devices, in the words of `nvidia-smi topo`: "NV18" means 18 NVLinks. "unknown" if it cannot be
-/// determined.
+/// Returns the link between two devices as `nvidia-smi topo` names it: "NV18" means 18 NVLinks. Returns "unknown" if it cannot
+/// be determined.
 ///
 /// `nvidia-smi` numbers devices in PCI order and sees all of them, so they are found by PCI address.
 [[nodiscard]] inline std::string link_between(int device, int peer) {
@@ -105,7 +105,7 @@ struct command_result {
     for (int i = 0; i <= column; ++i) {
       cells >> cell;
     }
-    // The table's first line names the devices as well; its cells are also names.
+    // The table's first line also contains the names of the devices, and its cells are names as well.
     if (heading == "GPU" + std::to_string(row) && cells && cell.rfind("GPU", 0) != 0) {
       return cell;
     }
@@ -113,7 +113,7 @@ struct command_result {
   return "unknown";
 }
 
-/// The context of every measurement: headers, device, device count, driver, CUDA, NUMA node, date.
+/// Returns the context of every measurement: headers, device, device count, driver, CUDA, NUMA node, date.
 [[nodiscard]] inline context_entries machine_context(int device) {
   cudaDeviceProp properties{};
   membar::check(cudaGetDeviceProperties(&properties, device));

@@ -25,7 +25,7 @@ inline void check_nccl(ncclResult_t status, const char* call) {
   }
 }
 
-/// Devices with an NCCL communicator each: a device's rank is its index.
+/// Devices, each with an NCCL communicator. A device's rank is its index.
 class nccl_devices {
  public:
   static constexpr const char* waiver = "";
@@ -87,7 +87,7 @@ class nccl_devices {
 
 namespace support {
 
-/// A placeholder in cases that are waived.
+/// A placeholder for devices in waived cases.
 struct nccl_devices {
   static constexpr const char* waiver = "membar was built without NCCL";
   explicit nccl_devices(const std::vector<int>&) {}

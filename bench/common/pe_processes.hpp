@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Processes that are the PEs of an NVSHMEM job on one machine, without MPI: forked before any CUDA call, with the job's id in
-/// a page that they share, and killed if they take too long.
+/// Processes that act as the PEs of an NVSHMEM job on one machine, without MPI. They are forked before any CUDA call, find the
+/// job's id in a page that they share, and are killed if they take too long.
 #pragma once
 
 #include <membar/symmetric/nvshmem_backend.hpp>
@@ -31,8 +31,9 @@ struct shared_page {
 
 }  // namespace detail
 
-/// Runs `body(session)` as `count` PEs, PE i on device i, and returns the exit codes: the result of `body`, 1 for an exception,
-/// -1 for a process that crashed or exceeded the time. The calling process must not have made a CUDA call, and makes none.
+/// Runs `body(session)` as `count` PEs, PE i on device i. Returns the exit codes: the result of `body`, 1 for an exception, -1
+/// for a process that crashed or exceeded the time limit. The calling process must not have made a CUDA call, and this function
+/// makes none in it.
 template <class Body>
 [[nodiscard]] std::vector<int> run_as_pes(int count, std::chrono::seconds time, Body body) {
   // The settings that NVSHMEM needs on one machine without a network. The user's settings take precedence.
@@ -54,18 +55,19 @@ template <class Body>
     children.push_back(detail::forked([&] {
       membar::check(cudaSetDevice(rank), "there are fewer GPUs than PEs");
       if (rank == 0) {
-        page->id = membar::symmetric::make_nvshmem_id();  // In the process of PE 0: it starts the thread that the others find.
+        // In the process of PE 0, because it starts the thread that the others connect to.
+        page->id = membar::symmetric::make_nvshmem_id();
         page->ready.store(1, std::memory_order_release);
       }
       while (page->ready.load(std::memory_order_acquire) == 0) {
-        std::this_thread::yield();  // As long as the parent allows it.
+        std::this_thread::yield();  // Lives as long as the parent allows.
       }
       const auto session = membar::symmetric::nvshmem_session::of_id(rank, count, page->id);
       try {
         return body(session);
       } catch (const std::exception& failure) {
-        // This ends the process while the session is alive: destroying the session is collective, and the other PEs are
-        // elsewhere. This exit code makes them end as well.
+        // This ends the process while the session is alive: destroying the session is collective, and the other PEs have not
+        // reached that call. The exit code makes the parent end them as well.
         std::fprintf(stderr, "%s\n", failure.what());
         std::fflush(nullptr);
         std::_Exit(1);

@@ -22,7 +22,7 @@ namespace support {
 
 namespace detail {
 
-/// Runs `body` in a new process, whose exit status is the result of `body`.
+/// Runs `body` in a new process, whose exit status is the value that `body` returns.
 template <class Body>
 [[nodiscard]] pid_t forked(Body body) {
   std::fflush(nullptr);
@@ -31,7 +31,7 @@ template <class Body>
     throw std::runtime_error("membar: cannot fork a process");
   }
   if (child == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);  // The process ends with the process that watches the time.
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // The process ends when the process that enforces the time limit ends.
     int status = 1;
     try {
       status = body();
@@ -44,7 +44,7 @@ template <class Body>
   return child;
 }
 
-/// Returns the processes' exit codes; a process that still runs at the deadline is killed, and its code is -1.
+/// Returns the exit codes of the processes. A process that still runs at the deadline is killed, and its code is -1.
 [[nodiscard]] inline std::vector<int> ended(const std::vector<pid_t>& children, std::chrono::seconds time) {
   const auto deadline = std::chrono::steady_clock::now() + time;
   std::vector<int> codes(children.size(), -1);
@@ -63,7 +63,7 @@ template <class Body>
         codes[i] = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
         over[i] = true;
         --left;
-        // Otherwise the others would wait until the deadline for a process that failed.
+        // If a process has failed, the others would otherwise wait for it until the deadline.
         if (codes[i] != 0) {
           for (std::size_t other = 0; other != children.size(); ++other) {
             if (!over[other]) {
@@ -80,7 +80,7 @@ template <class Body>
 
 }  // namespace detail
 
-/// Returns the number of GPUs, determined in another process, because a process that has used CUDA cannot fork.
+/// Returns the number of GPUs. It is determined in another process, because a process that has used CUDA cannot fork.
 [[nodiscard]] inline int gpus_of_this_machine() {
   const pid_t child = detail::forked([] {
     int count = 0;

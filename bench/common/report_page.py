@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Building blocks of the benches' pages: limits, tables, pictures (if matplotlib is installed), the line about the machine; and the command
-line that their scripts share."""
+"""Building blocks of the benches' pages: limits, tables, pictures (if matplotlib is installed), the line about the machine,
+and the command line that the scripts share."""
 import argparse
 import os
 import pathlib
@@ -40,7 +40,8 @@ def table(head, rows, right_from=None):
 
 
 def limit_row(what, measured, limit, at_most=True, uncertainty=NONE):
-    """Returns a row with a measurement and its limit. A measurement that exceeds the limit by less than its uncertainty is undecided."""
+    """Returns a table row with a measurement and its limit. A measurement that exceeds the limit by less than its
+    uncertainty is undecided."""
     limits = f"{'≤' if at_most else '≥'} {limit:g}"
     if measured != measured:
         return [what, limits, "not measured", ""]
@@ -54,7 +55,7 @@ def limit_table(rows):
 
 
 class Picture:
-    """Where to write one picture, and the picture's name in a page in `folder`."""
+    """The file for one picture, and the link to it in a page in `folder`."""
 
     def __init__(self, folder, prefix, name):
         self.path = os.path.join(prefix if prefix.endswith(os.sep) else os.path.dirname(prefix), os.path.basename(prefix) + name)
@@ -103,8 +104,8 @@ class Page:
         return self._finish(figure, axis, name, title, xlabel=x_label, ylabel=y_label)
 
     def bars(self, name, title, y_label, groups, log_y=False, from_one=False):
-        """`groups` is {group: {variant: value}}; `log_y` is for values of several orders of magnitude; `from_one` is for ratios: each bar
-        starts at 1, on a scale on which 1/2 and 2 are equally far from 1."""
+        """`groups` is {group: {variant: value}}; `log_y` is for values that span several orders of magnitude; `from_one` is
+        for ratios: each bar starts at 1, on a scale on which 1/2 and 2 are equally far from 1."""
         if pyplot is None:
             return ""
         arms = list(dict.fromkeys(arm for values in groups.values() for arm in values))
@@ -146,7 +147,7 @@ class Page:
 
 
 class Figures:
-    """The measured cases of one file, for a report: {name: figures}."""
+    """Returns the measured cases of one file, for a report: {name: figures}."""
 
     def __init__(self, path, draw):
         read = results.load(path, "that the report is about")
@@ -166,7 +167,7 @@ class Figures:
         return f"{title} ({self.context['gpu']})" if "gpu" in self.context else title
 
     def rows(self, depth):
-        """Returns {parts of the name after the bench: figures}, for names with that many parts."""
+        """Returns {parts of the name after the bench: figures} for the names with that many parts."""
         split = {tuple(name.split("/")[1:]): figures for name, figures in self.cases.items()}
         return {parts: figures for parts, figures in split.items() if len(parts) == depth}
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Reads results of the benches: Google Benchmark's JSON, as written by --benchmark_out or shortened by keep.py.
 
-A case is one name. Its figures are the medians of its repetitions: those that the file has, or else those of the single repetitions.
+A case is one name. Its figures are the medians of its repetitions: the medians in the file if there are any, and otherwise those of
+the individual repetitions.
 """
 import json
 import math
@@ -9,16 +10,16 @@ import re
 import statistics
 
 FORMAT_VERSION = 1  # The format version of the files in docs/measurements.
-WIDTH = 140  # The limit of a line that contains an object other than a case.
+WIDTH = 140  # The maximum length of a line that contains an object other than a case.
 _SCALE = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
-# Suffixes that Google Benchmark appends to a name: how the case was run.
+# Suffixes that Google Benchmark appends to a name to record how the case was run.
 _SETTING = re.compile(r"/(iterations|repeats|min_time|min_warmup_time):[^/]*$|/(real|manual|process)_time$")
 # The fields of an entry that are not figures.
 _BOOKKEEPING = {"family_index", "per_family_instance_index", "repetitions", "repetition_index", "threads", "iterations", "real_time"}
 
 
 class ResultError(Exception):
-    """An error in a file, as one sentence for the user: the problem, the value and the remedy."""
+    """An error in a file, as one sentence for the user that states the problem, the value and the remedy."""
 
 
 class MissingFile(ResultError):
@@ -26,13 +27,14 @@ class MissingFile(ResultError):
 
 
 def number(value):
-    """Returns a finite number as float, and None for everything else."""
+    """Returns a finite number as float, and None for any other value."""
     good = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
     return float(value) if good else None
 
 
 class Case:
-    """One case: its name without run options, its figures, why it was waived or failed, and how often it was repeated.
+    """One case: its name without run options, its figures, the reason why it was waived or failed, and how often it was
+    repeated.
 
     The figure `ns` is the time, unless the bench has a counter of that name."""
 
@@ -78,7 +80,7 @@ class Results:
 
     def __init__(self, path, context, cases):
         self.path, self.context = path, context
-        # Repetitions may be interleaved at random, so a file lists cases in the order in which they ended.
+        # Repetitions may be interleaved at random, so a file lists cases in the order in which they finished.
         self.cases = dict(sorted(((case.name, case) for case in cases), key=lambda item: item[1].order))
 
     @property
@@ -104,7 +106,7 @@ def name_of(entry):
 
 
 def slope(points):
-    """Returns the slope of the least-squares line through the points; not a number if there is none."""
+    """Returns the slope of the least-squares line through the points; NaN if there is no such line."""
     n = len(points)
     x, y = sum(p[0] for p in points) / n, sum(p[1] for p in points) / n
     width = sum((p[0] - x) ** 2 for p in points)
@@ -112,7 +114,8 @@ def slope(points):
 
 
 def text_of(document):
-    """Returns the JSON of a result in the form of docs/measurements: one line for each case, and for each object that fits into a line."""
+    """Returns the JSON of a result in the form of docs/measurements: one line for each case, and for each other object that
+    fits into a line."""
     return _lines_of({"format_version": FORMAT_VERSION, **document}, 0) + "\n"
 
 
@@ -129,7 +132,7 @@ def _lines_of(value, depth):
 
 
 def parsed(text):
-    """Returns the document of a result. Files of Google Benchmark have no format version."""
+    """Returns the document of a result. Google Benchmark's own files have no format version."""
     document = json.loads(text)
     version = document.get("format_version", FORMAT_VERSION) if isinstance(document, dict) else FORMAT_VERSION
     if version != FORMAT_VERSION:

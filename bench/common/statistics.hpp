@@ -12,20 +12,22 @@
 
 namespace support {
 
-/// The smallest sample that at least the fraction `q` of all samples does not exceed. `sorted` is ascending and not empty.
+/// Returns the smallest sample that is at least as large as the fraction `q` of all samples. `sorted` is ascending and not
+/// empty.
 [[nodiscard]] inline double quantile(const std::vector<double>& sorted, double q) {
   const double rank = std::ceil(q * static_cast<double>(sorted.size()));
   return sorted[static_cast<std::size_t>(std::max(rank, 1.0)) - 1];
 }
 
-/// The median of samples in any order; not empty.
+/// Returns the median of samples in any order. There must be at least one.
 [[nodiscard]] inline double median(std::vector<double> samples) {
   std::sort(samples.begin(), samples.end());
   return quantile(samples, 0.5);
 }
 
-/// The bounds of the narrowest interval between two samples that contains the median of their distribution with a probability
-/// of at least 95 %, whatever the distribution. `sorted` is ascending; with fewer than six samples there is no such interval.
+/// Returns the bounds of the narrowest interval between two samples that contains the median of their distribution with a
+/// probability of at least 95 %, for any distribution. `sorted` is ascending; with fewer than six samples there is no such
+/// interval.
 [[nodiscard]] inline std::optional<std::pair<double, double>> median_interval(const std::vector<double>& sorted) {
   // The k-th smallest sample is above the median if fewer than k samples are below it: the lower tail of a binomial
   // distribution.
@@ -39,7 +41,7 @@ namespace support {
   return k == 0 ? std::nullopt : std::optional(std::pair(sorted[k - 1], sorted[sorted.size() - k]));
 }
 
-/// The width of that interval relative to the median, for samples in any order; none with fewer than six samples.
+/// Returns the width of that interval relative to the median, for samples in any order, or nothing for fewer than six samples.
 [[nodiscard]] inline std::optional<double> relative_interval(std::vector<double> samples) {
   std::sort(samples.begin(), samples.end());
   const auto ends = median_interval(samples);

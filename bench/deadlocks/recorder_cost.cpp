@@ -26,7 +26,7 @@ void report(benchmark::State& state, bool clean) {
       static_cast<double>(state.range(0)), benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
 }
 
-// Four PEs in a ring: each has local work, a notification, a wait and a collective, and the host waits every tenth round.
+// Four PEs in a ring: each PE has local work, a notification, a wait and a collective, and the host waits in every tenth round.
 void ring_with_waits_of_the_host(benchmark::State& state) {
   bool clean = true;
   for (auto _ : state) {
@@ -51,7 +51,7 @@ void ring_with_waits_of_the_host(benchmark::State& state) {
 }
 BENCHMARK(ring_with_waits_of_the_host)->Arg(1'000)->Arg(10'000)->Arg(100'000)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
 
-// Two PEs that answer each other, each recorded by its own host thread, and checked once.
+// Two PEs that answer each other. Each is recorded by its own host thread, and the recording is checked once.
 void there_and_back(benchmark::State& state) {
   bool clean = true;
   for (auto _ : state) {
@@ -69,7 +69,7 @@ void there_and_back(benchmark::State& state) {
 }
 BENCHMARK(there_and_back)->Arg(1'000)->Arg(10'000)->Arg(100'000)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
 
-// The host waits for all PEs every tenth round, so that nothing before matters any more; each time it records an event.
+// The host waits for all PEs in every tenth round, so that earlier operations no longer matter; each time it records an event.
 void rounds_that_the_host_waits_for(benchmark::State& state) {
   bool clean = true;
   for (auto _ : state) {

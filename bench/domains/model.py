@@ -32,7 +32,7 @@ WORDS = {
 
 
 class Model:
-    """Times in ns, rates in bytes per ns (GB/s)."""
+    """Times are in ns, rates in bytes per ns (GB/s)."""
 
     def __init__(self, measured):
         try:
@@ -62,7 +62,8 @@ class Model:
         return self.ring_rate if pattern == 'ring' else self.rate / (gpus - 1) if pattern == 'from_all' else self.rate
 
     def wait(self, pattern, gpus, load=1.0, moved=False):
-        """Returns how much longer a boundary takes. `load` is the load of a steady background; for an all-reduce, its share of the time."""
+        """Returns how much longer a boundary takes. `load` is the share of the link's rate of a steady background load; for
+        an all-reduce, its share of the time."""
         if not 0 <= load <= 1:
             raise SystemExit(f'the load is {load}, but must be from 0 to 1')
         drain = self.drain(pattern, gpus)
@@ -93,7 +94,7 @@ class Model:
 
 
 def factors(everything):
-    """Returns {pattern: measured µs that a kernel of the graph waits}, for the chains that run_domains.py ran."""
+    """Returns {pattern: measured µs that a kernel of the graph waits} for the chains that run_domains.py has run."""
     out = {}
     for pattern in ('one', 'all', 'from_all'):
         summary = ((everything.get('programs') or {}).get(f'chain_graph_{pattern}') or {}).get('summary') or {}

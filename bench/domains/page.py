@@ -6,8 +6,8 @@
     page.py --keep docs/measurements/h200-x2/domains/domains.json domains.json...
     page.py --page docs/membar_domains.md --machine h100-x2 --one-command run.json
 
-If several files contain the same program, the last file counts. The table replaces the text between the machine's marks in the page. --keep
-writes one file with the results of all files, without the programs' output."""
+If several files contain the same program, the last file is used. The table replaces the text between the machine's marks in the page.
+--keep writes one file with the results of all files, without the programs' output."""
 import argparse
 import pathlib
 import re
@@ -70,8 +70,8 @@ def read(files):
 
 
 def kept(everything):
-    """Leaves out logs, single streams and graphs, programs without measurements, and the program's own times under `watch` and `try`. A program
-    has a run of its own only if it differs from the file's."""
+    """Leaves out logs, single streams and graphs, programs without measurements, and the program's own times under `watch`
+    and `try`. The data of a program's run are kept only if they differ from those of the file."""
     whole = {k: everything.get(k) for k in ('date', 'include')}
 
     def part(key, value):
@@ -95,7 +95,7 @@ def interval(estimate):
 
 
 def unit_of(program):
-    """Returns the function that writes a time of the program: of a kernel, or of a step."""
+    """Returns a function that formats a time of the program: of a kernel, or of a step."""
     per_kernel = program['as_it_is']['result']['program'].startswith(('chain', 'small'))
     return lambda us: '—' if us is None else f'{us:.2f}' if per_kernel else f'{us:.0f}'
 

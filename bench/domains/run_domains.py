@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs the programs of this folder as they are and under membar-domains watch, try and apply, and writes the results.
+"""Runs the programs of this folder unchanged and under membar-domains watch, try and apply, and writes the results.
 
-    python3 bench/domains/run_domains.py --command build/bin/membar-domains --chain build/.../domains_chain --gpus 2 --output domains
+    python3 bench/domains/run_domains.py --command build/bin/membar-domains --chain build/.../domains_chain --gpus 2 --output
+    domains
 
-writes domains/domains.json, and a folder for each program with the reports of membar-domains and the logs. Each program runs as it is and under
-watch, try and apply; --turns repeats the first and the last. --cost N measures the cost of the library itself: it alternates N runs of the chain as it is
-and with a list that matches no kernel. --step-cost N does the same with a decode step on one GPU, and writes step_cost.json. --one-command S instead runs
-each program for S seconds under `membar-domains run`, with the library off, and with the communicating kernels moved by hand; it writes run.json.
-page.py makes a table and a picture of domains.json."""
+writes domains/domains.json, and a folder for each program with the reports of membar-domains and the logs. Each program runs
+unchanged and under watch, try and apply; --turns repeats the first and the last of these. --cost N measures the cost of the
+library itself: it alternates N runs of the unchanged chain with N runs under a list that matches no kernel. --step-cost N
+does the same with a decode step on one GPU, and writes step_cost.json. --one-command S instead runs each program for S
+seconds under `membar-domains run`, with the library off, and with the communicating kernels moved by hand; it writes
+run.json. page.py makes a table and a picture from domains.json."""
 import argparse
 import datetime
 import json
@@ -26,7 +28,7 @@ HERE = pathlib.Path(__file__).resolve().parent / 'programs'
 sys.path.insert(0, str(HERE.parents[1] / 'common'))
 import results  # noqa: E402
 
-# NVLink multicast is off; to enable it in NCCL, set its variables in the environment.
+# NVLink multicast is off; to use it with NCCL, set NCCL's variables in the environment.
 MULTICAST_OFF = {'TORCH_SYMM_MEM_DISABLE_MULTICAST': '1', 'NCCL_NVLS_ENABLE': '0', 'NVSHMEM_DISABLE_NVLS': '1'}
 
 
@@ -38,7 +40,8 @@ def one_process(*words, **variables):
     return ('python', words, variables)
 
 
-# The most informative programs come first: programs not reached within --seconds are left out, and the results say so.
+# The most informative programs come first. Programs that are not reached within --seconds are left out, and the results list
+# them.
 PROGRAMS = {
     'chain': ('chain', (), {}),
     'chain_host': ('chain', ('created', 'host'), {}),
@@ -107,14 +110,14 @@ class Bench:
         return [sys.executable, *start, str(HERE / words[0]), *words[1:]]
 
     def run(self, name, arm, command, variables):
-        """Returns the program's RESULT, its exit status and the time it took."""
+        """Returns the program's RESULT, its exit status and the time that it took."""
         folder = self.options.output / name
         folder.mkdir(parents=True, exist_ok=True)
         left = self.end - time.monotonic()
         if left < 5:
             return {'left_out': 'the time was up'}
         begin = time.monotonic()
-        # In its own session, so that a run that exceeds its limit can be ended with all its processes.
+        # The program runs in its own session, so that all its processes can be ended if it exceeds its time limit.
         with open(folder / f'{arm}.log', 'w') as log:
             process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env={**os.environ, **MULTICAST_OFF, **variables},
                                        start_new_session=True)
@@ -223,7 +226,8 @@ class Bench:
         return nothing
 
     def with_and_without(self, folder, words, pairs):
-        """Yields the results of pairs of processes, without the library and with it and no kernel listed; the order alternates."""
+        """Yields the results of pairs of processes: one without the library, and one with it and a list that matches no
+        kernel. The order alternates."""
         applied = [str(self.options.command), 'apply', '--force', f'--list={self.list_of_nothing()}', '--']
         for pair in range(pairs):
             ran = {}
@@ -233,7 +237,7 @@ class Bench:
                 yield ran
 
     def cost(self, pairs):
-        """Measures what the library costs a program with no listed kernel: the time of a launch without communication."""
+        """Measures what the library costs a program if no kernel is listed: the time of a launch without communication."""
         runs = self.with_and_without('cost', self.words_of('chain', () if self.options.gpus > 1 else ('created', 'host')), pairs)
         ratios = [round(ran['with']['alone']['p50'] / ran['without']['alone']['p50'], 4) for ran in runs]
         out = {'of': 'the time of a launch alone, with the library and without', 'ratios': ratios}
@@ -243,7 +247,7 @@ class Bench:
         return out
 
     def step_cost(self, pairs):
-        """Measures what the library costs a decode step on one GPU with no listed kernel, as a graph and launch by launch."""
+        """Measures what the library costs a decode step on one GPU if no kernel is listed, as a graph and launch by launch."""
         runs = [{step: {how: ran[how][step]['p50'] for how in ('without', 'with')} for step in ('graph', 'eager')}
                 for ran in self.with_and_without('step_cost', self.words_of('python', ('decode.py', 'alone')), pairs)]
         out = {'of': 'p50 of a decode step in us, without the library and with it, in pairs of processes', 'pairs': runs}

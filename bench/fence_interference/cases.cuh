@@ -16,8 +16,8 @@ namespace fence_interference {
 
 using membar::thread_scope;
 
-/// Whether a chain's stream shares a hardware queue with NCCL's. Streams are assigned to the device's queues in turn, and a
-/// queue with work that cannot start yet delays its other streams, equally in every arm.
+/// Whether a chain's stream shares a hardware queue with NCCL's stream. Streams are assigned to the device's queues in turn,
+/// and a queue with work that cannot start yet delays its other streams, equally in every arm.
 enum class queue { own, shared };
 
 /// A victim by name; `kernel` is null for a chain of kernels.
@@ -70,7 +70,7 @@ inline constexpr std::string_view all_noises[] = {
 inline bool starts_with(std::string_view text, std::string_view start) { return text.substr(0, start.size()) == start; }
 
 /// Returns whether a case runs without `--all`: every arm for the kernel boundary and for the device fence that shares a
-/// multiprocessor, and for the rest the two decisive arms with the noises that matter. On a machine without a peer, the host is
+/// multiprocessor; for the rest, the two decisive arms with the noises that matter. On a machine without a peer, the host is
 /// the only remote memory.
 inline bool in_default_set(const victim_description& victim, std::string_view noise, std::string_view arm_name, bool has_peer) {
   if (victim.kernel == nullptr) {

@@ -22,7 +22,7 @@
 namespace fence_interference {
 namespace {
 
-/// Whether the filter selects any case with NCCL, whose set-up takes a while.
+/// Returns whether the filter selects any case with NCCL, whose set-up takes a while.
 [[maybe_unused]] bool selects_nccl(const bench::suite& cases, const std::vector<victim_description>& victims) {
   for (const victim_description& victim : victims) {
     for (const std::string_view noise_name : all_noises) {
@@ -37,7 +37,7 @@ namespace {
   return false;
 }
 
-/// The progress, on the terminal's last line; nothing if standard error is not a terminal.
+/// The progress on the terminal's last line; it prints nothing if standard error is not a terminal.
 class progress {
  public:
   void expect(int sets) { expected_ += sets; }
@@ -51,7 +51,7 @@ class progress {
             : std::to_string(100 * done_ / std::max(expected_, done_)) + " %, " + std::to_string(left) + " s left  " + name);
   }
 
-  /// Writes `text` on the line; nothing clears it.
+  /// Writes `text` on the line; an empty text clears it.
   static void say(const std::string& text) {
     if (isatty(STDERR_FILENO) != 0) {
       std::fprintf(stderr, "\r\033[K%s", text.c_str());
@@ -94,7 +94,7 @@ struct program {
   std::size_t run(const bench::suite& cases);
 };
 
-/// Whether findings, and not only controls, are based on a case.
+/// Returns whether a case is the basis of findings, and not only of controls.
 bool is_used(const case_name& name) {
   return (name.arm == alone.name || name.arm == same.name || name.arm == separate.name) && !starts_with(name.noise, "spin") &&
          !starts_with(name.noise, "local");
@@ -108,7 +108,7 @@ void program::add(bench::suite& cases, const victim_description& victim, std::st
   }
   const std::string reason = on == nullptr ? cases.waiver() : on->waiver(victim, noise_name, arm);
   result.note = reason.empty() ? "" : "waived: " + reason;
-  // The process of env0 does all of its repetitions itself.
+  // The child process of arm env0 does all of its repetitions itself.
   const bool in_child = arm.name == env0.name;
   const int sets = in_child ? 1 : cases.repetitions();
   if (reason.empty() && cases.selects(name.text())) {
@@ -171,7 +171,7 @@ void program::add_cases(bench::suite& cases) {
   }
 }
 
-/// Repeats the cases on which findings are based until every ratio of them is known or the time is up; a second call does
+/// Repeats the cases that findings are based on until all of their ratios are known or the time is up; a second call does
 /// nothing.
 void program::repeat_what_is_used() {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(settle_seconds);

@@ -34,11 +34,11 @@ struct case_name {
 /// All measurements of a case, over all of its repetitions.
 struct case_result {
   std::vector<double> ns;
-  std::vector<double> medians;  ///< of each repetition
+  std::vector<double> medians;  ///< The median of each repetition.
   std::vector<double> noise_gbps;
-  int chain = 0;                        ///< Kernels in the chain, if the victim is one.
-  std::string note;                     ///< Why nothing was measured: "waived: ..." or "failed: ...".
-  std::optional<requirement> required;  ///< With noise: what the memory model requires the victim to wait for.
+  int chain = 0;                        ///< The number of kernels in the chain, if the victim is a chain.
+  std::string note;                     ///< The reason why nothing was measured: "waived: ..." or "failed: ...".
+  std::optional<requirement> required;  ///< With noise, what the memory model requires the victim to wait for.
 };
 
 using figures = std::map<std::string, double>;
@@ -54,7 +54,7 @@ class result_table {
   [[nodiscard]] const case_result& of(const case_name& name) const { return results_.at(name.text()); }
   [[nodiscard]] const std::vector<case_name>& names() const noexcept { return order_; }
 
-  /// The median of a case in nanoseconds, if it was measured.
+  /// Returns the median of a case in nanoseconds, if it was measured.
   [[nodiscard]] std::optional<double> p50(const case_name& name) const {
     const auto found = results_.find(name.text());
     if (found == results_.end() || found->second.ns.empty()) {
@@ -63,9 +63,9 @@ class result_table {
     return support::median(found->second.ns);
   }
 
-  /// A case's figures. Times are in ns and in cycles of a `ghz` clock. Ratios of medians are given if both cases were measured:
-  /// slowdown = this arm / no noise and, on the arm to which it belongs, interference = same / none, relief = same / separate,
-  /// residual = separate / none. The model's requirement is 1 or 0, and is known without a measurement.
+  /// The figures of a case. Times are in ns and in cycles of a `ghz` clock. Ratios of medians are given if both cases were
+  /// measured: slowdown = this arm / no noise and, on the arm to which the ratio belongs, interference = same / none, relief =
+  /// same / separate, residual = separate / none. The model's requirement is 1 or 0, and is known without a measurement.
   [[nodiscard]] figures figures_of(const case_name& name, double ghz) const {
     const case_result& result = results_.at(name.text());
     figures out;
@@ -123,11 +123,11 @@ class result_table {
   std::map<std::string, case_result> results_;
 };
 
-/// What the reporters write.
+/// The data that the reporters write.
 struct run_results {
   const result_table& table;
   double ghz;
-  std::function<void()> complete;  ///< Repeats the measurements that need it; a second call does nothing.
+  std::function<void()> complete;  ///< Repeats the measurements that need more repetitions; a second call does nothing.
 };
 
 /// Writes Google Benchmark's JSON, one entry per case instead of one per repetition.
@@ -136,7 +136,7 @@ class json_file_reporter : public benchmark::JSONReporter {
   explicit json_file_reporter(const run_results& of) : of_(of) {}
 
   void ReportRuns(const std::vector<Run>& runs) override {
-    // A case's last repetition represents it: a failure in any of them is known by then.
+    // The last repetition represents its case, because a failure in any repetition is known by then.
     for (const Run& run : runs) {
       if (run.run_type == Run::RT_Iteration && run.repetition_index + 1 >= run.repetitions) {
         runs_[run.run_name.function_name] = run;
@@ -170,7 +170,7 @@ class json_file_reporter : public benchmark::JSONReporter {
   std::map<std::string, Run> runs_;
 };
 
-/// Replaces Google Benchmark's display by one table at the end, because its own has a line per repetition.
+/// Replaces Google Benchmark's display, which has a line per repetition, by one table at the end.
 class table_reporter : public benchmark::BenchmarkReporter {
  public:
   explicit table_reporter(const run_results& of) : of_(of) {}
@@ -236,7 +236,7 @@ class table_reporter : public benchmark::BenchmarkReporter {
   std::vector<std::string> shown_;
 };
 
-/// Writes every case and all of its figures as comma-separated values; a missing figure is an empty field.
+/// Writes every case and all of its figures as comma-separated values. A missing figure is an empty field.
 inline void write_csv(std::ostream& out, const run_results& of) {
   const std::string columns =
       "p50_ns,p90_ns,p99_ns,max_ns,p50_cycles,p90_cycles,p99_cycles,max_cycles,samples,spread,interval,sets,chain,noise_gbps,"

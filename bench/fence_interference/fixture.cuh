@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The devices with everything that is measured on them, and the measurement of one sample set.
+/// The devices with everything that is measured on them, and the measurement of one set of samples.
 #pragma once
 
 #include "cases.cuh"
@@ -43,7 +43,7 @@ __global__ void count_cycles(unsigned long long ns, double* cycles_per_ns) {
 
 inline double measured_ghz() {
   const support::device_memory<double> result(1);
-  // The first run brings the clock up from idle.
+  // The first run raises the clock rate from idle.
   for (int i = 0; i != 2; ++i) {
     membar::launch(membar::launch_config{1, 1}, count_cycles, 100'000'000ULL, result.get());
   }
@@ -58,14 +58,15 @@ inline constexpr int default_pace = 75;
 /// The devices, and every noise and victim on them, created on first use.
 class fixture {
  public:
-  /// `device` exists; `peer` is where NVLink stores and all-reduces go, by default the first device on NVLink; paced noise stores
-  /// `pace` percent of what saturating noise does; chains have `chain` kernels, by default as many as make their time steady.
+  /// `device` must exist. `peer` is the target of NVLink stores and all-reduces, by default the first device on NVLink. Paced
+  /// noise stores `pace` percent of the saturating rate. Chains have `chain` kernels, by default as many as make their time
+  /// steady.
   fixture(int device, const std::optional<int>& peer, int pace = default_pace, int chain = 0)
       : device_(device), pace_(pace), chain_(chain), current_device_(device) {
     domain_count_ = membar::sync_domain_count(device_);
     find_peer(peer);
-    // The scheduler fills the emptiest multiprocessors first, so only a full device has a victim's block next to each noise
-    // block.
+    // The scheduler fills the emptiest multiprocessors first, so a victim's block runs next to each noise block only if the
+    // device is full.
     multiprocessors_ = static_cast<unsigned>(support::attribute(cudaDevAttrMultiProcessorCount, device_));
     most_blocks_ = multiprocessors_ * static_cast<unsigned>(support::attribute(cudaDevAttrMaxBlocksPerMultiprocessor, device_));
     compute_capability_ = support::attribute(cudaDevAttrComputeCapabilityMajor, device_);
@@ -76,7 +77,7 @@ class fixture {
   [[nodiscard]] double ghz() const noexcept { return ghz_; }
   [[nodiscard]] const bench_streams& streams() const noexcept { return streams_; }
 
-  /// Why a case cannot be measured on this machine; empty if it can.
+  /// Returns the reason why a case cannot be measured on this machine; empty if it can.
   [[nodiscard]] std::string waiver(const victim_description& victim, std::string_view noise_name, const arm& arm) const {
     if (domain_count_ < arm.domains_needed) {
       return "the device has " + std::to_string(domain_count_) + " synchronization domain" + (domain_count_ == 1 ? "" : "s") +
@@ -143,7 +144,7 @@ class fixture {
             operation_victim::setup{streams_.operation, operation_data_.get(), description.kernel, description.placement,
                                     preferred_multiprocessor(description.placement), most_blocks_, ghz_});
       }
-      // Loading a kernel while another one waits can deadlock, so each runs once before any noise.
+      // Loading a kernel while another one waits can deadlock, so each kernel runs once before any noise.
       made->prepare(alone.victim);
       static_cast<void>(made->measure(alone.victim, {}, 1, [] {}));
     }
@@ -151,7 +152,7 @@ class fixture {
   }
 
  private:
-  /// The first multiprocessor that noise of the usual extent uses, or the last one that it leaves free.
+  /// The first multiprocessor that noise of the usual extent uses, or the last one that this noise leaves free.
   std::size_t preferred_multiprocessor(sm_placement placement) {
     if (noise_multiprocessors_.empty()) {
       noise& spin = noise_called("spin");
@@ -167,8 +168,8 @@ class fixture {
     return id;
   }
 
-  /// The number of kernels in chains of a form, the same in every case: as many as the time alone needs for an interval that
-  /// makes ratios known, up to `most_chain`.
+  /// The number of kernels in chains of a form, which is the same in every case: as many as the chain without noise needs for
+  /// an interval that makes ratios known, up to `most_chain`.
   int steady_length(kernel_boundary::chain_form form, kernel_boundary& chain) {
     constexpr int sets = 9;
     constexpr int samples = 8;
@@ -211,7 +212,7 @@ class fixture {
       }
       membar::check(cudaDeviceCanAccessPeer(&accessible, device_, candidate));
       const std::string link = support::link_between(device_, candidate);
-      // If nvidia-smi is not available: among peers, those on NVLink have native atomics.
+      // If nvidia-smi is not available, peers are on NVLink if they have native atomics.
       int atomics = 0;
       membar::check(cudaDeviceGetP2PAttribute(&atomics, cudaDevP2PAttrNativeAtomicSupported, device_, candidate));
       if (accessible != 0 && (starts_with(link, "NV") || (link == "unknown" && atomics != 0))) {
@@ -237,12 +238,12 @@ class fixture {
 #endif
     }
     constexpr kernel_noise::extent wide{widest_noise, 1024};
-    constexpr kernel_noise::extent narrow{4, 1024};  // Enough for a link to the host.
+    constexpr kernel_noise::extent narrow{4, 1024};  // This rate is enough for a link to the host.
     if (kind == "nvlink_both") {
       const support::device_guard guard(*peer_);
       if (!peer_streams_) {
         if (const cudaError_t status = cudaDeviceEnablePeerAccess(device_, 0); status == cudaErrorPeerAccessAlreadyEnabled) {
-          static_cast<void>(cudaGetLastError());  // NCCL may have done it
+          static_cast<void>(cudaGetLastError());  // NCCL may have enabled it already.
         } else {
           membar::check(status);
         }
@@ -270,8 +271,8 @@ class fixture {
     return made;
   }
 
-  /// Noise of the current device that stores to `target`. Saturating and paced noise of a kind share this object, so it is
-  /// created once.
+  /// Noise of the current device that stores to `target`. Saturating and paced noise of a kind share this object, which is
+  /// created only once.
   template <class Memory>
   std::unique_ptr<kernel_noise> storing_to(std::optional<Memory>& target, int device, std::size_t bytes,
                                            kernel_noise::extent shape, const bench_streams& streams) const {
@@ -282,7 +283,7 @@ class fixture {
     return std::make_unique<kernel_noise>(streams, target->get(), bytes, shape);
   }
 
-  /// The rate of the noise by itself, over 30 ms.
+  /// Returns the rate of the noise by itself, measured over 30 ms.
   static double rate_of(noise& noise) {
     noise.start(alone.noise);
     std::this_thread::sleep_for(std::chrono::milliseconds(30));
@@ -298,7 +299,8 @@ class fixture {
   int pace_;
   int chain_;
   std::map<kernel_boundary::chain_form, int> chain_lengths_;
-  support::device_guard current_device_;  // Before the streams, which are created on the current device.
+  // Selected before the streams are constructed, because they are created on the current device.
+  support::device_guard current_device_;
   std::optional<int> peer_;
   std::string no_peer_;
   int domain_count_ = 1;
@@ -322,14 +324,14 @@ class fixture {
 inline constexpr int chain_samples = 16;
 inline constexpr int operation_samples = 64;
 
-/// Takes one sample set of one case: the noise starts, and the victim is timed. The noise must still run when the victim has
-/// ended, on the same multiprocessors as before.
+/// Takes one set of samples of one case: the noise starts, and the victim is timed. When the victim has ended, the noise must
+/// still run, on the same multiprocessors as before.
 inline void measure(fixture& on, const victim_description& description, noise& noise, const arm& arm, case_result& result) {
   victim& victim = on.victim_called(description);
   victim.prepare(arm.victim);
   const bool is_chain = description.kernel == nullptr;
   noise.stay_in_place(!is_chain);
-  constexpr int attempts = 20;  // All-reduces follow each other, and the next one may run elsewhere.
+  constexpr int attempts = 20;  // All-reduces follow one another, and the next one may run on other multiprocessors.
   for (int attempt = 0; attempt != attempts; ++attempt) {
     running_noise beside = started(noise, arm.noise);
     const occupied place = is_chain ? occupied{} : beside->place();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Arm env0: the experiment in another process, in which NCCL was configured to use the default domain.
+/// Arm env0: the experiment in another process, in which NCCL is configured to use the default domain.
 #pragma once
 
 #include "fixture.cuh"

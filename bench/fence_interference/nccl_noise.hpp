@@ -28,8 +28,9 @@ namespace fence_interference {
   return std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." + std::to_string(version % 100);
 }
 
-/// Records where its blocks run, in `found[1 + id]`. Each block waits until all of them have started, counted in `found[0]`, or
-/// for `wait_ns`. Therefore no two blocks start on a multiprocessor that has space for one, unless some find no space at first.
+/// Records the multiprocessors on which this kernel's blocks run, in `found[1 + id]`. Each block waits until all blocks,
+/// counted in `found[0]`, have started, or for `wait_ns`. Therefore no two blocks start on a multiprocessor that has space for
+/// only one, unless some find no space at first.
 __global__ void find_free_multiprocessors(unsigned* found, unsigned long long wait_ns) {
   using device_counter = membar::atomic_ref<unsigned, membar::thread_scope::device>;
   const unsigned long long begin = membar::global_nanoseconds();
@@ -39,16 +40,16 @@ __global__ void find_free_multiprocessors(unsigned* found, unsigned long long wa
   }
 }
 
-/// A queue of all-reduces that never runs empty while it is fed.
+/// A queue of all-reduces that never runs empty as long as it is fed.
 ///
-/// NCCL itself decides the logical domain of its launches, so an arm chooses the physical one with the map of NCCL's stream:
-/// both logical domains map to the arm's.
+/// NCCL chooses the logical domain of its launches itself, so an arm chooses the physical domain with the map of NCCL's stream:
+/// both logical domains map to the arm's domain.
 class nccl_noise final : public noise {
  public:
   /// Whether an arm chooses NCCL's physical domain, or the stream keeps its initial map.
   enum class map_choice { by_arm, untouched };
 
-  /// `most_blocks` has the meaning that NCCL's devices give it.
+  /// `most_blocks` has the same meaning as for NCCL's devices.
   nccl_noise(const bench_streams& streams, int device, int peer, int most_blocks, map_choice choice)
       : stream_(streams.noise),
         probe_stream_(streams.control),
@@ -73,8 +74,8 @@ class nccl_noise final : public noise {
     drain();
   }
 
-  /// All-reduces follow each other, and each may run on other multiprocessors; longer ones stay longer. Programs use short
-  /// ones, and kernels on NCCL's hardware queue wait for each.
+  /// All-reduces follow one another, and each may run on other multiprocessors; a longer all-reduce stays on the same ones for
+  /// longer. Programs use short all-reduces, and kernels on NCCL's hardware queue wait for each of them.
   void stay_in_place(bool wanted) override {
     floats_ = wanted ? floats_in_place : floats;
     queue_depth_ = wanted ? 3 : most_queued;
@@ -102,8 +103,8 @@ class nccl_noise final : public noise {
 
   [[nodiscard]] bool running() const override { return !gap_seen_ && !ends_[(enqueued_ - 1) % queue_depth_].reached(); }
 
-  /// A kernel determines this while the all-reduces run. Its blocks each use a whole multiprocessor's shared memory, so they
-  /// run only where NCCL has no block. All-reduces follow each other, so a second answer may differ.
+  /// A kernel determines this while the all-reduces run. Each of its blocks uses a whole multiprocessor's shared memory, so
+  /// they run only where NCCL has no block. All-reduces follow one another, so a second call may return a different answer.
   [[nodiscard]] occupied place() override {
     probe();
     while (!probe_stream_.idle()) {
@@ -124,8 +125,8 @@ class nccl_noise final : public noise {
   }
 
  private:
-  /// An all-reduce of `floats` takes less than a millisecond at 300 GB/s. One of `floats_in_place` takes seven, of which a
-  /// measurement needs about one.
+  /// An all-reduce of `floats` takes less than a millisecond at 300 GB/s. One of `floats_in_place` takes seven milliseconds, of
+  /// which a measurement needs about one.
   static constexpr std::size_t floats = (std::size_t{256} << 20) / sizeof(float);
   static constexpr std::size_t floats_in_place = 8 * floats;
   static constexpr std::size_t most_queued = 8;
@@ -168,7 +169,7 @@ class nccl_noise final : public noise {
   std::size_t queue_depth_ = most_queued;
   std::array<support::event, most_queued> ends_;
   std::optional<membar::scoped_stream_attribute<membar::sync_domain_map>> previous_map_;
-  std::size_t whole_multiprocessor_ = 0;  ///< So much shared memory that no second block fits.
+  std::size_t whole_multiprocessor_ = 0;  ///< Enough shared memory that no second block fits.
   unsigned multiprocessors_ = 0;
   std::optional<support::device_memory<unsigned>> probe_;
   std::optional<support::pinned_memory<unsigned>> host_probe_;

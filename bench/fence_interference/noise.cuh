@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The noise: traffic that has nothing to do with the victim, and that runs as long as the victim is measured.
+/// The noise: traffic that is unrelated to the victim and runs for as long as the victim is measured.
 #pragma once
 
 #include "arms.hpp"
@@ -25,33 +25,36 @@ namespace fence_interference {
 
 /// The multiprocessors of the victim's device on which the noise runs.
 struct occupied {
-  std::vector<std::uint8_t> multiprocessors{};  ///< For each multiprocessor, whether noise runs there; empty if there is none.
-  bool least_shared_memory = true;  ///< Whether its kernel requests the smallest share; see `with_least_shared_memory`.
+  /// For each multiprocessor, whether noise runs there; empty if there is no noise.
+  std::vector<std::uint8_t> multiprocessors{};
+  bool least_shared_memory = true;  ///< Whether the noise's kernel requests the smallest share; see `with_least_shared_memory`.
 
   friend bool operator==(const occupied&, const occupied&) = default;
 };
 
-/// Traffic during the victim. Between `start` and `stop` it runs without a gap, or `running` returns false.
+/// Traffic that runs while the victim is measured. Between `start` and `stop` it runs without a gap, or `running` returns
+/// false.
 class noise {
  public:
   virtual ~noise() = default;
 
-  /// Whether the noise, from the next start on, stays on its multiprocessors for longer than a measurement, if it can.
+  /// Selects whether the noise, from the next start on, should stay on its multiprocessors for longer than a measurement, if it
+  /// can.
   virtual void stay_in_place(bool wanted) { static_cast<void>(wanted); }
 
-  /// Starts it in `domains`, and returns once all of it is running.
+  /// Starts the noise in `domains`, and returns once all of it is running.
   virtual void start(const domain_choice& domains) = 0;
-  /// Called between samples: a source that needs the host to continue is fed here.
+  /// Called between samples, so that a noise that needs the host can enqueue more work.
   virtual void feed() {}
-  /// Whether the traffic since `start` has run without a gap.
+  /// Returns whether the traffic has run without a gap since `start`.
   [[nodiscard]] virtual bool running() const = 0;
-  /// Stops it, and returns the bytes it moved per nanosecond, which is GB/s.
+  /// Stops the noise, and returns the bytes that it moved per nanosecond, which is GB/s.
   virtual double stop() = 0;
-  /// Where it runs now.
+  /// Returns the multiprocessors on which the noise runs now.
   [[nodiscard]] virtual occupied place() { return {}; }
 };
 
-/// None: the victim alone.
+/// No noise: the victim runs alone.
 class silence final : public noise {
  public:
   void start(const domain_choice&) override {}
@@ -59,7 +62,7 @@ class silence final : public noise {
   double stop() override { return 0; }
 };
 
-/// Stops noise at the end of a scope, also after an exception.
+/// Stops the noise at the end of a scope, also after an exception.
 struct stop_noise {
   void operator()(noise* what) const noexcept {
     try {
@@ -72,12 +75,12 @@ struct stop_noise {
 using running_noise = std::unique_ptr<noise, stop_noise>;
 
 [[nodiscard]] inline running_noise started(noise& what, const domain_choice& domains) {
-  running_noise result(&what);  // If it fails to start, part of it may run.
+  running_noise result(&what);  // If the noise fails to start, part of it may run.
   what.start(domains);
   return result;
 }
 
-/// Waits until `done`, for at most ten seconds, so that noise that failed to start cannot hang the bench.
+/// Waits until `done` returns true, for at most ten seconds, so that noise that failed to start cannot hang the bench.
 template <class Condition>
 void wait_until(Condition done, const char* what) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
@@ -88,14 +91,14 @@ void wait_until(Condition done, const char* what) {
   }
 }
 
-/// The configuration with the smallest share of shared memory. Both sides request it, because blocks of kernels with different
-/// shares do not run on the same multiprocessor.
+/// Returns the configuration with the smallest share of shared memory. Both sides request it, because blocks of kernels with
+/// different shares do not run on the same multiprocessor.
 template <class Config>
 [[nodiscard]] auto with_least_shared_memory(const Config& config) {
   return config.with(membar::shared_memory_carveout{.percent = 0});
 }
 
-/// Shared between the host and the noise kernel, in device memory, so that polling it causes no remote traffic.
+/// Shared by the host and the noise kernel, in device memory, so that polling it causes no remote traffic.
 struct noise_control {
   unsigned stop;
   unsigned blocks_started;
@@ -104,7 +107,7 @@ struct noise_control {
 /// The record of one block of the noise.
 struct noise_block {
   unsigned multiprocessor;
-  unsigned long long stores;  ///< of 16 bytes
+  unsigned long long stores;  ///< The number of 16-byte stores.
   unsigned long long begin_ns;
   unsigned long long end_ns;
 };
@@ -116,8 +119,8 @@ __device__ inline unsigned multiprocessor_id() {
   return id;
 }
 
-/// Each block stores repeatedly to its own slice of `target`, coalesced, until it is told to stop or `deadline_ns` after its
-/// start.
+/// Each block stores repeatedly to its own slice of `target`, coalesced, until it is told to stop or until `deadline_ns` after
+/// its start.
 ///
 /// `quads_per_block` is a multiple of `blockDim.x * stores_per_batch`. After a batch, the block waits until `batch_cycles`
 /// after the start of the previous one, and reads the control block. Without a target, the block only spins.
@@ -135,7 +138,7 @@ __global__ void store_noise(uint4* target, unsigned long long quads_per_block, u
   const unsigned long long begin = membar::global_nanoseconds();
   unsigned long long position = threadIdx.x;
   unsigned long long stores = 0;
-  // The warps' starts are spread evenly over the interval, so that paced traffic is a steady trickle instead of a burst per
+  // The warps' starts are spread evenly over the interval, so that paced traffic is a steady stream instead of a burst per
   // interval.
   const unsigned warps = blockDim.x / 32;
   long long next = clock64() + batch_cycles * (threadIdx.x / 32 + 1) / warps;
@@ -170,8 +173,8 @@ __global__ void store_noise(uint4* target, unsigned long long quads_per_block, u
       .fetch_max(membar::global_nanoseconds(), membar::relaxed);
 }
 
-/// The streams of the experiment. They are few and created before any measurement, because a stream created later can move the
-/// others to other hardware queues.
+/// The streams of the experiment. They are few, and they are created before any measurement, because a stream created later can
+/// move the others to different hardware queues.
 struct bench_streams {
   support::stream chain[2];
   support::stream operation;
@@ -179,7 +182,7 @@ struct bench_streams {
   support::stream control;
 };
 
-/// Noise from a persistent kernel that stores to one place, or nowhere.
+/// Noise from a persistent kernel that stores to one memory, or does not store at all.
 class kernel_noise final : public noise {
  public:
   struct extent {
@@ -187,8 +190,8 @@ class kernel_noise final : public noise {
     unsigned threads;
   };
 
-  /// `target` of `bytes` is memory that the current device can access; null for a kernel that only spins, in rounds of some
-  /// microseconds.
+  /// `target` is memory of `bytes` bytes that the current device can access, or null for a kernel that only spins, in rounds of
+  /// some microseconds.
   kernel_noise(const bench_streams& streams, uint4* target, std::size_t bytes, extent shape)
       : stream_(streams.noise),
         control_stream_(streams.control),
@@ -201,8 +204,8 @@ class kernel_noise final : public noise {
     batch_cycles_ = target == nullptr ? 10'000 : 0;
   }
 
-  /// Slows the stores down to `gigabytes_per_second` in total, on a clock of `ghz`. Each warp stores 2 KiB at a time, like a
-  /// warp that sends a tile and returns to its work.
+  /// Limits the stores to `gigabytes_per_second` in total, on a clock of `ghz`. Each warp stores 2 KiB at a time, like a warp
+  /// that sends a tile and returns to its work.
   void pace(double gigabytes_per_second, double ghz) {
     stores_per_batch_ = 4;
     const double bytes_per_batch = 16.0 * stores_per_batch_ * shape_.blocks * shape_.threads;
@@ -257,7 +260,7 @@ class kernel_noise final : public noise {
   static constexpr unsigned saturating_batch = 32;
   static constexpr unsigned long long deadline_ns = 20'000'000'000;
 
-  /// Through a copy engine, on its own stream, because the noise kernel occupies the other one.
+  /// The copy uses a copy engine, on its own stream, because the noise kernel occupies the other stream.
   void copy(void* to, const void* from, std::size_t bytes) const {
     membar::check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, control_stream_.get()));
     control_stream_.synchronize();
@@ -287,7 +290,7 @@ class two_way_noise final : public noise {
     static_cast<void>(started(*back_, alone.noise));
   }
 
-  /// Slows both directions down to `gigabytes_per_second` in total.
+  /// Limits both directions to `gigabytes_per_second` in total.
   void pace(double gigabytes_per_second, double ghz) {
     there_->pace(gigabytes_per_second / 2, ghz);
     back_->pace(gigabytes_per_second / 2, ghz);
@@ -301,7 +304,7 @@ class two_way_noise final : public noise {
 
   [[nodiscard]] bool running() const override { return there_->running() && back_->running(); }
 
-  /// The combined rate of both directions.
+  /// Returns the combined rate of both directions.
   double stop() override {
     const double there = there_->stop();
     const support::device_guard guard(peer_);

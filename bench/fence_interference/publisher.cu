@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The question: what does it cost computing warps to make their results visible to the whole system, during traffic that is
-/// not theirs? Each warp releases by itself, or a publisher warp does it for all.
+/// not theirs? Each warp releases by itself, or a publisher warp does so for all of them.
 ///
 /// Names are pace/<way>/warps:<per block>/lag:<limit>/<noise> and latency/..., with the noises of fence_interference. The time
 /// of a pace case is for one iteration of a computing warp, which works, stores and publishes. The time of a latency case is
@@ -21,23 +21,23 @@ using membar::wait_result;
 
 constexpr unsigned blocks = 32;
 constexpr unsigned iterations = 500;
-constexpr unsigned work_steps = 480;  // Instructions of four cycles: about 1,950 cycles per iteration.
+constexpr unsigned work_steps = 480;  // The number of four-cycle instructions: about 1,950 cycles per iteration.
 constexpr membar::wait_budget generous = membar::wait_budget::milliseconds(5'000);
 
-/// How a warp's results become visible.
+/// The ways to make a warp's results visible.
 enum class way {
-  nothing,    ///< Not at all: the work by itself.
+  nothing,    ///< They are not published: the work by itself.
   release,    ///< A release store at system scope by each warp.
-  publisher,  ///< The whole warp passes them to the block's publisher warp.
-  by_lane,    ///< One lane does the same, and the others then wait for it.
+  publisher,  ///< The whole warp passes its results to the block's publisher warp.
+  by_lane,    ///< One lane passes the results to the publisher, and the other lanes then wait for it.
 };
 
 template <way Way>
 constexpr bool hands_over = Way == way::publisher || Way == way::by_lane;
 
-/// What one warp measured.
+/// The measurements of one warp.
 struct warp_result {
-  double cycles;  ///< of an iteration
+  double cycles;  ///< The time of an iteration.
   double latency_cycles;
   unsigned failures;
 };
@@ -47,7 +47,7 @@ struct block_result {
   unsigned long long largest_lag;
 };
 
-/// The result depends on the argument, so that the work is not moved or shortened.
+/// The result depends on the argument, so that the compiler neither moves nor shortens the work.
 __device__ float work(float value) {
   for (unsigned i = 0; i != work_steps; ++i) {
     asm volatile("fma.rn.f32 %0, %0, %1, %2;" : "+f"(value) : "f"(0.999F), "f"(0.001F));
@@ -80,7 +80,7 @@ __global__ void compute(float* data, unsigned long long* signals, unsigned count
   using source_end = std::conditional_t<Way == way::by_lane, typename publisher::source, typename publisher::warp_source>;
   source_end source(shared, static_cast<int>(warp));
   const unsigned number = blockIdx.x * Warps + warp;
-  unsigned long long& signal = signals[16 * number];  // a line each
+  unsigned long long& signal = signals[16 * number];  // One 128-byte line each.
   float value = static_cast<float>(lane);
   unsigned failures = 0;
   long long latency = 0;
@@ -120,7 +120,8 @@ __global__ void compute(float* data, unsigned long long* signals, unsigned count
 
 using kernel_type = void (*)(float*, unsigned long long*, unsigned, warp_result*, block_result*);
 
-/// The kernel of a case, which runs during a noise. A latency case reports the latency, any other the time of an iteration.
+/// The kernel of a case, which runs during a noise. A latency case reports the latency; any other case reports the time of an
+/// iteration.
 struct description {
   kernel_type kernel;
   unsigned warps;

@@ -45,25 +45,25 @@ model::instruction fence_at(thread_scope scope, Order order) {
   return at(scope, model::thread_fence<system_wide>(order));
 }
 
-/// Decides the four questions for a victim that ends with `operations` at `scope`, which are the publication of `flag` or
-/// precede it. A victim without operations ends, and a kernel follows in its stream.
+/// Decides the four questions for a victim that ends with `operations` at `scope`. The operations are the publication of `flag`
+/// and what precedes it. A victim without operations ends, and a kernel follows in its stream.
 template <class... Operations>
 requirement decide(const arm& arm, thread_scope scope, const Operations&... operations) {
   const auto beside = [&](int block) { return model::in_domain(model::block(block), arm.victim.physical()); };
   const model::place noise_place = model::in_domain(model::block(0), arm.noise.physical());
   const model::place victim_place = model::in_cluster(beside(1), 1);
-  // In the widest place that the scope includes.
+  // The observer is in the widest place that the scope includes.
   const model::place observer_place = scope == thread_scope::block     ? victim_place
                                       : scope == thread_scope::cluster ? model::in_cluster(beside(2), 1)
                                       : scope == device                ? beside(2)
                                                                        : model::host();
-  // The noise stores and raises its flag, at the scope at which the victim reads the flag, if it does. The victim must wait for
-  // the stores that an observer after it cannot miss.
+  // The noise stores and raises its flag, at the scope at which the victim reads the flag, if it reads it. The victim must wait
+  // for those stores that an observer after it is guaranteed to see.
   const auto waits_for = [&](model::variable data, thread_scope look_scope, const auto&... look) {
     const auto noise =
         model::thread(noise_place, model::store(noise_data, 1), raise_at(look_scope, noise_flag, membar::release));
     const auto victim = model::thread(victim_place, look..., model::store(own_data, 1), operations...);
-    // If the victim read the flag, the wait is required only if the flag was raised.
+    // If the victim reads the flag, the wait is required only in executions in which the flag was raised.
     const model::condition missed = in(1, seen) == static_cast<int>(sizeof...(look)) && in(2, value) == 0;
     if constexpr (sizeof...(operations) == 0) {
       const auto observer = model::thread(observer_place, model::load(value, data));

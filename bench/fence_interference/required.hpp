@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a victim must wait for, as decided by the memory model. The rest of its wait is wasted.
+/// What a victim must wait for according to the memory model. The rest of its wait is wasted.
 #pragma once
 
 #include "arms.hpp"
@@ -9,16 +9,16 @@
 
 namespace fence_interference {
 
-/// Whose earlier stores must be visible to a thread that synchronizes with the victim, in the widest place that the victim's
+/// The earlier stores that must be visible to a thread that synchronizes with the victim, in the widest place that the victim's
 /// scope includes.
 struct requirement {
-  bool own;    ///< the victim's own
+  bool own;    ///< The victim's own stores.
   bool noise;  ///< The noise's stores, if the victim has never read its flag: the situation that the bench measures.
   bool noise_seen_at_device_scope;  ///< The noise's stores, if the victim had acquired a flag from it at device scope.
   bool noise_seen_at_system_scope;  ///< The noise's stores, if the victim had acquired a flag from it at system scope.
 };
 
-/// What a victim, given by name, must wait for, with both sides in the domains of `arm`.
+/// Returns what a victim, given by name, must wait for, with both sides in the domains of `arm`.
 [[nodiscard]] requirement requirement_of(std::string_view victim, const arm& arm);
 
 }  // namespace fence_interference

@@ -11,7 +11,8 @@
 
 namespace fence_interference {
 
-/// A ratio of two cases is called known if its spread, the root of the sum of the squares of their intervals, is at most this.
+/// A ratio of two cases is called known if its spread, the root of the sum of the squares of the two cases' intervals, is at
+/// most this.
 inline constexpr double most_spread = 0.05;
 
 /// Returns whether every ratio of two cases with such medians is known.
@@ -26,7 +27,7 @@ template <class Case, class MediansOf, class Again, class IsOver>
 void settle(std::vector<Case> cases, const MediansOf& medians_of, const Again& again, const IsOver& is_over) {
   std::mt19937 random;
   while (std::erase_if(cases, [&](const Case& each) { return is_steady(medians_of(each)); }), !cases.empty() && !is_over()) {
-    std::shuffle(cases.begin(), cases.end(), random);  // Drift of the machine affects all alike.
+    std::shuffle(cases.begin(), cases.end(), random);  // Drift of the machine affects all cases alike.
     const auto left = cases.size();
     std::erase_if(cases, [&](const Case& each) { return is_over() || !again(each, left); });
   }

@@ -21,12 +21,12 @@ namespace fence_interference {
 /// Where a victim runs relative to the noise. A kernel boundary concerns the whole device.
 enum class sm_placement { own_sm, shared_sm };
 
-/// Whether noise runs on a multiprocessor, if `noisy` says so for each multiprocessor.
+/// Returns whether noise runs on a multiprocessor. `noisy` has an entry for each multiprocessor.
 [[nodiscard]] inline bool is_noisy(const std::vector<std::uint8_t>& noisy, std::size_t multiprocessor) {
   return multiprocessor < noisy.size() && noisy[multiprocessor] != 0;
 }
 
-/// An operation that is timed: `samples` times, in nanoseconds each.
+/// An operation that is timed `samples` times, each time in nanoseconds.
 class victim {
  public:
   virtual ~victim() = default;
@@ -38,11 +38,11 @@ class victim {
   [[nodiscard]] virtual std::vector<double> measure(const domain_choice& domains, const occupied& noise, int samples,
                                                     const std::function<void()>& between_samples) = 0;
 
-  /// The number of kernels in the chain; 0 if the victim is not a chain.
+  /// Returns the number of kernels in the chain; 0 if the victim is not a chain.
   [[nodiscard]] virtual int chain_length() const noexcept { return 0; }
 };
 
-/// A tiny kernel that writes only local memory; its end is the measured boundary.
+/// A tiny kernel that writes only local memory. Its end is the measured boundary.
 __global__ void tiny_local_kernel(unsigned* data, unsigned value) { data[blockIdx.x * blockDim.x + threadIdx.x] = value; }
 
 /// A chain of tiny kernels in one stream; a sample is the chain's time divided by its length.
@@ -61,12 +61,12 @@ class kernel_boundary final : public victim {
 
   void prepare(const domain_choice& domains) override {
     if (form_ == chain_form::graph) {
-      // Its nodes carry the domain; the stream that launches it has the default domain, which must not matter.
+      // The graph's nodes carry the domain. The stream that launches the graph has the default domain, which must not matter.
       graph_.emplace(stream_.get(), [&] { launch_chain(domains); });
     }
   }
 
-  /// As a graph, after `prepare` with the same domains.
+  /// Measures the chain. In the form `graph`, it measures the graph that `prepare` has captured for the same domains.
   std::vector<double> measure(const domain_choice& domains, const occupied&, int samples,
                               const std::function<void()>& between_samples) override {
     std::vector<double> ns;
@@ -111,12 +111,12 @@ inline constexpr bool has_cluster_scope = false;
 inline constexpr bool has_cluster_scope = true;
 #endif
 
-/// An operation timed inside a kernel: one operation after one local store per lane.
+/// An operation that is timed inside a kernel: one operation after one local store per lane.
 template <membar::thread_scope Scope, class Order>
 struct fence_operation {
   __device__ static unsigned run(unsigned*) {
     if constexpr (Scope == membar::thread_scope::cluster && !has_cluster_scope) {
-      __trap();  // This never happens: its cases are waived if there are no clusters.
+      __trap();  // This never happens: the cases of this victim are waived if there are no clusters.
     } else {
       membar::thread_fence<Scope>(Order{});
     }
@@ -135,20 +135,20 @@ struct acquire_load_operation {
   __device__ static unsigned run(unsigned* flag) { return membar::atomic_ref<unsigned, Scope>(*flag).load(membar::acquire); }
 };
 
-/// The multiprocessors on which a victim may run, and how its blocks agree on the one that measures.
+/// The multiprocessors on which a victim may run, and the words with which its blocks agree on the one that measures.
 struct placement_control {
   static constexpr unsigned most_multiprocessors = 512;
   unsigned char allowed[most_multiprocessors];
   unsigned claimed;
   unsigned gone;
-  unsigned measured;  ///< Samples taken by the measuring block.
+  unsigned measured;  ///< The samples that the measuring block has taken.
 };
 
-/// How long blocks wait for each other until a block is found that may measure.
+/// How long blocks wait for each other until a block that may measure has been found.
 inline constexpr unsigned long long placement_ns = 50'000'000;
 
 /// One block, on an allowed multiprocessor, times `samples` operations in cycles. The other blocks only fill the device, so
-/// that a block runs on every multiprocessor, until one has been found; they leave before the measurement begins.
+/// that every multiprocessor has a block until the measuring one has been found; they exit before the measurement begins.
 template <class Operation>
 __global__ void timed_operation(placement_control* control, unsigned* data, unsigned* cycles, int samples,
                                 unsigned long long deadline_ns) {
@@ -184,7 +184,7 @@ __global__ void timed_operation(placement_control* control, unsigned* data, unsi
     const long long before = clock64();
     const unsigned value = Operation::run(flag);
     if (value > 1) {
-      __trap();  // This never happens: it makes the clock wait for a loaded value.
+      __trap();  // The condition is never true: it makes the clock read wait for a loaded value.
     }
     const long long after = clock64();
     if (i >= 0 && threadIdx.x == 0) {
@@ -201,22 +201,22 @@ __global__ void timed_operation(placement_control* control, unsigned* data, unsi
   }
 }
 
-/// An operation inside a kernel, on a multiprocessor selected by where the noise runs.
+/// An operation inside a kernel, on a multiprocessor that is selected by where the noise runs.
 ///
-/// Latencies differ between multiprocessors by more than some effects. Every case of a victim, including the one without noise,
-/// is therefore measured on the same multiprocessor if the noise allows the choice.
+/// Latencies differ between multiprocessors by more than some of the measured effects. Every case of a victim, including the
+/// one without noise, is therefore measured on the same multiprocessor if the noise allows it.
 class operation_victim final : public victim {
  public:
   using kernel_pointer = void (*)(placement_control*, unsigned*, unsigned*, int, unsigned long long);
 
   struct setup {
     const support::stream& stream;
-    unsigned* data;  ///< A line and a word; all victims use the same ones, because the path to L2 differs between lines.
+    unsigned* data;  ///< A line and a word. All victims use the same ones, because the path to L2 differs between lines.
     kernel_pointer kernel;
     sm_placement placement;
     std::size_t preferred_multiprocessor;
-    unsigned blocks;  ///< Fill the device even if no noise runs.
-    double ghz;       ///< the multiprocessors' clock
+    unsigned blocks;  ///< Blocks that fill the device even if no noise runs.
+    double ghz;       ///< The clock rate of the multiprocessors.
   };
 
   explicit operation_victim(const setup& how) : how_(how) {}

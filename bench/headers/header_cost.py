@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Measures the cost of including a membar header: the processor time to compile it in seconds, minus that of an empty translation unit.
+"""Measures the cost of including a membar header: the CPU time in seconds to compile it, minus that of an empty translation
+unit.
 
-The processor time of all compiler processes counts. Headers are compiled in turn, several times, and the fastest compilation counts,
-because a busy machine only adds time. `.hpp` is compiled by the host compiler, `.cuh` by nvcc to PTX. The budgets are the library's own;
-<cuda/atomic> is measured for comparison with atomic.cuh. Headers that need an optional package, NVSHMEM or NCCL, are measured only if they
-are named.
+The CPU time of all compiler processes counts. Headers are compiled in turn, several times, and the fastest compilation
+counts, because other load on the machine only adds time. `.hpp` is compiled by the host compiler, `.cuh` by nvcc to PTX. The
+budgets are the library's own; <cuda/atomic> is measured for comparison with atomic.cuh. Headers that need an optional
+package, NVSHMEM or NCCL, are measured only if they are named.
 """
 import argparse
 import pathlib
@@ -80,8 +81,8 @@ def main():
 
 
 def by_commit(arguments):
-    """Prints a table of headers, with a column for each commit. All commits are measured in turn, so that the machine's load affects them
-    alike."""
+    """Prints a table of headers, with a column for each commit. All commits are measured in turn, so that the machine's load affects all
+    of them equally."""
     if not arguments.header:
         sys.exit("--commits needs the headers to measure: give them after --, as in `--commits main~9 main -- fence.cuh`")
     repository = arguments.include.resolve().parent
@@ -115,7 +116,7 @@ def by_commit(arguments):
 
 
 def processor_seconds():
-    """Returns the processor time of all processes that this one has waited for, including their children."""
+    """Returns the CPU time of all processes that this process has waited for, including their children."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 

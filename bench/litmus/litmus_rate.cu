@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// How many instances of a litmus test run in a second, per test and placement? And how much of the time is stress, counting, and
-/// the one barrier per step, compared with a host that resets and counts between two launches?
+/// The question: how many instances of a litmus test run in a second, per test and placement? And how much of the time is taken
+/// by stress, by counting, and by the single barrier per step, compared with a host that resets and counts between two
+/// launches?
 ///
 /// Every variant runs the test threads on the same layouts. `engine` is the litmus engine. `uncounted` neither counts nor
-/// resets, so its outcomes mean nothing. `host_reset` launches a kernel per step; the host copies the digits, counts them and
-/// clears the memory.
+/// resets, so its outcomes are meaningless. `host_reset` launches a kernel per step; the host copies the digits, counts them
+/// and clears the memory.
 ///
-/// `rate/device/<test>/tuned` runs under the parameters that a search found, which are in its label.
+/// `rate/device/<test>/tuned` runs with the parameters that a search found; the case's label lists them.
 #include <membar/litmus/engine.hpp>
 #include <membar/litmus/kernel.cuh>
 #include <membar/litmus/parameters.hpp>
@@ -35,11 +36,11 @@ using membar::thread_scope;
 constexpr double seconds_per_case = 0.5;
 constexpr double seconds_of_search = 4;
 
-/// What a case measured.
+/// The measurements of a case.
 struct counts {
   double seconds = 0;
   double instances = 0;
-  double weak = 0;  ///< Instances that satisfied the condition.
+  double weak = 0;  ///< The number of instances that satisfied the condition.
 
   void count_weak(const litmus::runnable_test& test, const std::vector<std::uint64_t>& seen) {
     const std::vector<bool> wanted = litmus::objective_outcomes(test, litmus::objective::condition);
@@ -71,7 +72,7 @@ struct uncounted : litmus::kernel_test<Test> {
   static constexpr int observations = 0;
 };
 
-/// This GPU thread's instance of each test thread.
+/// Returns the instance of each test thread that this GPU thread runs.
 template <class Test, int Thread = 0>
 __device__ void run_each(const litmus::launch_view& view, const unsigned* rotations, unsigned round) {
   if constexpr (Thread < Test::threads) {
@@ -83,7 +84,7 @@ __device__ void run_each(const litmus::launch_view& view, const unsigned* rotati
   }
 }
 
-/// One step as a separate launch: the kernel's end is the barrier, and the host does the rest.
+/// One step as a separate launch: the end of the kernel is the barrier, and the host counts and resets.
 template <class Test>
 __global__ void __launch_bounds__(1024, 1) run_one_step(const __grid_constant__ litmus::launch_view view) {
   __shared__ unsigned rotations[litmus::max_locations];
@@ -97,7 +98,8 @@ __global__ void __launch_bounds__(1024, 1) run_one_step(const __grid_constant__ 
   }
 }
 
-/// The engine's instances with a launch per step; the host copies the digits of the registers, counts them, and clears cells.
+/// Runs the engine's instances with a launch per step. The host copies the digits of the registers, counts them, and clears the
+/// cells.
 template <class Test>
 counts run_with_host_reset(const litmus::runnable_test& test, const litmus::instance_layout& shape,
                            const litmus::placement& where) {
@@ -142,9 +144,9 @@ counts run_with_host_reset(const litmus::runnable_test& test, const litmus::inst
 
 // ---- the cases
 
-litmus::parameters usual;  ///< For every case, unless its name says otherwise.
+litmus::parameters usual;  ///< The parameters of every case whose name does not say otherwise.
 
-/// The engine, and the cases that it runs. It is null without a GPU, and then all cases are waived.
+/// The engine, and the cases that it runs. It is null without a GPU, in which case all cases are waived.
 struct cases {
   bench::suite* into;
   std::shared_ptr<litmus::engine> on;
@@ -155,8 +157,8 @@ struct cases {
     });
   }
 
-  /// A test with a weak outcome: under the usual parameters, and under the best that a search of some seconds finds, which are
-  /// in the label. The search is not part of the time.
+  /// A test with a weak outcome, with the usual parameters and with the best ones that a search of some seconds finds, which
+  /// the label lists. The search is not part of the time.
   void weak_test(const std::string& name, const litmus::runnable_test& one) const {
     test(name, one);
     into->add({name + "/tuned", waiver(one)}, [engine = on, one, found = std::optional<litmus::parameters>()]() mutable {
@@ -171,7 +173,7 @@ struct cases {
   }
 
  private:
-  /// The place of the test that this machine lacks; empty if none.
+  /// The placement of the test that this machine lacks; empty if it lacks none.
   [[nodiscard]] std::string waiver(const litmus::runnable_test& one) const {
     if (on != nullptr) {
       try {
@@ -203,7 +205,7 @@ void costs(const cases& all, const std::string& name) {
   without.kernel = reinterpret_cast<const void*>(&litmus::run_instances<uncounted<Test>>);
   all.test("cost/" + name + "/uncounted", without);
   all.into->add("cost/" + name + "/host_reset", [engine = all.on, test] {
-    // The engine's layout for the test: the same number of blocks, without stress blocks.
+    // The engine's layout for the test, with the same number of blocks but without stress blocks.
     const litmus::placement where = litmus::place_threads(test.model_test, engine->runs_on());
     litmus::run_options shortly;
     shortly.instances = 1;

@@ -20,7 +20,7 @@ namespace {
 
 namespace model = membar::model;
 
-/// `count` random programs in which every instruction accesses memory, of the size that the case specifies.
+/// Returns `count` random programs of the size that the case specifies, in which every instruction accesses memory.
 std::vector<model::litmus_test> programs(const benchmark::State& state, bool atomics, int count) {
   membar_test::random_shape shape;
   shape.threads = static_cast<int>(state.range(0));
@@ -46,7 +46,7 @@ void report(benchmark::State& state, std::uint64_t candidates, std::size_t tests
   state.counters["tests/s"] = benchmark::Counter(static_cast<double>(tests_decided), benchmark::Counter::kIsRate);
 }
 
-/// Decides all tests repeatedly; `decide` returns how many candidates it has examined.
+/// Decides all tests repeatedly. `decide` returns how many candidates it has examined.
 template <class Decide>
 void measure(benchmark::State& state, const std::vector<model::litmus_test>& all, const Decide& decide) {
   std::uint64_t candidates = 0;
@@ -62,20 +62,20 @@ void measure(benchmark::State& state, const std::vector<model::litmus_test>& all
 
 std::uint64_t candidates_of(const model::litmus_test& test) { return membar_test::searched(test).candidates; }
 
-/// Every candidate execution of programs of `threads` x `accesses` on `locations`, loads and stores.
+/// All candidate executions of programs of `threads` x `accesses` on `locations`, with loads and stores.
 void every_candidate(benchmark::State& state) {
   measure(state, programs(state, false, 24), candidates_of);
   state.SetLabel("random loads and stores");
 }
 
-/// Every candidate execution of programs with atomics among their accesses.
+/// All candidate executions of programs with atomics among their accesses.
 void every_candidate_with_atomics(benchmark::State& state) {
   measure(state, programs(state, true, 8), candidates_of);
   state.SetLabel("random loads, stores and atomics");
 }
 
 /// The tests' naive decision procedure, on programs that it can finish. Its candidates are choices of reads-from and of
-/// coherence, and it needs more of them for one answer, so compare tests/s.
+/// coherence, and it needs more candidates for one answer, so compare tests/s.
 void straightforward(benchmark::State& state) {
   measure(state, programs(state, false, 8), [](const model::litmus_test& test) {
     membar_test::naive_model naive(test, 1U << 20U);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A second decision procedure, for comparison only: it guesses the value of every read, enumerates every reads-from, every
-/// partial coherence order and every orientation of fences, and evaluates the rules as set comprehensions. It shares the
-/// reader and the instruction format with the model and nothing else.
+/// A second decision procedure, only for comparison: it guesses the value of every read, enumerates every reads-from relation,
+/// every partial coherence order and every orientation of fences, and evaluates the rules as set comprehensions. The only parts
+/// that it shares with the model are the reader and the instruction format.
 #pragma once
 
 #include <litmus/reader.hpp>
@@ -29,7 +29,7 @@ using membar::memory_order, membar::thread_scope;
 class matrix {
  public:
   explicit matrix(std::size_t n) : n_(n), cells_(n * n) {}
-  /// The relation between the events among `n` for which `p` holds.
+  /// The relation of those pairs (a, b) of the `n` events for which `p` holds.
   [[nodiscard]] static matrix between(std::size_t n, const auto& p) {
     matrix r(n);
     for (std::size_t a = 0; a < n; ++a) {
@@ -44,7 +44,7 @@ class matrix {
 
   [[nodiscard]] matrix operator|(const matrix& o) const { return {n_, cells_ | o.cells_}; }
   [[nodiscard]] matrix operator&(const matrix& o) const { return {n_, cells_ & o.cells_}; }
-  /// Composition.
+  /// The composition of two relations.
   [[nodiscard]] matrix operator*(const matrix& o) const {
     matrix r(n_);
     for (std::size_t a = 0; a < n_; ++a) {
@@ -61,7 +61,7 @@ class matrix {
   [[nodiscard]] matrix transposed() const {
     return between(n_, [&](auto a, auto b) { return at(b, a); });
   }
-  /// The fixed point of this relation when `grow` adds nothing more.
+  /// Returns this relation after `grow` has been applied until it adds nothing more.
   [[nodiscard]] matrix grown(const auto& grow) const {
     matrix r = *this;
     for (matrix next = grow(r); next != r; next = grow(r)) {
@@ -85,7 +85,7 @@ class matrix {
   cells cells_;
 };
 
-/// How many candidates and executions the model finds in a test.
+/// The number of candidates and of executions that the model finds in a test.
 [[nodiscard]] inline model::statistics searched(const model::litmus_test& test) {
   struct every_execution final : model::execution_visitor {
     bool accept(const model::partial_execution&) override { return true; }
@@ -98,8 +98,8 @@ class naive_model {
  public:
   explicit naive_model(const model::litmus_test& test, std::size_t budget) : test_(test), budget_(budget) {}
 
-  /// The final states, as `membar::model::outcomes` prints them; nothing if the program is too large for this procedure, or
-  /// contains an instruction that it does not support.
+  /// Returns the final states, as `membar::model::outcomes` prints them, or nothing if the program is too large for this
+  /// procedure or contains an instruction that it does not support.
   [[nodiscard]] std::optional<std::vector<std::string>> outcomes() {
     for (const model::litmus_test::thread& t : test_.threads) {
       for (const model::instruction& i : t.code) {
@@ -110,7 +110,8 @@ class naive_model {
         const bool transaction = i.code == model::opcode::mbarrier_arrive && (i.arrivals != 1 || i.expected_bytes != 0);
         if (i.guard >= 0 || i.code == model::opcode::shuffle || i.via == model::proxy::read_only || asynchronous ||
             i.restricted || transaction) {
-          return std::nullopt;  // It does not support predicates, shuffles, asynchronous copies and the read-only path.
+          // This procedure does not support predicates, shuffles, asynchronous copies and the read-only path.
+          return std::nullopt;
         }
       }
     }
@@ -134,12 +135,12 @@ class naive_model {
   /// Returns whether some execution that `outcomes` found has a data race.
   [[nodiscard]] bool races() const noexcept { return races_; }
 
-  /// The number of choices of reads-from and of coherence that were tried.
+  /// Returns the number of choices of reads-from and of coherence that were tried.
   [[nodiscard]] std::size_t tried() const noexcept { return work_; }
 
  private:
   using values = std::set<std::int64_t>;
-  using numbers = std::vector<std::size_t>;  // of events
+  using numbers = std::vector<std::size_t>;  // the numbers of the events
   using two_events = std::vector<std::pair<std::size_t, std::size_t>>;
 
   struct happening {
@@ -167,7 +168,7 @@ class naive_model {
     bool jumped = false;
     int vector = -1;
     trace done;
-    std::vector<std::set<std::size_t>> tainted;  // per register
+    std::vector<std::set<std::size_t>> tainted;  // for each register, what its value depends on
     std::set<std::size_t> control;
 
     std::size_t add(happening e) {
@@ -244,7 +245,7 @@ class naive_model {
     e.place = i.target;
     e.depends = m.control;
     if (i.element == 0 && m.at + 1 < code.size() && code[m.at + 1].element != 0) {
-      m.vector = static_cast<int>(m.done.events.size());  // of its first element
+      m.vector = static_cast<int>(m.done.events.size());  // the location of its first element
     } else if (i.element == 0) {
       m.vector = -1;
     }
@@ -291,7 +292,7 @@ class naive_model {
         m.add(e);
         break;
       case opcode::mbarrier_wait:
-        if (i.destination >= 0) {  // the phase may not be complete
+        if (i.destination >= 0) {  // The phase may be incomplete.
           machine next = m;
           next.put(i.destination, 0, {});
           ++next.at;
@@ -457,7 +458,7 @@ class naive_model {
     return po_.at(x, y) || po_.at(y, x) || (strong(x) && strong(y) && incl(x, y) && incl(y, x));
   }
 
-  /// The events for which `p` holds.
+  /// Returns the events for which `p` holds.
   [[nodiscard]] numbers every(const auto& p) const {
     numbers found;
     for (std::size_t e = 0; e < events_.size(); ++e) {
@@ -468,7 +469,7 @@ class naive_model {
     return found;
   }
   [[nodiscard]] matrix pairs(const auto& p) const { return matrix::between(events_.size(), p); }
-  /// The pairs of related events, as earlier and later.
+  /// Returns the pairs of related events as (earlier, later).
   [[nodiscard]] static two_events each_two(const numbers& events, const matrix& related) {
     two_events found;
     for (const std::size_t a : events) {
@@ -528,11 +529,11 @@ class naive_model {
     }
   }
 
-  // Barriers: the number of a group is guessed for every event (0: none), and the rules of groups are checked.
+  // Barriers: the number of a group is guessed for every event (0: no group), and the rules of groups are checked.
   void for_each_barriers(const matrix& rf, const std::function<void(const matrix&)>& use) {
     const numbers barriers = every([&](auto e) { return is(e, 'B'); });
     std::vector<int> group_of(events_.size(), 0);
-    // numbers in order of first use, so that renaming groups is not counted as a difference
+    // numbers the groups in order of first use, so that renamed groups do not count as different
     const std::function<void(std::size_t, int)> guess = [&](std::size_t k, int highest) {
       if (work_ > budget_ * 40) {
         return;
@@ -574,8 +575,8 @@ class naive_model {
 
   [[nodiscard]] bool groups_are_right(const numbers& barriers, const std::vector<int>& group_of, const matrix& rf,
                                       matrix& sync) const {
-    // The number of events of the thread on the same barrier that come before this one, counting arrivals if this one arrives
-    // and waits otherwise.
+    // Returns the number of earlier events of the thread on the same barrier: arrivals if this event is an arrival, otherwise
+    // waits.
     const auto own_turn = [&](std::size_t e) {
       const auto which = events_[e].from->arrives ? &model::instruction::arrives : &model::instruction::waits;
       return std::ranges::count_if(barriers,
@@ -605,8 +606,8 @@ class naive_model {
         return false;
       }
     }
-    matrix blocks(events_.size());  // a waits before b can continue.
-    // a's thread does not reach the turn for which b waits, because it has ended.
+    matrix blocks(events_.size());  // Pairs in which a waits before b can continue.
+    // Pairs in which the thread of a does not reach the turn that b waits for, because it has ended.
     const matrix ends = pairs([&](auto a, auto b) {
       return !initial(a) && is(b, 'B') && events_[b].from->code == model::opcode::barrier && events_[b].from->waits &&
              events_[b].from->barrier == model::barrier_kind::block && one_cta(where(a), where(b)) &&
@@ -637,7 +638,7 @@ class naive_model {
     return blocks.acyclic() && (ends * (blocks | ends | po_ | rf).closure()).irreflexive();
   }
 
-  /// The groups of an mbarrier are its phases, in some order. Each has the expected arrivals and the waits for it, and no
+  /// The groups of an mbarrier are its phases, in some order. Each phase has the expected arrivals and the waits for it, and no
   /// arrival comes before an arrival of an earlier phase. The remaining arrivals are too few for a phase, and come after all
   /// others.
   [[nodiscard]] bool phases_are_right(const numbers& same, const std::vector<int>& group_of) const {
@@ -732,7 +733,7 @@ class naive_model {
     };
     const auto generic = [&](std::size_t e) { return proxy_of(e) == model::proxy::generic; };
     const numbers alias_fences = every([&](auto e) { return is(e, 'P') && proxy_of(e) == model::proxy::alias; });
-    // The event itself, or the fences of its proxy in its block.
+    // The event itself, or the fences of the event's proxy in its block.
     const auto fences_of = [&](std::size_t m) {
       return every([&](auto f) { return generic(m) ? f == m : is(f, 'P') && proxy_of(f) == proxy_of(m) && one_block(f, m); });
     };
@@ -744,7 +745,7 @@ class naive_model {
       if (one_address && ((generic(x) && generic(y)) || (proxy_of(x) == proxy_of(y) && one_block(x, y)))) {
         return true;
       }
-      // way: x, perhaps a fence of x's proxy, perhaps an alias fence, perhaps a fence of y's proxy, y
+      // the way: x, possibly a fence of x's proxy, possibly an alias fence, possibly a fence of y's proxy, y
       for (const std::size_t f : fences_of(x)) {
         for (const std::size_t g : fences_of(y)) {
           const bool reaches = (generic(x) || base.at(x, f)) && (generic(y) || base.at(g, y));
@@ -831,7 +832,7 @@ class naive_model {
   const model::litmus_test& test_;
   std::size_t budget_;
   std::size_t work_ = 0;
-  bool finding_values_ = true;  ///< The stores of a run before it is cut are also known.
+  bool finding_values_ = true;  ///< The stores of a run up to the point where it is cut off are also known.
   std::vector<values> known_;
   std::vector<happening> events_;
   std::vector<const trace*> chosen_;

@@ -16,7 +16,7 @@ namespace membar_test {
 /// The size and the variety of random tests.
 struct random_shape {
   int threads = 2;
-  int instructions = 3;  ///< the most per thread
+  int instructions = 3;  ///< the maximum per thread
   int locations = 2;
   bool atomics = true;
   bool fences = true;
@@ -24,13 +24,13 @@ struct random_shape {
   bool proxies = false;
   bool control = true;
   bool places = true;
-  /// Vectors, mbarriers, API edges, loops that wait, second branches, registers as the expected value of a cas.
+  /// Adds vectors, mbarriers, API edges, loops that wait, second branches, and registers as the expected value of a cas.
   bool wide = false;
-  bool dense = false;          ///< Half of the instructions are barriers, proxy fences or wide ones, if the shape has any.
+  bool dense = false;          ///< Half of the instructions are barriers, proxy fences or wide accesses, if the shape has any.
   bool strong = false;         ///< Every access is strong, at device scope or wider.
   bool only_accesses = false;  ///< There are exactly `instructions` instructions, and each accesses memory.
-  bool sizes = false;          ///< Accesses of 4 and of 8 bytes, most of them atomic.
-  bool kernels = false;        ///< API edges, and loads through the read-only path.
+  bool sizes = false;          ///< Accesses have 4 or 8 bytes, and most of them are atomic.
+  bool kernels = false;        ///< Adds API edges, and loads through the read-only path.
 };
 
 /// A test as rows of instructions, so that threads can be permuted and locations renamed before it is written.
@@ -40,8 +40,8 @@ struct random_program {
   int locations = 0;
   bool aliases = false;
   bool wide = false;
-  std::string edges;       ///< of the CUDA API
-  std::vector<int> loads;  ///< For each thread, how many registers it loads.
+  std::string edges;       ///< The edges of the CUDA API.
+  std::vector<int> loads;  ///< For each thread, the number of registers that it loads.
 
   /// The threads in the order in which they were drawn.
   [[nodiscard]] std::vector<int> own_order() const {
@@ -50,7 +50,7 @@ struct random_program {
     return order;
   }
 
-  /// The text, with thread `order[i]` in column `i` (named by its original number) and location `k` called `names[k]`.
+  /// Returns the text, with thread `order[i]` in column `i` (named by its original number) and location `k` called `names[k]`.
   [[nodiscard]] std::string text(const std::vector<int>& order, const std::vector<std::string>& names,
                                  const std::string& condition) const {
     std::string out = "PTX random\n{ ";
@@ -83,7 +83,7 @@ struct random_program {
     return out;
   }
 
-  /// A condition that names every register and location, so that outcomes distinguish all final states.
+  /// Returns a condition that names every register and location, so that outcomes distinguish all final states.
   [[nodiscard]] std::string everything() const {
     std::string out = "exists (true";
     for (std::size_t t = 0; t < loads.size(); ++t) {
@@ -143,7 +143,7 @@ class random_tests {
   [[nodiscard]] int below(int limit) { return static_cast<int>(engine_() % static_cast<std::uint64_t>(limit)); }
 
  private:
-  /// Returns one of these, with equal probability.
+  /// Returns one of the arguments, with equal probability.
   [[nodiscard]] std::string one_of(std::initializer_list<const char*> choices) {
     return choices.begin()[below(static_cast<int>(choices.size()))];
   }

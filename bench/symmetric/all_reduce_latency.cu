@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The question: what does an all-reduce cost (membar::all_reduce, one-shot and two-shot) compared with NCCL's and NVSHMEM's,
-/// of floats and of bfloat16, from 1 KiB to 64 MiB, on two GPUs and on four? Each time is for one of many consecutive
+/// for floats and for bfloat16, from 1 KiB to 64 MiB, on two GPUs and on four? Each time is for one of many consecutive
 /// all-reduces on each GPU's stream, all enqueued before the first begins. `gigabytes_per_second` is the vector's size divided
 /// by that time. There are two lower bounds: `empty`, a kernel that does nothing, and `exchange`, a kernel that sends and
 /// receives a word. `captured` cases are in graphs. all_reduce_torch.py measures PyTorch's.
@@ -41,7 +41,7 @@ class plain_vectors {
   std::vector<std::unique_ptr<support::device_memory<T>>> vectors_;
 };
 
-/// The time in nanoseconds of one of many all-reduces that `enqueue()` enqueues on all PEs' streams.
+/// Returns the time in nanoseconds per all-reduce, of many that `enqueue()` enqueues on all PEs' streams.
 template <class Enqueue>
 double nanoseconds_of(world& all, int rounds, Enqueue enqueue) {
   return nanoseconds_of_one(all.backend, rounds, [&](pe which) { return all.streams.of(which); }, enqueue);
@@ -50,7 +50,7 @@ double nanoseconds_of(world& all, int rounds, Enqueue enqueue) {
 /// Whether all-reduces are launched one by one, or as graphs of many.
 enum class form { launched, captured };
 
-/// The time in nanoseconds of one of many all-reduces that `enqueue_at(which)` enqueues on the PE's stream.
+/// Returns the time in nanoseconds per all-reduce, of many that `enqueue_at(which)` enqueues on the PE's stream.
 template <class EnqueueAt>
 double nanoseconds_of(world& all, std::size_t bytes, form how, EnqueueAt enqueue_at) {
   const int rounds = all_reduces_in_a_row(bytes);
@@ -74,8 +74,8 @@ double nanoseconds_of(world& all, std::size_t bytes, form how, EnqueueAt enqueue
 /// The cost of a kernel that has the shape of an all-reduce but does nothing.
 __global__ void empty() {}
 
-/// The minimum that every all-reduce needs: each PE's word is sent to the other, with its number. A thread's answer frees its
-/// own boxes, so nothing is released.
+/// The minimum that every all-reduce needs: each PE sends its word, with the word's number, to the other. The answer of a
+/// thread frees its own boxes, so nothing is released.
 __global__ void exchange(span<packed<piece>> boxes, piece* sum, unsigned* number) {
   const pe self = boxes.self();
   const unsigned sequence = ++*number;
@@ -87,7 +87,7 @@ __global__ void exchange(span<packed<piece>> boxes, piece* sum, unsigned* number
   *sum = {{own.values[0] + theirs.values[0], own.values[1] + theirs.values[1], own.values[2] + theirs.values[2]}};
 }
 
-/// Of a launch as an all-reduce's.
+/// Returns the configuration with which an all-reduce is launched.
 auto config_of(const world& all, pe which, unsigned blocks, unsigned threads) {
   return membar::launch_config{blocks, threads, all.streams.of(which)}.with(membar::sync_domain::remote);
 }
@@ -106,7 +106,7 @@ double exchange_nanoseconds(world& two, form how) {
   });
 }
 
-/// By one shot, or by two.
+/// Returns the time of an all-reduce, one-shot or two-shot.
 template <class T>
 double all_reduce_nanoseconds(world& all, std::size_t bytes, form how, bool one_shot) {
   const std::size_t size = bytes / sizeof(T);
@@ -135,7 +135,7 @@ double nccl_nanoseconds(world& all, support::nccl_devices& nccl, std::size_t byt
 }
 #endif
 
-/// The devices, starting with the first, that can all access each other; empty if there are fewer.
+/// Returns `count` devices, starting with the first, that can all access each other; empty if there are fewer.
 std::vector<int> first_peers(int count) {
   int devices = 0;
   if (cudaGetDeviceCount(&devices) != cudaSuccess || devices < count) {
@@ -165,7 +165,7 @@ bench::figures with_rate(double nanoseconds, std::size_t bytes) {
 }
 
 void add_cases(bench::suite& cases) {
-  const peers of(cases);  // This waives all cases if there are no two.
+  const peers of(cases);  // This waives all cases if there are not two devices.
   bench::axis<std::size_t> sizes;
   for (std::size_t bytes = 1024; bytes <= largest_all_reduce; bytes *= 4) {
     sizes.push_back(bytes);

@@ -6,9 +6,10 @@ from flashinfer_all_reduce.cu, FlashInfer's and vLLM's.
 
     torchrun --nproc-per-node 2 bench/symmetric/all_reduce_torch.py [--output <bench.json>] [--flashinfer <library>]
 
-All methods run in one process per GPU. PyTorch's and vLLM's need their input in symmetric memory, which they get; the others accept any
-memory. Each time is for one of many consecutive all-reduces captured in one graph, and includes its share of the graph's launch, equally
-for all methods. The graphs of a size are replayed in turn. The script needs PyTorch with CUDA, and nvcc for the extension.
+All methods run in one process per GPU. PyTorch's and vLLM's methods get their input in symmetric memory, which they require; the others
+accept any memory. Each time is for one of many consecutive all-reduces captured in one graph, and includes its share of the graph's
+launch, equally for all methods. The graphs of a size are replayed in turn. The script needs PyTorch with CUDA, and nvcc for the
+extension.
 """
 import argparse
 import ctypes
@@ -43,7 +44,7 @@ class OfFlashInfer:
         self.made.vllm_make.restype = ctypes.c_void_p
         one_shot = count * MOST_IN_ONE_SHOT
         self.parts = [symmetric(size) for size in (self.SIGNALS, count * MOST, count * self.FLAGS, 3 * one_shot)]
-        self.parts[3][0].view(DTYPE).fill_(-0.0)  # what has not come
+        self.parts[3][0].view(DTYPE).fill_(-0.0)  # -0.0 marks data that has not arrived
         self.rank_data = torch.zeros(self.RANK_DATA, dtype=torch.uint8, device="cuda")
         self.state = torch.tensor([0, 0, 0, one_shot, 0], dtype=torch.int32, device="cuda")
         addresses = [address for _, at in self.parts[1:] for address in at]
@@ -124,8 +125,8 @@ def nanoseconds_of(graph, rounds, stream):
 
 
 def times_of(ways, rounds, stream):
-    """Returns the time of one of many operations in a graph, for each method. The graphs are destroyed here, because NCCL's communicator
-    waits for the end of its own."""
+    """Returns the time per operation in a graph of many, for each method. The graphs are destroyed here, because NCCL's
+    communicator waits until its graph has been destroyed."""
     graphs = {way: captured(operation, rounds, stream) for way, operation in ways.items()}
     replays = [{way: nanoseconds_of(graph, rounds, stream) for way, graph in graphs.items()} for _ in range(REPLAYS + 1)]
     return {way: [each[way] for each in replays[1:]] for way in ways}  # The first replay loads the graphs.

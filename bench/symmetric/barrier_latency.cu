@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: what does a barrier of two GPUs cost in a kernel, for groups of several sizes, with and without order, for a
-/// team, in two halves, and on streams? It is compared with a barrier of flags between threads, and with NVSHMEM's. Each time
-/// is for one barrier.
+/// The question: what does a barrier of two GPUs cost in a kernel, for groups of several sizes, with and without ordering
+/// memory, for a team, in two halves, and on streams? It is compared with a barrier of flags between threads, and with
+/// NVSHMEM's. Each time is for one barrier.
 #include "peer_world.cuh"
 
 #include <membar/symmetric/on_stream.cuh>
@@ -21,7 +21,7 @@ __global__ void cross_barriers(flags* first, flags* second, int rank, unsigned r
   timed_rounds(by_thread, rounds, report, [&](unsigned) { return barrier.sync(generous) == wait_result::done; });
 }
 
-/// A team's barrier, whole or in two halves with nothing in between.
+/// A team's barrier, as a whole or in two halves with nothing in between.
 template <bool Halves>
 __global__ void team_barriers(symmetric::team_words<peer_backend> words, unsigned rounds, kernel_report* report) {
   timed_rounds(by_block, rounds, report, [&](unsigned) {

@@ -14,8 +14,8 @@
 namespace symmetric_bench::bulk {
 
 inline constexpr unsigned tile = 16384;
-inline constexpr unsigned tiles = 8;  ///< in shared memory
-inline constexpr unsigned ahead = 4;  ///< Read before the oldest of them is written.
+inline constexpr unsigned tiles = 8;  ///< The number of tiles in shared memory.
+inline constexpr unsigned ahead = 4;  ///< The number of tiles read before the oldest of them is written.
 inline constexpr std::size_t shared_bytes = std::size_t{tile} * tiles;
 
 [[nodiscard]] inline bool available(int device) {
@@ -24,18 +24,18 @@ inline constexpr std::size_t shared_bytes = std::size_t{tile} * tiles;
   return major >= 9;
 }
 
-/// Each block of one thread copies every `gridDim.x`-th tile, `times` times. `bytes` is a multiple of a tile. No kernel that runs
-/// at the same time writes the source.
+/// Each block has one thread, which copies every `gridDim.x`-th tile, `times` times. `bytes` is a multiple of the tile size. No
+/// kernel that runs at the same time writes the source.
 __global__ void __launch_bounds__(32) copy(unsigned char* to, const unsigned char* from, std::size_t bytes, unsigned times) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
   namespace ptx = cuda::ptx;
-  constexpr unsigned size = tile;  // cuda::ptx takes it by reference.
+  constexpr unsigned size = tile;  // cuda::ptx takes this argument by reference.
   extern __shared__ __align__(128) unsigned char bulk_tiles[];
   __shared__ __align__(8) cuda::std::uint64_t arrivals[tiles];
   for (cuda::std::uint64_t& each : arrivals) {
     ptx::mbarrier_init(&each, 1);
   }
-  membar::proxy_fence<membar::proxy::async>();  // The bulk copies see the initialized barriers.
+  membar::proxy_fence<membar::proxy::async>();  // Makes the initialized barriers visible to the bulk copies.
   const std::size_t step = std::size_t{gridDim.x} * tile;
   const std::size_t first = std::size_t{blockIdx.x} * tile;
   const std::size_t mine = first < bytes ? (bytes - first + step - 1) / step : 0;
@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(32) copy(unsigned char* to, const unsigned cha
   for (std::size_t n = 0; n < all + ahead; ++n) {
     if (n < all) {
       const std::size_t slot = n % tiles;
-      // The data written from this slot, `tiles` earlier, has been read: only later groups may be unfinished.
+      // The data that was written from this slot `tiles` iterations earlier has been read: only later groups may be unfinished.
       ptx::cp_async_bulk_wait_group_read(ptx::n32_t<tiles - ahead - 1>());
       ptx::mbarrier_arrive_expect_tx(ptx::sem_release, ptx::scope_cta, ptx::space_shared, arrivals + slot, size);
       ptx::cp_async_bulk(ptx::space_cluster, ptx::space_global, bulk_tiles + slot * tile, from + reading, size,
@@ -72,7 +72,7 @@ __global__ void __launch_bounds__(32) copy(unsigned char* to, const unsigned cha
 #endif
 }
 
-/// Gives `copy` its shared memory on the current device.
+/// Allows `copy` to use its shared memory on the current device.
 inline void prepare() {
   membar::check(cudaFuncSetAttribute(copy, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared_bytes)));
 }

@@ -18,7 +18,7 @@ namespace {
 
 using element = __nv_bfloat16;
 
-/// vLLM's, which reads the inputs of the other ranks in place.
+/// vLLM's all-reduce, which reads the inputs of the other ranks in place.
 struct of_vllm {
   of_vllm(void* const* signals, void* const* inputs, void* rank_data, std::size_t bytes, int rank, int ranks)
       : all(reinterpret_cast<vllm::Signal**>(const_cast<void**>(signals)), rank_data, bytes, rank, ranks),
@@ -57,12 +57,13 @@ extern "C" void* vllm_make(void* const* signals, void* const* inputs, void* rank
 extern "C" int vllm_enqueue(void* all, void* out, int elements, cudaStream_t stream) {
   return done([&] {
     auto& of = *static_cast<of_vllm*>(all);
-    of.all.graph_unreg_buffers_.clear();  // So that a capture also uses the existing addresses.
+    of.all.graph_unreg_buffers_.clear();  // Makes a capture use the existing addresses as well.
     of.all.allreduce<element>(stream, of.input, static_cast<element*>(out), elements, vllm::kMaxBlocks);
   });
 }
 
-/// Tokens of `hidden` elements. `workspace` has the addresses that the kernels expect, on the device.
+/// The input consists of tokens of `hidden` elements. `workspace` contains the addresses that the kernels expect, on the
+/// device.
 extern "C" int flashinfer_enqueue(void* in, void* out, int elements, void** workspace, int rank, int ranks, int hidden,
                                   int one_shot, cudaStream_t stream) {
   namespace fusion = flashinfer::trtllm_allreduce_fusion;

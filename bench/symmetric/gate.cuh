@@ -24,7 +24,7 @@ void at_each_pe(const Backend& backend, Use use) {
   }
 }
 
-/// Loads a kernel on every PE. Otherwise its first launch could wait for a running kernel, which waits for it.
+/// Loads a kernel on every PE. Otherwise its first launch could wait for a running kernel that in turn waits for it.
 template <class Backend, class... Parameters>
 void load_everywhere(const Backend& backend, void (*kernel)(Parameters...)) {
   at_each_pe(backend, [&](pe) {
@@ -44,7 +44,7 @@ __global__ void hold_stream(const unsigned* open, unsigned* late) {
   }
 }
 
-/// Blocks streams until all timed work has been enqueued after it, so that times do not include the host's launches.
+/// Blocks streams until all timed work has been enqueued behind it, so that times do not include the host's launches.
 class gate {
  public:
   template <class Backend>
@@ -55,12 +55,12 @@ class gate {
   gate& operator=(const gate&) = delete;
   ~gate() { open(); }
 
-  /// The stream's device is current.
+  /// Called with the stream's device current.
   void hold(cudaStream_t stream) {
     membar::launch(membar::launch_config{1, 1, stream}, hold_stream, state_.get(), state_.get() + 1);
   }
   void open() noexcept { std::atomic_ref<unsigned>(state_[0]).store(1, std::memory_order_release); }
-  /// Called when all streams have ended: throws if one of them was released too early.
+  /// Called when all streams have ended. Throws if one of them was released too early.
   void require_held() const {
     if (state_[1] != 0) {
       throw std::runtime_error(
@@ -72,8 +72,8 @@ class gate {
   support::pinned_memory<unsigned> state_{2};  // open, late
 };
 
-/// The time in nanoseconds of one of many operations that `enqueue()` puts into the streams of this process's PEs, measured on
-/// the first PE's stream.
+/// Returns the time in nanoseconds per operation, of many that `enqueue()` puts into the streams of this process's PEs,
+/// measured on the first PE's stream.
 template <class Backend, class StreamOf, class Enqueue>
 double nanoseconds_of_one(const Backend& backend, int rounds, StreamOf stream_of, Enqueue enqueue) {
   const auto pes = backend.local_pes();
@@ -83,7 +83,7 @@ double nanoseconds_of_one(const Backend& backend, int rounds, StreamOf stream_of
     }
   };
   for (int i = 0; i != 5; ++i) {
-    enqueue();  // This loads kernels, and makes connections.
+    enqueue();  // This loads kernels and establishes connections.
   }
   synchronize();
   const support::event begin;

@@ -21,10 +21,10 @@ using symmetric::by_block, symmetric::by_block_t, symmetric::by_thread, symmetri
 using symmetric::counter, symmetric::packed, symmetric::pe, symmetric::ring_neighbour, symmetric::scoped_array, symmetric::span;
 using set_signal = symmetric::signal<symmetric::set>;
 
-/// Longer than any wait that succeeds.
+/// A budget that is longer than any successful wait.
 inline constexpr membar::wait_budget generous = membar::wait_budget::milliseconds(5'000);
 
-/// Rounds before the clock starts.
+/// The number of rounds before the clock starts.
 inline constexpr unsigned warm_up = 20;
 
 /// The report of a kernel: the time of its rounds, and whether a wait timed out.
@@ -33,8 +33,8 @@ struct kernel_report {
   unsigned failures;
 };
 
-/// Calls `round(number)`, starting from 1, until one fails or all are done. Reports the time of the rounds after the warm-up, until
-/// the last thread of the block has finished.
+/// Calls `round(number)`, starting from 1, until a call fails or all rounds are done. Reports the time of the rounds after the
+/// warm-up, until the last thread of the block has finished.
 template <class Group, class Round>
 __device__ void timed_rounds(Group, unsigned rounds, kernel_report* report, Round round) {
   unsigned long long begin = 0;
@@ -54,8 +54,8 @@ __device__ void timed_rounds(Group, unsigned rounds, kernel_report* report, Roun
   }
 }
 
-/// Round trips of messages: one side sends the first, then each side answers every message that it receives. The kernel contains
-/// one call of `send(number)` and one of `receive(number)`, so both sides execute the same few instructions.
+/// Round trips of messages: one side sends the first message, and then each side answers every message that it receives. The
+/// kernel contains one call of `send(number)` and one of `receive(number)`, so both sides execute the same few instructions.
 template <class Group, class Send, class Receive>
 __device__ void round_trips(Group group, bool starts, unsigned rounds, kernel_report* report, Send send, Receive receive) {
   const unsigned ahead = starts ? 1 : 0;
@@ -73,7 +73,7 @@ __device__ void round_trips(Group group, bool starts, unsigned rounds, kernel_re
 
 /// How a kernel waits.
 enum class wait_form {
-  returning,  ///< The forms whose names begin with `try_`.
+  returning,  ///< With the functions whose names begin with `try_`.
   trapping
 };
 
@@ -93,7 +93,7 @@ __device__ void signalled_round_trips(Group group, span<set_signal, Backend> sig
       });
 }
 
-/// Data and a signal to the other PE and back.
+/// Sends data and a signal to the other PE and back.
 template <class Group, class Backend, wait_form Form = wait_form::returning>
 __global__ void __launch_bounds__(1024, 1)
     put_signal_round_trips(span<unsigned char, Backend> data, const unsigned char* source, span<set_signal, Backend> signals,
@@ -119,10 +119,10 @@ struct alignas(4) payload {
   unsigned words[Bytes / 4];
 };
 
-/// Where a message comes from and goes to.
+/// Where a message is taken from and received into.
 enum class message_in {
   global_memory,
-  group  ///< A thread's registers; a warp's or block's shared memory.
+  group  ///< The registers of a thread; the shared memory of a warp or block.
 };
 
 template <wait_form Form, class Group, class Box, class Message>
@@ -141,7 +141,7 @@ __device__ void packed_between(Group group, const Box& box, const Message* sent,
       });
 }
 
-/// Round trips of a packed message: PE 1 returns what PE 0 sends unchanged. `memory` has space for two messages.
+/// Round trips of a packed message: PE 1 returns the message of PE 0 unchanged. `memory` has space for two messages.
 template <class Group, int Bytes, message_in Where, class Backend, wait_form Form = wait_form::returning>
 __global__ void __launch_bounds__(1024, 1)
     packed_round_trips(span<packed<payload<Bytes>>, Backend> boxes, payload<Bytes>* memory, unsigned first, unsigned rounds,
@@ -196,7 +196,7 @@ __global__ void __launch_bounds__(1024, 1)
   }
 }
 
-/// Each block puts its part of the data, `rounds` times.
+/// Each block puts its part of the data `rounds` times.
 template <class Backend>
 __global__ void __launch_bounds__(1024, 1)
     put_parts(span<unsigned char, Backend> data, const unsigned char* source, unsigned rounds) {
@@ -211,7 +211,7 @@ __global__ void __launch_bounds__(1024, 1)
   symmetric::quiet(by_block, data.reach());
 }
 
-/// A sequence of AMOs, each of which needs the previous one's result: `next(seen)`.
+/// A sequence of AMOs, `next(seen)`, each of which needs the previous one's result.
 template <class Next>
 __device__ void amo_chain(unsigned rounds, kernel_report* report, Next next) {
   unsigned long long seen = 0;
@@ -234,7 +234,7 @@ __global__ void compare_exchange_chain(amo_counters<Backend> counters, pe other,
   amo_chain(rounds, report, [&](auto seen) { return symmetric::amo_compare_exchange(counters[1], seen, seen + 1, other); });
 }
 
-/// Additions that do not wait for each other, with one wait for all of them at the end.
+/// Additions that do not wait for each other, followed by one wait for all of them.
 template <class Backend>
 __global__ void add_stream(amo_counters<Backend> counters, pe other, unsigned rounds, kernel_report* report) {
   timed_rounds(by_thread, rounds, report, [&](unsigned round) {

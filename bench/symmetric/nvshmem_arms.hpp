@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The NVSHMEM variants: measured by the program symmetric_nvshmem, with one process for each GPU, and read from its output.
+/// The NVSHMEM variants. The program symmetric_nvshmem measures them with one process for each GPU; the results are read from
+/// its output.
 #pragma once
 
 #include <bench/common/harness.hpp>
@@ -16,15 +17,15 @@
 
 namespace symmetric_bench {
 
-/// The bytes of one transfer according to a case's name, such as "/MiB:16"; 0 if the name does not say.
+/// Returns the bytes of one transfer according to a case's name, such as "/MiB:16"; 0 if the name does not contain a size.
 [[nodiscard]] inline double bytes_of_case(const std::string& name) {
   const std::string unit = "/MiB:";
   const auto at = name.find(unit);
   return at == std::string::npos ? 0 : std::stod(name.substr(at + unit.size())) * (1 << 20);
 }
 
-/// Returns whether a filter of Google Benchmark can match an NVSHMEM variant. All of them have "nvshmem" in their names, which
-/// are fully known only after the measurement. A filter that names another variant literally does not match; any other may.
+/// Returns whether a filter of Google Benchmark can match an NVSHMEM variant. Their full names are known only after the
+/// measurement, but all contain "nvshmem". A filter that literally names another variant cannot match; any other filter may.
 [[nodiscard]] inline bool may_want_nvshmem(const std::string& filter) {
   if (filter == "-nvshmem") {
     return false;
@@ -41,10 +42,10 @@ namespace symmetric_bench {
   return true;
 }
 
-/// Adds the NVSHMEM variants for `question`, measured once by symmetric_nvshmem, which is in this program's folder. Its lines
-/// are "<name> <ns> <ns> ...", "waived <reason>" or "failed <reason>", in addition to NVSHMEM's own output; its standard error
-/// is this program's. If it failed, the case is an error. Call this before this process uses CUDA, because both need the GPUs
-/// exclusively.
+/// Adds the NVSHMEM variants for `question`. The program symmetric_nvshmem, in the folder of this program, measures them once.
+/// Its lines are "<name> <ns> <ns> ...", "waived <reason>" or "failed <reason>", in addition to NVSHMEM's own output; it
+/// inherits this program's standard error. If it failed, the case is an error. Call this before this process uses CUDA, because
+/// both programs need the GPUs exclusively.
 inline void add_nvshmem_cases(bench::suite& cases, const std::string& question) {
   if (!may_want_nvshmem(benchmark::GetBenchmarkFilter())) {
     return;

@@ -22,7 +22,7 @@ namespace symmetric_bench {
 
 using symmetric::peer_backend;
 
-/// The first two devices that have peer access to each other; fewer if there is no such pair.
+/// Returns the first two devices that have peer access to each other; fewer if there is no such pair.
 [[nodiscard]] inline std::vector<int> two_peers() {
   int count = 0;
   if (cudaGetDeviceCount(&count) != cudaSuccess) {
@@ -70,7 +70,7 @@ class world {
 
   explicit world(const std::vector<int>& devices)
       : backend(devices), heap(backend, heap_bytes), streams(backend), reports_(static_cast<std::size_t>(backend.count())) {
-    // membar's memory does not need this, but the copies that it is compared with do.
+    // membar's memory does not need this, but the copies that membar is compared with do.
     for (const pe from : backend.local_pes()) {
       const membar::device_guard guard(backend.device_of(from));
       const pe to = ring_neighbour(from, 1, backend.count());
@@ -83,8 +83,8 @@ class world {
     }
   }
 
-  /// Launches one block of `kernel` on every PE, with what `arguments(which, launch)` passes to `launch`, then the number of rounds
-  /// and a report. Returns PE 0's nanoseconds per round. Throws if a wait timed out.
+  /// Launches one block of `kernel` on every PE, with what `arguments(which, launch)` passes to `launch`, followed by the
+  /// number of rounds and a report. Returns the nanoseconds per round on PE 0. Throws if a wait timed out.
   template <class... Parameters, class Arguments>
   double round_nanoseconds(unsigned threads, unsigned rounds, void (*kernel)(Parameters...), Arguments arguments) {
     load_everywhere(backend, kernel);
@@ -113,14 +113,15 @@ class world {
   support::pinned_memory<kernel_report> reports_;
 };
 
-/// The two GPUs of a bench, which become a `world` when the first case runs. If there are none, all cases are waived.
+/// The two GPUs of a bench. The first case that runs creates a `world` on them. If there are not two GPUs, all cases are
+/// waived.
 struct peers {
   explicit peers(bench::suite& cases) : devices(two_peers()), two(devices) {
     if (devices.empty()) {
       cases.waive("no two devices with peer access to each other");
       return;
     }
-    membar::check(cudaSetDevice(devices[0]));  // whose events are recorded
+    membar::check(cudaSetDevice(devices[0]));  // The device whose events are recorded.
     for (const auto& [key, value] : support::machine_context(devices[0])) {
       cases.context(key, value);
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The question: how much of the link's bandwidth does a put by a whole grid reach? It is compared with a copy by the device's
-/// engines, NVSHMEM and NCCL. Each time is for one transfer until its completion; GB/s is the data of one transfer divided by
-/// this time.
+/// copy engines, NVSHMEM and NCCL. Each time is for one transfer until its completion; GB/s is the data of one transfer divided
+/// by this time.
 ///
 /// In addition to a put in which each block has one part, there are three other methods: the blocks' tiles interleaved, copies
 /// that leave nothing in L1, and bulk copies through shared memory.
@@ -32,8 +32,8 @@ __global__ void __launch_bounds__(1024, 1)
   symmetric::quiet(by_block, data.reach());
 }
 
-/// Neighbouring threads copy neighbouring units of 16 bytes, with eight in flight in each thread, which leave nothing in L1.
-/// `count` is a multiple of eight times the grid's threads.
+/// Neighbouring threads copy neighbouring units of 16 bytes, with eight units in flight in each thread, and leave nothing in
+/// L1. `count` is a multiple of eight times the number of threads in the grid.
 __global__ void __launch_bounds__(1024, 1) copy_past_l1(uint4* to, const uint4* from, std::size_t count, unsigned times) {
   const std::size_t step = std::size_t{gridDim.x} * blockDim.x;
 #pragma unroll 1
@@ -75,8 +75,8 @@ __global__ void count_wrong(const unsigned* words, std::size_t count, unsigned* 
   }
 }
 
-/// Times the work that `enqueue(times)` puts into PE 0's stream, in nanoseconds per transfer from `source` at PE 0 to `data` at
-/// PE 1, and checks the data that has arrived there.
+/// Times the transfers that `enqueue(times)` puts into PE 0's stream, in nanoseconds per transfer from `source` at PE 0 to
+/// `data` at PE 1, and checks the data that has arrived there.
 template <class Enqueue>
 bench::figures timed_transfer(world& two, const unsigned char* data, unsigned char* source, std::size_t bytes,
                               Enqueue enqueue) {
@@ -124,7 +124,7 @@ void add_cases(bench::suite& cases) {
   using axis = bench::axis<unsigned>;
   const axis sizes{1, 16, 64, 256};
   const axis large{16, 64, 256};
-  // `launch(config, data, source, times)` puts all of `source` at PE 0 to `data` at PE 1, that many times.
+  // `launch(config, data, source, times)` puts all of `source` at PE 0 to `data` at PE 1 `times` times.
   const auto on_grid = [two](auto launch) {
     return [two, launch](unsigned blocks, unsigned threads, std::size_t mebibytes) {
       return transfer(*two, mebibytes, [&](const auto& data, const auto& source, int times) {
@@ -177,7 +177,7 @@ void add_cases(bench::suite& cases) {
         });
       },
       sizes);
-  // Between memory of cudaMalloc, so that the result does not depend on how membar maps its own.
+  // A copy between allocations of cudaMalloc, so that the result does not depend on how membar maps its own memory.
   cases.add(
       "put_bandwidth/cudaMemcpyPeerAsync_plain/MiB:{}",
       [two](std::size_t mebibytes) {
@@ -201,7 +201,7 @@ void add_cases(bench::suite& cases) {
             nccl->send(0, source.on(pe(0)).local(), data.on(pe(1)).local(), mebibytes << 20, streams.of(pe(0)),
                        streams.of(pe(1)));
           }
-          // A send may end before its data has arrived, so the timed stream waits for the receiver's.
+          // A send may end before its data has arrived, so the timed stream waits for the receiver's stream.
           const membar::device_guard guard(two->backend.device_of(pe(1)));
           const support::event received(cudaEventDisableTiming);
           received.record(streams.of(pe(1)));

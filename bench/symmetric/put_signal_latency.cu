@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The question: how long does a message take from one GPU to another and back, with put with signal, with its parts, and
-/// packed with its sequence number? It is compared with NVSHMEM's own calls, and NCCL's send and receive. Each time is for one
-/// round trip.
+/// packed with its sequence number? It is compared with NVSHMEM's own calls, and with NCCL's send and receive. Each time is for
+/// one round trip.
 #include "peer_world.cuh"
 #include "places.hpp"
 
@@ -12,7 +12,7 @@ namespace {
 
 using namespace symmetric_bench;
 
-/// The memory of a case, which is as large as the largest message.
+/// The memory of a case, which is large enough for the largest message.
 struct memory {
   explicit memory(world& two)
       : data(two.heap.allocate<unsigned char>(largest)),
@@ -34,7 +34,7 @@ double signal_trips(world& two, std::size_t bytes, unsigned threads, void (*kern
   });
 }
 
-/// A signal to the other PE and back, without data.
+/// Sends a signal to the other PE and back, without data.
 template <class Order>
 __global__ void notify_round_trips(span<unsigned char>, const unsigned char*, span<set_signal> signals,
                                    unsigned long long first, unsigned rounds, kernel_report* report) {
@@ -59,7 +59,7 @@ double value_trips(world& two) {
                                [&](pe which, auto launch) { launch(data.on(which), signals.on(which)); });
 }
 
-/// A put with signal whose source is shared memory, so that it need not be read from L2.
+/// A put with signal whose source is in shared memory, so that it need not be read from L2.
 template <class Group, unsigned Bytes>
 __global__ void __launch_bounds__(1024, 1)
     shared_source_round_trips(span<unsigned char> data, const unsigned char*, span<set_signal> signals,
@@ -74,8 +74,8 @@ __global__ void __launch_bounds__(1024, 1)
   });
 }
 
-/// What one would write without membar's operations, for messages of whole units: each thread copies its own, and one of them
-/// releases a flag after a barrier.
+/// The code that a user would write without membar's operations, for messages of whole units: each thread copies its own unit,
+/// and one thread releases a flag after a barrier.
 __global__ void __launch_bounds__(1024, 1)
     by_hand_round_trips(bool starts, uint4* there, const uint4* source, unsigned units, unsigned* flag_there,
                         const unsigned* flag, unsigned rounds, kernel_report* report) {
@@ -103,7 +103,7 @@ __global__ void __launch_bounds__(1024, 1)
 }
 
 double by_hand_trips(world& two, unsigned threads, std::size_t bytes) {
-  const memory of(two);  // Data and source are where membar's are; the flag has its own line.
+  const memory of(two);  // Data and source are at the same places as membar's; the flag has its own line.
   const scoped_array flags(two.heap.allocate<unsigned>(1));
   return two.round_nanoseconds(threads, rounds_of(bytes), by_hand_round_trips, [&](pe which, auto launch) {
     const pe other(1 - which.index());
@@ -122,7 +122,7 @@ double packed_trips(world& two, unsigned threads) {
                                [&](pe which, auto launch) { launch(boxes.on(which), messages.on(which).local(), 0U); });
 }
 
-/// As many pieces of 12 bytes as a message of `bytes` has words.
+/// Returns how many 12-byte pieces a message of `bytes` needs.
 template <unsigned Lanes>
 double packed_pieces_trips(world& two, std::size_t bytes) {
   const std::size_t pieces = membar::detail::packed_words(bytes);
@@ -199,7 +199,7 @@ void add_cases(bench::suite& cases) {
   const sizes medium{16, 1024, 16384};
   const sizes all{16, 1024, 16384, 262144, memory::largest};
   using threads = bench::axis<unsigned>;
-  // A case whose trips are `measure(two, value...)`, averaged over the places of its allocations.
+  // A case whose round trips are `measure(two, value...)`, averaged over the places of its allocations.
   const auto add = [&, two = of.two](const std::string& arm, auto measure, const auto&... axes) {
     const auto everywhere = [two, measure](const auto&... values) {
       return over_places_of(two->heap, measure, *two, values...);
@@ -226,15 +226,15 @@ void add_cases(bench::suite& cases) {
   add(from_shared + "/warp:{}/bytes:{}", signals(&shared_source_round_trips<by_warp_t, 16>), threads{32}, sizes{16});
   add(from_shared + "/block:{}/bytes:{}", signals(&shared_source_round_trips<by_block_t, 16>), threads{64}, sizes{16});
   add(from_shared + "/block:{}/bytes:{}", signals(&shared_source_round_trips<by_block_t, 1024>), threads{64}, sizes{1024});
-  // Without data: the time of the link and the release.
+  // Without data, the case measures the time of the link and the release.
   const auto notify = [](auto kernel) { return [kernel](world& two) { return signal_trips(two, 16, 1, kernel); }; };
   add("membar_peer_notify/thread:1/bytes:0", notify(&notify_round_trips<membar::release_t>));
   add("membar_peer_notify_relaxed/thread:1/bytes:0", notify(&notify_round_trips<membar::relaxed_t>));
-  // The name of a case by its group, as in "/warp:32", and its size.
+  // Returns the name of a case from its group, as in "/warp:32", and its size.
   const auto where = []<class Group>(Group, unsigned count, int bytes) {
     return std::string("/") + Group::name + ":" + std::to_string(count) + "/bytes:" + std::to_string(bytes);
   };
-  // With waits that end the kernel if nothing arrives.
+  // The same, with waits that end the kernel if nothing arrives.
   const auto trapping = [&]<class Group>(Group group, unsigned count) {
     add("membar_peer_trapping" + where(group, count, 16), [count](world& two) {
       return signal_trips(two, 16, count, &put_signal_round_trips<Group, peer_backend, wait_form::trapping>);
@@ -245,7 +245,7 @@ void add_cases(bench::suite& cases) {
   trapping(by_thread, 1);
   trapping(by_warp, 32);
   trapping(by_block, 32);
-  // A packed message from and to its group's registers or shared memory, and from and to global memory.
+  // A packed message from and to the registers or shared memory of its group, and from and to global memory.
   const auto packed = [&]<class Group, int Bytes>(Group group, unsigned count, payload<Bytes>) {
     add("membar_peer_packed" + where(group, count, Bytes),
         [count](world& two) { return packed_trips<Group, Bytes, message_in::group>(two, count); });
@@ -259,7 +259,7 @@ void add_cases(bench::suite& cases) {
   packed(by_warp, 32, payload<1024>{});
   packed(by_block, 96, payload<1024>{});
   packed(by_block, 1024, payload<16384>{});
-  // A piece for each thread, 8 or 32 per warp. Eight boxes are a line of 128 bytes.
+  // A piece for each thread, with 8 or 32 threads per warp. Eight boxes are a line of 128 bytes.
   const sizes in_pieces{96, 384, 1024};
   add("membar_peer_packed_pieces/lanes:8/bytes:{}", packed_pieces_trips<8>, in_pieces);
   add("membar_peer_packed_pieces/lanes:32/bytes:{}", packed_pieces_trips<32>, in_pieces);

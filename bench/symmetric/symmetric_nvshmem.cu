@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The NVSHMEM variants in the symmetric-memory benches: membar's NVSHMEM backend and NVSHMEM's own calls.
-/// `symmetric_nvshmem <question>` prints a line for each case, `<name> <ns> <ns> ...`, and `waived <reason>` or
-/// `failed <reason>`; the bench for that question runs it, and shows them next to its own.
+/// The NVSHMEM variants in the symmetric-memory benches: membar's NVSHMEM backend and NVSHMEM's own calls. `symmetric_nvshmem
+/// <question>` prints a line for each case, `<name> <ns> <ns> ...`, and `waived <reason>` or `failed <reason>`. The bench for
+/// that question runs this program, and shows these cases next to its own.
 #include <bench/common/cuda_handles.hpp>
 #include <bench/common/pe_processes.hpp>
 #include <membar/symmetric/nvshmem_backend.cuh>
@@ -90,7 +90,7 @@ __global__ void __launch_bounds__(1024, 1) raw_barriers(unsigned rounds, kernel_
   });
 }
 
-/// One PE's side of all cases: all PEs run the same cases in the same order, and PE 0 prints.
+/// One PE's part in all cases: all PEs run the same cases in the same order, and PE 0 prints.
 class side {
  public:
   side(const symmetric::nvshmem_session& session, std::string question)
@@ -107,13 +107,13 @@ class side {
     }
     if (self == pe(0)) {
       std::printf("%s\n", line.c_str());
-      std::fflush(stdout);  // The measurements are kept if a later case crashes.
+      std::fflush(stdout);  // The measurements are kept even if a later case crashes.
     }
   }
 
-  /// One block on every PE; returns this PE's nanoseconds per round. The kernels wait for each other but use plain launches:
-  /// one block per GPU with nothing else running is resident without `nvshmemx_collective_launch`, which would launch these
-  /// variants differently than the benches' other ones.
+  /// Runs one block on every PE. Returns this PE's nanoseconds per round. The kernels wait for each other but use plain
+  /// launches: one block per GPU with nothing else running is resident without `nvshmemx_collective_launch`, which would launch
+  /// these variants differently from the benches' other ones.
   template <class... Parameters, class... Arguments>
   double round_nanoseconds(unsigned threads, unsigned rounds, void (*kernel)(Parameters...), Arguments... arguments) {
     report_[0] = {0, 1};
@@ -125,7 +125,7 @@ class side {
     return static_cast<double>(report_[0].nanoseconds) / rounds;
   }
 
-  /// The time of the work that `enqueue` puts into the stream, only on PE 0, in nanoseconds per transfer.
+  /// Returns the time of the transfers that `enqueue` puts into the stream, only on PE 0, in nanoseconds per transfer.
   template <class Enqueue>
   double transfer_nanoseconds(Enqueue enqueue) {
     constexpr int transfers = 10;
@@ -136,7 +136,8 @@ class side {
     return support::nanoseconds_of(stream_.get(), [&] { enqueue(transfers, stream_.get()); }) / transfers;
   }
 
-  /// The time of one of `rounds` operations that every PE puts into its stream with `enqueue(stream)`, on PE 0, in nanoseconds.
+  /// Returns the time on PE 0, in nanoseconds, per operation of `rounds` that every PE puts into its stream with
+  /// `enqueue(stream)`.
   template <class Enqueue>
   double collective_nanoseconds(int rounds, Enqueue enqueue) {
     return nanoseconds_of_one(backend_, rounds, [&](pe) { return stream_.get(); }, [&] { enqueue(stream_.get()); });
@@ -147,7 +148,7 @@ class side {
   pe self;
 
  private:
-  /// Returns when all PEs have called it.
+  /// Returns once all PEs have called it.
   void meet() {
     const unsigned long long mine = 0;
     std::vector<unsigned long long> all(static_cast<std::size_t>(count()));
@@ -248,7 +249,7 @@ void put_bandwidth(side& here) {
 }
 
 void amo_latency(side& here) {
-  // Each PE has its own words, 128 bytes away from the other PE's, on every PE, so neither accesses the other's.
+  // Each PE has its own words on every PE, 128 bytes away from the other PE's words, so neither accesses the other's.
   constexpr std::size_t apart = 16;
   const std::size_t first = apart * static_cast<std::size_t>(here.self.index());
   const scoped_array counters(here.heap.allocate<counter<unsigned long long>>(2 * apart));
@@ -316,7 +317,7 @@ int run(int argc, char** argv) {
   }
   setenv("NVSHMEM_SYMMETRIC_SIZE", "1G", 0);
   for (const int pes : {2, 4}) {
-    if (pes > gpus || (pes != 2 && answer != all_reduce_latency)) {  // The others are between two PEs.
+    if (pes > gpus || (pes != 2 && answer != all_reduce_latency)) {  // The other questions are about two PEs.
       continue;
     }
     for (const int code : support::run_as_pes(pes, std::chrono::minutes(5), [&](const symmetric::nvshmem_session& session) {

@@ -85,7 +85,7 @@ void add_arm(bench::suite& cases, const bench::made_once<fixture>& shared, const
   });
 }
 
-/// `Blocks` on each multiprocessor.
+/// `Blocks` blocks on each multiprocessor.
 template <int Stages, unsigned StageBytes, int Blocks = 4>
 void add_pipeline(bench::suite& cases, const bench::made_once<fixture>& shared) {
   const std::string shape = std::to_string(Stages) + "x" + std::to_string(StageBytes / 1024) + "_KiB";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: at what rate do the blocks of a cluster read tiles of global memory that all of them need, by cluster size, if
-/// one thread loads them for all, relayed or by multicast, and if each block loads its own?
+/// The question: at what rate do the blocks of a cluster read tiles of global memory that all of them need, by cluster size?
+/// One thread loads the tiles for all blocks, relayed or by multicast, or each block loads its own.
 #include <bench/common/cuda_handles.hpp>
 #include <bench/common/harness.hpp>
 
@@ -21,7 +21,7 @@ constexpr int stages = 4;
 constexpr unsigned tile_bytes = 8192;
 constexpr unsigned tiles_of_a_cluster = 4096;
 
-/// Each block loads for itself; the other roles are those of `cluster_broadcast`.
+/// Each block loads for itself; the other roles are the same as in `cluster_broadcast`.
 struct each_block : membar::bulk_pipeline<stages, tile_bytes> {};
 using relayed = membar::cluster_broadcast<stages, tile_bytes>;
 using multicast = membar::cluster_broadcast<stages, tile_bytes, membar::cluster_copies::multicast>;
@@ -81,7 +81,7 @@ template <class Ring>
 void add_arm(bench::suite& cases, const bench::made_once<fixture>& shared, const char* arm, unsigned cluster) {
   cases.add("cluster_broadcast/" + std::to_string(cluster) + "_blocks/" + arm, [shared, cluster] {
     fixture& here = *shared;
-    const unsigned blocks = here.multiprocessors / 2 / cluster * cluster;  // So that all clusters are on the device at once.
+    const unsigned blocks = here.multiprocessors / 2 / cluster * cluster;  // Makes all clusters run on the device at once.
     const double ns = support::nanoseconds_of(here.stream.get(), [&] {
       membar::launch(membar::launch_config{blocks, 96, here.stream.get()}.with(membar::cluster_dimensions{cluster, 1, 1}),
                      take_tiles<Ring>, static_cast<const unsigned char*>(here.from.get()),

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The question: what do the synchronization patterns cost, and what do the alternatives cost that a user would write: the grid
-/// barrier of cooperative groups, `cuda::barrier`, `cuda::binary_semaphore`, hand-written flags? The time of a case is for one
-/// barrier, one turn of a lock, or one message of a channel or work queue, in the kernel. libcu++ has no queue, so its variant
-/// is the queue with `cuda::atomic_ref`.
+/// barrier of cooperative groups, `cuda::barrier`, `cuda::binary_semaphore`, and hand-written flags? The time of a case is for
+/// one barrier, one turn of a lock, or one message of a channel or work queue, in the kernel. libcu++ has no queue, so its
+/// variant is the queue with `cuda::atomic_ref`.
 #include <bench/common/cuda_handles.hpp>
 #include <bench/common/harness.hpp>
 #include <membar/co_residency.hpp>
@@ -47,7 +47,7 @@ struct report {
 
 // Barriers of a grid. Each is a type with zero-initialized state, called by all threads of all blocks.
 
-/// With relaxed orders it orders nothing: the cost of the barrier itself.
+/// A barrier with relaxed orders, which orders no memory: the cost of the barrier itself.
 template <class... Order>
 struct membar_grid {
   membar::grid_barrier<thread_scope::device> barrier;
@@ -62,11 +62,11 @@ struct cooperative_groups_grid {
   }
 };
 
-/// The number of polls after which a hand-written loop gives up, seconds later than any that succeeds. Counting them costs
-/// nothing compared with the load.
+/// The number of polls after which a hand-written loop gives up, which takes seconds longer than any successful wait. Counting
+/// the polls costs nothing compared with the load.
 constexpr unsigned most_polls = 1U << 24;
 
-/// The loop found in many kernels: a counter and hand-written fences.
+/// The loop found in many kernels, with a counter and hand-written fences.
 struct flags_by_hand {
   unsigned count;
   volatile unsigned phase;
@@ -115,7 +115,7 @@ __global__ void meet(Barrier* barrier, unsigned rounds, report* seen) {
   }
 }
 
-// Locks, which one thread of each block requests.
+// Locks, which one thread of each block acquires.
 
 constexpr unsigned most_blocks = 256;
 
@@ -160,7 +160,7 @@ struct lock_by_hand {
   }
 };
 
-/// State that zeros do not initialize.
+/// State that needs an initialization other than zeros.
 template <class Object>
 __global__ void prepare(Object* object, unsigned blocks) {
   if constexpr (std::is_same_v<Object, cuda_barrier>) {
@@ -184,7 +184,7 @@ __global__ void take_turns(Lock* lock, unsigned long long* guarded, unsigned rou
   seen->add(rounds, failures);
 }
 
-// Channels: even blocks push, odd blocks pop.
+// Channels: even blocks push, and odd blocks pop.
 
 struct message {
   unsigned words[3];
@@ -210,7 +210,7 @@ __global__ void pass(Channel* channels, unsigned count, report* seen) {
   seen->add(blockIdx.x % 2 * count, failures);
 }
 
-/// A hand-written flag and message: one slot, and fences.
+/// A hand-written flag and message, with one slot and fences.
 struct slot_by_hand {
   volatile unsigned full;
   message what;
@@ -240,7 +240,7 @@ __global__ void pass_by_hand(slot_by_hand* slots, unsigned count, report* seen) 
   seen->add(blockIdx.x % 2 * count, wrong + (polls == most_polls ? 1 : 0));
 }
 
-// Work queues: even blocks push, odd blocks pop, all on one queue.
+// Work queues: even blocks push and odd blocks pop, all on one queue.
 
 constexpr unsigned queue_capacity = 1024;
 
@@ -302,7 +302,7 @@ struct queue_of_cuda_atomics {
     message what;
   } slots[queue_capacity];
   using word = cuda::atomic_ref<unsigned long long, cuda::thread_scope_device>;
-  /// Claims the next place with `counter` once its slot has the stamp of `when` of its round, and calls `use`.
+  /// Claims the next position with `counter` once its slot has the stamp of `when` of its round, and calls `use`.
   template <class Use>
   __device__ bool claim(unsigned long long& counter, unsigned long long when, Use use) {
     unsigned long long place = word(counter).load(cuda::memory_order_relaxed);
@@ -343,7 +343,7 @@ __global__ void share(Queue* queue, unsigned count, report* seen) {
   seen->add(blockIdx.x % 2 * count, failures);
 }
 
-/// The time of a kernel on `count` such objects, for each event that it reports; `lanes` of them continue at once.
+/// Returns the time of a kernel on `count` such objects, for each event that it reports; `lanes` of them proceed at once.
 template <class Object, class... Parameters, class... Arguments>
 bench::figures measured(double lanes, unsigned count, unsigned blocks, unsigned threads, void (*kernel)(Object*, Parameters...),
                         Arguments... arguments) {

@@ -7,7 +7,7 @@
 template <bool Mended>
 __global__ void meet_by_bytes(unsigned long long* words, unsigned* flags, int self, unsigned* late) {
   using membar::thread_scope;
-  if constexpr (Mended) {  // a word for each GPU
+  if constexpr (Mended) {  // one word for each GPU
     for (int peer = 0; peer < 2; ++peer) {
       membar::store<thread_scope::system>(&flags[2 * peer + self], 1U, membar::release);
     }

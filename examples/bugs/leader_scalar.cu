@@ -11,7 +11,7 @@ __global__ void refine(unsigned steps, unsigned* wrong) {
     __syncthreads();
     wrong[threadIdx.x] += pivot != step ? 1 : 0;
     if constexpr (Mended) {
-      __syncthreads();  // all have read it
+      __syncthreads();  // all threads have read it
     }
   }
 }

@@ -4,7 +4,7 @@
 
 #include <membar/load_store.cuh>
 
-/// Block b takes the sum of all blocks before it from block b - 1. Each round, a launch, uses `sums` and `flags` again.
+/// Block b takes the sum of all earlier blocks from block b - 1. Each round is a launch, and reuses `sums` and `flags`.
 template <bool Mended>
 __global__ void look_back(unsigned* sums, unsigned* flags, unsigned round, unsigned* wrong, unsigned* late) {
   using membar::thread_scope;

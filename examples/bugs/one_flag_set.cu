@@ -4,7 +4,7 @@
 
 #include <membar/load_store.cuh>
 
-/// The flag of a fast peer runs one round ahead. With two alternating flags, it runs ahead in the other one.
+/// The flag of a fast peer runs one round ahead. With two alternating flags, it runs ahead in the other flag.
 template <bool Mended>
 __global__ void meet_repeatedly(unsigned* flags, int self, unsigned rounds, unsigned* late) {
   using membar::thread_scope;

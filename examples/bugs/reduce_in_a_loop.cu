@@ -11,7 +11,7 @@ __device__ unsigned sum_of_block(unsigned value) {
     sum += cells[t];
   }
   if constexpr (Mended) {
-    __syncthreads();  // before the next call writes
+    __syncthreads();  // before the next call writes the sums
   }
   return sum;
 }

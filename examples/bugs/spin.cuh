@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// How the kernels in this folder wait. On a GPU a hang must end, so waits have a timeout.
+/// The way in which the kernels in this folder wait. On a GPU a hang must end, so waits have a time limit.
 #pragma once
 
 #include <membar/device_clock.cuh>
 
 /// Repeats `done` until it returns true. After 0.2 seconds it adds one to `*late` and returns false.
 ///
-/// In membar-check, clocks stand still, so it sees the endless loop.
+/// In membar-check, clocks stand still, so it finds the endless loop.
 template <class Done>
 __device__ bool spin(unsigned* late, Done done) {
   const unsigned long long begin = membar::global_nanoseconds();

@@ -4,13 +4,13 @@
 
 #include <membar/load_store.cuh>
 
-/// One GPU's part of a communicator. Zero in a slot means that nothing has arrived.
+/// One GPU's part of a communicator. A slot that is zero means that nothing has arrived.
 struct push_communicator {
-  unsigned slots[2];  ///< of two all-reduces in turn
+  unsigned slots[2];  ///< one slot for each of two all-reduces in turn
   unsigned epoch;     ///< The number of completed all-reduces.
 };
 
-/// Sends `value` to the peer, and waits for the peer's. Then the slot is cleared, for the all-reduce after the next.
+/// Sends `value` to the peer, and waits for the peer's value. Then clears the slot for the all-reduce after the next one.
 extern "C" __global__ void push_and_add(push_communicator* communicators, int self, unsigned value, unsigned* sum,
                                         unsigned* late) {
   using membar::relaxed, membar::thread_scope;

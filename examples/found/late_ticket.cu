@@ -15,7 +15,7 @@ __device__ int add(int* count, int by) {
 template <bool Fixed>
 __device__ void acquire(int* count) {
   if constexpr (Fixed) {
-    for (;;) {  // Takes one only if there is one.
+    for (;;) {  // Takes a ticket only if there is one.
       const int found = load(count);
       if (found > 0 && atomicCAS(count, found, found - 1) == found) {
         __threadfence();

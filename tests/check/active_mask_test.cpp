@@ -15,13 +15,14 @@ namespace {
 using namespace membar_test;
 using check::check_status;
 
-/// The checker's result for a block of this many lanes, and the words that the variables hold in some execution, one per lane.
+/// The checker's result for a block with this many lanes, and the words that the variables hold in some execution, one per
+/// lane.
 struct outcomes {
   check::check_result result;
   std::set<std::vector<std::uint64_t>> words;
 };
 
-/// A body that starts with the lane in %r0 and stores the word that it leaves in %r2.
+/// A body that starts with the lane number in %r0 and stores the word that it leaves in %r2.
 outcomes explore_lanes(const std::string& body, std::uint32_t lanes, const check::check_options& options = {}) {
   const ptx_program p(
       {"mov.u32 %r0, %tid.x; mov.u32 %r2, 0;" + body +

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Compares the explorer with the model's enumerator, which shares nothing with it except the definition of scopes.
+/// Compares the explorer with the model's enumerator. The two share nothing except the definition of scopes.
 #pragma once
 
 #include <check/explore.hpp>
@@ -21,7 +21,7 @@ namespace membar_test {
 namespace check = membar::check;
 namespace model = membar::model;
 
-/// The final states of a test according to the model.
+/// Returns the final states of a test according to the model.
 [[nodiscard]] inline std::set<std::vector<std::int64_t>> states_of_model(const model::litmus_test& test) {
   model::outcome_collector visitor(test);
   const model::test_view view = test.view();
@@ -31,7 +31,7 @@ namespace model = membar::model;
   return visitor.found();
 }
 
-/// The explorer's result for a test.
+/// Returns the explorer's result for a test.
 struct explored {
   check::program checked;
   check::check_result result;
@@ -75,7 +75,7 @@ struct explored {
   check::check_options options;
   options.most_events = 5'000'000;
   options.load_buffering = load_buffering;
-  options.name_readings = false;  // each execution is seen once
+  options.name_readings = false;  // each execution is found once
   found.result = check::explore(
       found.checked,
       [&](const check::final_memory& end) {

@@ -21,7 +21,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUGS = ROOT / "examples" / "bugs"
 FOLDERS = {page: ROOT / "examples" / page.stem for page in (ROOT / "docs" / "bugs.md", ROOT / "docs" / "found.md")}
 BLOCK = re.compile(r"```text\n(\w+)\b.*?\n?```", re.S)
-NO_FAULT = {"one_fence"}  # a report that does not hold
+NO_FAULT = {"one_fence"}  # public reports of bugs that are not bugs
 ONE_THREAD = {"channel_bounds"}  # These bugs involve only one thread, so no litmus test can show them.
 CATALOGUE = ROOT / "tests" / "litmus" / "catalogue"
 REPORTS = {"flag_before_copy": "bulk-load-after-flag", "stage_still_read": "stage-reused", "stores_before_copy": "bulk-store-after-barrier",
@@ -30,7 +30,7 @@ REPORTS = {"flag_before_copy": "bulk-load-after-flag", "stage_still_read": "stag
 
 
 def answers(check, folder, name):
-    """Returns the page's lines for a bug: the file and status of each scenario, followed by the finding."""
+    """Returns the lines of the page for a bug: the file and status of each scenario, followed by the finding."""
     kinds = [""] if name in NO_FAULT else [".wrong", ".fixed"]
     done = subprocess.run([check, *(f"{name}{kind}.scenario" for kind in kinds)], cwd=folder, capture_output=True, text=True)
     lines, statuses = [], {}
@@ -39,7 +39,7 @@ def answers(check, folder, name):
             lines.append("\t".join(line.split("\t")[:2]))
             statuses[line.split("\t")[0]] = line.split("\t")[1]
         elif lines and "\t" in lines[-1] and line.startswith("  "):
-            lines.append(line)  # The first line below the status names the finding.
+            lines.append(line)  # The first line after the status names the finding.
     kept = []
     for line in lines:
         if "\t" in line or "\t" in kept[-1]:

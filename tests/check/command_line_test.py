@@ -113,7 +113,8 @@ st.release.sys.global.u32 [%rd2], 1;
 ret;
 }
 """
-# Kernels that use cluster launch control: one waits for the answer, one reads it without waiting. A third kernel copies in im2col mode.
+# Kernels that use cluster launch control: one waits for the response, and one reads it without waiting. A third kernel copies
+# in im2col mode.
 ASYNCHRONOUS = """.version 9.0
 .target sm_100
 .address_size 64
@@ -154,7 +155,7 @@ ret;
 """
 NOT_CANCELLED = "; every clusterlaunchcontrol.try_cancel reports that nothing was cancelled\n"
 ANNOUNCED = "source announce.ptx\nmemory data u32 host\nmemory flag u32 host\nlaunch announce args data flag\n"
-# Kernels that need the assumptions a scenario can make.
+# Kernels that need the assumptions that a scenario can state.
 ASSUMES = """.version 9.0
 .target sm_90
 .address_size 64
@@ -523,7 +524,7 @@ def main():
         expect(["\trace\t", "error\tthe ", "different sizes"], 2, "--litmus=found.litmus", "--dot=sizes.dot", "sizes.scenario", cwd=folder)
         if not (folder / "sizes.dot").exists():
             wrong.append("no graph was written of a finding that is not written as a litmus test")
-        # Random mode verifies nothing, and the seed reproduces what it finds.
+        # Random mode verifies nothing, and its seed reproduces a finding.
         expect(["gave up\t100 executions", "random executions found nothing"], 3, "--random=100", "good.scenario", cwd=folder)
         expect(["--random needs a number"], 2, "--random=0", "good.scenario", cwd=folder)
         expect(["--seed needs a number"], 2, "--random=1", "--seed=x", "good.scenario", cwd=folder)
@@ -607,7 +608,8 @@ def main():
                       for e in early["finding"]["events"]))
         failed = report(2, "--dot=missing/d", "race.litmus")
         holds("what cannot be written", len(failed) == 1 and failed[0]["status"] == "race" and failed[0]["error"].startswith("cannot write 'missing/d': check that its folder exists"))
-        # With several files, the worst status decides the exit code: an error, then a finding, then an analysis that was given up.
+        # With several files, the worst status determines the exit code: first an error, then a finding, then an analysis that
+        # gave up.
         expect(["verified", "violated"], 1, "good.scenario", "bad.scenario", cwd=folder)
         expect(["violated", "error"], 2, "bad.scenario", "missing.scenario", "good.scenario", cwd=folder)
     print(f"{len(SCENARIOS) + 89} command lines, {len(wrong)} wrong")

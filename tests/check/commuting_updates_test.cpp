@@ -31,7 +31,7 @@ check::check_options merged(bool on, bool load_buffering = true) {
   return options;
 }
 
-/// Describes an execution in which commuting updates are unordered.
+/// Returns a description of an execution in which commuting updates are unordered.
 std::string identity(const check::graph& g) {
   const auto name = [](const graph_event& e) { return std::to_string(e.thread) + "." + std::to_string(e.number) + " "; };
   const auto up_to = [&](const graph_event* last) {
@@ -96,14 +96,14 @@ answer answer_of(const check::program& p, std::uint64_t from, int cells, bool me
           unknown = unknown || end.is_unknown(from + 4 * static_cast<std::uint64_t>(n), 4);
           state.push_back(end.value(from + 4 * static_cast<std::uint64_t>(n), 4));
         }
-        if (!unknown) {  // Otherwise the exploration starts over.
+        if (!unknown) {  // If a value is unknown, the exploration starts over.
           a.states.insert(state);
         }
         a.executions.push_back(identity(end.execution()));
         return std::string();
       },
       options);
-  // An exploration that started over has reported other executions before; only the last ones count.
+  // If an exploration has started over, it has reported other executions before; only those after the last start count.
   a.executions.erase(a.executions.begin(), a.executions.end() - static_cast<std::ptrdiff_t>(a.result.counts.executions));
   return a;
 }
@@ -132,7 +132,7 @@ void compare(const check::program& p, std::uint64_t from, int cells, const std::
   if (!without.result.load_buffering_is_open) {
     EXPECT_EQ(with.states, without.states) << text;
   }
-  // Without load buffering, a cycle through commuting updates still exists in another order of the updates.
+  // Without load buffering, a cycle through commuting updates still exists for another order of the updates.
   EXPECT_TRUE(std::includes(with.states.begin(), with.states.end(), without.states.begin(), without.states.end())) << text;
   const std::set<std::string> different(with.executions.begin(), with.executions.end());
   EXPECT_EQ(different.size(), with.executions.size()) << "an execution is there twice\n" << text;
@@ -140,7 +140,7 @@ void compare(const check::program& p, std::uint64_t from, int cells, const std::
   t.apart += without.executions.size();
 }
 
-/// Draws programs.
+/// Draws random programs.
 class drawn {
  public:
   explicit drawn(std::uint32_t seed) : stream_(seed) {}
@@ -149,7 +149,7 @@ class drawn {
     return of[static_cast<std::size_t>(below(static_cast<int>(of.size())))];
   }
 
-  /// An access to x or y. No instruction uses register %r15, and %r0 to %r3 are stored at the end.
+  /// Returns an access to x or y. No instruction uses register %r15, and %r0 to %r3 are stored at the end.
   [[nodiscard]] std::string access(bool fences) {
     const std::string at = "[" + pick({"x", "x", "y"}) + "]";
     const std::string result = "%r" + std::to_string(below(4));
@@ -203,7 +203,7 @@ class drawn {
 const std::string variables =
     ".global .align 64 .b8 wide[64];\n.global .u32 x;\n.global .u32 y;\n.shared .align 8 .b64 barrier;\n";
 
-/// A program of one block, in which each thread executes one of `bodies`.
+/// Returns a program of one block, in which each thread executes one of `bodies`.
 check::program block_of(const std::vector<std::string>& bodies, const std::string& before = "") {
   std::string text = before + "mov.u32 %r14, %tid.x;\n";
   for (std::size_t t = 0; t < bodies.size(); ++t) {
@@ -242,7 +242,7 @@ const std::string adds_float = "red.relaxed.gpu.global.add.f32 [x], 0f3f800000;"
 const std::string adds_little = "red.relaxed.gpu.global.add.f32 [x], 0f33800000;";
 const std::string checks_sum = "ld.global.u32 %r0, [x]; setp.eq.u32 %p1, %r0, 1; @%p1 trap;";
 
-/// Threads that count three times each and store the values they get.
+/// Threads that each count three times and store the values that they get.
 std::vector<std::string> keep_tickets(int threads) {
   std::vector<std::string> bodies;
   for (int t = 0; t < threads; ++t) {
@@ -275,7 +275,7 @@ TEST(check_merges_updates, of_floats_whose_sum_no_order_rounds) {
   const answer known = answer_of(exact.get(), exact.address("x"), 1, true);
   EXPECT_EQ(known.executions.size(), 1U);
   EXPECT_EQ(known.states, (std::set<std::vector<std::uint64_t>>{{0xbf800000}})) << "1 + 0.5 - 2.5";
-  // The last sum is too large in no order, but the one before is in some: a 1 is lost if it is added to 2^24.
+  // The last sum is never too large, but the previous sum is too large in some orders: a 1 is lost if it is added to 2^24.
   ptx_program rounds(
       {adds_float, "red.relaxed.gpu.global.add.f32 [x], 0f4b800000;", "red.relaxed.gpu.global.add.f32 [x], 0fcb800000;"});
   EXPECT_EQ(answer_of(rounds.get(), rounds.address("x"), 1, true).states,
@@ -462,7 +462,7 @@ std::string wait_of(drawn& stream, int number) {
          "@!%p4 bra " + label + ";\n";
 }
 
-/// Loads x or y weakly; nothing uses the value.
+/// Loads x or y with a weak load whose value is not used.
 std::string unused_load(drawn& stream) {
   return "setp.eq.u32 %p5, 1, 2;\nld.global.u32 %r8, [" + stream.pick({"x", "y"}) +
          "];\nselp.u32 %r9, %r8, 7, %p5;\nst.global.u32 [z], %r9;\n";
@@ -564,7 +564,8 @@ TEST(check_merges_updates, of_threads_that_meet_on_random_programs) {
 
 const std::string wait_for_phase = ": mbarrier.try_wait.shared.b64 %p1, [barrier], %rd1;\n@!%p1 bra ";
 
-/// One of several threads that use an mbarrier: it arrives and waits, or only tests the phase, with accesses in between.
+/// One of several threads that use an mbarrier: the thread arrives and waits, or only tests the phase, with accesses in
+/// between.
 std::string barrier_thread(drawn& stream, int rounds) {
   std::string body;
   for (int round = 0; round < rounds; ++round) {
@@ -583,7 +584,7 @@ TEST(check_merges_updates, that_are_arrivals_at_an_mbarrier_on_random_programs) 
   tally t;
   for (int n = 0; n < 300; ++n) {
     const int threads = 2 + stream.below(2);
-    // Sometimes more or fewer arrivals are expected than there are.
+    // Sometimes the phase expects more or fewer arrivals than there are.
     const std::string expected = std::to_string(stream.below(8) == 0 ? threads + stream.below(3) - 1 : threads);
     const std::string before = "mov.u32 %r13, %tid.x;\nsetp.ne.u32 %p0, %r13, 0;\n@!%p0 mbarrier.init.shared.b64 [barrier], " +
                                expected + ";\nbar.sync 0;\n";

@@ -73,7 +73,7 @@ TEST(check_counts, private_accesses_do_not_multiply) {
 }
 
 TEST(check_counts, failed_compare_and_swaps_do_not_multiply) {
-  // The load before the loop could have read at once the value that a failed attempt leaves behind.
+  // The load before the loop could already have read the value that a failed attempt leaves behind.
   const std::string add =
       "ld.relaxed.gpu.global.u32 %r0, [x]; L: add.u32 %r1, %r0, 1; mov.u32 %r3, %r0;"
       "atom.relaxed.gpu.global.cas.b32 %r0, [x], %r3, %r1; setp.ne.u32 %p0, %r0, %r3; @%p0 bra L;";
@@ -138,7 +138,7 @@ TEST(check_buffers_loads, not_past_fences) {
 }
 
 TEST(check_buffers_loads, and_finds_faults_that_only_load_buffering_shows) {
-  // A value that arises only through a cycle of program order and reads-from leads to an unordered store.
+  // A value that arises only from a cycle of program order and reads-from leads to an unordered store.
   const std::string first = "ld.relaxed.gpu.global.u32 %r0, [x]; st.relaxed.gpu.global.u32 [y], 1;";
   const std::string second = "ld.relaxed.gpu.global.u32 %r0, [y]; st.relaxed.gpu.global.u32 [x], 1;";
   const std::string then = "setp.eq.u32 %p0, %r0, 0; @%p0 bra S; red.relaxed.gpu.global.add.u32 [z], 1; S:";
@@ -149,7 +149,7 @@ TEST(check_buffers_loads, and_finds_faults_that_only_load_buffering_shows) {
   EXPECT_EQ(r.found.events.size(), 8U);
 }
 
-/// Two lanes of a warp that each load what the other one stores. Then they exchange the loaded values.
+/// Two lanes of a warp each load what the other one stores, and then exchange the loaded values.
 check::check_result buffered_by_lanes(const std::string& between, const std::string& stored, const std::string& after = "") {
   ptx_program p(
       {"mov.u32 %r5, %tid.x; mov.u64 %rd0, x; mov.u64 %rd1, y; setp.ne.u32 %p0, %r5, 0; selp.b64 %rd2, %rd1, %rd0, %p0;"
@@ -341,7 +341,7 @@ TEST(check_finds, that_a_loop_of_a_kernel_without_an_end_counts_to_a_store) {
 }
 
 TEST(check_finds, that_a_loop_which_only_reads_walks_out_of_memory) {
-  // Nothing depends on the value read at the changing address.
+  // Nothing depends on the value that is read at the changing address.
   const std::string walk =
       "mov.u64 %rd0, wide; L: ld.relaxed.gpu.global.u32 %r0, [%rd0]; add.u64 %rd0, %rd0, 4;"
       "ld.relaxed.gpu.global.u32 %r1, [y]; setp.eq.u32 %p0, %r1, 0; @%p0 bra L;";
@@ -352,12 +352,12 @@ TEST(check_finds, a_fault_after_a_failed_attempt) {
   const std::string add =
       "ld.relaxed.gpu.global.u32 %r0, [x]; L: add.u32 %r1, %r0, 1; mov.u32 %r3, %r0;"
       "atom.relaxed.gpu.global.cas.b32 %r0, [x], %r3, %r1; setp.ne.u32 %p0, %r0, %r3; @%p0 bra L;";
-  // The second thread to arrive would race only if it did not acquire, but it does.
+  // The second thread to arrive would race only if it did not acquire, but it acquires.
   EXPECT_EQ(ptx_program({"st.global.u32 [y], 1;" + add, add + "setp.eq.u32 %p1, %r3, 1; @%p1 ld.global.u32 %r5, [y];"})
                 .explore()
                 .status,
             check_status::race);
-  // A thread that waits for a third one waits forever.
+  // A thread that waits for a third thread waits forever.
   EXPECT_EQ(
       ptx_program({add, add + "W: ld.relaxed.gpu.global.u32 %r5, [x]; setp.ne.u32 %p1, %r5, 3; @%p1 bra W;"}).explore().status,
       check_status::hang);
@@ -374,7 +374,7 @@ TEST(check_finds, that_a_second_attempt_does_not_acquire_what_the_load_before_th
       "ld.acquire.gpu.global.u32 %r0, [x]; L: mov.u32 %r3, %r0; atom.relaxed.gpu.global.cas.b32 %r0, [x], %r3, 2;"
       "setp.ne.u32 %p0, %r0, %r3; @%p0 bra L; setp.eq.u32 %p1, %r3, 1; @%p1 ld.global.u32 %r5, [y];";
   check::check_options options;
-  options.load_buffering = false;  // The exploration for that also finds it.
+  options.load_buffering = false;  // The exploration for this also finds it.
   EXPECT_EQ(ptx_program({send, take("acquire")}).explore({}, options).status, check_status::verified);
   EXPECT_EQ(ptx_program({send, take("relaxed")}).explore({}, options).status, check_status::race);
   EXPECT_EQ(ptx_program({send, second_is_relaxed}).explore({}, options).status, check_status::race);
@@ -570,7 +570,7 @@ TEST(check_finds, that_a_packed_operation_is_one_of_each_element) {
 }
 
 TEST(check_finds, what_packed_operations_return_and_leave) {
-  // 1.0 and 2.0 in one word; each addition adds 1.0 to the low half and 2.0 to the high half.
+  // 1.0 and 2.0 are in one word. Each addition adds 1.0 to the low half and 2.0 to the high half.
   const std::string one_two = "mov.b32 %r1, 0x40003c00; ";
   const auto holds = [](const std::string& value) { return "setp.ne.u32 %p0, %r2, " + value + "; @%p0 trap;"; };
   EXPECT_EQ(ptx_program({one_two + "atom.relaxed.gpu.global.add.noftz.f16x2 %r2, [x], %r1;" + holds("0") +
@@ -677,7 +677,8 @@ TEST(check_finds, that_lanes_exchange_values) {
   EXPECT_EQ(r.status, check_status::verified) << r.found.message;
 }
 
-/// The results of an instruction in the middle lane of three: %r2 and the predicate %p1. `values` sets each lane's value, %r1.
+/// Returns the results of an instruction in the middle lane of three: %r2 and the predicate %p1. `values` sets each lane's
+/// value, %r1.
 std::pair<std::uint64_t, std::uint64_t> of_three_lanes(const std::string& instruction, const std::string& values) {
   ptx_program p(
       {"mov.u32 %r0, %tid.x; " + values + " setp.eq.u32 %p1, 0, 1; " + instruction +
@@ -721,8 +722,8 @@ TEST(check_finds, what_lanes_reduce_their_values_to) {
 }
 
 TEST(check_finds, a_race_that_one_order_of_many_sequential_fences_shows) {
-  // Every thread stores and fences, and the first one counts. The last block reads what the others stored, without a fence
-  // after the count.
+  // Every thread stores and executes a fence, and the first one counts. The last block reads what the others have stored,
+  // without a fence after the count.
   const std::string publish =
       ".shared .align 4 .u32 last; mov.u32 %r0, %ctaid.x; mov.u32 %r1, %tid.x; mov.u64 %rd0, wide; mul.wide.u32 %rd1, %r0, 32;"
       "mul.wide.u32 %rd2, %r1, 4; add.u64 %rd3, %rd0, %rd1; add.u64 %rd3, %rd3, %rd2; st.global.u32 [%rd3], 1; bar.sync 0;"

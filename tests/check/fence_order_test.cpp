@@ -18,7 +18,7 @@ namespace check = membar::check;
 namespace model = membar::model;
 using membar::thread_scope;
 
-/// An execution written by hand: base causality is only program order until an order of its fences is added.
+/// A hand-written execution: base causality is only program order until an order of its fences is added.
 class execution {
  public:
   /// Threads of two blocks: even threads are in one, odd threads in the other.
@@ -35,7 +35,7 @@ class execution {
     e.sequential = true;
     graph_.fences.push_back(&e);
   }
-  /// A write at `place` in its location's coherence order; place 0 is the initial write.
+  /// A write at position `place` in its location's coherence order; place 0 is the initial write.
   const check::graph_event* write(std::size_t thread, int location, std::size_t place) {
     check::graph_event& e = add(thread, model::event_kind::write, location, thread_scope::device);
     auto& order = model::at(graph_.order, location);
@@ -81,7 +81,7 @@ class execution {
 
 using suspects = std::vector<std::pair<const check::graph_event*, const check::graph_event*>>;
 
-/// Tries all orders of the fences one by one, according to the text of the axioms.
+/// Tries all orders of the fences one by one, following the text of the axioms.
 class every_order {
  public:
   explicit every_order(const execution& e) : execution_(e), rules_(e.rules()), size_(e.events().size()) {
@@ -97,7 +97,7 @@ class every_order {
     }
   }
 
-  /// Returns whether a consistent order exists; if `apart` is given, one that leaves these two events unordered.
+  /// Returns whether a consistent order exists. If `apart` is given, the order must leave these two events unordered.
   [[nodiscard]] bool exists(const suspects::value_type* apart = nullptr) const { return orient(0, before_, apart); }
   /// Returns whether the execution would be consistent without its fences.
   [[nodiscard]] bool consistent_without() const { return consistent(before_, nullptr); }
@@ -193,13 +193,13 @@ void compare_with_every_order(bool scopes) {
   int ordered = 0;
   int in_order = 0;      // The order of insertion is the first order that is tried.
   int broken = 0;        // Conflicts that two fences cause in every order.
-  int ordered_soon = 0;  // Accesses that two fences alone order.
+  int ordered_soon = 0;  // Accesses that only two fences order.
   for (int n = 0; n < 6000; ++n) {
     const std::size_t threads = 3 + below(2);
     execution e(threads, 3);
     std::vector<std::vector<const check::graph_event*>> writes(3, {nullptr});
     std::vector<int> left(threads,
-                          // Every thread accesses, fences and accesses again; the first one continues with a fence and an
+                          // Every thread accesses, fences and accesses again; the first one continues with a further fence and
                           // access.
                           3);
     left[0] = 5;
@@ -253,7 +253,7 @@ void compare_with_every_order(bool scopes) {
     races += race != nullptr ? 1 : 0;
     ordered += some && race == nullptr && !found.empty() ? 1 : 0;
   }
-  EXPECT_GT(by_fences, 50);  // Executions that only their fences forbid.
+  EXPECT_GT(by_fences, 50);  // Executions that are forbidden only because of their fences.
   EXPECT_GT(races, 1000);
   EXPECT_GT(ordered, 50);
   EXPECT_GT(in_order, 1000);
@@ -264,8 +264,8 @@ void compare_with_every_order(bool scopes) {
 TEST(check_orders_fences, of_one_scope_as_every_order_tried_says) { compare_with_every_order(false); }
 TEST(check_orders_fences, of_several_scopes_as_every_order_tried_says) { compare_with_every_order(true); }
 
-/// Returns whether the pairs, added to `before`, can be related in a way that leads from no fence to itself or to a fence that
-/// it never precedes.
+/// Returns whether the pairs, added to `before`, can be oriented so that no fence reaches itself or a fence that it never
+/// precedes.
 bool some_order(std::vector<std::vector<bool>> before, const std::vector<std::vector<bool>>& never,
                 const std::vector<std::pair<std::size_t, std::size_t>>& pairs, std::size_t next) {
   const std::size_t count = before.size();
@@ -355,8 +355,8 @@ TEST(check_orders_fences, of_a_ring_in_which_each_choice_alone_breaks_nothing) {
   EXPECT_GT(without, 100);
 }
 
-/// Store buffering of the last two of four threads, after seven fences in each of them and eight in each of the others. Returns
-/// whether an order exists.
+/// Store buffering by the last two of four threads, after seven fences in each of them and eight fences in each of the other
+/// two. Returns whether an order exists.
 bool many_fences_have_an_order(bool first_reads_old, bool second_reads_old) {
   execution e(4, 2);
   const auto fences = [&](std::size_t thread, int count) {

@@ -28,7 +28,7 @@ void require(bool condition) {
   }
 }
 
-/// Writes a finding as a graph and as a litmus test. The litmus test must be readable, or must be rejected with a sentence.
+/// Writes a finding as a graph and as a litmus test. The litmus test must be readable, or must be rejected with a message.
 void show(const check::prepared_scenario& s, const check::check_result& r) {
   require(!r.found.message.empty());
   static_cast<void>(check::dot_of(s.checked, r.found, "fuzz"));

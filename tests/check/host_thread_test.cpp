@@ -230,7 +230,7 @@ TEST(check_host_threads, have_errors_with_line_and_column) {
             "4:14: 'add' cannot be applied to u8:");
 }
 
-/// The notes on host memory in the report of a verified scenario.
+/// Returns the notes on host memory in the report of a verified scenario.
 std::vector<std::string> warnings(const std::string& lines, const std::string& ptx) {
   const check::prepared_scenario s = prepared(lines, ptx);
   check::object_users users(s.checked);

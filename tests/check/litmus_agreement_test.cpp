@@ -19,16 +19,16 @@ namespace {
 
 using namespace membar_test;
 
-/// The numbers of tests with each result.
+/// The number of tests with each result.
 struct tally {
   int same = 0;
   int races = 0;
   int hangs = 0;
   int wild = 0;  ///< An access through a register that holds no address; the model leaves such executions out.
   int not_supported = 0;
-  int undecided = 0;  ///< Within the model's limits.
+  int undecided = 0;  ///< Tests that the model does not decide within its limits.
   std::uint64_t executions = 0;
-  std::uint64_t buffered = 0;  ///< The number of these with load buffering.
+  std::uint64_t buffered = 0;  ///< The number of executions with load buffering.
 };
 
 /// Checks the litmus test that is written for a race: the model must allow its outcome and find a race. Accesses of several
@@ -50,7 +50,7 @@ void shows_race(const explored& found, const std::string& name) {
   EXPECT_TRUE(model::decide(shown, options).holds) << name << "\n" << text;
 }
 
-/// Compares the two on one test, and fails if they differ.
+/// Compares the explorer with the model on one test, and fails if they differ.
 void compare(const model::litmus_test& test, const std::string& name, tally& t) {
   explored found;
   try {
@@ -131,7 +131,7 @@ void replace_all(std::string& text, const std::string& from, const std::string& 
   }
 }
 
-/// The next test of a stream.
+/// Returns the next test of a stream.
 std::string drawn(random_tests& stream, accesses how) {
   random_program p = stream.next();
   for (auto& thread : p.code) {
@@ -278,8 +278,8 @@ TEST(check_agrees, on_random_programs_that_wait) {
   EXPECT_GT(t.same, 6 * waiting_programs / 10);
 }
 
-/// One thread that loads and then stores, in one of many ways. Its stored value may depend on the loaded one through the value,
-/// an addition, a branch, a predicate or an update, or an ordering may be between the two.
+/// A thread that loads and then stores, in one of many ways. Its stored value may depend on the loaded one through the value,
+/// an addition, a branch, a predicate or an update, or the two accesses may be ordered.
 std::vector<std::string> buffering_thread(random_tests& stream, int from, int to, bool orders) {
   const auto place = [](int n) { return "<" + std::to_string(n) + ">"; };
   const auto pick = [&](std::vector<std::string> of) {
@@ -370,7 +370,7 @@ TEST(check_explores, no_execution_of_a_larger_program_twice) {
   std::uint64_t executions = 0;
   for (int i = 0; i < 40; ++i) {
     const std::string text = drawn(stream, accesses::strong_system);
-    // Tests with load buffering are compared on smaller programs, because these could have millions of executions.
+    // Tests with load buffering are compared on smaller programs, because larger ones could have millions of executions.
     const explored found = explore_test(membar::litmus_files::read_litmus(text), false);
     EXPECT_EQ(found.result.status, check::check_status::verified) << text;
     EXPECT_EQ(found.repeated, 0U) << text;

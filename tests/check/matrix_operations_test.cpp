@@ -34,8 +34,8 @@ void expect(const std::string& body, check_status status, const std::string& wor
   EXPECT_NE(r.found.message.find(words), std::string::npos) << r.found.message;
 }
 
-/// Makes a descriptor of the matrix `name` in register %rd`n`: 128 bytes between the halves of a row, 256 between groups of 8
-/// rows.
+/// Makes a descriptor of the matrix `name` in register %rd`n`: the halves of a row are 128 bytes apart, and groups of 8 rows
+/// 256 bytes.
 std::string descriptor(int n, const std::string& name) {
   const std::string rd = "%rd" + std::to_string(n);
   return "mov.u64 " + rd + ", " + name + "; and.b64 " + rd + ", " + rd + ", 262143; shr.u64 " + rd + ", " + rd +
@@ -50,7 +50,7 @@ const std::string commit = "wgmma.commit_group.sync.aligned;";
 const std::string wait = "wgmma.wait_group.sync.aligned 0;";
 const std::string put =
     "mov.u64 %rd4, out; mul.wide.u32 %rd5, %r15, 16; add.u64 %rd4, %rd4, %rd5; st.global.v4.f32 [%rd4], {%f0, %f1, %f2, %f3};";
-/// Fills A and, by the first threads, B; each thread writes a 16-byte part of a row.
+/// Fills A and, with the first threads, B; each thread writes a 16-byte part of a row.
 const std::string fill =
     "mov.u64 %rd6, a; mul.wide.u32 %rd7, %r15, 16; add.u64 %rd6, %rd6, %rd7; st.shared.v4.u32 [%rd6], {1, 1, 1, 1};"
     "setp.lt.u32 %p1, %r15, 16; mov.u64 %rd6, b; add.u64 %rd6, %rd6, %rd7; @%p1 st.shared.v4.u32 [%rd6], {1, 1, 1, 1};";
@@ -81,7 +81,7 @@ TEST(wgmma, reads_the_bytes_of_its_descriptors) {
 TEST(wgmma, gives_its_registers_back_when_it_was_waited_for) {
   const std::string all = fill + fence + meet + descriptors + zeros + begin + product;
   expect(all + commit + put + wait, check_status::undefined, "still uses: wait for the operation first");
-  expect(all + wait + put, check_status::undefined, "still uses: wait for the operation first");  // not committed
+  expect(all + wait + put, check_status::undefined, "still uses: wait for the operation first");  // the group is not committed
   expect(all + commit + "mov.f32 %f4, %f0; mov.f32 %f5, 0f00000000;" + wait + "add.f32 %f5, %f4, %f5;", check_status::verified);
   expect(all + commit + "mov.f32 %f4, %f0; add.f32 %f5, %f4, %f4;" + wait, check_status::undefined, "add.f32");
 }
@@ -109,7 +109,7 @@ TEST(wgmma, frees_its_operands_when_it_was_waited_for) {
   const std::string all = fill + fence + meet + descriptors + zeros + begin + product + commit;
   const std::string again = "setp.eq.u32 %p1, %r15, 0; @%p1 st.shared.u32 [b], 2;";
   expect(all + wait + meet + again, check_status::verified);
-  // If one thread waits for a group, its reads are complete for all threads.
+  // If one thread waits for a group, the group's reads are complete for all threads.
   expect(all + wait + again, check_status::verified);
   expect(all + again + wait, check_status::race);
 }
@@ -133,8 +133,8 @@ TEST(wgmma, takes_its_first_matrix_from_registers) {
          "without a wgmma.fence in between");
 }
 
-// A producer and a consumer, pipelined as in CUTLASS and ThunderKittens: a copy fills a stage and completes its mbarrier, the
-// products read the stage, and another mbarrier signals that it may be filled again.
+// A producer and a consumer, pipelined as in CUTLASS and ThunderKittens: a copy fills a stage and completes the stage's
+// mbarrier, the products read the stage, and another mbarrier signals that the stage may be filled again.
 const std::string producer =
     "setp.lt.u32 %p5, %r15, 128; @%p5 bra CONSUMER; setp.ne.u32 %p5, %r15, 128; @%p5 bra END;"
     "mov.u32 %r9, 0; P: setp.eq.u32 %p6, %r9, 0; @%p6 bra FILL; PW: mbarrier.try_wait.parity.shared::cta.b64 %p0, [empty], 0; "
@@ -156,8 +156,9 @@ const std::string full = "CW: mbarrier.try_wait.parity.shared::cta.b64 %p0, [bar
 
 TEST(wgmma, is_fed_by_a_pipeline_of_copies) {
   expect(inits + producer + consumer(full, wait), check_status::verified, "", 160);
-  expect(inits + producer + consumer(full, ""), check_status::race, "", 160);           // The stage is filled while it is read.
-  expect(inits + producer + consumer("", wait), check_status::uninitialised, "", 160);  // the stage may not be there
+  // The stage is filled while it is being read.
+  expect(inits + producer + consumer(full, ""), check_status::race, "", 160);
+  expect(inits + producer + consumer("", wait), check_status::uninitialised, "", 160);  // the stage may not have arrived
 }
 
 // ---- tensor memory
@@ -198,7 +199,7 @@ const std::string fill_both =
 const std::string tensor_descriptors =
     descriptor(1, "a") + descriptor(2, "b") +
     "or.b64 %rd1, %rd1, 0x400000000000; or.b64 %rd2, %rd2, 0x400000000000; mov.u32 %r11, 0x8020000;";
-/// The product of 128 rows and 8 columns; 0 means that the result is not accumulated.
+/// The product of 128 rows and 8 columns; with 0, the result is not accumulated.
 std::string multiply(int adds = 0) {
   return "setp.ne.u32 %p4, " + std::to_string(adds) +
          ", 0; @%p1 tcgen05.mma.cta_group::1.kind::f16 [%r10], %rd1, %rd2, %r11, %p4;";
@@ -319,16 +320,17 @@ TEST(matrix_descriptors, name_the_pieces_of_a_matrix) {
                                                                 [&](std::uint64_t at) { result.insert(at); });
     return result;
   };
-  // Swizzled rows of 128 bytes, 8 of which are 1024 bytes: the first 32 bytes of each.
+  // Swizzled rows of 128 bytes: 8 rows are 1024 bytes. The operands are the first 32 bytes of each row.
   const std::uint64_t swizzled = std::uint64_t{1} << 62U | std::uint64_t{1024 / 16} << 32U | 4096 / 16;
   const auto first = pieces(swizzled, 64, 2, false);
   EXPECT_EQ(first.size(), 128U);
   EXPECT_EQ(*first.begin(), 4096U);
-  EXPECT_TRUE(first.count(4096 + 128 + 16) != 0 && first.count(4096 + 128) != 0);       // Row 1: pieces 0 and 1 are swapped.
-  EXPECT_TRUE(first.count(4096 + 256 + 32) != 0 && first.count(4096 + 256 + 48) != 0);  // Row 2: they become pieces 2 and 3.
+  EXPECT_TRUE(first.count(4096 + 128 + 16) != 0 && first.count(4096 + 128) != 0);  // Row 1: pieces 0 and 1 are swapped.
+  // Row 2: pieces 0 and 1 become pieces 2 and 3.
+  EXPECT_TRUE(first.count(4096 + 256 + 32) != 0 && first.count(4096 + 256 + 48) != 0);
   EXPECT_EQ(first.count(4096 + 256), 0U);
   EXPECT_EQ(pieces(swizzled + 2, 64, 2, false).count(4096 + 32), 1U);
-  // 16 rows along the sum of 64 16-bit numbers, in total 2048 bytes.
+  // 16 rows of 64 16-bit numbers along the sum, 2048 bytes in total.
   const auto turned = pieces(swizzled, 64, 2, true);
   EXPECT_EQ(turned.size(), 128U);
   EXPECT_EQ(*turned.rbegin(), 4096U + 2032U);

@@ -223,7 +223,7 @@ TEST(check_cluster, a_fence_for_initializations_is_enough_before_a_relaxed_arriv
   expect(without, check_status::race, "bar of block 0");
 }
 
-/// Each block stores in its own shared memory, passes a cluster barrier, and reads what the other stored.
+/// Each block stores to its own shared memory, passes a cluster barrier, and reads what the other block has stored.
 block_of_threads swapped_after(const std::string& sync_point) {
   return {
       "",

@@ -11,7 +11,7 @@ namespace {
 using namespace membar_test;
 using check::check_status;
 
-/// A block in which warp 0, the last warp and the warps in between each do a different thing. `s` and `t` are shared arrays
+/// A block in which warp 0, the last warp, and the warps in between each do something different. `s` and `t` are shared arrays
 /// with a word for each lane.
 check::check_result explore(const std::string& first, const std::string& last, std::uint32_t warps = 2,
                             const std::string& between = "") {
@@ -25,7 +25,7 @@ check::check_result explore(const std::string& first, const std::string& last, s
   return ptx_program({roles + between + " ret; FIRST: " + first + " ret; LAST: " + last}, 32 * warps).explore();
 }
 
-/// Expects that the checker gives up with this message.
+/// Expects the checker to give up with this message.
 void expect_refusal(const check::check_result& r, const std::string& words) {
   EXPECT_EQ(r.status, check_status::gave_up);
   EXPECT_NE(r.found.message.find(words), std::string::npos) << r.found.message;

@@ -18,14 +18,14 @@ namespace membar_test {
 
 namespace check = membar::check;
 
-/// A PTX kernel without parameters, with registers %r, %rd and %p and the module's 32-bit variables x, y and z.
+/// Returns a PTX kernel without parameters, with registers %r, %rd and %p and the module's 32-bit variables x, y and z.
 [[nodiscard]] inline std::string kernel_text(const std::string& name, const std::string& body) {
   return ".visible .entry " + name +
          "()\n{\n.reg .pred %p<8>;\n.reg .b16 %rs<8>;\n.reg .b32 %r<16>;\n.reg .b64 %rd<16>;\n.reg .b128 %q<4>;\n" + body +
          "\nret;\n}\n";
 }
 
-/// A program with one launch of the kernel `body`, in a module with these variables. `request` specifies the launch.
+/// Returns a program with one launch of the kernel `body`, in a module with these variables. `request` specifies the launch.
 [[nodiscard]] inline check::program program_of_launch(const std::string& variables, const std::string& body,
                                                       check::launch_request request) {
   const check::ptx_module module =
@@ -38,7 +38,7 @@ namespace check = membar::check;
   return p;
 }
 
-/// A program in which each text is a kernel that runs as a single thread in its own block.
+/// Returns a program in which each text is a kernel that runs as a single thread in its own block.
 class ptx_program {
  public:
   explicit ptx_program(const std::vector<std::string>& bodies, std::uint32_t threads_of_a_block = 1) {

@@ -128,8 +128,9 @@ TEST(ptx_reader, finds_the_outermost_caller_that_is_in_no_library) {
       places.push_back({i.file, i.source_line, i.caller_file, i.caller_line});
     }
   }
-  EXPECT_EQ(places, (std::vector<std::array<int, 4>>{{2, 12, 1, 20},     // Not the line that precedes it in the text.
-                                                     {2, 12, 1, 20},     // Code without a line belongs to the line before it.
+  EXPECT_EQ(places, (std::vector<std::array<int, 4>>{{2, 12, 1, 20},  // Not the line before it in the text.
+                                                     // Code without a line of its own belongs to the previous line.
+                                                     {2, 12, 1, 20},
                                                      {1, 8, 1, 8},       // A user's function that a library calls.
                                                      {2, 12, 1, 41}}));  // A function that is called and not inlined.
 }
@@ -167,7 +168,7 @@ TEST(ptx_reader, leaves_out_what_only_hints_use) {
   EXPECT_EQ(error_in("prefetch.tensormap [%rd1]; applypriority.global.L2::evict_normal [%rd1], 128;"), "");
 }
 
-/// An opcode as it is read.
+/// Returns an opcode as the reader prints it.
 check::instruction opcode_of(const std::string& text) {
   check::instruction i;
   i.text = text;
@@ -349,7 +350,7 @@ TEST(ptx_reader, rejects_what_it_does_not_support_only_if_that_is_executed) {
   EXPECT_EQ(error_of_kernel(2), "");
 }
 
-/// The opcodes of a decoded kernel's instructions.
+/// Returns the opcodes of a decoded kernel's instructions.
 std::vector<check::op> codes_of(const std::string& text) {
   const check::ptx_module m = check::read_ptx(text);
   std::vector<check::op> result;

@@ -28,7 +28,7 @@ const check::order_costs& costs() {
 
 double fence_cost(memory_order order, thread_scope scope) { return costs().fence(order, scope); }
 
-/// The changes of a repair, each as "before st.global.u32: fence.sc.gpu", sorted.
+/// Returns the changes of a repair, each as "before st.global.u32: fence.sc.gpu", sorted.
 std::vector<std::string> words(const check::program& p, const std::vector<check::code_edit>& edits) {
   const std::vector<check::code_site> sites = check::sites_of(p);
   std::vector<std::string> result;
@@ -151,7 +151,8 @@ TEST(check_repairs, that_were_not_all_tried_are_left_out) {
 }
 
 TEST(check_repairs, leave_program_order_as_it_is) {
-  // A fence before the head of a loop is in the loop, and a fence with the access's predicate runs whenever the access does.
+  // A fence before the first instruction of a loop is in the loop, and a fence with the access's predicate runs whenever the
+  // access does.
   ptx_program p(
       {"mov.u32 %r1, 2; L: @%p1 ld.relaxed.gpu.global.u32 %r0, [x]; add.u32 %r1, %r1, -1; setp.ne.u32 %p0, %r1, 0; @%p0 bra "
        "L;"});

@@ -4,7 +4,7 @@
 
 usage: repairs_test.py <membar-check>
 
-The faults of the kernels in REPAIRED are in their orders, scopes, fences or barriers. --repair must not claim to repair any other kernel.
+The kernels in REPAIRED have wrong orders, scopes, fences or barriers. --repair must not claim to repair any other kernel.
 """
 
 import os
@@ -14,7 +14,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# For each repair, the lines of the cost table that its changes use, one per change. A barrier has no cost.
+# For each repair, the lines of the cost table that apply to its changes, one per change. A barrier has no cost.
 BARRIER = "a barrier"
 ACQUIRE, RELEASE, ADD = "fence acquire device", "fence release device", "atomic acq_rel device"
 REPAIRED = {

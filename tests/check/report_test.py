@@ -52,7 +52,7 @@ FOR_BLOCK = kernel("for_block", "df", "mov.u32 %r1, %tid.x;\nmul.wide.u32 %rd3, 
                                       "st.global.f32 [%rd3], 0f3FC00000;\nsetp.ne.u32 %p1, %r1, 0;\n@%p1 bra E;\n.loc 1 3 3\n"
                                       "st.release.gpu.global.u32 [%rd2], 1;\nE:\n")
 LAST = kernel("last", "dfo", WAIT.format("acquire").replace("[%rd1]", "[%rd1+4]"))
-# Thread 0 waits for its block, whose threads each read what a thread of the other block has written.
+# Thread 0 waits for its block. Each thread of the block reads what a thread of the other block has written.
 BLOCK_READS = kernel("block_reads", "df", "mov.u32 %r2, %tid.x;\nmul.wide.u32 %rd3, %r2, 4;\nadd.u64 %rd3, %rd3, %rd1;\nsetp.ne.u32 %p2, %r2, 0;\n@%p2 bra B;\n"
                      ".loc 1 7 10\nL: ld.acquire.gpu.global.u32 %r1, [%rd2];\n.loc 1 7 3\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 bra L;\nB: bar.sync 0;\n"
                      ".loc 1 9 3\nld.global.f32 %f1, [%rd3];\n")
@@ -66,7 +66,7 @@ STRUCTURE = (".visible .entry structure(.param .align 8 .b8 s[16])\n{\n.reg .b32
 MODULE = HEAD + SEND + RECEIVE + ACQUIRE + FENCED + STRONG + LOOK + BEFORE + ROLES + FOR_BLOCK + LAST + BLOCK_READS + COPY + BUSY + SIGNED + STRUCTURE + FILES
 MEMORY = "source flags.ptx\nmemory data f32[8]\nmemory flag u32\nmemory out f32\n"
 
-# (launches, what is shown)
+# (launches, the text that is shown)
 SHOWN = [
     ("launch send args data flag\nlaunch receive args data flag out\n", """\
 s.scenario	race	0 executions, 0 blocked, 0.00 s; flags.cu:2 and flags.cu:9
@@ -104,15 +104,15 @@ the first has device scope, but the threads are on devices 0 and 1; only system 
     # The block lacks a barrier.
     ("launch for_block block 2 args data flag\nlaunch last args data flag out\n",
      "  flags.cu:3 writes flag for the block, and no barrier orders flags.cu:2 in the other threads before it\n"),
-    # the flag is what passes data on, not the datum of thread 0
+    # the report names the flag that passes data on, not the data of thread 0
     ("launch for_block block 2 args data flag\nlaunch block_reads block 2 args data flag\n",
      "both are weak\n  flags.cu:3 writes flag for the block, and no barrier orders flags.cu:2 in the other threads before it\n  thread 1 "),
-    # a copy: both of its sides
+    # a copy, with both of its sides
     ("launch copy args data flag out\n", """\
 s.scenario	race	0 executions, 0 blocked, 0.00 s; flags.cu:9 and flags.cu:2
   data race on tile of block 0: flags.cu:9 reads 4 bytes and flags.cu:2 starts an asynchronous copy of 16 bytes from data+16 to tile of block 0, which writes it; nothing orders them, and they overlap only in part, so they are never morally strong
 """),
-    # Blocks that are not involved in the finding are left out, and so is the number of their barriers.
+    # Blocks that are not involved in the finding are omitted, and so is the number of their barriers.
     ("memory other u32\nlaunch busy args other\nlaunch send args data flag\nlaunch receive args data flag out\n", "  thread 0 (busy"),
 ]
 
@@ -127,7 +127,7 @@ def progress(check, folder, expect):
     line = waiting["text"].stderr.readline() if told else "nothing within a minute"
     expect("progress", line == "membar-check: text.scenario is being read, 2 s so far\n", line)
     for name, process in waiting.items():
-        if process.poll() is None:  # else nobody would read it
+        if process.poll() is None:  # otherwise nobody would read it
             (folder / f"{name}.scenario").write_text(MEMORY + "launch strong args data\n", encoding="utf-8")
         output, error = process.communicate()
         expect(name, process.returncode == 0 and (name == "text" or error == ""), output + error)

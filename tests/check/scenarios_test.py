@@ -113,13 +113,13 @@ EXPECTED = {
     "stage_filled_again": "race",
     "stage_filled_again.fixed": "verified",
 }
-# Scenarios whose orders are weakened. Kernels that a scenario does not launch are left alone.
+# Scenarios whose orders are weakened, except in kernels that a scenario does not launch.
 WEAKENED = ["message_passing", "message_passing.fences", "ticket_lock", "spsc_channel.3", "queue_lock", "grid_barrier.rounds", "last_block",
             "aggregated", "mpsc_channel.2x2", "mpmc_channel.wrap", "sequence_lock", "cross_barrier.wrap", "packed_channel", "publisher", "split_barrier",
             "split_barrier.three", "all_reduce.one_shot", "all_reduce.two_shots", "signals", "signals.gather", "signals.fence", "bulk_pipeline",
             "cluster_broadcast.relayed", "cluster_broadcast.multicast", "dependent_chain", "host_announce", "host_announce.answer"]
-# For each scenario, the number of orders that make no difference in it, and the reason. The guarantees of these orders go beyond the
-# scenario.
+# For each scenario, the number of orders that make no difference in it, and the reason. The guarantees of these orders cover
+# more than the scenario.
 NOT_NEEDED = {"publisher": (2, "the source and the server close the channel with release, but no later access depends on it"),
               "bulk_pipeline": (1, "the block barrier that follows orders the mbarriers' initialization as well as the fence does"),
               "cluster_broadcast.relayed": (3, "the first cluster barrier orders the initialization as well as the fence does, and no "
@@ -141,7 +141,7 @@ def run(check, folder, name, ptx, text, *options):
 
 
 def is_kernel(mangled, name):
-    """Returns whether a kernel's PTX name belongs to a scenario; the kernel may be a template instance with a number."""
+    """Returns whether a kernel's PTX name belongs to a scenario. The kernel may be a template instance with a number."""
     plain, _, number = name.partition("<")
     return mangled == name or (number != "" and f"{len(plain)}{plain}ILi{number.rstrip('>')}E" in str(mangled))
 

@@ -79,8 +79,8 @@ TEST(check_symmetry, leaves_one_order_of_the_first_atomics) {
     EXPECT_EQ(executions(add_to_x, n), 1U);
     EXPECT_EQ(executions(ticket_lock, n), 1U);
   }
-  EXPECT_EQ(executions(add_to_x + add_to_x, 2), 3U);   // of 6 = 4! / (2! 2!)
-  EXPECT_EQ(executions(add_to_x + add_to_x, 3), 15U);  // of 90 = 6! / (2! 2! 2!)
+  EXPECT_EQ(executions(add_to_x + add_to_x, 2), 3U);   // out of 6 = 4! / (2! 2!) without symmetry
+  EXPECT_EQ(executions(add_to_x + add_to_x, 3), 15U);  // out of 90 = 6! / (2! 2! 2!) without symmetry
 }
 
 TEST(check_symmetry, is_off_unless_it_is_asked_for) { EXPECT_EQ(ptx_program({add_to_x}, 4).explore().counts.executions, 24U); }
@@ -129,7 +129,7 @@ TEST(check_symmetry, finds_what_only_one_of_equal_threads_does) {
 }
 
 TEST(check_symmetry, does_not_make_a_hang_of_threads_that_are_held) {
-  // A thread waits before its first atomic until another thread has executed its own.
+  // Before its first atomic, a thread waits until another thread has executed its own.
   const std::string second =
       "ld.relaxed.gpu.global.u32 %r0, [y]; setp.eq.u32 %p0, %r0, 0; @%p0 bra A;"
       "W: ld.relaxed.gpu.global.u32 %r0, [x]; setp.eq.u32 %p0, %r0, 0; @%p0 bra W; A: atom.relaxed.gpu.global.add.u32 %r0, "

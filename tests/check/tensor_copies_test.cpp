@@ -18,7 +18,7 @@ using namespace membar_test;
 using check::check_status;
 
 /// A scenario of one kernel whose first parameter is a map and whose second is a pointer to `data`, 8 rows of 16 numbers;
-/// number n has the value n. `map` follows "type u32".
+/// number n has the value n. `map` is the text after "type u32".
 check::check_result run(const std::string& body, const std::string& map, std::uint32_t threads = 1,
                         const std::string& more = "", const std::string& launch = "") {
   std::string values;
@@ -72,7 +72,7 @@ TEST(tensor_copies, are_not_there_before_the_wait) {
 }
 
 TEST(tensor_copies, complete_the_bytes_of_the_whole_box) {
-  expect(run(init + load(8, 6) + wait, plain), check_status::verified);  // Half of the box is outside of the tensor.
+  expect(run(init + load(8, 6) + wait, plain), check_status::verified);  // Half of the box is outside the tensor.
   expect(run(init + load(8, 6, 64) + wait, plain), check_status::hang);
 }
 
@@ -95,7 +95,7 @@ TEST(tensor_copies, read_no_element_outside_of_the_box) {
 
 TEST(tensor_copies, change_places_where_the_map_swizzles) {
   const std::string swizzled = "dims 16 8 strides 64 box 16 8 swizzle 64";
-  // Piece n of row r, with 64 bytes, is at n xor r / 2.
+  // Piece n of row r, which has 64 bytes, is at n xor r / 2.
   expect(run(init + load(0, 0, 512) + wait + holds(0, 0) + holds(64, 16) + holds(128, 36) + holds(144, 32) + holds(448, 124),
              swizzled),
          check_status::verified);
@@ -199,7 +199,8 @@ std::string by_first_lane(const std::string& body) { return "@!%p4 bra END;" + b
 
 TEST(tensor_maps, are_published_by_a_release_and_taken_by_an_acquire) {
   const std::string use =
-      by_first_lane(init + load(8, 0, 128, "%rd3") + wait + holds(0, 40));  // From the tensor that begins at row 2.
+      // The value is from the tensor that begins at row 2.
+      by_first_lane(init + load(8, 0, 128, "%rd3") + wait + holds(0, 40));
   const auto result = [&](const std::string& body) { return run(row_two + first_lane + to_shared + body, plain, 32); };
   expect(result(replace + publish + acquire + use), check_status::verified);
   expect(result(replace + publish + use), check_status::race, "a proxy fence is missing");

@@ -121,8 +121,8 @@ TEST(unknown_values, of_an_address_or_a_comparison_are_given_up) {
   gives_up("mov.u32 %r1, %smid; bar.sync %r1;", "bar.sync");
 }
 
-/// The status of a block of one warp that executes `body`, where %r1 is the address of row `lane` in 512 bytes of shared memory.
-/// Explores one warp that executes `body` and then uses the value of each lane's %r4.
+/// Returns the status of a block of one warp that executes `body`, where %r1 is the address of row `lane` in 512 bytes of
+/// shared memory. The warp then uses the value of each lane's %r4.
 check::check_result run_warp(const std::string& body) {
   check::launch_request request;
   request.block[0] = 32;
@@ -141,7 +141,7 @@ const std::string loads_four = "ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r4, %
 TEST(matrix_rows, are_read_by_the_lanes_that_name_them) {
   EXPECT_EQ(run_warp(fills + "bar.warp.sync -1;" + loads_four).status, check::check_status::verified);
   EXPECT_EQ(run_warp(loads_four).status, check::check_status::uninitialised);
-  // Lanes 8 to 31 name no row of a single matrix.
+  // Lanes 8 to 31 give no row address for a single matrix.
   EXPECT_EQ(
       run_warp("setp.lt.u32 %p1, %r2, 8; @%p1 " + fills + "ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r4}, [%r1];").status,
       check::check_status::verified);
@@ -166,7 +166,7 @@ TEST(matrix_rows, are_written_by_the_lanes_that_name_them) {
 }
 
 TEST(matrices, are_read_and_written_row_by_row) {
-  // A matrix of 16 rows of 16 halves, 32 bytes apart: lanes 2 r and 2 r + 1 have written row r.
+  // A matrix of 16 rows of 16 half-precision numbers, 32 bytes apart: lanes 2 r and 2 r + 1 have written row r.
   const std::string load =
       "wmma.load.a.sync.aligned.row.m16n16k16.shared.f16 {%r4, %r5, %r6, %r7, %r8, %r9, %r10, %r11}, [tile], 16;";
   const std::string store = "wmma.store.d.sync.aligned.row.m16n16k16.shared.f16 [tile], {%r4, %r5, %r6, %r7}, 16;";

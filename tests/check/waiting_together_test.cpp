@@ -49,7 +49,7 @@ check_status status_of(const std::vector<std::string>& bodies, const std::string
 
 const std::string raise = "st.release.gpu.global.u32 [x], 1;\n";
 
-/// Lane `n` of two lanes in a loop: one polls x and passes the value on with `meet`, which sets %p1 if they continue.
+/// Lane `n` of two lanes in a loop: one polls x and passes the value to the other with `meet`, which sets %p1 if they continue.
 std::string polls(const std::string& n, const std::string& meet) {
   return "L" + n + ": ld.acquire.gpu.global.u32 %r0, [x];\nsetp.ne.u32 %p2, %r0, 0;\n" + meet + "@!%p1 bra L" + n + ";\n";
 }
@@ -85,7 +85,7 @@ TEST(check_waits_together, not_if_a_round_leaves_something_behind) {
     const std::string meet = "vote.sync.all.pred %p1, %p2, 3;\n";
     EXPECT_EQ(status_of({polls("0", meet + "ld." + memory), polls("1", meet)}, ""), check_status::gave_up) << memory;
   }
-  // One of the lanes counts its rounds, and ends after three.
+  // One of the lanes counts its rounds and stops after three.
   const std::string counts =
       "mov.u32 %r5, 0;\nL1: bar.warp.sync 3;\nadd.u32 %r5, %r5, 1;\nsetp.lt.u32 %p3, %r5, 3;\n@%p3 bra L1;\n" + raise +
       "bar.warp.sync 3;\n";
@@ -95,7 +95,8 @@ TEST(check_waits_together, not_if_a_round_leaves_something_behind) {
 }
 
 TEST(check_waits_together, not_if_another_thread_of_the_block_may_look) {
-  // Lanes 0 and 1 raise and lower v in each round. Thread 2 waits until v has been raised twice, which one round does not show.
+  // Lanes 0 and 1 raise and lower v in each round. Thread 2 waits until v has been raised twice, which takes more than one
+  // round.
   const auto beats = [](const std::string& n) {
     return "L" + n + ": " + (n == "0" ? "st.relaxed.cta.shared.u32 [v], 1;\n" : "") + "bar.warp.sync 3;\n" +
            (n == "0" ? "st.relaxed.cta.shared.u32 [v], 0;\n" : "") +
@@ -126,14 +127,14 @@ TEST(check_waits_together, thirty_two_lanes_fail_together_as_soon_as_one_has_rea
   }
 }
 
-/// Draws lanes that loop, and a thread that writes what they read.
+/// Draws random lanes that loop, and a thread that writes what they read.
 class drawn {
  public:
   explicit drawn(std::uint64_t seed) : random_(seed) {}
 
   [[nodiscard]] bool likely() { return below(4) != 0; }
 
-  /// A random instruction that synchronizes the lanes of a program. It sets %p1 if they continue.
+  /// Returns a random instruction that synchronizes the lanes of a program. It sets %p1 if they continue.
   [[nodiscard]] std::string meet(std::size_t lanes) {
     const std::string mask = std::to_string((1U << lanes) - 1);
     const std::string all[] = {"vote.sync.all.pred %p1, %p2, " + mask + ";\n", "vote.sync.any.pred %p1, %p2, " + mask + ";\n",
@@ -151,7 +152,7 @@ class drawn {
     std::string text = likely() ? "" : load("%r1");
     text += "L" + n + ": " + (likely() ? "" : load("%r2")) + load("%r0") + (likely() ? "" : "fence.acq_rel.gpu;\n");
     text += "setp." + std::string(below(3) == 0 ? "eq" : "ge") + ".u32 %p2, %r0, " + std::to_string(1 + below(2)) + ";\n";
-    // What a lane does with the value it has read before the others know it.
+    // Returns what a lane does with the value that it has read before the other lanes get it.
     text += likely() ? "" : likely() ? "@%p2 add.u32 %r3, %r3, 1;\n" : "@%p2 st.relaxed.gpu.global.u32 [y], 2;\n";
     text += meet + (likely() ? "" : load("%r2")) + "@!%p1 bra L" + n + ";\n";
     text += "add.u32 %r4, %r0, " + std::string(likely() ? "0" : "%r3") + ";\n";

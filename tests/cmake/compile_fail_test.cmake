@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Compile-fail tests: each rule of the interface is broken once.
 #
-# A file states its rules, each with what is right beside it, as
+# A file states its rules, each followed by the correct form, as
 #   // expect: <what the compiler must say>
 #   REFUSED(a_load_releases_nothing, n.load(membar::release));
 #   n.load(membar::acquire);
-# Compiled without any RULE_ macro the file must compile: that is the positive control. With one it must not, and the error must
-# contain the expected words. tests/compile_fail/check_rules.py breaks all rules of a file together where it can.
+# Without any RULE_ macro, the file must compile: this is the positive control. With one, it must not compile, and the error
+# must contain the expected words. tests/compile_fail/check_rules.py breaks all rules of a file together where it can.
 set(rule_lines "^ *// expect: [^\n]+\n *REFUSED\\([ \n]*([A-Za-z0-9_]+),")
 
-# membar_add_compile_fail_tests(<file.cpp|file.cu> [ARCHITECTURE <arch>] [OPTIONS <option>...]): a test compile_fail.<file>.<rule>
-# for each rule of the file, and compile_fail.<file>.control. A .cpp is read by the host compiler, which is ten times faster than
-# nvcc on a .cu (device pass, sm_90 unless told): state rules of `.hpp` headers in a .cpp.
+# membar_add_compile_fail_tests(<file.cpp|file.cu> [ARCHITECTURE <arch>] [OPTIONS <option>...]): adds a test
+# compile_fail.<file>.<rule> for each rule of the file, and compile_fail.<file>.control. A .cpp file is compiled by the host
+# compiler, which is ten times faster than nvcc on a .cu file (device pass, sm_90 by default), so state rules of `.hpp` headers
+# in a .cpp file.
 function(membar_add_compile_fail_tests file)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "ARCHITECTURE" "OPTIONS")
   cmake_path(GET file STEM LAST_ONLY stem)
@@ -28,7 +29,7 @@ function(membar_add_compile_fail_tests file)
 
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
   file(READ ${file} text)
-  string(REGEX REPLACE "[][;]" "" text "${text}")  # which have a meaning in lists
+  string(REGEX REPLACE "[][;]" "" text "${text}")  # these characters have a meaning in lists
   string(REGEX MATCHALL "[^\n]*\n[^\n]*REFUSED\\([^,]*," stated "${text}")
   set(rules)
   foreach(rule IN LISTS stated)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Header tests: every public header can be included by itself, and in every translation unit of a program.
 
-# membar_plain_includes(<result> <file>): what a plain C++ compiler includes of the file. Left out is what stands between
-# `#if defined(__CUDACC__)` and its `#else` or `#endif`. Every other condition counts as met.
+# membar_plain_includes(<result> <file>): returns the files that a plain C++ compiler includes from the file. It leaves out the
+# text between `#if defined(__CUDACC__)` and the matching `#else` or `#endif`. Every other condition counts as true.
 function(membar_plain_includes result file)
   file(STRINGS ${file} lines REGEX "^ *# *(include|if|else|elif|endif)")
   set(found)
-  set(depth 0)  # of conditions
+  set(depth 0)  # the current depth of conditions
   set(left_out 0)  # The depth of the condition that a plain compiler does not satisfy.
   foreach(line IN LISTS lines)
     if(line MATCHES "^ *# *if")
@@ -30,8 +30,9 @@ function(membar_plain_includes result file)
   set(${result} ${found} PARENT_SCOPE)
 endfunction()
 
-# membar_plain_headers(<result> <header>...): those of the headers, given relative to include/, of which no include leads to the CUDA
-# toolkit or to NVSHMEM. Looked up when the project is configured: a header that becomes plain or ceases to be so is noticed then.
+# membar_plain_headers(<result> <header>...): returns those of the headers, given relative to include/, whose includes do not
+# lead to the CUDA toolkit or NVSHMEM. This is determined when the project is configured, so a header that becomes plain, or is
+# no longer plain, is noticed then.
 function(membar_plain_headers result)
   set(root ${PROJECT_SOURCE_DIR}/include)
   file(GLOB_RECURSE every RELATIVE ${root} ${root}/membar/*.hpp ${root}/membar/*.cuh)
@@ -56,8 +57,9 @@ function(membar_plain_headers result)
   set(${result} ${found} PARENT_SCOPE)
 endfunction()
 
-# membar_header_that_shows(<result> <header> <header>...): of the headers the one whose unit begins with the header's own text, because
-# its first directive after `#pragma once` includes it, or includes one that does. If there is none, the header itself.
+# membar_header_that_shows(<result> <header> <header>...): returns the header whose test unit begins with the text of the first
+# given header, because its first directive after `#pragma once` includes that header, directly or indirectly. If there is none,
+# returns the first header itself.
 function(membar_header_that_shows result header)
   set(shown_by ${header})
   set(searched TRUE)
@@ -77,10 +79,11 @@ function(membar_header_that_shows result header)
   set(${result} ${shown_by} PARENT_SCOPE)
 endfunction()
 
-# One suite of header tests: each header twice in a translation unit of its own, and one unit with all of them; without ALONE that
-# one only. With LINK a program is linked of two copies of that unit's object: a function without `inline` is then defined twice.
-# The results of the headers SHOWN are read from a suite of stricter tests: SHOWN_BY is the name of the result, with <header> in it. A
-# header with which another begins is shown by that one's unit, unless everything is tested.
+# Defines a suite of header tests: each header is included twice in its own translation unit, and one unit includes all of them;
+# without ALONE there is only the latter unit. With LINK, a program is linked from two copies of that unit's object, so a
+# function without `inline` is defined twice. The results of the headers in SHOWN come from a suite of stricter tests: SHOWN_BY
+# is the name of the result, with <header> in it. A header that another header begins with is tested by the other header's unit,
+# unless everything is tested.
 function(membar_add_header_suite suite)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "SUFFIX;SHOWN_BY" "HEADERS;ALONE;OBJECT;LINK;LIBRARIES;SHOWN")
   set(dir ${CMAKE_CURRENT_BINARY_DIR}/${suite})
@@ -103,7 +106,7 @@ function(membar_add_header_suite suite)
       if(header IN_LIST arg_SHOWN)
         set(shows ${header})
         if(NOT MEMBAR_TEST_FULL)
-          membar_header_that_shows(shows ${header} ${arg_SHOWN})  # as that suite does
+          membar_header_that_shows(shows ${header} ${arg_SHOWN})  # as in the stricter suite
         endif()
         string(REGEX REPLACE "^membar/" "" shows ${shows})
         string(REPLACE "<header>" ${shows} shown_by ${arg_SHOWN_BY})
@@ -131,9 +134,10 @@ function(membar_add_header_suite suite)
   endif()
 endfunction()
 
-# membar_add_header_tests([EXCLUDE <regex>]): tests every header of include/membar but those of base/ and detail/, and those that EXCLUDE matches
-# (a header whose dependency is not installed). The suffix decides: `.hpp` with the host compiler as C++20 and C++23 (there one by one
-# where everything is tested) and with nvcc, `.cuh` with nvcc. Plain headers must do without the CUDA toolkit.
+# membar_add_header_tests([EXCLUDE <regex>]): tests every header of include/membar except those in base/ and detail/ and those
+# that EXCLUDE matches (because a dependency is not installed). The suffix determines the compilers: `.hpp` with the host
+# compiler as C++20 and C++23 (the latter one by one if everything is tested) and with nvcc, `.cuh` with nvcc. Plain headers
+# must compile without the CUDA toolkit.
 function(membar_add_header_tests)
   cmake_parse_arguments(PARSE_ARGV 0 arg "" "EXCLUDE" "")
   set(root ${PROJECT_SOURCE_DIR}/include)
@@ -150,7 +154,7 @@ function(membar_add_header_tests)
   membar_add_header_suite(plain SUFFIX .cpp HEADERS ${plain} ALONE ${membar_cxx} -H -fsyntax-only
     OBJECT ${membar_cxx} -H -c LINK ${CMAKE_CXX_COMPILER})
   list(TRANSFORM plain REPLACE "^membar/" "headers.plain." OUTPUT_VARIABLE names)
-  # -H lists the included files; the toolkit may be on the compiler's own path.
+  # -H lists the included files; the toolkit may also be on the compiler's own path.
   set_tests_properties(${names} PROPERTIES FAIL_REGULAR_EXPRESSION "/(cuda|cuda_runtime|cuda_runtime_api|driver_types)\\.h")
   if(CUDAToolkit_FOUND)
     set(toolkit -isystem ${CUDAToolkit_INCLUDE_DIRS})
@@ -172,9 +176,10 @@ function(membar_add_header_tests)
     membar_add_skipped_test(headers.cuda LABEL headers "no CUDA compiler found to read the headers as CUDA C++20")
     return()
   endif()
-  # Nothing here is instantiated, so PTX for one architecture is enough. Each header is compiled by itself in the device pass, which also
-  # parses host code, and in both passes if everything is tested. A `.hpp` that does not depend on the compiler is the same text for both:
-  # unless everything is tested, it is compiled by itself as C++, and as CUDA together with all others.
+  # The headers instantiate nothing here, so PTX for one architecture is enough. Each header is compiled by itself in the device
+  # pass, which also parses host code, and in both passes if everything is tested. For a `.hpp` header that does not depend on
+  # the compiler, the text is the same in both. Unless everything is tested, it is compiled by itself as C++, and as CUDA
+  # together with all others.
   foreach(header IN LISTS host)
     file(STRINGS ${root}/${header} asks REGEX "^ *# *(el)?if.*__CUDA" LIMIT_COUNT 1)
     if(asks)

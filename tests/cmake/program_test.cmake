@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Tests and examples that are programs. Tests that need a GPU use it exclusively: all of them hold one lock.
 
-# How code is compiled that tests use for seconds: g++ generates it with -Og in half the time that -O1 needs. What searches for longer is
-# optimized, with vector instructions for the clocks of its threads. What runs for milliseconds is not optimized: that takes a third less time than
-# -O1. g++ takes an eighth less time for large units if it looks for memory to use again only when it has taken 1 GB. Version 12 warns of
-# std::string's own code if it optimizes little.
+# Optimization of code that runs in tests. Code that runs for seconds is compiled with -Og, which takes g++ half as long as -O1.
+# Code that searches for longer is optimized, with vector instructions for the clocks of its threads. Code that runs for
+# milliseconds is not optimized, which takes a third less time than -O1. For large units, g++ takes an eighth less time if its
+# garbage collector starts only at 1 GB. g++ 12 warns about std::string's own code at low optimization levels.
 set(membar_large_units)
 set(membar_quick_options)
 set(membar_brief_options)
@@ -20,8 +20,9 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   set(membar_search_options -O1 -ftree-loop-vectorize -Wno-array-bounds -Wno-stringop-overflow ${membar_large_units})
 endif()
 
-# membar_build_for_tests(<target>... [SEARCHES]): what the tools link, with warnings. Where it is built beside tests, and not everything is
-# tested, it is compiled in one unit and optimized little, a target that SEARCHES less little. A build without tests makes it as it is released.
+# membar_build_for_tests(<target>... [SEARCHES]): compiles libraries that the tools link, with warnings. In a build with tests,
+# unless everything is tested, they are compiled in one unit with little optimization; a target that SEARCHES gets more. A build
+# without tests compiles them as for a release.
 function(membar_build_for_tests)
   cmake_parse_arguments(PARSE_ARGV 0 arg "SEARCHES" "" "")
   foreach(target IN LISTS arg_UNPARSED_ARGUMENTS)
@@ -37,7 +38,8 @@ function(membar_build_for_tests)
   endforeach()
 endfunction()
 
-# membar_need_for_kind(<kind> [<target>...]): the target membar_<kind> builds what the tests of the kind need, and <kind>_tests also runs them.
+# membar_need_for_kind(<kind> [<target>...]): makes the target membar_<kind> build what the tests of the kind need; <kind>_tests
+# also runs them.
 function(membar_need_for_kind kind)
   if(NOT TARGET membar_${kind})
     add_custom_target(membar_${kind})
@@ -50,7 +52,8 @@ function(membar_need_for_kind kind)
   endif()
 endfunction()
 
-# membar_add_skipped_test(<name> LABEL <label>[;<label>...] <reason>): a test that only reports why other tests are missing.
+# membar_add_skipped_test(<name> LABEL <label>[;<label>...] <reason>): adds a test that only reports why other tests are
+# missing.
 function(membar_add_skipped_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL" "")
   list(GET arg_LABEL 0 kind)
@@ -59,8 +62,9 @@ function(membar_add_skipped_test name)
   set_tests_properties(${name} PROPERTIES LABELS "${arg_LABEL}" SKIP_REGULAR_EXPRESSION "^SKIPPED: ")
 endfunction()
 
-# membar_compile_test_program(<target> [SEARCHES]): how a test program in plain C++ is compiled. A target that SEARCHES is optimized, unless
-# everything is tested: then all are. GoogleTest and large standard headers are read once for all programs of each kind.
+# membar_compile_test_program(<target> [SEARCHES]): sets the compile options of a test program in plain C++. A target that
+# SEARCHES is optimized; if everything is tested, all targets are. GoogleTest and large standard headers are precompiled once
+# for all programs of each kind.
 function(membar_compile_test_program target)
   cmake_parse_arguments(PARSE_ARGV 1 arg "SEARCHES" "" "")
   if(arg_SEARCHES AND NOT MEMBAR_TEST_FULL)
@@ -71,7 +75,8 @@ function(membar_compile_test_program target)
   endif()
 endfunction()
 
-# membar_one_unit(<result> <file.cu>...): a source that includes the files, as most of the time goes into the headers that they share.
+# membar_one_unit(<result> <file.cu>...): returns a source that includes the files, because most of the compile time goes into
+# the headers that they share.
 function(membar_one_unit result)
   list(TRANSFORM ARGN PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
   list(TRANSFORM ARGN REPLACE "(.+)" "#include \"\\1\"\n")
@@ -79,9 +84,10 @@ function(membar_one_unit result)
   file(CONFIGURE OUTPUT ${result} CONTENT "${text}" @ONLY)
 endfunction()
 
-# membar_add_unit_test(<name> <source.cpp>... [ONE_UNIT] [SEARCHES] [RECORDED [READS <file>...]]): a GoogleTest program of the host. Each TEST
-# is a test of the label `unit`, or of <label>. With ONE_UNIT the sources are compiled together; with SEARCHES they are optimized. With RECORDED
-# a build step runs all tests, again only after the program or one of the files that it READS has changed, and the tests read what it recorded.
+# membar_add_unit_test(<name> <source.cpp>... [ONE_UNIT] [SEARCHES] [RECORDED [READS <file>...]]): adds a GoogleTest program
+# that runs on the host. Each TEST is a test of the label `unit`, or of <label>. With ONE_UNIT the sources are compiled
+# together; with SEARCHES they are optimized. With RECORDED, a build step runs all tests, and runs them again only if the
+# program or one of the files that it READS has changed; the tests then read the recorded results.
 function(membar_add_unit_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "ONE_UNIT;RECORDED;SEARCHES" "LABEL" "READS")
   if(NOT arg_LABEL)
@@ -116,8 +122,8 @@ function(membar_add_unit_test name)
   membar_read_group(${name} ${arg_LABEL} "LABELS \"${arg_LABEL}\"")
 endfunction()
 
-# membar_read_group(<name> <kind> <properties>): the tests <kind>.<TEST> of a program of tests/common/recording_main.cpp, which read the
-# results in <name>_results. When it is linked the program writes the list of its tests.
+# membar_read_group(<name> <kind> <properties>): adds the tests <kind>.<TEST> of a program with tests/common/recording_main.cpp;
+# they read the results in <name>_results. When the program is linked, it writes the list of its tests.
 function(membar_read_group name kind properties)
   set(results ${CMAKE_CURRENT_BINARY_DIR}/${name}_results)
   set(rules ${CMAKE_CURRENT_BINARY_DIR}/${name}_rules.cmake)
@@ -126,8 +132,8 @@ function(membar_read_group name kind properties)
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${CMAKE_CURRENT_BINARY_DIR}/${name}_recorded_rules.cmake)
 endfunction()
 
-# Without a GPU, programs that need one would only skip. In that case their sources are only checked, unless everything is tested. The
-# program can still be built for another machine, as released, by naming its target.
+# Without a GPU, programs that need one would only skip. In that case their sources are only checked, unless everything is
+# tested. To build the program for another machine, as for a release, name its target.
 if(EXISTS /dev/nvidiactl OR MEMBAR_TEST_FULL OR "$ENV{MEMBAR_REQUIRE_GPU}")
   set(membar_has_gpu ON)
 else()
@@ -135,18 +141,18 @@ else()
 endif()
 set(membar_no_gpu "no GPU was found when the project was configured: the program was compiled by the device pass, and not built")
 
-# The device pass ends after its front end or, with an older nvcc, does not optimize.
+# The device pass stops after its front end or, with an older nvcc, does not optimize.
 set(membar_device_front_end $<IF:$<VERSION_GREATER_EQUAL:${CMAKE_CUDA_COMPILER_VERSION},13.0>,-fdevice-syntax-only,-Xcicc=-O0>)
 
-# Programs in CUDA C++ that run no device code.
+# CUDA C++ programs that run no device code.
 set(membar_cuda_of_host_programs)
 if(NOT MEMBAR_TEST_FULL)
   set(membar_cuda_of_host_programs ${membar_device_front_end})
 endif()
 
-# membar_check_sources(<program> <kind>): compiles the program's sources without optimization, those in CUDA by the front end of the device
-# pass. That pass also parses and instantiates the host's code. The program itself is built only if its target is named. The sources of a
-# kind are compiled together where they can be: most of the time goes into the headers that they share.
+# membar_check_sources(<program> <kind>): compiles the program's sources without optimization, CUDA sources with the front end
+# of the device pass, which also parses and instantiates host code. The program itself is built only if its target is named. The
+# sources of a kind are compiled together where possible, because most of the time goes into the headers that they share.
 function(membar_check_sources program kind)
   set_target_properties(${program} PROPERTIES EXCLUDE_FROM_ALL ON)
   get_property(known GLOBAL PROPERTY membar_programs_${kind})
@@ -157,8 +163,9 @@ function(membar_check_sources program kind)
   set_property(GLOBAL APPEND PROPERTY membar_programs_${kind} ${program})
 endfunction()
 
-# membar_can_be_joined(<result> <program> <source>...): whether the sources may stand in one unit with others: they are in CUDA C++, include
-# the same files in each configuration and none that is a unit of its own, and the program has no options of its own.
+# membar_can_be_joined(<result> <program> <source>...): returns whether the sources can be in one unit with others: they are in
+# CUDA C++, they include the same files in each configuration and no file that is a unit itself, and the program has no compile
+# options of its own.
 function(membar_can_be_joined result program)
   set(${result} OFF PARENT_SCOPE)
   get_target_property(definitions ${program} COMPILE_DEFINITIONS)
@@ -186,8 +193,8 @@ function(membar_can_be_joined result program)
   set(${result} ON PARENT_SCOPE)
 endfunction()
 
-# membar_joined_unit(<file> <source>...): writes a unit that includes what the sources include, and then each source in a namespace of its
-# own, in which names of the namespaces that it opens are found as before.
+# membar_joined_unit(<file> <source>...): writes a unit that includes what the sources include, followed by each source in its
+# own namespace, in which names of the namespaces that the source opens are found as before.
 function(membar_joined_unit unit)
   set(includes)
   set(bodies "")
@@ -214,7 +221,7 @@ function(membar_joined_unit unit)
   file(CONFIGURE OUTPUT ${unit} CONTENT "${includes}\n${opened_by_any}${bodies}" @ONLY)
 endfunction()
 
-# The targets that compile the sources of the programs of a kind, once all of them have their properties.
+# Adds the targets that compile the sources of the programs of a kind, once all programs have their properties.
 function(_membar_check_programs kind)
   get_property(programs GLOBAL PROPERTY membar_programs_${kind})
   set(joined)
@@ -222,7 +229,7 @@ function(_membar_check_programs kind)
   foreach(program IN LISTS programs)
     get_target_property(sources ${program} SOURCES)
     get_target_property(directory ${program} SOURCE_DIR)
-    list(FILTER sources EXCLUDE REGEX "^\\$")  # objects
+    list(FILTER sources EXCLUDE REGEX "^\\$")  # generator expressions that name objects
     set(relative ${sources})
     set(sources)
     foreach(source IN LISTS relative)
@@ -263,15 +270,17 @@ function(_membar_add_checked_sources target kind)
   set_target_properties(${target} PROPERTIES CUDA_PTX_COMPILATION ON CUDA_ARCHITECTURES 90-virtual)
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/tools)
   target_compile_options(${target} PRIVATE $<IF:$<COMPILE_LANGUAGE:CUDA>,${membar_device_front_end},-O0>)
-  if(NOT kind STREQUAL "bench")  # which has no tests
+  if(NOT kind STREQUAL "bench")  # The kind bench has no tests.
     membar_need_for_kind(${kind} ${target})
   endif()
 endfunction()
 
-# membar_add_gpu_test(<name> <source>... [MULTI_GPU] [CONCURRENT] [LIBRARIES <target>...] [TIMEOUT <s>]): a GoogleTest program for
-# tests/common/gpu_test.hpp, whose fixtures skip where there is no GPU (or no pair of peers). Each TEST is a test of the label `gpu` or
-# `multi_gpu`, and of `concurrent` where two kernels, or a kernel and a host thread, must run at once. The test <kind>.run.<name> runs
-# them all in one process, as the start of CUDA takes half a second, and the others read what it recorded. A test that destroys CUDA's context needs its own process: use EXPECT_EXIT with the death-test style "threadsafe".
+# membar_add_gpu_test(<name> <source>... [MULTI_GPU] [CONCURRENT] [LIBRARIES <target>...] [TIMEOUT <s>]): adds a GoogleTest
+# program that uses tests/common/gpu_test.hpp, whose fixtures skip if there is no GPU (or no pair of peers). Each TEST is a test
+# of the label `gpu` or `multi_gpu`, and of `concurrent` if two kernels, or a kernel and a host thread, must run at once. The
+# test <kind>.run.<name> runs all of them in one process, because starting CUDA takes half a second, and the others read the
+# recorded results. A test that destroys CUDA's context needs its own process: use EXPECT_EXIT with the death-test style
+# "threadsafe".
 function(membar_add_gpu_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "MULTI_GPU;CONCURRENT" "TIMEOUT" "LIBRARIES")
   set(kind gpu)
@@ -302,9 +311,9 @@ function(membar_add_gpu_test name)
   membar_read_group(${name} ${kind} "LABELS \"${labels}\" FIXTURES_REQUIRED \"${runner}\"")
 endfunction()
 
-# membar_add_example(<name> [CONCURRENT] [LIBRARIES <target>...]): builds <name>.cu and runs it as a test of the label `examples`. An
-# example prints its result and exits with 0; if the machine lacks the feature that it demonstrates, it prints "SKIPPED: <reason>" and exits
-# with 77.
+# membar_add_example(<name> [CONCURRENT] [LIBRARIES <target>...]): builds <name>.cu and runs it as a test of the label
+# `examples`. An example prints its result and exits with 0. If the machine lacks the feature that the example demonstrates, it
+# prints "SKIPPED: <reason>" and exits with 77.
 function(membar_add_example name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "CONCURRENT" "" "LIBRARIES")
   set(labels examples)

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs rules of a test script in one process, as its imports take longer than most rules, and records each.
+"""Runs rules of a test script in one process, because its imports take longer than most rules, and records the result of
+each.
 
 usage: record_unittests.py <results folder> <script> <class>...
 
-<results folder>/<class in lower case>.txt begins with PASSED or FAILED. Exit status: 0 if all passed.
+<results folder>/<class in lower case>.txt begins with PASSED or FAILED. The exit status is 0 if all rules passed.
 """
 
 import importlib.util

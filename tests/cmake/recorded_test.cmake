@@ -8,11 +8,11 @@ else()
   set(membar_cat ${CMAKE_COMMAND} -E cat)
 endif()
 
-# For tests that read pages, results or sources from everywhere in the repository, or whose tools are found when they run: a file that is
-# newer than all these files, than their list, and than what the tools were when the project was configured.
+# Dependencies of tests that read pages, results or sources from anywhere in the repository, or whose tools are found when they
+# run: a file that is newer than all these files, their list, and the state of the tools when the project was configured.
 set(patterns)
 foreach(folder IN ITEMS bench cmake docs examples include tests tools)
-  foreach(ending IN ITEMS c* def h* in js* litmus md png py s* t*)  # not what Python compiles
+  foreach(ending IN ITEMS c* def h* in js* litmus md png py s* t*)  # not the files that Python compiles
     list(APPEND patterns ${PROJECT_SOURCE_DIR}/${folder}/*.${ending})
   endforeach()
 endforeach()
@@ -29,15 +29,17 @@ add_custom_command(OUTPUT ${membar_every_file_stamp}
   DEPENDS ${membar_every_file} ${PROJECT_BINARY_DIR}/tests/every_file.txt COMMENT "" VERBATIM)
 add_custom_target(membar_every_file DEPENDS ${membar_every_file_stamp})
 
-# membar_read_result(<name> LABEL <label> <file>): the test <name>, which passes, fails or skips as the first line of the file says.
+# membar_read_result(<name> LABEL <label> <file>): adds the test <name>, which passes, fails or is skipped as the first line of
+# the file says.
 function(membar_read_result name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL" "")
   add_test(NAME ${name} COMMAND ${membar_cat} ${arg_UNPARSED_ARGUMENTS})
   set_tests_properties(${name} PROPERTIES LABELS ${arg_LABEL} PASS_REGULAR_EXPRESSION "^PASSED" SKIP_REGULAR_EXPRESSION "^SKIPPED: ")
 endfunction()
 
-# membar_record(<result> LABEL <kind> COMMAND <command>... [DEPENDS <file>...]): a build step that runs the command and writes its outcome
-# to the file <result>. In the command, @DEPFILE@ stands for the options that make a compiler write which files it read.
+# membar_record(<result> LABEL <kind> COMMAND <command>... [DEPENDS <file>...]): adds a build step that runs the command and
+# writes its outcome to the file <result>. In the command, @DEPFILE@ stands for the options that make a compiler write the list
+# of files that it read.
 function(membar_record result)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL" "COMMAND;DEPENDS")
   set(depfile)
@@ -61,7 +63,7 @@ function(membar_record result)
   set_property(DIRECTORY APPEND PROPERTY membar_results ${result})
 endfunction()
 
-# One target for all results of a directory, part of the default build.
+# One target for all results of a directory; it is part of the default build.
 function(_membar_add_recording_target kind)
   get_property(results DIRECTORY PROPERTY membar_results)
   cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME folder)
@@ -70,8 +72,9 @@ function(_membar_add_recording_target kind)
   membar_need_for_kind(${kind} membar_results_${folder})
 endfunction()
 
-# membar_record_unittests(<kind>.<group> LABEL <kind> SCRIPT <script> RULES <class>... [ENVIRONMENT <variable>=<value>...] [DEPENDS <file>...]):
-# such a build step for the classes of a test script in Python, and a test <kind>.<group>.<class in lower case> for each.
+# membar_record_unittests(<kind>.<group> LABEL <kind> SCRIPT <script> RULES <class>... [ENVIRONMENT <variable>=<value>...]
+# [DEPENDS <file>...]): adds such a build step for the classes of a Python test script, and a test <kind>.<group>.<class in
+# lower case> for each class.
 function(membar_record_unittests group)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL;SCRIPT" "RULES;ENVIRONMENT;DEPENDS")
   cmake_path(ABSOLUTE_PATH arg_SCRIPT)
@@ -86,7 +89,7 @@ function(membar_record_unittests group)
   endforeach()
 endfunction()
 
-# membar_add_result_test(<name> LABEL <kind> COMMAND <command>... [DEPENDS <file>...]): such a build step and its test.
+# membar_add_result_test(<name> LABEL <kind> COMMAND <command>... [DEPENDS <file>...]): adds such a build step and its test.
 function(membar_add_result_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "LABEL" "COMMAND;DEPENDS")
   set(result ${CMAKE_CURRENT_BINARY_DIR}/results/${name}.txt)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// All-reduces, and packed messages of the toolkit's types: no order except where a guarantee needs it, and 16-byte accesses.
+// All-reduces, and packed messages of the toolkit's types: there is no order except where a guarantee needs it, and accesses
+// have 16 bytes.
 // FileCheck compares the PTX with the CHECK lines.
 #include <membar/symmetric/all_reduce.cuh>
 #include <membar/symmetric/packed.cuh>
@@ -10,7 +11,7 @@ template <class T>
 using memory = symmetric::all_reduce_memory<T, peer_backend>;
 
 // One shot: the end of the last round is signalled after a fence, before any load, and received with an acquire. Between them
-// are vectors, which are relaxed, and the look at the flag by which another PE gives up. Nothing is printed.
+// are vector accesses, which are relaxed, and the load of the flag with which another PE gives up. Nothing is printed.
 // CHECK-LABEL: .entry one_shot(
 // CHECK-NOT: {{ld\.global|membar\.|call}}
 // CHECK: fence.{{release|acq_rel}}.sys
@@ -30,7 +31,7 @@ extern "C" __global__ void one_shot(const __nv_bfloat16* in, __nv_bfloat16* out,
   static_cast<void>(symmetric::all_reduce_in_one_shot<membar::sum>(in, out, size, all));
 }
 
-// Two shots: what was stored to the others is released at a barrier of the block with the same block of every PE, twice.
+// Two shots: stores to the other PEs are released at a barrier of the block with the same block of every PE, twice.
 // CHECK-LABEL: .entry two_shots(
 // CHECK-NOT: {{\.relaxed|\.acquire|\.release|call}}
 // CHECK-COUNT-4: ld.global.v4.u32
@@ -52,7 +53,8 @@ extern "C" __global__ void two_shots(const __half* in, __half* out, std::size_t 
   static_cast<void>(symmetric::detail::reduce_in_two_shots<membar::maximum>(in, out, size, all));
 }
 
-// The contents of packed messages: pairs, bytes and structs with padding, three per word of 12 bytes or one per several words.
+// The contents of packed messages: pairs, bytes and structs with padding, with three elements per 12-byte word or one element
+// in several words.
 struct odd {
   char bytes[13];
 };

@@ -44,7 +44,7 @@ def add_mbarriers(part):
         of = f"{barrier}& b = {barrier}::of(memory);"
 
         def add(name, call, instruction, operands, inputs="", result=None, parameters=""):
-            """Adds a call that becomes one instruction. `result` is "state", "predicate" or nothing."""
+            """Adds a call that becomes one instruction. `result` is "state", "predicate" or empty."""
             comma = ", " if parameters else ""
             own = f'"r"(here()){", " + inputs if inputs else ""}'
             name = f"mbarrier_{name}_{scope}"
@@ -76,7 +76,7 @@ def add_mbarriers(part):
                     '"r"(bytes)', "state", "unsigned bytes")
         for call, form in (("expect", "expect_tx"), ("complete", "complete_tx")) if hopper else ():
             add(call, f"b.{call}(bytes)", f"mbarrier.{form}.relaxed.{s}.shared::cta.b64", "[%0], %1", '"r"(bytes)', parameters="unsigned bytes")
-        # ptxas 13.0 crashes for sm_80 on a state that is the same for all threads. No arrival returns such a state.
+        # ptxas 13.0 crashes for sm_80 on a state that is uniform across threads. No arrival returns such a state.
         token = "membar::mbarrier_token::from_native(state + threadIdx.x)"
         for order in WAITS if hopper else ["acquire"]:
             o = f"membar::{order}"
@@ -108,7 +108,7 @@ def add_mbarriers(part):
 
 
 def add_remote_mbarriers(part):
-    """Adds a call from another block of the cluster, which becomes mapa and one instruction."""
+    """Adds a call on another block of the cluster, which becomes mapa and one instruction."""
     barrier = "membar::mbarrier<membar::thread_scope::cluster>"
     there = 'unsigned there; ' + asm("mapa.shared::cluster.u32 %0, %1, %2", '"=r"(there)', '"r"(here()), "r"(rank)')
 
@@ -314,7 +314,7 @@ def add_block_barriers(part):
 
 
 def add_cluster_launch(part):
-    """Adds cluster launch control, which needs sm_100. The answer is passed as a parameter, whose loads do not count."""
+    """Adds cluster launch control, which needs sm_100. The response is passed as a parameter, whose loads do not count."""
     form = "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128"
     answer = "reinterpret_cast<membar::cancelled_launch*>(memory + 2)"
     for scope in CLUSTER_SCOPES:
@@ -362,7 +362,7 @@ def add_dependent_launch(part):
 
 
 def parts(part_of):
-    """Makes each part by calling `part_of(name, architecture, preamble)`."""
+    """Builds each part by calling `part_of(name, architecture, preamble)`."""
     for architecture in (80, 90, 100):
         part = part_of(f"mbarrier_sm_{architecture}", architecture, PREAMBLE)
         add_mbarriers(part)

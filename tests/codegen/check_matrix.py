@@ -5,8 +5,8 @@ exist in hand-written form.
 
 usage: check_matrix.py [--ptx-only] <part.json> -- <nvcc> <option>... [-- <option of the compilation to PTX>...]
 
-The script takes the instructions that access memory, order accesses or wait from each kernel's PTX, and compares them, in order, with the
-expected ones. Fences must be outside of loops. Then it assembles both files, and each kernel's code must have the same bytes in both.
+From each kernel's PTX, the script extracts the instructions that access memory, order accesses or wait, and compares them, in order, with
+the expected ones. Fences must be outside of loops. Then it assembles both files; the code of each kernel must be identical in both.
 Kernels without a hand-written counterpart are assembled without optimization. Exit status: 0 if all cases are as expected, 1 if not, 2 if
 the part does not compile.
 """
@@ -31,13 +31,14 @@ OPERANDS = {"atom": 3, "red": 2, "ld": 2, "st": 2}
 
 
 def normal(instruction):
-    """Returns an instruction with its modifiers sorted: PTX accepts several orders, such as atom.add.relaxed.gpu and atom.relaxed.gpu.add."""
+    """Returns an instruction with its modifiers sorted, because PTX accepts several orders, such as atom.add.relaxed.gpu and
+    atom.relaxed.gpu.add."""
     opcode, _, rest = instruction.partition(".")
     return opcode + "".join("." + word for word in sorted(rest.split(".")) if word)
 
 
 def read_kernel(body):
-    """Returns the instructions that matter, the number of plain stores of results, and the fences inside loops."""
+    """Returns the relevant instructions, the number of plain stores of results, and the fences inside loops."""
     lines = [statement for line in body.splitlines() for statement in line.split(";")]
     labels, found, stores, looped, ranges = {}, [], 0, [], []
     for number, line in enumerate(lines):
@@ -49,7 +50,7 @@ def read_kernel(body):
         opcode, modifiers, operands = match.groups()
         if opcode in ("bra", "brx"):
             target = re.search(r"\$\w+", operands)
-            if target and target.group(0) in labels:  # a jump back
+            if target and target.group(0) in labels:  # a backward branch
                 ranges.append((labels[target.group(0)], number))
             continue
         if opcode == "nanosleep" or modifiers.startswith(".param"):
@@ -100,7 +101,8 @@ def main():
         ptx = pathlib.Path(folder, "membar.ptx")
         run([*nvcc, *of_ptx, "-ptx", architecture, "-o", ptx, source])
         functions = dict(FUNCTION.findall(ptx.read_text()))
-        # A function that a kernel calls counts as a part of the kernel, such as the loop for objects in another block's shared memory.
+        # A function that a kernel calls counts as part of the kernel, such as the loop for objects in another block's shared
+        # memory.
         kernels = {name: CALL.sub(lambda call: functions.get(call.group(1), call.group(0)), body) for name, body in ENTRY.findall(ptx.read_text())}
         wrong = [d for name, case in cases.items() if (d := differences(name, case, kernels.get(name, "")))]
         hand = {name for name, case in cases.items() if case["by_hand"]}

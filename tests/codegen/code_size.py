@@ -5,9 +5,9 @@ when in_global tells it.
 
 usage: code_size.py [--json <file>] --disassembler <nvdisasm> --page <docs/headers/atomic.md> --result <recorded file> -- <nvcc> <option>...
 
-The script compiles a kernel for sm_90 for each operation and each of these three cases, and counts its instructions and registers. The
-kernel with in_global must be as small as the kernel in which the compiler knows, apart from the load of the pointer. The page must have the
-table of the recorded result, which --json writes. Exit status: 0 if so, 1 if not.
+The script compiles a kernel for sm_90 for each operation and each of these three cases, and counts its instructions and registers. Apart
+from the load of the pointer, the kernel with in_global must be as small as the kernel in which the compiler knows the location. The page
+must have the table of the recorded result, which --json writes. The exit status is 0 if both hold, 1 if not.
 """
 
 import argparse
@@ -32,10 +32,10 @@ OPERATIONS = {
     "float fetch_add, acq_rel": ("float", "*out = n.fetch_add(value, membar::acq_rel)"),
     "u32 fetch_add, relaxed": ("unsigned", "*out = n.fetch_add(value, membar::relaxed)"),
 }
-# How the kernel gets the object: as its parameter; through a pointer from memory; through such a pointer with in_global.
+# How the kernel gets the object: as its parameter; through a pointer loaded from memory; through such a pointer with in_global.
 POINTER = "{cpp}* p; asm volatile(\"ld.global.u64 %0, [%1];\" : \"=l\"(p) : \"l\"(table + threadIdx.x) : \"memory\");"
 KNOWLEDGE = {"known": ("", "*known"), "unknown": (POINTER, "*p"), "told": (POINTER, "membar::in_global(*p)")}
-MOST_FOR_THE_POINTER = 6  # instructions that load it
+MOST_FOR_THE_POINTER = 6  # The maximum number of instructions that load the pointer.
 
 
 def source():

@@ -30,7 +30,7 @@ __global__ void find_a_second_holder_if_the_compiler_lets_it(guarded* data) {
   holder = 0;
 }
 
-/// The only value that any thread stores is known, in whatever order the threads run.
+/// The compiler knows the only value that any thread stores, regardless of the order in which the threads run.
 __global__ void publish_a_constant(unsigned* results) {
   __shared__ unsigned value;
   if (threadIdx.x == 0) {

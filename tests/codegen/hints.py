@@ -52,7 +52,7 @@ class Source:
         self.cases = 0
 
     def kernel(self, name, parameters, statements, checks):
-        """Adds a kernel; `checks` has the expected instructions of each statement."""
+        """Adds a kernel. `checks` are the expected instructions of each statement."""
         self.lines += ["", f"// CHECK-LABEL: .entry {name}("]
         for index, parameter in enumerate(parameters):
             kind = f"ld.param.{{{{[bus]}}}}64 {SKIP}"
@@ -107,7 +107,7 @@ def result_stores(bytes_, ordered, again):
 
 
 def loading(opcode, value, operand, wide):
-    """A load into the value's registers; an ordered load of 16 bytes is `wide`: it uses one 128-bit register."""
+    """Returns a load into the value's registers. An ordered load of 16 bytes is `wide`: it uses one 128-bit register."""
     return f"{{ .reg .b128 q; {opcode} q, {operand}; mov.b128 {value}, q; }}" if wide else f"{opcode} {value}, {operand};"
 
 
@@ -132,7 +132,8 @@ def with_order(arguments, index, order):
 
 
 def add_accesses(source, name, widths, call, instruction, combinations, fence=None, order=None):
-    """Adds one kernel per width of loads or stores; `instruction` begins with `ld` or `st`, and `call` is the function with its scope."""
+    """Adds one kernel per width of loads or stores. `instruction` begins with `ld` or `st`, and `call` is the function with
+    its scope."""
     ordered, stores, nc = order is not None, instruction.startswith("st"), ".nc" if call == "load_read_only" else ""
     for bytes_, (cpp, ptx, letters, count) in widths.items():
         statements, checks = [POLICY], [[MADE]]
@@ -176,7 +177,7 @@ def add_single(source, name, parameters, statement, expected):
 
 
 def add_policies(source):
-    """Adds every createpolicy, and the mmio accesses."""
+    """Adds every createpolicy, and all mmio accesses."""
     primaries = ["evict_normal", "evict_unchanged", "evict_first", "evict_last"]
     for primary, secondary in itertools.product(primaries, ["evict_unchanged", "evict_first"]):
         text = f".L2::{primary}" + ("" if secondary == "evict_unchanged" else f".L2::{secondary}")

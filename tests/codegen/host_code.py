@@ -4,10 +4,10 @@
 
 usage: host_code.py <folder> <g++ or clang++> <option>...
 
-It writes a source with a function for each operation and order, compiles it with the options, and compares two things for each function:
-the atomic operations with their orders in the compiler's own form of the code (g++: -fdump-tree-optimized; clang++: -emit-llvm), because a
-processor may use one instruction for several orders; and, on x86-64, the instructions where they differ between orders. Exit status: 0 if
-all functions are as expected, 1 if not.
+The script writes a source with a function for each operation and order, compiles it with the options, and compares two things for each
+function: the atomic operations with their orders in the compiler's intermediate representation (g++: -fdump-tree-optimized; clang++:
+-emit-llvm), because a processor may use one instruction for several orders; and, on x86-64, the instructions where they differ between
+orders. Exit status: 0 if all functions are as expected, 1 if not.
 """
 
 import pathlib
@@ -45,7 +45,7 @@ def cases():
 
 
 def gnu_operations(function):
-    """Yields the operations in g++'s dump of a function, in order, as (operation, order of success, order of failure)."""
+    """Yields the operations in g++'s dump of a function, in order, as (operation, success order, failure order)."""
     names = {number: order for order, number in ORDERS.items()}
     for line in function.splitlines():
         if match := re.search(r"__atomic_(load|store|exchange|thread_fence)(?:_4)? \((.*)\);", line):

@@ -5,9 +5,9 @@
   kernel_checks.py [--compile NAME]... [--jobs N] SOURCE.cu... -- NVCC OPTION...
   kernel_checks.py --expected SOURCE.cu -- NVCC OPTION...
 
-A compiler may know the value of a plain variable: the value that the thread has stored, or the only value that any thread stores. It then
-removes a load and everything that depends on it, and the test cannot fail. The script compiles the sources, or those that --compile names,
-to PTX, and reports:
+A compiler may infer the value of a plain variable: the value that the thread has stored, or the only value that any thread stores. It then
+removes the load and everything that depends on it, and the test cannot fail. The script compiles the sources, or those that --compile
+names, to PTX, and reports:
 
 * a check whose result is always 0, or is made of nothing from memory, inline PTX or another thread. Kernels of tests have their checks in
   `checked` of tests/common/checked.cuh, which leaves an instruction;
@@ -34,7 +34,7 @@ TESTS = ROOT / "tests"
 MARK = "// checked"
 HELPER = "checked.cuh"
 CALL = re.compile(r"\bchecked\(")
-# Functions that count findings: they add 0 or 1, or the result of a comparison.
+# Functions that count findings: their arguments add 0 or 1, or the result of a comparison.
 UNMARKED = re.compile(r"(?:\+=|\|=)(?!.*\bchecked\().*(?:\? *[01]U? *: *[01]U?\b| (?:==|!=|<=|>=|<|>) )")
 EXPECTED = re.compile(r"// expect: (.+)")
 SHARED = re.compile(r"__shared__[^;=(]*?(\w+)(?:\[[^\]]*\])*;")
@@ -83,7 +83,8 @@ def functions(ptx):
 
 
 def definitions(lines):
-    """Returns, for each register, the opcodes and operands of the instructions that write it. If no instruction writes it, inline PTX does."""
+    """Returns, for each register, the opcodes and operands of the instructions that write it. A register that no instruction
+    writes is written by inline PTX."""
     written, of_inline, inline = {}, set(), False
     for line in lines:
         if line.startswith("// begin inline asm"):
@@ -102,7 +103,7 @@ def definitions(lines):
 
 
 def constant(value, written):
-    """Returns the number that a register always holds, if it is written once and by a move."""
+    """Returns the number that a register always holds, if a move is the only instruction that writes it."""
     while not re.fullmatch(r"-?\d+", value):
         places = written.get(value, [])
         if len(places) != 1 or not places[0][0].startswith("mov.") or len(places[0][1]) != 1:

@@ -26,14 +26,14 @@ def code_of_kernels(cubin):
 
 
 def write_if_changed(path, text):
-    """Writes a file only if its text changed, so that an unchanged file keeps its date."""
+    """Writes a file only if its text has changed, so that an unchanged file keeps its date."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists() or path.read_text() != text:
         path.write_text(text)
 
 
 def split_arguments():
-    """Splits the command line at `--`: options, the compiler's command, and options of its first run."""
+    """Splits the command line at `--` into options, the compiler's command, and options of its first run."""
     parts = [[]]
     for argument in sys.argv[1:]:
         if argument == "--":

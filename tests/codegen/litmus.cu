@@ -6,7 +6,7 @@ namespace {
 
 namespace litmus = membar::litmus;
 
-/// Its accesses have type .s32, which no other access of the kernel has.
+/// The test's accesses have type .s32, which no other access of the kernel has.
 struct message_passing {
   static constexpr int threads = 2;
   static constexpr int locations = 2;

@@ -7,10 +7,10 @@ usage: machine_code.py [option...] <folder> -- <nvcc> <option>...
 
 PTX cannot show this: where an instruction may access shared memory, ptxas adds a loop, which may come after the instruction's own acquire.
 For each operation x order x scope x type x place, the script compiles a kernel that stores data before the operation and loads data after
-it. Both accesses have a cache hint that no other access has. The script reads nvdisasm's listing as a control-flow graph. On every path
-from a read of the object to the load of the data there must be a CCTL.IVALL, if the operation acquires; and on every path from the store of
-the data to a write of the object a MEMBAR of the operation's scope or a wider one, if it releases. The script ignores plain accesses that
-ptxas adds for local memory, because no two threads share an object there.
+it. Both accesses have a cache hint that identifies them. The script reads nvdisasm's listing as a control-flow graph. On every path from a
+read of the object to the load of the data there must be a CCTL.IVALL, if the operation acquires; and on every path from the store of the
+data to a write of the object a MEMBAR of the operation's scope or a wider one, if it releases. The script ignores plain accesses that ptxas
+adds for local memory, because no two threads share an object there.
 
 With --mutants, the script breaks the headers in one place at a time, and each time it must find a wrong kernel.
 
@@ -30,14 +30,15 @@ import sys
 import matrix
 from kernel_code import run, split_arguments
 
-SCOPES = ["cluster", "device", "system"]  # Within a block, the order of issue is enough, so the code shows no instruction for it.
+# Within a block, the issue order is sufficient, so the code has no instruction for it.
+SCOPES = ["cluster", "device", "system"]
 PLACES = ["anywhere", "shared", "cluster", "global"]
 ACQUIRES = {"acquire", "acq_rel", "seq_cst"}
 RELEASES = {"release", "acq_rel", "seq_cst"}
 BARRIER_SCOPES = {"cluster": {"GPU", "SYS"}, "device": {"GPU", "SYS"}, "system": {"SYS"}}
 
-# What the compiler knows about the object: it may be anywhere, or it is in this block's shared memory, in the cluster's shared memory, or
-# in global memory.
+# What the compiler can infer about the object: nothing, or that it is in this block's shared memory, in the cluster's shared
+# memory, or in global memory.
 OBJECT = {
     "anywhere": 'T* object; asm("mov.b64 %0, %1;" : "=l"(object) : "l"(given + threadIdx.x));',
     "shared": "extern __shared__ uint4 own[]; T* object = reinterpret_cast<T*>(own) + threadIdx.x;",
@@ -47,7 +48,7 @@ OBJECT = {
 }
 PARAMETERS = "T* given, const T* values, T* results, int rank, uint4* data, const uint4* other, uint4* seen"
 
-# For each mutant: what is broken, how, and the type and place of an operation that shows it.
+# For each mutant: what is broken and how, and the type and place of an operation that reveals it.
 DEVICE = "detail/atomic_device.cuh"
 LATE = """reads_again_in_shared_memory<Op, T>()) {"""
 MUTANTS = [
@@ -200,7 +201,8 @@ def fault(name, code, labels, order, scope):
     """Returns what is wrong with a kernel, or None."""
     acquires = order in ACQUIRES and not name.startswith("store")
     following, local = successors(code, labels), local_branch(code)
-    # The open obligations at a position: "data" is stored but not yet released, and each read, with its guard, is not yet acquired.
+    # The open obligations at a position: "data" means that data is stored but not yet released; each read, with its guard, is
+    # not yet acquired.
     states = {0: frozenset()}
     pending = [0]
     seen = {"read": False, "write": False, "data": False, "load": False}
@@ -243,7 +245,7 @@ def fault(name, code, labels, order, scope):
 
 
 def check(wanted, source, architecture, nvcc, disassembler):
-    """Compiles the kernels, and returns a list of (name, what is wrong)."""
+    """Compiles the kernels. Returns a list of (name, what is wrong)."""
     cubin = source.with_suffix(".cubin")
     run([*nvcc, "-cubin", f"-arch=sm_{architecture}", "-o", cubin, source])
     done = subprocess.run([disassembler, "-c", cubin], capture_output=True, text=True)
@@ -270,7 +272,7 @@ def generate(arguments, source):
 
 
 def mutants_missed(arguments, source, nvcc):
-    """Returns the number of mutants in which nothing was found."""
+    """Returns the number of mutants for which no wrong kernel was found."""
     own = next((o for o in nvcc if o.startswith("-I") and pathlib.Path(o[2:], "membar").is_dir()), None)
     if own is None:
         raise SystemExit("machine_code.py: the compiler's command names no -I<folder> of membar's headers")

@@ -8,7 +8,8 @@ usage: matrix.py [--sample] <folder>
 The tables below restate the reference pages of fence.cuh and atomic.cuh in PTX, independently of the headers. For each part of the matrix,
 the script writes three files: <part>.cu has one kernel per case that calls membar, <part>_by_hand.cu has a kernel of the same name in
 inline PTX for each case that is not a loop, and <part>.json has the expected instructions. check_matrix.py compares them. With --sample,
-each part with atomics has every sixth case, a different sixth in each part. Only the part for device scope on sm_90 has all cases.
+each part with atomics has every sixth case, starting with a different case in each part. Only the part for device scope on sm_90 has all
+cases.
 """
 
 import json
@@ -62,13 +63,13 @@ REDUCE = {"add": "add", "sub": "add", "bit_and": "and", "bit_or": "or", "bit_xor
           "dec": "dec"}
 LOOP, TWO_WAY = "loop", "two-way"
 RIVALS = "match.any.sync.b64"  # Determines which lanes of the warp want the same word.
-ONE_SET = "match.any.sync.b32"  # which of them still do
-MOST = "redux.sync.max.u32"  # how many they are, at most
+ONE_SET = "match.any.sync.b32"  # Determines which of these lanes still want it.
+MOST = "redux.sync.max.u32"  # Determines the largest number of such lanes.
 BIG = {8: "h", 16: "h", 32: "r", 64: "l", 128: "q"}
 
 
 class Type:
-    """A value type: its C++ name, its size, and what each operation becomes: an instruction type, LOOP or TWO_WAY."""
+    """A value type: its C++ name, its size, and the form of each operation: an instruction type, LOOP or TWO_WAY."""
 
     def __init__(self, cpp, bits, register=None, elements=1, minimum=80, **becomes):
         self.cpp, self.bits, self.elements, self.minimum = cpp, bits, elements, minimum
@@ -84,7 +85,7 @@ class Type:
 
 
 def integer(cpp, sign, bits):
-    add = f"{sign}32" if bits == 32 else "u64"  # There is no add.s64, and wrapping addition does not need one.
+    add = f"{sign}32" if bits == 32 else "u64"  # There is no add.s64, and wrapping addition does not need it.
     untyped = dict.fromkeys(["exch", "and", "or", "xor"], f"b{bits}")
     own = dict.fromkeys(["min", "max"], f"{sign}{bits}")
     wrapping = {} if sign == "s" else dict.fromkeys(["inc", "dec"], "u32" if bits == 32 else LOOP)
@@ -133,7 +134,7 @@ TYPES = {
     **{f"v{n}f16": vector("f16", "__half", n, 16) for n in (2, 4, 8)},
     **{f"v{n}bf16": vector("bf16", "__nv_bfloat16", n, 16) for n in (2, 4, 8)},
 }
-EVERY_PAIR_OF_ORDERS = ["u32", "s64"]  # For compare_exchange only; the other operations fail with relaxed order.
+EVERY_PAIR_OF_ORDERS = ["u32", "s64"]  # Only for compare_exchange; the failure order of the other operations is relaxed.
 
 PREAMBLE = """// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Written by tests/codegen/matrix.py.
@@ -180,7 +181,7 @@ static_assert(applied<atom_op::dec>(0U, 3U) == 3 && applied<atom_op::dec>(2U, 3U
 """
 
 
-SAMPLED = 6  # A sample has one of this many cases.
+SAMPLED = 6  # A sample has one out of this many cases.
 
 
 class Part:
@@ -202,7 +203,7 @@ class Part:
             return
         instructions = json.loads(self.of_architecture(json.dumps(instructions)))
         head = f'extern "C" __global__ void {name}({parameters})'
-        if variable:  # It is in both files, because the code contains its offset.
+        if variable:  # The variable is in both files, because the code contains its offset.
             self.kernels.append(variable)
             self.by_hand.append(variable)
         self.kernels.append(f"{head} {{ {body} }}")
@@ -224,8 +225,9 @@ def with_fence(order, scope, otherwise):
 
 
 def fetch(order, scope, operation, what, bits, architecture):
-    """Returns the fences before an instruction that returns the old value, its order, its state space if it is known to be global, and the
-    fences after it. For some of these instructions ptxas may make loops for shared memory, which come after the instruction's own acquire."""
+    """Returns the fences before an instruction that returns the old value, its order, its state space if it is known to be
+    global, and the fences after it. For shared memory, ptxas may expand some of these instructions into loops, which come
+    after the instruction's own acquire."""
     fences, own = with_fence(order, scope, "acquire")
     rereads = operation != "exch" and (bits == 64 or operation == "add" and "f" in what)
     if rereads and AFTER[order] and scope != "cta" and architecture < 90:
@@ -240,8 +242,8 @@ def around_loop(order, scope, inside):
 
 
 def update_loop(order, scope, bits):
-    """A first load, each lane's own attempts, and the attempts of one lane on behalf of all lanes that want its word, with the order for
-    all of them. The warp barriers and fences are outside of the attempts."""
+    """A first load, each lane's own attempts, and the attempts of one lane on behalf of all lanes that want its word, with
+    the order for all of them. The warp barriers and fences are outside of the attempts."""
     attempt = f"atom.relaxed.{scope}.cas.b{bits}"
     merged = ["bar.warp.sync", *around_loop(order, scope, [ONE_SET, MOST, attempt]), "bar.warp.sync"]
     return around_loop(order, scope, [f"ld.relaxed.{scope}.b{bits}", attempt, RIVALS, *merged])
@@ -338,7 +340,8 @@ def add_operation(part, name, kind, call, order, scope, operation, head, result)
 
 
 def add_policies(part, scope, types, keep=lambda case: True):
-    """Adds read-modify-writes with an L2 policy: one instruction in global memory, whose own order is enough there."""
+    """Adds read-modify-writes with an L2 policy: one instruction in global memory, for which the instruction's own order is
+    sufficient."""
     s = SCOPES[scope]
     for key in types:
         kind = TYPES[key]
@@ -416,7 +419,7 @@ def add_compare_exchange(part, scope, key, ref, order, failure, covering):
     parameters = f"{kind.cpp}* object, {kind.cpp} expected, {kind.cpp} desired, {kind.cpp}* before, bool* exchanged"
     body = f"*exchanged = {ref}.compare_exchange(expected, desired, membar::{order}, membar::{failure}); *before = expected;"
     if kind.bits < 32:
-        look = [f"ld.relaxed.{s}.b32"]  # The order before the fence, if it need not be sequentially consistent.
+        look = [f"ld.relaxed.{s}.b32"]  # The order of the load before the fence, if it need not be sequentially consistent.
         attempt = [f"atom.relaxed.{s}.cas.b32"]
         instructions = (around_loop(covering, s, look + attempt) if covering == "seq_cst"
                         else look + around_loop(covering, s, attempt))
@@ -444,7 +447,7 @@ def add_owning(part, scope):
             ("compare_exchange", "unsigned expected, unsigned value, bool* result",
              "*result = object->compare_exchange(expected, value, membar::release, membar::acquire);", [f"atom.acq_rel.{s}.cas.b32"])]
     for form in ("", "_weak", "_strong"):
-        for order in ORDERS:  # On failure, the operation has its order without the release half.
+        for order in ORDERS:  # On failure, the order of the operation is its success order without the release half.
             fences, own = with_fence(order, s, "acquire")
             rows.append((f"compare_exchange{form}_{order}", "unsigned expected, unsigned value, bool* result",
                          f"*result = object->compare_exchange{form}(expected, value, membar::{order});",
@@ -461,7 +464,7 @@ def add_owning(part, scope):
 
 
 def add_pointers(part, scope):
-    """Adds the operations on pointers: addition counts bytes, and the other operations are 64-bit."""
+    """Adds the operations on pointers: addition counts bytes, and the other operations are 64-bit operations."""
     s = SCOPES[scope]
     ref = f"membar::atomic_ref<int*, membar::thread_scope::{scope}>(*object)"
     for operation, sign in (("fetch_add", ""), ("fetch_sub", "-")):
@@ -486,9 +489,10 @@ TORN = {"s64": ["and", "or", "xor", "min", "max"], "u64": ["and", "or", "xor", "
 
 
 def add_places(part, scope, every_order=False):
-    """Adds operations on an object whose location the compiler does not know, and on one whose location it knows. In the first case, a loop
-    is next to the instruction if that is not atomic in another block's shared memory; a reduction and a relaxed fetch have a form for
-    global memory, and a reduction also has one for this block's shared memory. In the second case, there is only one of these forms."""
+    """Adds operations on an object whose location the compiler does not know, and on one whose location it knows. In the
+    first case, the code contains a loop next to the instruction if the instruction is not atomic in another block's shared
+    memory; a reduction and a relaxed fetch have a form for global memory, and a reduction also has a form for this block's
+    shared memory. In the second case, there is only one of these forms."""
     s = SCOPES[scope]
 
     def instructions(head, own, space, operation, what, bits):
@@ -511,11 +515,13 @@ def add_places(part, scope, every_order=False):
                         fences, own, space, after = fetch(order, s, *form, part.architecture)
                         in_global = fences + instructions(head, own, space, *form) + after
                         elsewhere = fences + instructions(head, own, "", *form) + after
-                        # ptxas makes no loop of these. At wider scopes the object may be in another block's shared memory.
+                        # ptxas does not expand these into loops. At wider scopes the object may be in another block's shared
+                        # memory.
                         of_shared = bool(space) and key in ("u32", "s32") and scope == "block"
                         in_shared = instructions(head, own, ".shared", *form) if of_shared else elsewhere
                         either = [IN_CLUSTER, IN_OWN_BLOCK, *loop, *elsewhere] if torn else elsewhere
-                        if space and order != "relaxed":  # This is before Hopper, where an acquire on the instruction would be a second MEMBAR.
+                        # On architectures before Hopper, an acquire on the instruction would be a second MEMBAR.
+                        if space and order != "relaxed":
                             weaker = "release" if order == "acq_rel" else "relaxed"
                             elsewhere = instructions(head, weaker, "", *form) + [f"fence.acquire.{s}"]
                             either = [*fences, "isspacep.global", *instructions(head, own, space, *form), *elsewhere]
@@ -550,7 +556,7 @@ def add_places(part, scope, every_order=False):
 
 
 def add_aggregated(part, scope):
-    """Adds one operation per warp and address, with warp barriers where the order releases or acquires."""
+    """Adds one operation per warp and address, with warp barriers if the order releases or acquires."""
     s = SCOPES[scope]
     for form in ("one_address", "any_address"):
         ref = f"membar::aggregated_ref<unsigned, membar::thread_scope::{scope}, membar::aggregation::{form}>(*object)"
@@ -608,8 +614,8 @@ def parts(sampled):
             add_aggregated(part, scope)
             yield part
     yield from asynchronous.parts(Part)
-    # Every operation on every type once, with orders and scopes in turn, and every order and scope of one type. This is small enough to
-    # compile for every mutation of the headers.
+    # Every operation on every type once, with orders and scopes in turn, and every order and scope of one type. This set is
+    # small enough to compile for every mutation of the headers.
     part = Part("sample_sm_90", 90)
     add_fences(part, SCOPES, PROXIES | PROXIES_SM_90, FENCES_SM_90)
     seen = {}

@@ -42,7 +42,7 @@ HEADERS = ["fence.hpp", "fence.cuh", "mbarrier.cuh", "bulk_copy.cuh", "async_cop
            "detail/atomic_arithmetic.hpp", "detail/atomic_device.cuh", "detail/atomic_policy.cuh",
            "detail/atomic_rules.hpp", "detail/atomic_type.hpp"]
 
-# Possible replacements of each word. Each word of a line is mutated on its own.
+# Possible replacements for each word. Each word of a line is mutated separately.
 ORDERS = {
     "relaxed": ["acquire", "release"],
     "acquire": ["relaxed", "acq_rel"],
@@ -84,7 +84,7 @@ TEXT = {
     "alias": ["async"], "async": ["alias"], "global": ["shared::cta"], "tensormap": ["async"], "shared": ["global"],
     "shared::cta": ["shared::cluster"], "shared::cluster": ["shared::cta"],
 }
-# Mutations of host code: header, the test that must notice, the text, and its replacement.
+# Mutations of host code: the header, the test that must notice, the text, and its replacement.
 HOST = [
     ("device_guard.hpp", "l2_set_aside_test.cpp", "    if (changed_) {", "    if (false) {"),
     ("device_guard.hpp", "l2_set_aside_test.cpp", "set_ != nullptr && context_ != nullptr ?", "false ?"),
@@ -132,7 +132,7 @@ def mutations(path, text):
         # The instructions of a loop do not show what it computes; unit and GPU tests check it.
         if "fetch_number<" in line:
             continue
-        # Rules about what may be called emit no code; tests/compile_fail/ breaks them.
+        # Rules about what may be called emit no code; tests/compile_fail/ breaks these rules.
         if stripped.startswith("requires(") or following.strip().startswith("static_assert"):
             continue
         in_rule = in_rule or stripped.startswith("concept ") or "order_among<" in line
@@ -152,7 +152,7 @@ def mutations(path, text):
                     for new in TEXT.get(word.group(0), []):
                         yield number, string.start(1) + word.start(), word.group(0), new
             code = line.split("//")[0]
-            # A template argument in the name of a specialisation selects it; it is not emitted.
+            # A template argument in the name of a specialisation selects the specialisation; no code is emitted for it.
             if "struct ptx_" in code or "case " in code and ":" in code and "return" not in code:
                 code = ""
             for match in re.finditer(r"\b(memory_order|thread_scope|atom_op|ptx_type|state_space)::(\w+)", code):
@@ -234,7 +234,8 @@ def break_host_code():
         command = [option if option != own else f"-I{mutated}" for option in compiler]
 
         def notices(test):
-            """Returns how the test notices that something is broken, or "" if it passes. A program that never ends counts as broken."""
+            """Returns how the test notices that something is broken, or "" if it passes. A program that does not finish
+            counts as broken."""
             if test.endswith(".py"):
                 script = HERE / test if test == "host_code.py" else HERE.parent / "style" / test
                 done = subprocess.run([sys.executable, script, *([folder, *command] if test == "host_code.py" else [mutated])], capture_output=True)
@@ -313,8 +314,8 @@ def main():
             return subprocess.run(check, capture_output=True, text=True).returncode
 
         def fails_anywhere(mutated, header):
-            """Tries the PTX of the sample first, then the PTX and code of the header's parts, whose operands also count, then the other
-            parts, small ones first."""
+            """Tries the PTX of the sample first, then the PTX and code of the header's parts, including their operands, and
+            then the other parts, smallest first."""
             is_near = lambda part: part.stem.startswith(pathlib.Path(header).stem)  # noqa: E731
             tries = [(sample, "--ptx-only")]
             for some in filter(is_near, parts), itertools.filterfalse(is_near, parts):
@@ -339,7 +340,7 @@ def main():
             return 2
         caught, survivors, started, count = {"does not compile": 0, "not as expected": 0}, [], time.time(), 0
         pool = concurrent.futures.ThreadPoolExecutor(copies.qsize())
-        # Of a sample, no more are tried than needed.
+        # For a sample, only as many mutations as needed are tried.
         outcomes = map(outcome, chosen) if arguments.sample else pool.map(outcome, chosen)
         for count, ((header, number, _, old, new), status) in enumerate(zip(chosen, outcomes), 1):
             where = f"{header}:{number + 1}: {old} -> {new}: {sources[header].splitlines()[number].strip()}"

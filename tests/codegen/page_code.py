@@ -26,7 +26,7 @@ CELL = re.compile(r"(?<!\\)\|")
 
 
 def rows(text):
-    """Yields (line, CUDA statement, membar statement, whether their code is the same, whether they need sm_90)."""
+    """Yields (line, CUDA statement, membar statement, whether their code must be the same, whether they need sm_90)."""
     inside = False
     for number, line in enumerate(text.splitlines(), 1):
         cells = [cell.strip() for cell in CELL.split(line)[1:-1]]

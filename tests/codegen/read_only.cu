@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Read-only and constant data: the instruction that reads it, compared with what the compiler makes of plain C++.
+// Read-only and constant data: the instruction that reads the data, compared with the one that the compiler generates for plain
+// C++.
 #include <membar/constant.cuh>
 #include <membar/interop/annotated_ptr.cuh>
 #include <membar/read_only.cuh>
@@ -24,22 +25,22 @@ extern "C" __global__ void a_span_reads_through_the_read_only_path(membar::read_
   *out = span[1];
 }
 
-// What the compiler makes of __restrict__ where it can see that nothing else writes: the same path.
+// The compiler uses the same path for __restrict__ if it can see that nothing else writes.
 // CHECK-LABEL: .entry restrict_reads_the_same_way_in_a_simple_kernel(
 // CHECK: ld.global.nc.{{[bus]}}32
 extern "C" __global__ void restrict_reads_the_same_way_in_a_simple_kernel(const int* __restrict__ in, int* __restrict__ out) {
   *out = in[1];
 }
 
-// And where it cannot: an ordinary load.
+// If it cannot see that, it uses an ordinary load.
 // CHECK-LABEL: .entry without_restrict_it_is_an_ordinary_load(
 // CHECK-NOT: ld.global.nc
 // CHECK: ld.global.{{[bus]}}32
 // CHECK: ret;
 extern "C" __global__ void without_restrict_it_is_an_ordinary_load(const int* in, int* out) { *out = in[1]; }
 
-// The data is read again after a store: through a plain pointer, because the store may have changed it; through a restricted
-// one, the value is kept.
+// After a store, the data is read again through a plain pointer, because the store may have changed it. Through a restricted
+// pointer, the value is kept.
 // CHECK-LABEL: .entry a_plain_pointer_is_read_again_after_a_store(
 // CHECK-COUNT-2: ld.global.{{[bus]}}32
 // CHECK: ret;

@@ -21,16 +21,17 @@ from kernel_code import code_of_kernels, run, split_arguments
 PREFIX = re.compile(r"\d+(?:in_)?(membar|cuda)(?:_|(?=I))")
 OPERATION = re.compile(r"\d+(?:in_(?:membar|cuda)IN\w*?\d+|(?:membar|cuda)_)([a-z_]+)[EI]([a-z])")
 ORDER = re.compile(r"12memory_orderE(\d)E")
-ORDERS = ["relaxed", "consume", "acquire", "release", "acq_rel", "seq_cst"]  # by their values
+ORDERS = ["relaxed", "consume", "acquire", "release", "acq_rel", "seq_cst"]  # in the order of their values
 TYPES = {"h": "u8", "t": "u16", "j": "u32", "i": "s32", "y": "u64", "x": "s64", "f": "f32", "d": "f64"}
 KERNELS = {"follow_chain": "latency", "own_objects": "throughput", "contend_in_shared_memory": "shared"}
 
 
 def case_of(name):
-    """Returns the bench case of a kernel, as far as its name tells."""
+    """Returns the bench case of a kernel, as far as the name determines it."""
     operation, kind = OPERATION.search(name).groups()
     measured = [case for kernel, case in KERNELS.items() if kernel in name]
-    if "shared" in measured and re.search(r"Lb1ELb\dE", name):  # The kernel's flags: in another block of the cluster, rising.
+    # The kernel's flags: whether the object is in another block of the cluster, and whether the values increase.
+    if "shared" in measured and re.search(r"Lb1ELb\dE", name):
         measured = ["distributed_shared"]
     order = [ORDERS[int(found.group(1))] for found in [ORDER.search(name)] if found]
     return "/".join([*measured, operation, TYPES[kind], *order])
@@ -54,7 +55,7 @@ def main():
         kernels = code_of_kernels(cubin)
     pairs = {}
     for name, code in kernels.items():
-        # `somewhere` hides from the compiler where an object is, so membar's code tests for it.
+        # `somewhere` hides the location of an object from the compiler, so membar's code tests for it.
         if (prefix := PREFIX.search(name)) and "somewhere" not in name:
             pairs.setdefault(PREFIX.sub("", name), {})[prefix.group(1)] = (name, code)
     alone = [name for name, pair in pairs.items() if len(pair) != 2]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The operations of symmetric memory over peer access: which fences and orders they have, where these are, and that there are
-// no others.
+// The operations of symmetric memory over peer access: their fences and orders, the places of these, and that there are no
+// others.
 #include <membar/symmetric/amo.cuh>
 #include <membar/symmetric/barrier.cuh>
 #include <membar/symmetric/packed.cuh>
@@ -21,8 +21,8 @@ struct long_message {
   int words[200];
 };
 
-// A put is weak accesses, sixteen bytes wide, and orders nothing. A small one is a load and a store of each thread, on the
-// straight way to the meeting; in a large one eight loads are before the first store.
+// A put consists of weak accesses of sixteen bytes, and orders nothing. In a small put, each thread executes a load and a store
+// directly before the block's barrier; in a large put, eight loads come before the first store.
 // CHECK-LABEL: .entry put_by_block(
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|ld\.weak|st\.weak|bar\.}}
 // CHECK: ld.weak.v4.b32
@@ -131,7 +131,7 @@ extern "C" __global__ void notify_third(object<set_signal> flag, pe other) {
   symmetric::notify_transitively(by_block, flag, 1, other);
 }
 
-// A wait acquires at system scope by one thread, and tells the others at a barrier of the block.
+// In a wait, one thread acquires at system scope, and tells the others at a barrier of the block.
 // CHECK-LABEL: .entry wait_by_block(
 // CHECK-NOT: {{fence\.|\.release|membar\.|bar\.}}
 // CHECK: ld.acquire.sys.b64
@@ -152,7 +152,7 @@ extern "C" __global__ void test_relaxed(object<set_signal> flag, bool* result) {
   *result = symmetric::test(flag, equals(1), membar::relaxed);
 }
 
-// Two fetches, and what orders them.
+// Two fetches with a fence that orders them.
 // CHECK-LABEL: .entry fetch_two(
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.}}
 // CHECK: ld.relaxed.sys.b32
@@ -188,7 +188,7 @@ extern "C" __global__ void amos(object<symmetric::counter<unsigned>> count, unsi
   result[1] = symmetric::amo_load(count, other, membar::acquire);
 }
 
-// A packed message: three words of 16 bytes, each of four 32-bit pieces, and no order anywhere.
+// A packed message: three words of 16 bytes, each of four 32-bit pieces, and no memory order.
 // CHECK-LABEL: .entry put_packed(
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|ld\.[a-z.]*[bu]8}}
 // CHECK: st.relaxed.sys.b128
@@ -207,8 +207,8 @@ extern "C" __global__ void take_packed(object<packed<message>> box, message* to,
   *result = symmetric::try_take_packed(by_warp, box, to, 1, budget);
 }
 
-// In a long message of 67 words, each lane of a warp has two or three. It reads three words, without a branch between them,
-// and votes; then it votes on whether its time is up.
+// In a long message of 67 words, each lane of a warp has two or three words. It reads three words, without a branch between
+// them, and votes; then the warp votes on whether its time is up.
 // CHECK-LABEL: .entry take_long_packed(
 // CHECK: ld.relaxed.sys.b128
 // CHECK-NOT: {{fence\.|\.acquire|\.release|membar\.|bar\.|bra|vote}}
@@ -242,7 +242,7 @@ extern "C" __global__ void take_long_packed(object<packed<long_message>> box, lo
 extern "C" __global__ void pass_packed_by_thread(object<packed<message>> box, pe other) {
   message passed;
   if (symmetric::test_packed(box, &passed, 1)) {
-    symmetric::put_packed(by_thread, box, &passed, 2, other);  // never out of registers
+    symmetric::put_packed(by_thread, box, &passed, 2, other);  // the message never leaves the registers
   }
 }
 
@@ -274,7 +274,8 @@ extern "C" __global__ void barrier_relaxed(span<symmetric::barrier_word> words, 
   *result = symmetric::try_barrier(by_block, words, budget, membar::relaxed);
 }
 
-// The halves of a barrier: a release to each other PE and no load of theirs; then loads that acquire, and no store.
+// The halves of a barrier: the first half releases to each other PE and loads nothing of theirs; the second half has loads that
+// acquire, and no store.
 // CHECK-LABEL: .entry arrive_by_block(
 // CHECK-NOT: {{ld\.acquire|fence\.acquire}}
 // CHECK: bar.sync
@@ -315,8 +316,8 @@ extern "C" __global__ void split_barrier_relaxed(symmetric::team_words<> words, 
   *result = symmetric::try_wait(by_block, words, own, budget, membar::relaxed);
 }
 
-// A backend over a network. Its markers show when it is asked to make this PE's memory consistent: 6 after a signal, 7 after
-// the word of another PE's barrier.
+// A backend over a network. Its markers show when it must make this PE's memory consistent: 6 after a signal, 7 after the word
+// of another PE's barrier.
 struct distant_reach {
   __device__ pe self() const { return pe(0); }
   __device__ int count() const { return 2; }
@@ -369,7 +370,7 @@ extern "C" __global__ void wait_over_a_network(object<set_signal, distant> flag)
   symmetric::wait(by_block, flag, equals(1), budget);
 }
 
-// Without an order, no later read needs this.
+// A relaxed operation does not need this, because it orders no later read.
 // CHECK-LABEL: .entry relaxed_over_a_network(
 // CHECK-NOT: pmevent
 // CHECK: ret;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The fences and orders of the synchronization patterns, for the patterns whose purpose is to save them.
+// The fences and orders of the synchronization patterns, for those patterns whose purpose is to save fences.
 #include <membar/sync/grid_barrier.cuh>
 #include <membar/sync/last_block.cuh>
 #include <membar/sync/packed_channel.cuh>
@@ -10,7 +10,7 @@ using membar::thread_scope;
 using publisher = membar::publisher<4, 16>;
 using packed = membar::packed_spsc_channel<int, 16, thread_scope::system>;
 
-// A publication is two plain stores and one release at block scope; nothing of it is at system scope.
+// A publication is two plain stores and one release at block scope; none of its operations has system scope.
 // CHECK-LABEL: .entry publish(
 // CHECK-NOT: fence.
 // CHECK-NOT: .sys
@@ -23,7 +23,7 @@ extern "C" __global__ void publish(publisher* p, unsigned long long* signal, mem
   *result = source.try_publish(*signal, 1);
 }
 
-// One fence for the whole batch.
+// One fence for the whole batch of publications.
 // CHECK-LABEL: .entry serve(
 // CHECK-NOT: fence.
 // CHECK: ld.acquire.cta.b64
@@ -39,8 +39,8 @@ extern "C" __global__ void serve(publisher* p, membar::publisher_report* report)
   *report = p->serve_warp(membar::wait_budget::milliseconds(1));
 }
 
-// The warp synchronizes, so that all lanes' work is released; takes a single path, decided by what lane 0 read; and one lane
-// publishes.
+// The warp synchronizes, so that the work of all lanes is released. It takes a single path, which the value that lane 0 has
+// read determines, and one lane publishes.
 // CHECK-LABEL: .entry publish_as_a_warp(
 // CHECK-NOT: fence.
 // CHECK-NOT: .sys

@@ -68,7 +68,7 @@ extern "C" __global__ void take_and_give_back(int* to) {
   }
 }
 
-// First the next kernel may begin, then comes the wait, then the memory accesses; a link that has waited does not wait again.
+// A link first lets the next kernel begin, then waits, and then accesses memory. A link that has waited does not wait again.
 // CHECK-LABEL: .entry step(
 // CHECK-NOT: {{(ld|st)\.global}}
 // CHECK: griddepcontrol.launch_dependents;
@@ -84,7 +84,7 @@ extern "C" __global__ void step(membar::chained<const int> from, membar::chained
   *to.after(ended) = *from.after(ended) + 1;
 }
 
-// If nobody waits through the link, it waits at its end.
+// If no thread waits through the link, the link waits at its end.
 // CHECK-LABEL: .entry pass(
 // CHECK: griddepcontrol.launch_dependents;
 // CHECK: griddepcontrol.wait;

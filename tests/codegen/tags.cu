@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Device code may bind tags and hints to references, as forwarding wrappers do, at no cost.
+// Device code can bind tags and hints to references, as forwarding wrappers do, at no cost.
 #include <membar/atomic.cuh>
 #include <membar/load_store.cuh>
 #include <membar/read_only.cuh>
 #include <membar/symmetric/group.cuh>
 
-#if !defined(__CUDACC_RTC__)  // It has std::forward without including a header.
+#if !defined(__CUDACC_RTC__)  // NVRTC has std::forward without a header.
 #include <utility>
 #endif
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Orders and scopes are known at compile time: a selection by them leaves only the selected value, without a branch.
+// Orders and scopes are known at compile time: selecting a value by them leaves only that value, without a branch.
 #include <membar/memory_order.hpp>
 #include <membar/thread_scope.hpp>
 

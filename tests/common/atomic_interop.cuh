@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// One suite of atomic operations, for `membar::atomic_ref` and `cuda::atomic_ref`, on the host and in kernels.
+/// One suite of atomic operations for `membar::atomic_ref` and `cuda::atomic_ref`, on the host and in kernels.
 #pragma once
 
 #include <membar/interop/cuda_atomic.cuh>
@@ -9,7 +9,7 @@
 
 namespace membar_test {
 
-/// The orders in the form that a library's references accept.
+/// The orders, in the form that the references of each library accept.
 struct membar_orders {
   static constexpr membar::relaxed_t relaxed{};
   static constexpr membar::acquire_t acquire{};
@@ -60,8 +60,8 @@ __host__ __device__ int steps(First first, Second second) {
   return first.load(Orders::acquire) == T{6} ? 0 : 8;
 }
 
-/// Runs the suite through every conversion from one library's object to the other's reference. Returns 0, or the number of the
-/// conversion times 100 plus the failing step.
+/// Runs the suite through every conversion from one library's object to the other library's reference. Returns 0, or the number
+/// of the conversion times 100 plus the number of the failing step.
 template <class T, cuda::thread_scope Scope>
 __host__ __device__ int every_way(T& object, cuda::atomic<T, Scope>& owned) {
   constexpr membar::thread_scope scope = membar::scope_of(Scope);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Captures a stream's work as a graph, to read back what CUDA made of a launch.
+/// Captures the work of a stream as a graph, which shows what CUDA made of a launch.
 #pragma once
 
 #include <tests/common/gpu_test.hpp>
@@ -9,7 +9,7 @@
 
 namespace membar_test {
 
-/// The graph of what `work` enqueues in `stream`.
+/// Returns the graph of the operations that `work` enqueues in `stream`.
 class captured_graph {
  public:
   template <class Work>
@@ -30,7 +30,7 @@ class captured_graph {
 
   [[nodiscard]] cudaGraph_t get() const noexcept { return graph_; }
 
-  /// The node of the only launch.
+  /// Returns the node of the only launch.
   [[nodiscard]] cudaGraphNode_t kernel_node() const {
     std::array<cudaGraphNode_t, 2> nodes{};
     std::size_t count = nodes.size();
@@ -40,7 +40,7 @@ class captured_graph {
     return nodes[0];
   }
 
-  /// Instantiates the graph, launches it in `stream` and waits for it.
+  /// Instantiates the graph, launches it in `stream` and waits until it has finished.
   void run(cudaStream_t stream) const {
     cudaGraphExec_t executable = nullptr;
     check(cudaGraphInstantiate(&executable, graph_, 0));

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Marks the checks of a kernel, so that its PTX shows whether the compiler knew the answer.
+/// Marks the checks of a kernel, so that its PTX shows whether the compiler has evaluated them.
 #pragma once
 
 #include <membar/base/config.hpp>
 
 namespace membar_test {
 
-/// `condition`. Each check in a kernel goes through this function. A compiler may know the value of a plain variable; it then
-/// removes the check, and the kernel can never find anything. With this function, an instruction that copies the constant 0
-/// remains, and tests/codegen/kernel_checks.py reports the line. The instruction is not volatile and does not clobber memory,
-/// because either would prevent optimizations that the compiler makes elsewhere.
+/// Returns `condition`. Each check in a kernel goes through this function. A compiler may infer the value of a plain variable;
+/// it then removes the check, and the kernel can never find an error. With this function, an instruction that copies the
+/// constant 0 remains, and tests/codegen/kernel_checks.py reports the line. The instruction is not volatile and does not
+/// clobber memory, because either would prevent optimizations that the compiler performs elsewhere.
 [[nodiscard]] MEMBAR_HOST_DEVICE inline bool checked(bool condition) {
 #if defined(__CUDA_ARCH__)
   unsigned copy = 0;

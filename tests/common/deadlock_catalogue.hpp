@@ -26,9 +26,9 @@ inline constexpr int row_team = 1;
 
 /// The effect of a wrong program on GPUs.
 enum class effect {
-  hangs,      ///< in every schedule
-  may_hang,   ///< It may hang: if streams share a hardware queue, or because it is undefined.
-  runs_early  ///< Nothing waits, but something may run before what it needs.
+  hangs,      ///< The program hangs in every schedule.
+  may_hang,   ///< The program may hang: if streams share a hardware queue, or because its behaviour is undefined.
+  runs_early  ///< Nothing waits, but an operation may run before the one that it needs.
 };
 
 template <hazard Kind, effect OnGpus>
@@ -176,10 +176,10 @@ struct lost_signal : entry<hazard::lost_signal, effect::hangs> {
   static void wrong(auto& to) {
     to.notify(pe(0), main_stream, pe(1), flag, signal_set(1));
     to.notify(pe(0), main_stream, pe(1), flag, signal_set(2));
-    to.synchronize_stream(pe(0), main_stream);  // This makes sure that it is too late.
+    to.synchronize_stream(pe(0), main_stream);  // This makes sure that the notification comes too late.
     to.wait(pe(1), main_stream, flag, signal_equals(1));
   }
-  /// A counter passes no value on.
+  /// A counter does not carry a value.
   static void right(auto& to) {
     to.notify(pe(0), main_stream, pe(1), count, signal_add(1));
     to.notify(pe(0), main_stream, pe(1), count, signal_add(1));
@@ -201,7 +201,7 @@ struct stale_wait : entry<hazard::stale_wait, effect::runs_early> {
   }
 };
 
-/// Every entry, as a list of types: `every<::testing::Types>`.
+/// All entries, as a list of types: `every<::testing::Types>`.
 template <template <class...> class List>
 using every = List<barrier_before_put, wait_before_notify, concurrent_collectives, grid_too_large, early_host_copy, cycle,
                    two_teams_in_two_orders, host_before_enqueue, never_notified, missing_member, lost_signal, stale_wait>;
@@ -212,7 +212,7 @@ struct recorded : deadlock::recorder {
   [[nodiscard]] static unsigned long long room() { return 264; }
 };
 
-/// The recorder's reports on a program, or its report on a host wait that would not return.
+/// Returns the recorder's reports on a program, or its report on a host wait that would not return.
 template <class Program>
 [[nodiscard]] std::vector<deadlock::report> reports_of(Program program) {
   recorded recorder(2);

@@ -19,7 +19,7 @@ inline constexpr std::chrono::milliseconds group_budget{10'000};
 
 class fake_processes : public fake_cuda::test {
  protected:
-  /// Runs `body(group, rank)` in `count` processes, each on its own device. All resources must be released.
+  /// Runs `body(group, rank)` in `count` processes, each on its own device. All resources must be released in the end.
   template <class Body>
   void expect_success(int count, Body body) {
     for (const int code : processes(count, [&](int rank) {

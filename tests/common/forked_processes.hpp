@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Processes that a test forks, and the faults that they find.
+/// Processes that a test forks, and how they report errors.
 #pragma once
 
 #include <bench/common/processes.hpp>
@@ -20,7 +20,7 @@
 
 namespace membar_test {
 
-/// Runs `body(rank)` in `count` processes, and returns their exit codes, of which 0 means success.
+/// Runs `body(rank)` in `count` processes. Returns their exit codes, of which 0 means success.
 template <class Body>
 std::vector<int> processes(int count, Body body) {
   std::vector<pid_t> children;
@@ -34,7 +34,7 @@ std::vector<int> processes(int count, Body body) {
   return codes;
 }
 
-/// A barrier for forked processes, created before they are.
+/// A barrier for forked processes. It must be created before they are forked.
 class meeting {
  public:
   meeting() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Fixtures for tests that need a GPU. Without a GPU, the tests skip and say what is missing. With MEMBAR_REQUIRE_GPU=1
-/// (MEMBAR_REQUIRE_MULTI_GPU=1) in the environment they fail instead, so that a machine with GPUs cannot pass by skipping.
+/// Fixtures for tests that need a GPU. Without a GPU, the tests skip and say what is missing. If MEMBAR_REQUIRE_GPU=1
+/// (MEMBAR_REQUIRE_MULTI_GPU=1) is in the environment they fail instead, so that a machine with GPUs cannot pass by skipping.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -27,7 +27,7 @@ namespace membar_test {
 
 using membar::launch_config, membar::thread_scope;
 
-/// Throws, with the location of the call, unless `status` is success. A test that throws has failed.
+/// Throws, with the location of the call, unless `status` is success. A test that throws fails.
 inline void check(cudaError_t status, std::source_location where = std::source_location::current()) {
   if (status != cudaSuccess)
     throw std::runtime_error(std::string(where.file_name()) + ":" + std::to_string(where.line()) + ": " +
@@ -70,15 +70,15 @@ struct device_copy : support::device_memory<T> {
   }
 };
 
-/// Loads a kernel onto the current device now. Loading at the first launch might wait for running kernels, which in turn may
-/// wait for this one.
+/// Loads a kernel onto the current device now. If the first launch loaded it, the launch might wait for running kernels, which
+/// in turn may wait for this kernel.
 template <class... Parameters>
 void load(void (*kernel)(Parameters...), std::source_location where = std::source_location::current()) {
   cudaFuncAttributes attributes{};
   check(cudaFuncGetAttributes(&attributes, reinterpret_cast<const void*>(kernel)), where);
 }
 
-/// Launches with `attribute` only if `condition`.
+/// Launches with `attribute` only if `condition` is true.
 template <class Attribute, class... Parameters>
 void launch_with_if(bool condition, const launch_config<>& config, const Attribute& attribute, void (*kernel)(Parameters...),
                     auto... arguments) {
@@ -93,12 +93,12 @@ void launch_with_if(bool condition, const launch_config<>& config, const Attribu
   return value != nullptr && std::string_view(value) == "1";
 }
 
-/// The reason why a test cannot use a GPU; empty if it can.
+/// Returns the reason why a test cannot use a GPU; empty if it can.
 [[nodiscard]] inline std::optional<std::string> missing_gpu() {
   int count = 0;
   const cudaError_t status = cudaGetDeviceCount(&count);
   if (status != cudaSuccess) {
-    static_cast<void>(cudaGetLastError());  // not the next call's error
+    static_cast<void>(cudaGetLastError());  // Otherwise the next call would report this error.
     return std::string("this test needs a GPU, but the CUDA runtime finds none: ") + cudaGetErrorString(status);
   }
   if (count == 0)
@@ -169,7 +169,7 @@ class gpu_test : public ::testing::Test {
            std::pair(major, minor);
   }
 
-  /// For `prepare`: skips a test if the GPU lacks the compute capability that `what` needs.
+  /// For `prepare`: skips the test if the GPU lacks the compute capability that `what` needs.
   static void need_compute_capability(int major, const std::string& what) {
     if (!has_compute_capability(major))
       GTEST_SKIP() << "this test needs " << what << ", but the GPU has a compute capability below " << major << ".0";

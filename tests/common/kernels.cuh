@@ -11,7 +11,7 @@
 
 namespace membar_test {
 
-/// Whether code may be compiled for a device with clusters and 16-byte atomics.
+/// Whether this code is compiled for a device that has clusters and 16-byte atomics.
 inline constexpr bool has_hopper = membar::detail::has_hopper_instructions;
 
 MEMBAR_CALLS_EITHER
@@ -30,7 +30,7 @@ void with_constant(auto value, Function function) {
   static_cast<void>(((value == Values && (function.template operator()<Values>(), true)) || ...));
 }
 
-/// Waits for all threads of the block, or of the cluster.
+/// Waits for all threads of the block or of the cluster.
 __device__ inline void meet([[maybe_unused]] bool of_cluster) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   if (of_cluster) {
@@ -42,15 +42,15 @@ __device__ inline void meet([[maybe_unused]] bool of_cluster) {
   __syncthreads();
 }
 
-/// The memory of the objects for which threads contend.
+/// The memory of the objects that threads contend for.
 enum class placement {
   global,
   shared,
   distributed_shared,  ///< The shared memory of the cluster's first block.
-  neighbour_shared     ///< The shared memory of the other block in a cluster of two, which does not use it itself.
+  neighbour_shared     ///< The shared memory of the other block in a cluster of two, which does not use that memory itself.
 };
 
-/// Its name in messages, before "memory".
+/// Returns the name of the memory in messages, without the word "memory".
 [[nodiscard]] inline const char* name(placement where) {
   const char* const names[] = {"global", "shared", "distributed shared", "the other block's shared"};
   return names[static_cast<int>(where)];
@@ -76,13 +76,13 @@ __device__ void on_objects(T* global, placement where, bool of_cluster, Function
       memcpy(static_cast<void*>(to + threadIdx.x), static_cast<const void*>(from + threadIdx.x), sizeof(T));
     }
   };
-  meet(of_cluster);  // A block's shared memory exists once the block runs.
+  meet(of_cluster);  // The shared memory of a block exists only once the block runs.
   copy(objects, global);
   meet(of_cluster);
   function(objects);
   meet(of_cluster);
   copy(global, objects);
-  meet(of_cluster);  // and as long as it does
+  meet(of_cluster);  // The shared memory also exists only as long as the block runs.
 }
 
 }  // namespace membar_test

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Message passing with the litmus engine, for every placement of its two threads, and the outcomes that must be seen in each.
+/// Message passing with the litmus engine, for every placement of its two threads, and the outcomes that must be observed in
+/// each.
 #pragma once
 
 #include <membar/litmus/engine.hpp>
@@ -18,7 +19,7 @@
 namespace membar_test {
 
 /// Release and acquire at system scope pass the data on wherever the threads are, while the unordered test may fail. The
-/// threads of an instance overlap: the flag is seen in some instances and not in others.
+/// threads of an instance overlap in time: the flag is seen in some instances and not in others.
 inline void expect_passed_on(const membar::model::place& first, const membar::model::place& second,
                              const membar::litmus::parameters& how = {}, const membar::litmus::host_thread& on_host = {}) {
   using namespace membar::litmus;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Message passing: one thread writes data and then a flag, round after round; another reads the flag and then
-/// the data. Release and acquire forbid reading data older than the flag. Both values only grow, so neither
-/// thread waits for the other's round, and all accesses are atomic, so no outcome can be excused by a race.
+/// Message passing: one thread writes data and then a flag, round after round; another thread reads the flag and then the data.
+/// Release and acquire forbid reading data older than the flag. Both values only grow, so neither thread waits for the other's
+/// round. All accesses are atomic, so there is no data race that could explain an outcome.
 #pragma once
 
 #include <membar/atomic.cuh>
@@ -36,7 +36,8 @@ void with(passing how, Function function) {
       how, function);
 }
 
-/// The orders of the fences before a flag is written and after it is read, by `passing`. `operations` has none.
+/// The orders of the fences before the flag is written and after it is read, by `passing`. There are no fences for
+/// `operations`.
 inline constexpr membar::memory_order fence_of_writer[] = {membar::memory_order::relaxed, membar::memory_order::release,
                                                            membar::memory_order::acq_rel, membar::memory_order::seq_cst};
 inline constexpr membar::memory_order fence_of_reader[] = {membar::memory_order::relaxed, membar::memory_order::acquire,
@@ -118,14 +119,14 @@ __global__ void read_at_system_scope(mailbox* box, passing_outcome* outcome, int
   read_messages<membar::thread_scope::system, How>(*box, count, *outcome);
 }
 
-/// The number of messages that a reader must have seen as they arrived.
+/// The number of messages that a reader must have seen while messages were still arriving.
 inline constexpr unsigned long long least_messages = 10;
 
 inline void expect_in_order(const passing_outcome& seen) {
   EXPECT_EQ(seen.writer_timed_out, 0) << "the writer timed out waiting for the reader: they did not run concurrently";
   EXPECT_EQ(seen.reader_timed_out, 0) << "the reader timed out waiting for the last message";
   EXPECT_EQ(seen.stale, 0U) << "data older than its flag";
-  // A reader that saw little but the last flag had no chance to see old data.
+  // A reader that saw little more than the last flag had no chance to see old data.
   EXPECT_GE(seen.messages, least_messages);
   ::testing::Test::RecordProperty("messages", std::to_string(seen.messages));
 }

@@ -19,7 +19,7 @@ class gathering_threads {
  public:
   explicit gathering_threads(int count) : slots_(static_cast<std::size_t>(count)), meet_(count) {}
 
-  /// The callback of thread `self`.
+  /// Returns the callback for thread `self`.
   [[nodiscard]] std::function<std::vector<unsigned long long>(unsigned long long)> callback(int self) {
     return [this, self](unsigned long long mine) {
       slots_[static_cast<std::size_t>(self)] = mine;
@@ -35,7 +35,8 @@ class gathering_threads {
   std::barrier<> meet_;
 };
 
-/// Returns the message of the exception of `body(pe)` on each of `count` threads, empty if it returned normally.
+/// Returns the message of the exception of `body(pe)` on each of `count` threads; a message is empty if the body returned
+/// normally.
 template <class Body>
 [[nodiscard]] std::vector<std::string> thrown_by_pes(int count, Body body) {
   std::vector<std::string> thrown(static_cast<std::size_t>(count));

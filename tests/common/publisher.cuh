@@ -18,7 +18,8 @@ inline constexpr int sources = 4;
 inline constexpr int lag = 16;
 inline constexpr unsigned words = 32;
 
-/// One source's objects: data that is only replaced by newer data, and two signals that give a lower bound for how new it is.
+/// The objects of one source: data that is only replaced by newer data, and two signals that give a lower bound for how new the
+/// data is.
 struct post {
   unsigned data[words];
   unsigned long long first;
@@ -39,8 +40,8 @@ struct served {
   unsigned long long fences;
 };
 
-/// Writes data with a warp and publishes each round as a warp, without a barrier of its own: everything that any lane wrote is
-/// published.
+/// Writes data with a warp and publishes each round as a warp, without an additional barrier: everything that any lane has
+/// written is published.
 template <class Publisher>
 __device__ void write_posts_as_a_warp(Publisher& publisher, int index, post& to, unsigned count, publisher_end& seen) {
   typename Publisher::warp_source source(publisher, index);
@@ -53,7 +54,8 @@ __device__ void write_posts_as_a_warp(Publisher& publisher, int index, post& to,
   // Every lane finds the signal, not only the lane that received it.
   failures += checked(membar::atomic_ref<unsigned long long, thread_scope::system>(to.first).load(membar::relaxed) != count);
   source.close();
-  if (source.publish(to.first, 0, generous) != wait_result::closed) {  // The compiler knows this: the source has closed itself.
+  // The compiler can infer this, because the source has closed itself.
+  if (source.publish(to.first, 0, generous) != wait_result::closed) {
     ++failures;
   }
   if (__any_sync(0xffffffffU, failures != 0) != 0 && threadIdx.x % 32 == 0) {
@@ -80,13 +82,14 @@ __device__ void write_posts(Publisher& publisher, int index, post& to, unsigned 
     const membar::atomic_ref<unsigned long long, thread_scope::system> first(to.first);
     seen.failures += checked(first.load(membar::relaxed) != count);
     source.close();
-    if (source.publish(to.first, 0, generous) != wait_result::closed) {  // The compiler also knows this here.
+    if (source.publish(to.first, 0, generous) != wait_result::closed) {  // The compiler can infer this as well.
       ++seen.failures;
     }
   }
 }
 
-/// Acquires the signals until the last value. Neither the data nor the earlier signal may be older than the acquired signal.
+/// Acquires the signals until the last value has arrived. Neither the data nor the earlier signal may be older than the
+/// acquired signal.
 MEMBAR_HOST_DEVICE inline void read_posts(post& from, unsigned count, publisher_end& seen, bool alternate) {
   const membar::atomic_ref<unsigned long long, thread_scope::system> first(from.first);
   const membar::atomic_ref<unsigned long long, thread_scope::system> second(from.second);
@@ -128,7 +131,7 @@ __device__ inline void publish_by_a_block(post* posts, unsigned count, publisher
   }
 }
 
-/// What all ends saw.
+/// The observations of all ends.
 struct publisher_outcome {
   support::pinned_memory<publisher_end> writers{sources};
   support::pinned_memory<publisher_end> readers{sources};

@@ -23,7 +23,7 @@ std::string file_of(const testing::TestInfo& test) {
   return name;
 }
 
-/// The name that gtest_discover_tests gives a test; for a typed test, it includes the type.
+/// Returns the name that gtest_discover_tests gives a test; for a typed test, it includes the type.
 std::string name_of(const testing::TestInfo& test) {
   std::string suite = test.test_suite_name();
   if (test.type_param() == nullptr)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The duration of a stress test: the usual one, or the one that the environment requests.
+/// The duration of a stress test: the usual one, or the one that the environment specifies.
 #pragma once
 
 #include <charconv>
@@ -12,8 +12,8 @@
 
 namespace membar_test {
 
-/// Returns the number in the environment variable, or `usual` without one. Throws if it is not a number, because a short run
-/// must not pass for the requested long one.
+/// Returns the number in the environment variable, or `usual` if the variable is not set. Throws if it is not a number, because
+/// a short run must not be mistaken for the requested long one.
 [[nodiscard]] inline unsigned long long stress_count(const char* variable, unsigned long long usual) {
   const char* const given = std::getenv(variable);
   if (given == nullptr) {

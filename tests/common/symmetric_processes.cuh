@@ -22,7 +22,7 @@
 
 namespace membar_test {
 
-/// Starting processes takes time, and they pass messages at a hundredth of the usual rate.
+/// Starting processes takes time, and the processes pass messages at a hundredth of the usual rate.
 [[nodiscard]] inline std::chrono::seconds processes_deadline() {
   return std::chrono::seconds(240 + symmetric_messages() / 100'000);
 }
@@ -59,7 +59,7 @@ class processes_on_gpus : public ::testing::Test {
     }
     return support::detail::ended(children, processes_deadline());
   }
-  /// Runs `body(group)` in the same way, and expects that it returns 0.
+  /// Runs `body(group)` in the same way, and expects it to return 0 in every process.
   template <class Body>
   static void expect_success_in_a_group(Body body) {
     for (const int code : in_a_group(body)) {
@@ -102,7 +102,7 @@ template <class Backend, class Group, class Kernel>
   return result;
 }
 
-/// A protocol by threads, warps and blocks.
+/// A protocol that threads, warps and blocks execute.
 template <class Protocol, class Backend>
 [[nodiscard]] int pass_protocol(Backend& backend) {
   return pass_by(backend, by_thread, pass_messages<Protocol, by_thread_t, Backend>, 5) |
@@ -165,8 +165,8 @@ __global__ void wait_in_vain(object<signal<set>, Backend> ready, pe_report* repo
   add_to(*report, by_block, 0, late, 1);
 }
 
-/// Kills one of two processes that share memory on `gpus` GPUs, and expects that the other's wait ends, and that its next collective call
-/// names the killed one.
+/// Kills one of two processes that share memory on `gpus` GPUs. Expects the other process's wait to end, and its next
+/// collective call to name the killed process.
 inline void expect_waits_to_end_and_to_name_the_killed(int gpus) {
   using backend = symmetric::adopted_backend;
   constexpr std::size_t shared_bytes = std::size_t{16} << 20;
@@ -175,7 +175,7 @@ inline void expect_waits_to_end_and_to_name_the_killed(int gpus) {
     membar::check(cudaSetDevice(rank % gpus));
     auto group = symmetric::host_group::join(where, rank, 2, std::chrono::seconds(30));
     const symmetric::process_memory memory(group, shared_bytes);
-    auto* const of = new backend(memory.memory(), group.callback());  // Its destructor would be collective.
+    auto* const of = new backend(memory.memory(), group.callback());  // The destructor would be collective.
     auto* const heap = new symmetric::heap<backend>(*of, shared_bytes);
     const auto ready = heap->allocate<signal<set>>(1);
     if (rank == 1) {

@@ -30,7 +30,7 @@ using symmetric::object, symmetric::pe, symmetric::span;
 /// The number of messages that a protocol passes over all channels together; MEMBAR_STRESS_MESSAGES sets another number.
 [[nodiscard]] inline unsigned long long symmetric_messages() { return stress_count("MEMBAR_STRESS_MESSAGES", 2'000'000); }
 
-/// The number of messages that each of `channels` channels passes in one of the `passes` passes of a protocol.
+/// Returns the number of messages that each of `channels` channels passes in one of the `passes` passes of a protocol.
 [[nodiscard]] inline unsigned symmetric_rounds(unsigned channels, unsigned passes) {
   return static_cast<unsigned>(symmetric_messages() / (passes * channels)) + 1;
 }
@@ -38,8 +38,8 @@ using symmetric::object, symmetric::pe, symmetric::span;
 /// The observations of both ends of all channels of a PE.
 struct pe_report {
   unsigned long long messages;  ///< received, each checked
-  unsigned long long stale;     ///< The number of words that differed from those sent.
-  unsigned long long late;      ///< waits that timed out
+  unsigned long long stale;     ///< The number of words that differed from the sent ones.
+  unsigned long long late;      ///< the number of waits that timed out
 };
 
 inline constexpr unsigned most_words = 512;
@@ -55,13 +55,13 @@ struct long_packed_payload {
 struct packed_piece {
   int words[3];
 };
-/// The number of lanes of a warp that have a piece each: their boxes share a line.
+/// The number of lanes of a warp that have a piece each. Their boxes share a line.
 inline constexpr unsigned pieces_per_warp = 8;
 
-/// The symmetric memory of all channels, as one PE sees it. Channel c has its part of each.
+/// The symmetric memory of all channels, as one PE sees it. Channel c has its part of each array.
 template <class Backend>
 struct channel_memory {
-  span<int, Backend> data, more;  ///< `more`: for two puts
+  span<int, Backend> data, more;  ///< `more` is for protocols with two puts.
   span<int, Backend> source;      ///< Private to its PE, except for gets.
   span<signal<set>, Backend> ready;
   span<signal<add>, Backend> sum;
@@ -111,7 +111,7 @@ class channel_arrays {
     return {data_.on(which),  more_.on(which),  source_.on(which),     ready_.on(which), sum_.on(which),
             taken_.on(which), boxes_.on(which), long_boxes_.on(which), pieces_.on(which)};
   }
-  /// Frees in a different order than allocated. Collective: every PE's kernels must have ended.
+  /// Frees the memory in a different order than it was allocated in. Collective: every PE's kernels must have ended.
   void free(symmetric::heap<Backend>& heap) const {
     const auto free = [&](const auto&... arrays) { (heap.free(arrays), ...); };
     free(boxes_, pieces_, data_, long_boxes_, taken_, more_, sum_, source_, ready_);
@@ -139,7 +139,7 @@ __device__ void fill(Group, int* to, unsigned size, unsigned channel, unsigned r
   Group::sync();
 }
 
-/// The number of this thread's words that differ from those sent.
+/// Returns how many of this thread's words differ from the sent ones.
 template <class Group>
 [[nodiscard]] __device__ unsigned wrong_words(Group, const int* from, unsigned size, unsigned channel, unsigned round) {
   unsigned wrong = 0;
@@ -149,8 +149,8 @@ template <class Group>
   return wrong;
 }
 
-// Protocols: the sender's action in a round, and the receiver's until it may read the data. `source` holds the message, and may
-// be written again after `send`.
+// The protocols: the sender's actions in a round, and the receiver's actions until it may read the data. `source` holds the
+// message, and may be written again after `send`.
 
 /// A receiver that waits for the sender's newest round.
 struct notified_by_ready {
@@ -220,16 +220,16 @@ inline constexpr bool source_is_read_by_the_receiver = requires { Protocol::sour
 template <class Protocol>
 inline constexpr bool has_more = std::is_same_v<Protocol, by_two_puts_and_a_fence>;
 
-/// The channel of the calling group, the properties of its side of the channel, and whether the calling thread takes part.
+/// The channel of the calling group, the properties of this side of the channel, and whether the calling thread takes part.
 struct place {
   unsigned channel;
   unsigned side;
   bool takes_part;
 
-  /// Half of the groups send first; on the other PE, the halves are exchanged.
+  /// Returns whether the group sends first. Half of the groups do; on the other PE, the other half does.
   [[nodiscard]] __device__ bool begins(pe self) const { return (side + static_cast<unsigned>(self.index())) % 2 == 0; }
 };
-/// With `Lanes`, each of some lanes of a warp has a channel.
+/// With `Lanes`, each of several lanes of a warp has a channel.
 template <bool Lanes = false, class Group>
 [[nodiscard]] __device__ place place_of(Group) {
   const unsigned warp = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
@@ -344,7 +344,7 @@ __global__ void pass_barriers(span<int, Backend> slots, span<symmetric::barrier_
   unsigned long long stale = 0;
   bool late = false;
   for (unsigned round = 1; round <= rounds && !late; ++round) {
-    // Each thread of the group puts: the barrier must release all of them.
+    // Each thread of the group puts, so the barrier must release all of the puts.
     for (int i = rank; i < count * 32; i += threads) {
       const pe to(i / 32);
       put_value(slots[static_cast<std::size_t>(self * 32 + i % 32)], static_cast<int>(round), to);

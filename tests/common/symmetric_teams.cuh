@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Tests of teams and of barriers in two halves: they hold, two teams run concurrently, a team on two streams is rejected, and
-/// a late half can be waited for again.
+/// Tests of teams and of barriers in two halves: the barriers work, two teams run concurrently, a team on two streams is
+/// rejected, and a late half can be waited for again.
 #pragma once
 
 #include <membar/symmetric/team_barrier.hpp>
@@ -41,7 +41,7 @@ __global__ void pass_split_barriers(span<int> slots, team_words<> words, unsigne
   add_to(*report, group, stale + (own_work == 0 ? 1 : 0), late, rounds);
 }
 
-/// Arrives, waits for less time than the other PEs take, and waits again.
+/// Arrives, waits for less time than the other PEs take to arrive, and waits again.
 __global__ void wait_twice(team_words<> words, unsigned long long pause, unsigned* told) {
   const unsigned long long begin = membar::global_nanoseconds();
   while (words.self() != pe(0) && membar::global_nanoseconds() - begin < pause) {
@@ -58,7 +58,7 @@ __global__ void wait_twice(team_words<> words, unsigned long long pause, unsigne
 
 class symmetric_teams : public symmetric_pes {
  protected:
-  /// Runs a team of all even PEs of five and a team of all odd ones concurrently.
+  /// Runs a team of all even PEs of five concurrently with a team of all odd ones.
   template <class Group>
   void expect_two_teams_hold(Group, unsigned threads) {
     peer_backend backend(devices(5));
@@ -134,7 +134,7 @@ TEST_P(symmetric_teams, one_on_two_streams_is_refused) {
   const support::stream main;
   const support::stream side;
   std::optional<support::stream> theirs;
-  barrier_on_stream(both, pe(0), generous, main.get());  // which waits for PE 1
+  barrier_on_stream(both, pe(0), generous, main.get());  // This barrier waits for PE 1.
   EXPECT_TRUE(
       says(refusal([&] { barrier_on_stream(both, pe(0), generous, side.get()); }), "membar: team PEs 0, 1 cannot be used"));
   {
@@ -182,7 +182,7 @@ TEST_P(symmetric_teams, replay_both_halves_in_graphs) {
   for (const auto& each : streams) {
     each->synchronize();
   }
-  // Each barrier had its number, in every replay.
+  // Each barrier must have had its own number, in every replay.
   for (const pe which : backend.local_pes()) {
     const auto words = both.on(which).words();
     const auto* const at = reinterpret_cast<const unsigned long long*>(heap.address_at(words, which));

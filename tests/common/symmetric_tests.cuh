@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Tests of symmetric memory between two or three PEs of the peer backend, under load: no message is lost, torn or older than its
-/// signal, counters count, barriers hold, and every wait ends. On two or four GPUs, and on one GPU that is several PEs.
+/// Tests of symmetric memory between two or three PEs of the peer backend, under load: no message is lost, torn or older than
+/// its signal, counters count correctly, barriers work, and every wait ends. The tests run on two or four GPUs, and on one GPU
+/// that acts as several PEs.
 #pragma once
 
 #include <membar/atomic.cuh>
@@ -29,7 +30,7 @@ namespace membar_test {
 
 using symmetric::counter, symmetric::heap, symmetric::peer_backend, symmetric::peer_memory, symmetric::scoped_array;
 
-/// Which devices are the PEs.
+/// The devices that are the PEs.
 enum class machine { one_gpu, two_gpus, four_gpus };
 
 [[nodiscard]] inline std::string name_of(const ::testing::TestParamInfo<machine>& info) {
@@ -54,7 +55,7 @@ class symmetric_pes : public multi_gpu_test, public ::testing::WithParamInterfac
       return;
     }
     if (GetParam() == machine::four_gpus) {
-      order_ = {0, 3, 1, 2};  // So that the first two are a different pair than in the test with two GPUs.
+      order_ = {0, 3, 1, 2};  // Makes the first two devices a different pair than in the test with two GPUs.
       if (!all_reach_each_other(4)) {
         GTEST_SKIP() << "this test needs peer access between the first four GPUs, but they do not have it";
       }
@@ -92,7 +93,7 @@ class symmetric_pes : public multi_gpu_test, public ::testing::WithParamInterfac
     }
   }
 
-  /// Passes messages with `kernel` in channels of a group, `messages_in_a_round` in each, and expects all of them to arrive
+  /// Passes messages with `kernel` in the channels of a group, `messages_in_a_round` in each, and expects all of them to arrive
   /// whole.
   template <class Group, class Kernel>
   void expect_all_passed(Group, Kernel kernel, unsigned size, const std::vector<peer_memory>& kinds,
@@ -128,7 +129,7 @@ class symmetric_pes : public multi_gpu_test, public ::testing::WithParamInterfac
 
   template <class Protocol>
   void expect_protocol() {
-    // One size that is copied in wide units, and two that are not.
+    // One size that is copied in wide units, and two sizes that are not.
     expect_all_passed(by_thread, pass_messages<Protocol, by_thread_t, peer_backend>, 5, mapped);
     expect_all_passed(by_warp, pass_messages<Protocol, by_warp_t, peer_backend>, 64, mapped);
     expect_all_passed(by_block, pass_messages<Protocol, by_block_t, peer_backend>, 511, mapped);
@@ -189,7 +190,7 @@ TEST_P(symmetric_pes, signals_of_another_heap_are_found) {
   constexpr std::size_t size = 4'096;
   for (const peer_memory kind : {peer_memory::automatic, peer_memory::plain}) {
     peer_backend backend(devices(), kind);
-    // Larger by more than the granularity of a mapping, so that the distance between PEs differs.
+    // Larger by more than the granularity of a mapping, so that the distance between PEs is different.
     heap<peer_backend> large(backend, std::size_t{64} << 20);
     heap<peer_backend> small(backend, 1 << 20);
     for (const bool data_in_the_large : {true, false}) {
@@ -428,7 +429,7 @@ __global__ void count_everywhere(span<counter<unsigned long long>> sums, object<
     }
     amo_bitwise_xor(sums[3], 1ULL, to);
   }
-  // One more by a single thread: the number of the others is even, so losing all of them would not show.
+  // One more addition by a single thread: the number of the others is even, so losing all of them would not show.
   if (sums.self() == pe(0) && blockIdx.x == 0 && threadIdx.x == 0) {
     for (int i = 0; i != count; ++i) {
       amo_bitwise_xor(sums[3], 1ULL, pe(i));
@@ -490,7 +491,7 @@ TEST_P(symmetric_barrier, of_five_holds) {
 
 struct lonely_report {
   unsigned otherwise;                 ///< Whether any wait returned a value other than `timed_out` to any thread.
-  unsigned long long nanoseconds[4];  ///< the time of each wait
+  unsigned long long nanoseconds[4];  ///< the duration of each wait
 };
 
 __global__ void wait_alone(object<signal<set>> flag, object<packed<long_packed_payload>> box,
@@ -515,8 +516,8 @@ __global__ void wait_alone(object<signal<set>> flag, object<packed<long_packed_p
   }
 }
 
-/// How many budgets a wait may take that times out. It takes one, another poll and a barrier; the multiple leaves room for
-/// other tests on the GPU, and is a tenth of the budget of other waits.
+/// The number of budgets that a timed-out wait may take. It takes one budget, another poll and a barrier; the multiple allows
+/// for other tests on the GPU. This many budgets are a tenth of the budget of other waits.
 constexpr unsigned long long budgets_at_most = 500;
 
 TEST_P(symmetric_pes, waits_that_time_out_end_within_the_budget) {
@@ -537,7 +538,7 @@ TEST_P(symmetric_pes, waits_that_time_out_end_within_the_budget) {
   }
 }
 
-/// Writes a message in which the word `missing` still has the previous number, as happens while a message arrives word by word.
+/// Writes a message in which the word `missing` still has the previous number, as happens when a message arrives word by word.
 template <class Payload>
 void put_all_words_but(const heap<peer_backend>& heap, const symmetric::array<packed<Payload>, peer_backend>& box,
                        std::size_t missing, unsigned sequence) {
@@ -592,7 +593,7 @@ __global__ void take_packed_and_trap(object<packed<Payload>> box, Payload* to) {
 template <class Start>
 [[noreturn]] void wait_until_trapped(const std::vector<int>& devices, Start start) {
   std::fflush(stdout);
-  dup2(STDERR_FILENO, STDOUT_FILENO);  // where kernels print
+  dup2(STDERR_FILENO, STDOUT_FILENO);  // kernels print to it
   peer_backend backend(devices);
   heap<peer_backend> heap(backend, 1 << 20);
   start(heap);
@@ -632,7 +633,7 @@ TEST_P(symmetric_pes, wait_that_times_out_traps_and_names_pe_and_signal_or_who_i
 }
 TEST_P(symmetric_pes, packed_message_that_never_comes_traps_and_names_pe_and_box) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
-  // One line: lanes whose words have arrived print nothing.
+  // The output has one line, because lanes whose words have arrived print nothing.
   constexpr auto printed =
       "^membar: PE 0 waited 2000000 ns for the packed message at 0x[0-9a-f]+ to be equal to 42, but it is 41: [^\n]*\n"
       "the kernel ended with";
@@ -647,7 +648,7 @@ __global__ void write_all(int* to, unsigned size, int value) {
     to[i] = value;
   }
 }
-/// `counts`: the number of words checked, and the number of wrong ones.
+/// `counts`: the number of checked words, and the number of wrong ones.
 __global__ void count_wrong(const int* from, unsigned size, int value, unsigned long long* counts) {
   unsigned long long looked_at = 0;
   unsigned long long wrong = 0;
@@ -688,7 +689,7 @@ TEST_P(symmetric_pes, stream_operations_keep_the_streams_order) {
     put_on_stream(heap, data.on(sender), source.on(sender).local(), receiver, sending.get());
     notify_on_stream(ready.on(sender)[0], number, receiver, sending.get());
     {
-      // It is enqueued after the work for which it waits.
+      // The wait is enqueued after the work for which it waits.
       const membar::device_guard guard(backend.device_of(receiver));
       wait_on_stream(ready.on(receiver)[0], equals(number), generous, receiving->get());
       membar::launch(launch_config{1, 256, receiving->get()}, count_wrong, static_cast<const int*>(data.on(receiver).local()),
@@ -708,7 +709,7 @@ TEST_P(symmetric_pes, stream_operations_keep_the_streams_order) {
   EXPECT_EQ(copied(*counts), (std::vector{1ULL * size * rounds, 0ULL}));
 }
 
-/// Writes a number determined by its position to every 8 bytes, or counts those that differ.
+/// Writes a number determined by its position to every 8 bytes, or counts the numbers that differ.
 __global__ void number_all(unsigned long long* data, std::size_t size, unsigned long long salt) {
   for (std::size_t i = blockIdx.x * blockDim.x + threadIdx.x; i < size; i += gridDim.x * blockDim.x) {
     data[i] = i ^ salt;
@@ -754,20 +755,20 @@ TEST_P(symmetric_pes, puts_of_more_than_four_gibibytes_arrive_whole) {
   EXPECT_EQ(copied(wrong)[0], 0U);
 }
 
-// 16-byte words that one PE stores and both read.
+// 16-byte words that one PE stores and both PEs read.
 
 struct alignas(16) word_of_16 {
   unsigned long long value;
   unsigned long long complement;
 };
 
-/// Tracks when the words change: all writers store from before the first read until after the last.
+/// Tracks when the words change: all writers store from before the first read until after the last one.
 struct torn_words {
   unsigned long long writers;  ///< The number of blocks that have begun to store.
-  unsigned long long readers;  ///< blocks that have ended
+  unsigned long long readers;  ///< the number of blocks that have finished
   unsigned long long torn;
   unsigned long long reads;
-  /// The number of reads that found a different value than the thread's previous read of the same word.
+  /// The number of reads that found a different value from the thread's previous read of the same word.
   unsigned long long changed;
   unsigned long long late;
 };
@@ -832,7 +833,7 @@ TEST_P(symmetric_pes, words_of_sixteen_bytes_are_never_torn) {
   peer_backend backend(devices());
   heap<peer_backend> heap(backend, 1 << 20);
   const scoped_array words(heap.allocate<word_of_16>(1024));
-  // In device memory that both can access, because a link to the host may not support the additions.
+  // The results are in device memory that both PEs can access, because a link to the host may not support the additions.
   const scoped_array told_at(heap.allocate<torn_words>(1));
   const unsigned reads =
       static_cast<unsigned>(stress_count("MEMBAR_STRESS_READS", 100'000'000) / (2ULL * blocks * threads)) + 1;
@@ -845,7 +846,7 @@ TEST_P(symmetric_pes, words_of_sixteen_bytes_are_never_torn) {
       streams.push_back(std::make_unique<support::stream>());
     }
   }
-  // Both store at PE 0 and read there: one in its own memory, and one over the link.
+  // Both PEs store at PE 0 and read there: one in its own memory, and the other over the link.
   torn_words* const told = heap.address_at(told_at.on(home), home);
   for (const pe which : backend.local_pes()) {
     const membar::device_guard guard(backend.device_of(which));
@@ -867,7 +868,7 @@ TEST_P(symmetric_pes, words_of_sixteen_bytes_are_never_torn) {
   RecordProperty("changed", std::to_string(seen.changed));
 }
 
-// A budget covers the whole barrier, however many PEs are late.
+// A budget covers the whole barrier, no matter how many PEs are late.
 
 __global__ void arrive_late(span<symmetric::barrier_word> words, unsigned long long step, membar::wait_budget budget,
                             unsigned long long* took) {
@@ -937,12 +938,12 @@ TEST_P(symmetric_pes, a_late_wait_on_a_stream_ends_those_of_all_and_the_program_
     EXPECT_EQ(status[2].result, stream_result::aborted);
     EXPECT_EQ(status[2].expected, 1U);
     EXPECT_EQ(status[2].missing, 0) << "which had not arrived";
-    // As a replayed graph does: it finds the flag, and keeps the first failure.
+    // Like a replayed graph, this wait finds the flag set, and keeps the first failure.
     try_wait_on_stream(flags.on(here)[0], equals(5), generous, aborts.on(here)[0], status.get(), own.get());
     own.synchronize();
     EXPECT_EQ(status[0].result, stream_result::timed_out);
   }
-  // Words that are allocated again work like new ones.
+  // Words that are allocated again work like newly allocated ones.
   const scoped_array flags(heap.allocate<signal<set>>(1));
   const scoped_array epochs(heap.allocate<symmetric::epoch>(2));
   const scoped_array words(heap.allocate_barrier());
@@ -961,7 +962,7 @@ TEST_P(symmetric_pes, a_late_wait_on_a_stream_ends_those_of_all_and_the_program_
   }
 }
 
-// Graphs that are captured once and replayed with other data each time.
+// Graphs that are captured once and replayed with different data each time.
 
 /// Writes the data of the next round, and counts rounds.
 __global__ void write_next(int* to, unsigned size, unsigned* round) {
@@ -971,7 +972,7 @@ __global__ void write_next(int* to, unsigned size, unsigned* round) {
     *round = now;
   }
 }
-/// Expects the data of the next round, and counts rounds.
+/// Checks that the data is that of the next round, and counts rounds.
 __global__ void expect_next(const int* from, unsigned size, unsigned* round, pe_report* report) {
   const unsigned now = *round + 1;
   add_to(*report, by_block, wrong_words(by_block, from, size, 0, now), false, 1);
@@ -1029,7 +1030,7 @@ struct tell_by_barrier {
   }
 };
 
-/// In kernels: a put with an epoch's notification, and the wait for it.
+/// The same in kernels: a put with an epoch's notification, and the wait for it.
 __global__ void put_and_notify_next(span<int> data, const int* source, object<signal<set>> ready, object<symmetric::epoch> sent,
                                     pe other) {
   put(by_block, data, source, other);
@@ -1059,8 +1060,8 @@ __global__ void take_next_packed(object<packed<long_packed_payload>> box, int* d
 
 class symmetric_graphs : public symmetric_pes {
  protected:
-  /// Replays the work that `send` and `receive` capture: `send` between writing the data and being told that it was read,
-  /// `receive` before reading.
+  /// Replays the work that `send` and `receive` capture. `send` is between writing the data and being notified that it was
+  /// read; `receive` comes before reading.
   template <class Send, class Receive, class Answer, class Hear>
   void expect_replays(unsigned size, Send send, Receive receive, Answer answer, Hear hear) {
     const unsigned replays = graph_replays();

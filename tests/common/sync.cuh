@@ -18,11 +18,11 @@ namespace membar_test {
 using membar::wait_budget;
 using membar::wait_result;
 
-/// Longer than any wait that succeeds.
+/// A budget that is longer than any successful wait.
 inline constexpr wait_budget generous = wait_budget::milliseconds(10'000);
 inline constexpr wait_budget short_one = wait_budget::milliseconds(2);
 
-/// Waits until `condition()` is true, or for `budget`; returns whether it came true.
+/// Waits until `condition()` is true, or for `budget`. Returns whether the condition became true.
 MEMBAR_CALLS_EITHER
 template <class Condition>
 MEMBAR_HOST_DEVICE bool wait_for(wait_budget budget, Condition condition) {
@@ -65,11 +65,11 @@ struct message {
 struct channel_outcome {
   unsigned long long messages = 0;
   unsigned long long torn = 0;
-  unsigned long long out_of_order = 0;  ///< Lost, duplicated or reordered messages.
+  unsigned long long out_of_order = 0;  ///< The number of lost, duplicated or reordered messages.
   unsigned ended = 0;                   ///< The `wait_result` of the last call.
 };
 
-/// Expects that an end received this many messages, whole and in order, and that its last call ended like this.
+/// Expects that an end received this many messages, whole and in order, and that its last call returned this result.
 inline void expect_all(const channel_outcome& end, unsigned long long messages, wait_result last) {
   EXPECT_EQ(end.messages, messages);
   EXPECT_EQ(end.torn, 0U);
@@ -77,7 +77,7 @@ inline void expect_all(const channel_outcome& end, unsigned long long messages, 
   EXPECT_EQ(end.ended, static_cast<unsigned>(last));
 }
 
-/// Pushes `count` messages through an end, or into a channel with many producers, which others may still use.
+/// Pushes `count` messages through an end, or into a channel with many producers, which other producers may still use.
 template <class Channel>
 MEMBAR_HOST_DEVICE void produce_among_many(Channel& channel, unsigned producer, unsigned count, channel_outcome& outcome) {
   wait_result result = wait_result::done;
@@ -89,7 +89,7 @@ MEMBAR_HOST_DEVICE void produce_among_many(Channel& channel, unsigned producer, 
   outcome.ended = static_cast<unsigned>(result);
 }
 
-/// Pushes `count` messages and closes.
+/// Pushes `count` messages and then closes the channel.
 template <class Channel>
 MEMBAR_HOST_DEVICE void produce(Channel& channel, unsigned producer, unsigned count, channel_outcome& outcome) {
   typename Channel::producer end(channel);
@@ -119,7 +119,7 @@ MEMBAR_HOST_DEVICE void consume(Channel& channel, unsigned first, unsigned long 
   outcome = seen;
 }
 
-/// The values that one side of a barrier writes before it, and its check of the others' values after it.
+/// The values that one side of a barrier writes before it, and its check of the other side's values after it.
 struct barrier_side {
   int written = 0;
   unsigned stale = 0;

@@ -23,7 +23,7 @@ struct tile_outcome {
 
 [[nodiscard]] MEMBAR_HOST_DEVICE inline unsigned word_of(unsigned tile, unsigned word) { return tile * 2654435761U + word; }
 
-/// This many tiles, one after the other.
+/// Returns the words of this many tiles, one tile after the other.
 [[nodiscard]] inline std::vector<unsigned> words_of(unsigned tiles) {
   std::vector<unsigned> words(static_cast<std::size_t>(tiles) * tile_words);
   for (unsigned tile = 0; tile < tiles; ++tile) {
@@ -64,7 +64,7 @@ __device__ bool check_all(Ring& ring, tile_outcome* seen, unsigned lane, unsigne
     for (unsigned word = lane; word < tile_words; word += 32) {
       wrong += checked(words[word] != word_of(static_cast<unsigned>((done + first) % tiles), word));
       if (overwrites) {
-        words[word] = ~0U;  // This must not arrive after the next tile.
+        words[word] = ~0U;  // This store must not take effect after the next tile has arrived.
       }
     }
     takes.give_back();

@@ -29,7 +29,7 @@ GCC_ERROR = re.compile(r"^(.+?):(\d+):(?:\d+:)? (?:fatal )?(?:error|warning): ")
 GCC_NOTE = re.compile(r"^.+?:\d+:(?:\d+:)? note: ")
 GCC_ORIGIN = re.compile(r"^(.+?):(\d+):(?:\d+:)? +(?:required|recursively required|in ['‘]constexpr)")
 
-# The file that config.hpp includes after an #error, so that the compiler reports no follow-up errors.
+# The file that config.hpp includes after an #error, so that the compiler reports no further errors.
 END_OF_COMPILATION = "the_error_above_ends_the_compilation"
 Rule = collections.namedtuple("Rule", "name words lines")  # The expected words, and the numbers of the lines that break the rule.
 

@@ -94,7 +94,7 @@ __global__ void barriers(grid_barrier<thread_scope::device>* grid, cross_barrier
   arrival = grid->arrive(relaxed);
 }
 
-// A result that is not checked may be the result of a wait that timed out.
+// A result that is not checked may be the result of a timed-out wait.
 __global__ void results(membar::ticket_lock<thread_scope::device>* lock,
                         membar::spsc_channel<int, 4, thread_scope::device>* channel,
                         membar::grid_barrier<thread_scope::device>* grid,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The actions of test threads, one type per primitive of the headers. An action is a call on a cell of 16 bytes, and the
-/// instructions that its header lists for the call, for the model. Here: fence.cuh, load_store.cuh, and combinations of actions.
+/// The actions of test threads, one type per primitive of the headers. An action is a call on a cell of 16 bytes, together with
+/// the instructions that its header lists for the call, for the model. This file has the actions of fence.cuh and
+/// load_store.cuh, and combinations of actions.
 ///
 /// An action has
 /// * `run(cell)`, which returns what it read: a `read` or `nothing`;
@@ -26,7 +27,7 @@ namespace model = membar::model;
 using membar::memory_order;
 using membar::thread_scope;
 
-/// The order's tag.
+/// The tag of the order.
 template <memory_order Order>
 inline constexpr membar::memory_order_constant<Order> tag{};
 
@@ -56,7 +57,7 @@ template <std::size_t... Counts>
 /// A register that no test observes.
 inline constexpr model::reg unread{7};
 
-/// The fence for one half of an order; none for relaxed.
+/// The fence for one half of an order; there is none for relaxed.
 template <thread_scope Scope, memory_order Half>
 [[nodiscard]] constexpr auto half_fence() noexcept {
   if constexpr (Half == memory_order::relaxed) {
@@ -66,7 +67,7 @@ template <thread_scope Scope, memory_order Half>
   }
 }
 
-/// `make(tag)` as one instruction with its order. `seq_cst` is `fence.sc` and then the instruction with order `Otherwise`.
+/// `make(tag)` as one instruction with its order. `seq_cst` is `fence.sc` followed by the instruction with order `Otherwise`.
 template <thread_scope Scope, memory_order Order, memory_order Otherwise, class Make>
 [[nodiscard]] constexpr auto as_instruction(Make make) noexcept {
   if constexpr (Order == memory_order::seq_cst) {
@@ -76,14 +77,15 @@ template <thread_scope Scope, memory_order Order, memory_order Otherwise, class 
   }
 }
 
-/// `make(tag)` as a loop. Only its last iteration counts: a relaxed instruction between the fences of the order's halves.
+/// `make(tag)` as a loop. Only its last iteration counts: a relaxed instruction between the fences for the two halves of the
+/// order.
 template <thread_scope Scope, memory_order Order, class Make>
 [[nodiscard]] constexpr auto as_loop(Make make) noexcept {
   return joined(half_fence<Scope, membar::release_half(Order)>(), sequence(make(membar::relaxed)),
                 half_fence<Scope, membar::acquire_half(Order)>());
 }
 
-/// The second half of sixteen bytes, which the instruction that read the first half has also read.
+/// The second half of sixteen bytes. The instruction that read the first half has read it as well.
 template <class T>
 [[nodiscard]] constexpr auto parts_of(model::reg first) noexcept {
   if constexpr (number<T>::parts == 1) {
@@ -97,7 +99,7 @@ template <class T>
 }
 /// @}
 
-/// The name of a call in a test's name, such as "fetch_add.release.device", preceded by its type if that is not `unsigned`.
+/// The name of a call in the name of a test, such as "fetch_add.release.device", preceded by the type if it is not `unsigned`.
 template <class T = unsigned>
 [[nodiscard]] inline std::string spelled(const std::string& call, memory_order order, thread_scope scope) {
   const std::string words = call + "." + membar::name(order) + "." + membar::name(scope);
@@ -109,7 +111,7 @@ template <class T>
   return *static_cast<T*>(cell);
 }
 
-/// The value that an action read. Its digits are computed after all actions of the thread, so that no access waits for an
+/// The value that an action has read. Its digits are computed after all actions of the thread, so that no access waits for an
 /// earlier one.
 template <class T>
 struct read {
@@ -122,7 +124,7 @@ struct nothing {
   [[nodiscard]] MEMBAR_HOST_DEVICE static unsigned digits() noexcept { return 0; }
 };
 
-/// The number of digits, of four bits each, that an action reads.
+/// The number of digits, of four bits each, that represent what an action reads.
 template <class Action>
 inline constexpr int observations = decltype(Action::run(nullptr))::parts;
 
@@ -218,7 +220,7 @@ struct ordered_load {
   static std::string text() { return spelled<T>(sizeof...(Hints) == 0 ? "load" : "load_hinted", Order, Scope); }
 };
 
-/// Relaxed at system scope, and neither merged nor repeated.
+/// An access that is relaxed at system scope, and neither merged nor repeated.
 template <int Value = 1>
 struct store_mmio : store_volatile<Value> {
   __device__ static nothing run(void* cell) noexcept {
@@ -235,7 +237,7 @@ struct load_mmio : load_volatile {
 };
 /// @}
 
-/// The values that two actions read.
+/// The values that two actions have read.
 template <class First, class Second>
 struct both_read {
   First first;

@@ -80,8 +80,8 @@ struct meets {
 };
 /// @}
 
-/// A writer stores data and synchronizes with the reader, who then reads them. The data is in global memory, or in the reader's
-/// shared memory.
+/// A writer stores data and synchronizes with the reader, which then reads the data. The data is in global memory, or in the
+/// reader's shared memory.
 template <class Meeting, bool SharedData = false>
 struct met
     : shape<"MP", by<meets<Meeting, true>>, finally<>, outcome<0>, thread<at<x, store_weak<>>, at<y, meets<Meeting, true>>>,
@@ -101,10 +101,10 @@ struct met<at_mbarrier<Arrive, Wait>, SharedData>
   static std::string name() { return (SharedData ? "MP.shared_data+" : "MP+") + meeting::text(); }
 };
 
-/// The value that a thread passes on in a turn. It differs from the values of earlier turns, which memory may still hold.
+/// The value that a thread passes on in a turn. It differs from the values of earlier turns, which may still be in memory.
 [[nodiscard]] __device__ inline unsigned value_of_turn(unsigned turn) noexcept { return turn + 1; }
 
-/// Counts the outcomes of a thread's turns, and how many of them found an old value. Called by whole warps.
+/// Counts the outcomes of a thread's turns, and those that found an old value. Called by whole warps.
 __device__ inline void count_turns(const membar::litmus::launch_view& view, unsigned turns, unsigned old) noexcept {
   const unsigned all = __reduce_add_sync(0xffffffffU, turns);
   const unsigned all_old = __reduce_add_sync(0xffffffffU, old);
@@ -114,8 +114,8 @@ __device__ inline void count_turns(const membar::litmus::launch_view& view, unsi
   }
 }
 
-/// Runs `Test` in clusters of two blocks: in each turn, each thread passes a value to its counterpart in the other block. A
-/// random number of stores to scratch memory, drawn for each turn, precedes the store of the value, so that this store has to
+/// Runs `Test` in clusters of two blocks: in each turn, each thread passes a value to its counterpart in the other block.
+/// Before it stores the value, it executes a random number of stores to scratch memory, so that the store of the value has to
 /// wait.
 template <class Test>
 __global__ void __launch_bounds__(1024, 1) run_meetings(const __grid_constant__ membar::litmus::launch_view view) {
@@ -156,7 +156,7 @@ __global__ void __launch_bounds__(1024, 1) run_meetings(const __grid_constant__ 
     membar::store_weak(sent, value_of_turn(first + turn));
     late = !meeting::run(own, turn) || late;
     old += membar::load_weak(found) == value_of_turn(first + turn) ? 0 : 1;
-    membar::cluster_sync();  // All threads have read: the next value follows.
+    membar::cluster_sync();  // All threads have read the value, so the next one may follow.
   }
   if (late) {
     __trap();
@@ -173,7 +173,7 @@ struct own_kernels<Test, where::cluster_barrier> {
   static const void* dependent() { return nullptr; }
 };
 
-/// What the second kernel does before it reads.
+/// The operations of the second kernel before it reads.
 template <bool Waits>
 struct prerequisites {
   __device__ static nothing run(void*) noexcept {
@@ -192,7 +192,7 @@ struct prerequisites {
   static std::string text() { return Waits ? "wait_for_prerequisites" : "no-wait"; }
 };
 
-/// A kernel triggers the next one, then stores; the next one reads.
+/// A kernel triggers the next one and then stores; the next kernel reads.
 template <bool Waits>
 struct launched : shape<"MP.launch", by<prerequisites<Waits>>, finally<>, outcome<0>, thread<at<x, store_weak<>>>,
                         thread<at<y, prerequisites<Waits>>, see<x, load_weak<>>>> {
@@ -228,7 +228,7 @@ __global__ void __launch_bounds__(1024, 1) run_dependent_kernel(const __grid_con
     old += got == value_of_turn(view.first_step) ? 0 : 1;
   }
   count_turns(view, view.layout.batch, old);
-  membar::wait_for_prerequisites();  // So that the next pair always begins after the first kernel of this pair.
+  membar::wait_for_prerequisites();  // Makes the next pair begin after the first kernel of this pair.
 }
 
 template <class Test>
@@ -244,7 +244,7 @@ struct own_kernels<Test, where::two_kernels> {
 template <class Wait>
 struct overwrite_source {
   __device__ static read<unsigned long long> run(void* cell) noexcept {
-    __shared__ quad places[1024];  // One per thread of the largest block.
+    __shared__ quad places[1024];  // One place for each thread of the largest block.
     quad* const mine = &places[threadIdx.x];
     membar::store_weak(mine, number<quad>::of(1));
     membar::proxy_fence<membar::proxy::async>();

@@ -32,7 +32,7 @@ struct atomic_load : ordered_load<Scope, Order, T> {
   static std::string text() { return spelled<T>("atomic_ref.load", Order, Scope); }
 };
 
-/// `wait` for a value other than 0. It is called only after a load has read another value, so it returns at once by coherence.
+/// `wait` for a value other than 0. It is called only after a load has read another value, so by coherence it returns at once.
 template <thread_scope Scope, memory_order Order>
 struct atomic_wait {
   MEMBAR_HOST_DEVICE static read<unsigned> run(void* cell) noexcept {
@@ -43,7 +43,7 @@ struct atomic_wait {
     }
     return {seen};
   }
-  /// Two loads as one: the fence acquires what either load has read, and a test's flag changes only once.
+  /// Two loads as one action: the fence acquires what either load has read, and the flag of a test changes only once.
   static constexpr auto instructions(model::variable at, model::reg first) {
     return as_loop<Scope, Order>([=](auto o) { return model::load<Scope>(first, at, o); });
   }

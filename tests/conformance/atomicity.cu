@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// At every scope, relaxed: no write comes between the read and the write of an update, and sixteen bytes are one access.
-/// Source: atomic.cuh; load_store.cuh, "One access whatever the size"; aggregated.cuh.
+/// Relaxed updates and accesses at every scope: no write comes between the read and the write of an update, and sixteen bytes
+/// are one access. Source: atomic.cuh; load_store.cuh, "One access whatever the size"; aggregated.cuh.
 #include "holds.cuh"
 
 namespace conformance {
@@ -57,7 +57,7 @@ void add(suite& all) {
   using quads_apart = torn_read<store_halves<device>, load_halves<device>>;
   holds_within<device, lost_update<update<exchange, device, relaxed, 1, quad>>, quads_apart>(to);
   holds_within<device, lost_update<compare_exchange<device, relaxed, relaxed, 0, 1, quad>>, quads_apart>(to);
-  // A weak access of sixteen bytes is a vector: it is not one access.
+  // A weak access of sixteen bytes is a vector access, and therefore not a single access.
   holds<torn_read<ordered_store<device, relaxed, 1, quad>, ordered_load<device, relaxed, quad>>, where::one_device,
         torn_read<store_vector, load_vector>>(to);
 }

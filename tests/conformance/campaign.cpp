@@ -38,20 +38,20 @@ class engine_runner : public runner {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-// The kind of a test, such as "MP@one_device": parameters are tuned per shape and place.
+// The kind of a test, such as "MP@one_device". Parameters are tuned for each kind, a shape and a place.
 [[nodiscard]] std::string kind_of(const std::string& test) {
   const std::size_t plus = test.find('+', test.starts_with("2+2W") ? 4 : 0);
   return test.substr(0, plus) + test.substr(test.rfind('@'));
 }
 
-// The share of the next of `turns` turns in the remaining work, so that later turns compensate for a turn that had too little
-// time.
+// The share of the remaining work that the next of `turns` turns gets, so that later turns compensate for a turn that had too
+// little time.
 [[nodiscard]] std::uint64_t share_of(std::uint64_t all, std::uint64_t done, std::size_t turns) {
   return std::max<std::uint64_t>(1, (all - std::min(all, done)) / std::max<std::size_t>(1, turns));
 }
 
-// A key that sorts controls by how much ordering their names show, the least first: whether no access is split, then the number
-// of orders and fences, then the number of relaxed accesses in reverse.
+// A sort key for controls by how much ordering their names show, the least first: whether no access is split, then the number
+// of orders and fences, then the number of relaxed accesses in descending order.
 [[nodiscard]] std::tuple<bool, std::ptrdiff_t, std::ptrdiff_t> ordering_of(const std::string& test) {
   const auto times = [&](std::string_view word) {
     std::ptrdiff_t count = 0;
@@ -98,7 +98,7 @@ void campaign::run() {
   for (test_result& t : results_) {
     try {
       t.homes = on_->find_place(*t.test);
-    } catch (const membar::error& lack) {  // the machine lacks the place
+    } catch (const membar::error& lack) {  // the machine lacks the test's place
       t.was_skipped = true;
       t.reason = lack.what();
     }
@@ -149,7 +149,7 @@ membar::litmus::parameters campaign::drawn(const test_result& t, std::uint64_t i
   return membar::litmus::draw_parameters(plan_.seed ^ hash, index, t.homes);
 }
 
-// Returns the parameter sets of a test: given sets, sets tuned for it or its controls, built-in sets, and drawn sets.
+// Returns the parameter sets of a test: given sets, sets tuned for the test or its controls, built-in sets, and drawn sets.
 std::vector<membar::litmus::parameters> campaign::sets_of(const test_result& t) const {
   std::vector<membar::litmus::parameters> sets = plan_.given;
   const auto take = [&](const std::string& test) {
@@ -226,8 +226,8 @@ void campaign::run_test(test_result& t) {
 }
 
 // Searches for the parameters of a kind, once. Many controls never show their outcome because their code orders more than they
-// require; a search on them would find only the fastest parameters. So each control first runs briefly, and the search starts
-// with the control that showed its outcome most often. A search that shows nothing has no result.
+// require; a search on such a control would find only the fastest parameters. Therefore each control first runs briefly, and
+// the search starts with the control that showed its outcome most often. A search that shows no outcome has no result.
 void campaign::tune(const std::string& kind) {
   if (!searched_.insert(kind).second) {
     return;

@@ -69,10 +69,10 @@ suite small_suite() {
 class fake_runner : public runner {
  public:
   std::map<std::string, std::uint64_t> shown;
-  names runs;  ///< of tests, in order
+  names runs;  ///< the tests that ran, in order
   names tuned;
   parameter_sets sets;
-  std::vector<double> seconds;  ///< of each run: its limits
+  std::vector<double> seconds;  ///< the limits of each run
   std::vector<std::uint64_t> instances;
   std::string fails;
   litmus::parameters shown_under{.width = 0};  ///< If the width is not 0, outcomes are shown only under these parameters.
@@ -142,7 +142,7 @@ class conformance_campaign : public ::testing::Test {
 
 TEST_F(conformance_campaign, runs_controls_first_each_test_once_under_every_set_and_skips_what_has_no_place) {
   machine.shown[weak] = 3;
-  run({.draws = 3});  // And two built-in sets of parameters.
+  run({.draws = 3});  // Three drawn sets are added to two built-in ones.
   EXPECT_EQ(machine.runs, (names{weak, weak, weak, weak, weak, right, right, right, right, right}));
   EXPECT_EQ(built_in_sets(), (parameter_sets{{}, litmus::parse_parameters("share=75 stress=25 pattern=st/st lines=64")}));
   EXPECT_EQ(parameter_sets(machine.sets.begin(), machine.sets.begin() + 2), built_in_sets());
@@ -247,7 +247,7 @@ TEST_F(conformance_campaign, a_guarantee_runs_under_what_was_tuned_for_its_contr
   machine.shown[weak] = 1;
   run({.draws = 0, .tune_seconds = 1});
   ASSERT_EQ(machine.sets.size(), 7u);
-  EXPECT_EQ(machine.sets[0], litmus::parameters{});  // the first short run
+  EXPECT_EQ(machine.sets[0], litmus::parameters{});  // the parameters of the first short run
   for (const std::size_t run : {1u, 4u}) {
     EXPECT_EQ(machine.sets[run].width, 64);
     EXPECT_EQ(machine.sets[run + 1], litmus::parameters{});
@@ -282,7 +282,7 @@ TEST_F(conformance_campaign,
   all = suite_to_tune();
   run({.tune_seconds = 1});
   EXPECT_EQ(machine.tuned, (names{"MP+b.relaxed@here", "MP+a.release@here", "MP+thread_fence@here"}));
-  EXPECT_EQ(machine.sets[4], litmus::parameters{});  // after four short runs, one per control
+  EXPECT_EQ(machine.sets[4], litmus::parameters{});  // the parameters after four short runs, one per control
 }
 
 TEST_F(conformance_campaign, a_test_that_fails_is_reported_and_the_next_one_runs) {

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Row:
-    file: str   # in include/membar, or a page in docs
-    words: str  # A sentence quoted from its documentation.
-    tests: str  # a regular expression
+    file: str   # The header in include/membar, or a page in docs.
+    words: str  # A sentence quoted from the documentation in this file.
+    tests: str  # A regular expression that selects tests.
 
 
 ROWS = [
@@ -88,8 +88,8 @@ ROWS = [
         r"^host/"),
 ]
 
-# Sentences that the suite does not test, and what tests them instead. One block of a litmus run holds many instances, so a test cannot use
-# the block's barrier. Its cells have 16 bytes.
+# Sentences that the suite does not test, and the tests that cover them instead. One block of a litmus run holds many instances,
+# so a test cannot use the block's barrier. Its cells have 16 bytes.
 PATTERN = "its orders: tests/model/sync_patterns_test.cpp; its code: the stress tests in tests/gpu"
 ELSEWHERE = {
     "aggregated.cuh": {"A barrier of the lanes precedes the leader's operation if that operation releases":

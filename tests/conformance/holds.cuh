@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The form of a row of the suite: `holds<Test, place, Control...>(to)`. The model must forbid the outcome of the test at that
-/// place, and allow the outcome of each control; suite_test.py makes it decide all rows.
+/// place, and allow the outcome of each control; suite_test.py lets the model decide all rows.
 #pragma once
 
 #include "shapes.cuh"
@@ -19,7 +19,7 @@
 
 namespace conformance {
 
-/// Where rows are added: the suite, and the name of their family.
+/// The suite to which rows are added, and the name of their family.
 struct adding {
   suite* all;
   const char* family;
@@ -98,7 +98,7 @@ void holds(const adding& to, std::vector<std::string> controls = {}) {
   to.all->add(guarantee{to.family, add_test<Test, Where>(*to.all), std::move(controls)});
 }
 
-/// The places that a scope includes, up to the farthest.
+/// The places that a scope includes, in order of increasing distance.
 template <thread_scope Scope>
 inline constexpr std::array<where, 1> inside{Scope == thread_scope::block     ? where::one_block
                                              : Scope == thread_scope::cluster ? where::one_cluster
@@ -106,7 +106,7 @@ inline constexpr std::array<where, 1> inside{Scope == thread_scope::block     ? 
 template <>
 inline constexpr std::array<where, 3> inside<thread_scope::system>{where::one_device, where::two_domains, where::two_devices};
 
-/// The nearest place that a scope does not include.
+/// Returns the nearest place that a scope does not include.
 template <thread_scope Scope>
 inline constexpr where outside = Scope == thread_scope::device ? where::two_domains : where::one_device;
 

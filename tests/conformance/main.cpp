@@ -54,7 +54,7 @@ struct options {
   bool json = false;
   std::string json_file;
   std::string selection;                ///< The options that select tests.
-  std::string command = "conformance";  ///< The command line, except for where the results go.
+  std::string command = "conformance";  ///< The command line, except for options that name output files.
 };
 
 [[noreturn]] void refuse(const std::string& why) { throw std::invalid_argument("conformance: " + why); }
@@ -63,7 +63,7 @@ template <class Number>
 Number number_in(std::string_view option, std::string_view text, Number least, Number most) {
   Number value{};
   const auto [end, failed] = std::from_chars(text.data(), text.data() + text.size(), value);
-  // Written this way, the comparison also rejects NaN.
+  // This form of the comparison also rejects NaN.
   if (failed != std::errc{} || end != text.data() + text.size() || !(value >= least && value <= most)) {
     refuse(std::string(option) + std::string(text) + ": a number of at least " +
            printed("%.12g and at most %.12g is expected", static_cast<double>(least), static_cast<double>(most)));
@@ -152,7 +152,7 @@ options read_options(int argc, char** argv) {
     }
   }
   how.seconds = seconds.value_or(how.hunt_seconds != 0 ? 0.2 : how.instances != 0 ? 60 : 1);
-  // A hunt runs guarantees only: an outcome of a control is expected.
+  // A hunt runs only guarantees: an outcome of a control is expected.
   how.guarantees = only != "controls";
   how.controls = only != "guarantees" && how.hunt_seconds == 0;
   if (how.tune_seconds > 0 && !how.controls) {
@@ -208,7 +208,7 @@ bool demanded(const char* variable) {
   return value != nullptr && std::string_view(value) == "1";
 }
 
-/// Why the suite cannot run; empty if it can.
+/// Returns the reason why the suite cannot run; empty if it can.
 std::string missing_gpu() {
   int devices = 0;
   const cudaError_t status = cudaGetDeviceCount(&devices);
@@ -231,7 +231,7 @@ int run(const suite& all, const options& how) {
   const std::unique_ptr<runner> gpus = gpu_runner();
   auto context = support::machine_context(0);
   context.emplace_back("command", how.command);
-  // If a run is killed, the results so far remain.
+  // If a run is killed, the results up to that point remain.
   constexpr std::chrono::seconds between_writes(30);
   auto written = std::chrono::steady_clock::now();
   const campaign* running = nullptr;
@@ -250,7 +250,7 @@ int run(const suite& all, const options& how) {
     }
   });
   running = &work;
-  save();  // This reports a file that cannot be written at the start, not after hours.
+  save();  // This reports at the start, and not after hours, that a file cannot be written.
   work.run();
   if (how.json) {
     write_json(std::cout, all, work, context);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Every way to release and every way to acquire, at one scope: a thread that sees the flag sees the data that was written before it.
-/// Source: atomic.cuh, fence.cuh, load_store.cuh, "Synchronizes".
+/// Every way to release and every way to acquire, at one scope: a thread that sees the flag also sees the data that was written
+/// before the flag. Source: atomic.cuh, fence.cuh, load_store.cuh, "Synchronizes".
 #pragma once
 
 #include "holds.cuh"
@@ -22,7 +22,7 @@ template <thread_scope Scope, memory_order Order>
 using by_compare_exchange = compare_exchange<Scope, Order, memory_order::relaxed, 0, 1>;
 template <thread_scope Scope, memory_order Order>
 using by_comparing = compare_exchange<Scope, Order, memory_order::relaxed, 1, 1>;
-/// A compare-and-swap that fails, with the order for failure.
+/// A compare-and-swap that fails, with the failure order.
 template <thread_scope Scope, memory_order Order>
 using by_failing = compare_exchange<Scope, memory_order::relaxed, Order, 2, 2>;
 template <thread_scope Scope, memory_order Order>
@@ -42,7 +42,7 @@ template <thread_scope Scope>
 struct fence_after_load<Scope, memory_order::relaxed> : atomic_load<Scope, memory_order::relaxed> {};
 /// @}
 
-/// `Way` releases with each of these orders. One control has no order on either side, the other has none on the releasing side.
+/// `Way` releases with each of these orders. One control has no order on either side; the other has none on the releasing side.
 template <thread_scope Scope, template <thread_scope, memory_order> class Way, memory_order... Orders>
 void releases(const adding& to) {
   using acquire = atomic_load<Scope, memory_order::acquire>;
@@ -53,8 +53,8 @@ void releases(const adding& to) {
    ...);
 }
 
-/// `Way` acquires with each of these orders. One control has no order on either side, the other has none on the acquiring side.
-/// A wait has no control beyond its scope, where it need not end.
+/// `Way` acquires with each of these orders. One control has no order on either side; the other has none on the acquiring side.
+/// A wait has no control beyond its scope, because there it need not end.
 template <thread_scope Scope, template <thread_scope, memory_order> class Way, memory_order... Orders>
 void acquires(const adding& to) {
   using release = atomic_store<Scope, memory_order::release>;

@@ -36,15 +36,15 @@ INCLUDE = ROOT / "include"
 # Files of the program that no mutant changes.
 PROGRAM = ("main", "campaign", "output")
 
-# Places where a scope that is too narrow can become visible. It cannot become visible among threads of one device and one domain.
+# Places at which a scope that is too narrow can show. Among threads of one device and one domain it cannot.
 FAR = r"@(two_domains|two_devices|host_\w+)$"
 
 
 @dataclass(frozen=True)
 class Mutant:
     name: str
-    says: str     # What is wrong with the headers.
-    header: str   # in include/membar
+    says: str     # Describes what is wrong with the headers.
+    header: str   # The header's path in include/membar.
     old: str      # The text that is replaced. It occurs once in the header.
     new: str
     parts: tuple = ("message_passing_device",)  # The suite's source files to compile.
@@ -183,7 +183,7 @@ def called(command, **options):
 
 
 class Compiler:
-    """nvcc with its options. It compiles for one architecture, the one on which the mutants run."""
+    """nvcc with its options. It compiles only for the architecture on which the mutants run."""
 
     def __init__(self, command, architecture):
         self.command = [*command, "-gencode", f"arch=compute_{architecture},code=sm_{architecture}", f"-I{ROOT}"]
@@ -208,7 +208,7 @@ class Compiler:
 
 
 def demangled(names, *options):
-    """Returns the names demangled by c++filt, without blanks, which differ between compilers."""
+    """Returns the names demangled by c++filt, without spaces, which differ between compilers."""
     names = list(names)
     out = called(["c++filt", *options], input="\n".join(names) + "\n").splitlines()
     return [name.replace(" ", "") for name in out]
@@ -341,7 +341,7 @@ def run(arguments):
         tests = few_of((here / "tests.txt").read_text().split(), arguments.most, gpus, campaign)
         parameters = arguments.parameters + (best_parameters(tests, campaign, 4) if campaign else [])
         few.write_text("\n".join(tests) + "\n")
-        # The other mutants can use the time that one mutant leaves.
+        # The other mutants can use the time that this mutant leaves.
         limit = max(1.0, min(arguments.seconds, (end - time.monotonic()) / (len(built) - index)))
         results = here / "results.json"
         results.unlink(missing_ok=True)

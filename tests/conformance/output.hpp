@@ -13,14 +13,14 @@
 
 namespace conformance {
 
-/// `std::snprintf` as a string of up to 255 characters.
+/// `std::snprintf` that returns a string of up to 255 characters.
 [[nodiscard]] inline std::string printed(const char* format, auto... values) {
   char text[256];
   std::snprintf(text, sizeof text, format, values...);
   return text;
 }
 
-/// Keys and values that describe the machine.
+/// Returns keys and values that describe the machine.
 using machine_description = std::vector<std::pair<std::string, std::string>>;
 
 /// Formats one test as a line: its name, how often it ran, and the conclusion.
@@ -29,7 +29,7 @@ using machine_description = std::vector<std::pair<std::string, std::string>>;
 /// Formats the lines at the end of a campaign.
 void write_summary(std::ostream& out, const suite& all, const campaign& done);
 
-/// Formats the suite as JSON before anything runs: its tests, the types of their kernels, the model's verdict on each test at
+/// Formats the suite as JSON before any test runs: its tests, the types of their kernels, the model's verdict on each test at
 /// its place, and the guarantees.
 void write_list_json(std::ostream& out, const suite& all);
 

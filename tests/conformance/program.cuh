@@ -98,7 +98,7 @@ enum class where {
   two_kernels
 };
 
-/// Whether tests at a place have their own kernels instead of the engine's.
+/// Returns whether tests at a place have their own kernels instead of the engine's kernel.
 [[nodiscard]] constexpr bool has_own_kernels(where w) noexcept {
   return w == where::cluster_shared || w == where::cluster_barrier || w == where::two_kernels;
 }
@@ -154,7 +154,7 @@ struct parts_of_program<finally<Finals...>, outcome<Numbers...>, Threads...> {
     report<Thread>(part<Thread>::run(memory), [&](int o, unsigned number) { out.write(o, number); });
   }
 
-  /// Runs a thread on the host. It calls `put(o, number)` for each observation.
+  /// Runs a thread on the host. Calls `put(o, number)` for each observation.
   template <int Thread, class Put>
   static void run_on_host(const membar::litmus::instance_cells& memory, Put put) {
     report<Thread>(part<Thread>::run(memory), put);
@@ -207,10 +207,11 @@ struct parts_of_program<finally<Finals...>, outcome<Numbers...>, Threads...> {
 };
 
 /// A test: the locations that are observed at the end, the outcome in question, and the threads. Its device code does not
-/// depend on where the threads are.
+/// depend on the places of the threads.
 template <class Finally, class Outcome, class... Threads>
 struct program : parts_of_program<Finally, Outcome, Threads...> {
-  /// The engine reads the instructions, the observations and the condition from it. The suite sets the places of the threads.
+  /// The engine reads the instructions, the observations and the condition from this member. The suite sets the places of the
+  /// threads.
   static constexpr auto model_test = parts_of_program<Finally, Outcome, Threads...>::model_test_at(where::one_device);
 };
 

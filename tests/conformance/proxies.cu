@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The async proxy: a bulk copy reads what ordinary stores wrote before a proxy fence, and may overwrite memory that ordinary
-/// accesses before one have finished with. Source: fence.cuh, `proxy_fence`; bulk_copy.cuh.
+/// accesses before a proxy fence have finished with. Source: fence.cuh, `proxy_fence`; bulk_copy.cuh.
 ///
-/// The other proxies are not run: alias would need a second mapping of the cells, and tensormap a tensor map.
+/// The other proxies are not tested: alias would need a second mapping of the cells, and tensormap a tensor map.
 #include "holds.cuh"
 
 #include <membar/bulk_copy.cuh>
@@ -41,7 +41,7 @@ constexpr model::variable place = model::shared(y);
 template <class Fence>
 struct copy_in_bulk {
   __device__ static read<unsigned long long> run(void* cell) noexcept {
-    __shared__ quad places[1024];  // One per thread of the largest block.
+    __shared__ quad places[1024];  // One place for each thread of the largest block.
     quad* const mine = &places[threadIdx.x];
     const auto from = static_cast<unsigned>(__cvta_generic_to_shared(mine));
     const std::size_t to = __cvta_generic_to_global(cell);
@@ -67,16 +67,16 @@ struct copy_in_bulk {
 
 /// What the thread does before a bulk copy of the cell to its own place in shared memory, and which value it observes.
 enum class before_load {
-  store_to_source,       ///< Writes 2 and then 1 to the cell; observes the place at the end.
-  store_to_destination,  ///< Writes 1 to the cell, and 2 to the place; observes the place at the end.
-  load_of_destination    ///< Does the same, and reads the place: observes the value read.
+  store_to_source,       ///< Writes 2 and then 1 to the cell, and observes the place at the end.
+  store_to_destination,  ///< Writes 1 to the cell and 2 to the place, and observes the place at the end.
+  load_of_destination    ///< Does the same, also reads the place, and observes the value read.
 };
 
 /// Accesses the cell or the place with ordinary accesses, executes `Fence`, and then copies the cell to the place in bulk.
 template <before_load Before, class Fence>
 struct load_in_bulk {
   __device__ static read<unsigned long long> run(void* cell) noexcept {
-    __shared__ quad places[1024];  // One per thread of the largest block.
+    __shared__ quad places[1024];  // One place for each thread of the largest block.
     __shared__ membar::mbarrier<thread_scope::block> barriers[1024];
     quad* const mine = &places[threadIdx.x];
     membar::mbarrier<thread_scope::block>& full = barriers[threadIdx.x];

@@ -46,7 +46,7 @@ template <class Read, class Write>
 struct load_buffering : shape<"LB", by<Read, Write>, finally<>, outcome<1, 1>, thread<see<x, Read>, at<y, Write>>,
                               thread<see<y, Read>, at<x, Write>>> {};
 
-/// A store, then a flag. A thread that sees the flag stores to the same location, and its store must come last.
+/// A store, then a flag. A thread that sees the flag stores to the same location, and its store must be the last.
 template <class Release, class Acquire>
 struct store_after_flag : shape<"S", by<Release, Acquire>, finally<x>, outcome<1, 2>,
                                 thread<at<x, store_weak<2>>, at<y, Release>>, thread<see<y, Acquire>, at<x, store_weak<1>>>> {};
@@ -67,7 +67,7 @@ struct write_to_read_causality
     : shape<"WRC", by<Write, Read, Release, Acquire>, finally<>, outcome<1, 1, 0>, thread<at<x, Write>>,
             thread<see<x, Read>, at<y, Release>>, thread<see<y, Acquire>, see<x, load_weak<>>>> {};
 
-/// A second thread reads a write, but then misses a third thread's write.
+/// A second thread reads a write, but then does not see a third thread's write.
 template <class Write, class Read, class Between>
 struct read_to_write_causality
     : shape<"RWC", by<Write, Read, Between>, finally<>, outcome<1, 0, 0>, thread<at<x, Write>>,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Message passing with a flag in shared memory, with every read-modify-write that is one instruction or a loop there: on
-/// both sides, or as a reduction on the writing side. Source: atomic.cuh, "outside of global memory"; docs/headers/atomic.md,
-/// "Where the object is".
+/// Message passing with a flag in shared memory, with every read-modify-write that is one instruction or a loop there: on both
+/// sides, or as a reduction on the writing side. Source: atomic.cuh, "outside of global memory"; docs/headers/atomic.md, "Where
+/// the object is".
 #include "shared_memory.cuh"
 
 namespace conformance {
@@ -12,13 +12,13 @@ using enum memory_order;
 constexpr auto device = thread_scope::device;
 using wide = unsigned long long;
 
-/// The initial value of a flag, before a minimum or a bitwise and sets it.
+/// The initial value of a flag, before a minimum or a bitwise AND sets it.
 template <update_kind Kind>
 inline constexpr int before = Kind == update_kind::min       ? 2
                               : Kind == update_kind::bit_and ? 3
                                                              : 0;
 
-/// An action that sets the flag to 1, after the store of another value where that is needed.
+/// An action that sets the flag to 1, preceded by the store of another value where that is needed.
 template <update_kind Kind, thread_scope Scope, class T, class Action>
 using set_after = after<Action, std::conditional_t<before<Kind> == 0, void, atomic_store<Scope, relaxed, before<Kind>, T>>>;
 

@@ -2,10 +2,10 @@
 /// @file
 /// Tests whose flag is in shared memory, and their kernel. Source: docs/headers/atomic.md, "Where the object is".
 ///
-/// ptxas makes a loop of many atomic instructions in shared memory. If the instruction's own acquire is before that loop, the
-/// reader may get data from its L1 cache that was filled in before the loop's last read. This shows only while the loop takes
-/// many iterations. Therefore other threads write to the flag at the same time, and others keep the data's line in the reader's
-/// L1 cache. Instances take turns: each block runs one at a time, in one round each.
+/// ptxas expands many atomic instructions in shared memory into loops. If the instruction's own acquire is before that loop,
+/// the reader may get data from its L1 cache that was filled in before the loop's last read. This is visible only while the
+/// loop takes many iterations. Therefore other threads write to the flag at the same time, and others keep the data's line in
+/// the reader's L1 cache. Instances take turns: each block runs one instance at a time, in one round each.
 #pragma once
 
 #include "holds.cuh"
@@ -36,8 +36,8 @@ template <>
 }
 /// @}
 
-/// The values of a flag: down, up, and in between the additions of other threads. A disturbance never changes whether the flag
-/// is up, and the sum of the disturbances stays small.
+/// The values of a flag: down, up, and what other threads add in between. A disturbance never changes whether the flag is up,
+/// and the sum of the disturbances stays small.
 template <class T>
 struct flag_value {
   __device__ static T of(bool up) noexcept { return number<T>::of(up ? 1 << 20 : 0); }
@@ -67,9 +67,9 @@ struct flag_value<T> {
   }
 };
 
-/// How an action sets a flag in shared memory, or polls it: the action's call, with a flag's values. `inverted`: the flag is
-/// set by making it low. `variable`: the flag is named as a variable, not through a pointer that the compiler knows nothing
-/// about. `compared`: the flag is set only if nothing else changes it.
+/// How an action sets a flag in shared memory, or polls it: the action's call, with the values of a flag. `inverted`: the flag
+/// is set by lowering it. `variable`: the flag is named as a variable instead of a pointer about which the compiler has no
+/// information. `compared`: the flag is set only if nothing else changes it.
 template <class Action>
 struct flag_by;
 
@@ -181,7 +181,7 @@ template <class T>
 
 /// Loads the word into the L1 cache.
 __device__ inline void fill_cache(const unsigned* word) noexcept {
-  if (membar::load_weak(word) == 0xffffffffU) {  // No round has this value: without a use, ptxas would drop the load.
+  if (membar::load_weak(word) == 0xffffffffU) {  // No round has this value, but without a use ptxas would remove the load.
     __nanosleep(1);
   }
 }
@@ -192,7 +192,7 @@ __device__ inline void pause(unsigned clocks) noexcept {
   }
 }
 
-/// Polls until `done()`. Returns false if the run's time is over.
+/// Polls until `done()` returns true. Returns false if the run's time is over.
 template <class Done>
 [[nodiscard]] __device__ inline bool polled(const membar::litmus::instance_cells& at, Done done) {
   for (unsigned polls = 1; !done(); ++polls) {
@@ -205,15 +205,16 @@ template <class Done>
 
 /// Runs `Test` in clusters of two blocks: each block reads what the other one writes. Round n stores n as data, and sets the
 /// flag. Each quarter of a block's threads has one role:
-/// * polls the flag, reads the data and puts the flag down: its first thread, the reader;
-/// * writes: its first thread. The others store to scratch memory;
-/// * loads the data, so that the L1 cache holds them;
-/// * changes the flag's lower part. How many do depends on the round; now and then all rest, so that no one waits for ever.
+/// * polls the flag, reads the data and lowers the flag: its first thread, the reader;
+/// * writes: its first thread. The other threads store to scratch memory;
+/// * loads the data, so that the L1 cache holds it;
+/// * changes the flag's lower part. How many of them do so depends on the round; occasionally all of them rest, so that no
+///   thread waits forever.
 ///
-/// The duration of a round depends on the parameters, by orders of magnitude. A writer starts no round after a quarter of the
-/// slice's budget and tells its reader so, and the reader counts the rounds that took place.
+/// The duration of a round depends on the parameters, by orders of magnitude. After a quarter of the slice's budget, a writer
+/// starts no further round and tells its reader so; the reader counts the rounds that took place.
 ///
-/// Launch: as for `membar::litmus::run_launch`, in clusters of two blocks.
+/// The launch is the same as that of `membar::litmus::run_launch`, in clusters of two blocks.
 template <class Kernel, class Test>
 __device__ void run_rounds(const membar::litmus::launch_view& view) {
   namespace litmus = membar::litmus;
@@ -223,7 +224,7 @@ __device__ void run_rounds(const membar::litmus::launch_view& view) {
   using value = flag_value<flag_type>;
   constexpr auto device = thread_scope::device;
   constexpr bool down = set_by::inverted;  // The value of a flag that is not set.
-  __shared__ flag_type flags[2];           // Used when the flag is in the reader's block, or in the writer's.
+  __shared__ flag_type flags[2];           // Used if the flag is in the reader's block, or in the writer's block.
   __shared__ unsigned shared_data, noise[litmus::warp_lanes];
   __shared__ volatile unsigned round_here, ended;
 
@@ -262,7 +263,7 @@ __device__ void run_rounds(const membar::litmus::launch_view& view) {
 
   unsigned* const data = Test::shared_data ? &shared_data : data_of(blockIdx.x);
   const unsigned quarter = blockDim.x / 4, part = threadIdx.x / quarter, lane = threadIdx.x % quarter;
-  const bool helped = blockDim.x >= 4 * litmus::warp_lanes;  // With fewer warps, the helpers would be in the way.
+  const bool helped = blockDim.x >= 4 * litmus::warp_lanes;  // With fewer warps, the helpers would get in the way.
   constexpr unsigned mains = 2;
   const auto end = [&] { atomicAdd(const_cast<unsigned*>(&ended), 1U); };
   const auto flag_of_reader = [&](unsigned round) -> flag_type& {
@@ -339,7 +340,7 @@ __device__ void run_rounds(const membar::litmus::launch_view& view) {
       const bool rests = (litmus::detail::clock_cycles() & 0x6000U) == 0;
       if (!rests && lane < quarter >> random % 9) {
         flag_type& flag = flags[home_in<Test>(view.layout.seed, round) == flag_home::writer ? 1 : 0];
-        if constexpr (set_by::compared) {  // A release waits for the other stores, and meanwhile the flag would change.
+        if constexpr (set_by::compared) {  // A release waits for the other stores, and the flag would change in the meantime.
           membar::atomic_ref<flag_type, device>(flag).fetch_add(0, membar::relaxed);
         } else {
           value::disturb(flag, lane, odd);

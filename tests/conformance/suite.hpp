@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The suite: guarantees and controls. A guarantee is a test whose outcome the model forbids. A control is a weakened form of it whose
-/// outcome the model allows.
+/// The suite: guarantees and controls. A guarantee is a test whose outcome the model forbids. A control is a weakened form of
+/// the test whose outcome the model allows.
 #pragma once
 
 #include <membar/litmus/runnable_test.hpp>
@@ -64,7 +64,7 @@ class suite {
   std::vector<guarantee> guarantees_;
 };
 
-/// A part of the suite. Each translation unit registers one, so a program has the parts that are linked into it.
+/// A part of the suite. Each translation unit registers one part, so a program has the parts that are linked into it.
 struct family {
   const char* name;
   void (*add)(suite& all);

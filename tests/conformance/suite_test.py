@@ -57,7 +57,7 @@ def sentences(header):
 
 
 class Words(unittest.TestCase):
-    """The table quotes the documentation exactly."""
+    """Checks that the table quotes the documentation exactly."""
 
     def test_the_words_of_each_row_stand_in_its_file(self):
         for row in guarantees.ROWS:
@@ -84,7 +84,7 @@ class Words(unittest.TestCase):
 
 
 class Rows(unittest.TestCase):
-    """The table and the suite cover each other."""
+    """Checks that the table and the suite cover each other."""
 
     def test_each_row_has_tests(self):
         for row, found in table.rows_of(listed()):
@@ -116,9 +116,9 @@ class Rows(unittest.TestCase):
                                   "cluster_shared", "cluster_barrier", "two_kernels"})
 
 
-# How the tests spell the calls. The calls here have a test for each order at each scope. Calls in ONE_SCOPE share their function, which
-# takes the operation as a parameter, with one of these calls. They need only one test with a release and one with an acquire, at device
-# scope.
+# How the tests write the calls. The calls here have a test for each order at each scope. Calls in ONE_SCOPE share their
+# function, which takes the operation as a parameter, with one of these calls, so they need only one test with a release and one
+# with an acquire, at device scope.
 EACH_SCOPE = {
     "atomic.hpp": {"load": "atomic_ref.load", "store": "atomic_ref.store", "exchange": "exchange", "fetch_add": "fetch_add",
                    "compare_exchange": "compare_exchange", "add": "reduce_add", "fetch_update": "fetch_update",
@@ -133,13 +133,13 @@ ONE_SCOPE = {
                    **{name: f"reduce_{name}" for name in ("sub", "min", "max", "inc", "dec")},
                    **{f"bit_{name}": f"reduce_{name}" for name in ("and", "or", "xor")}},
 }
-# These functions call a tested function.
+# These functions call a function that is tested.
 SAME = {
     "aggregated.cuh": {"fetch_combine", "combine", "flush",
                        "fetch_inc", "fetch_dec", *(form + name for name in ("sub", "min", "max") for form in ("fetch_", "")),
                        *(form + name for name in ("and", "or", "xor") for form in ("fetch_", "bit_"))},
     "atomic.hpp": {"fetch_fminimum_num", "fetch_fmaximum_num"},  # fetch_update
-    "fence.cuh": {"shared_fence", "shared_proxy_fence"},  # For shared memory only; the engine's cells are in global memory.
+    "fence.cuh": {"shared_fence", "shared_proxy_fence"},  # For shared memory only, but the engine's cells are in global memory.
 }
 
 
@@ -172,7 +172,7 @@ def calls_of(header):
 
 
 class Orders(unittest.TestCase):
-    """Each order of each call has a test."""
+    """Checks that each order of each call has a test."""
 
     def test_each_call_is_known(self):
         for header in EACH_SCOPE:
@@ -182,7 +182,7 @@ class Orders(unittest.TestCase):
             self.assertEqual(set(), known - found, f"{header} has no such calls")
 
     def assert_tested(self, header, name, order, scope, pattern):
-        """Relaxed calls order nothing, so no guarantee can test them: the controls contain them."""
+        """Relaxed calls order nothing, so no guarantee can test them; the controls contain them."""
         tests = (t["test"] for t in listed()["tests"]) if order == "relaxed" else held()
         self.assertTrue(any(re.search(pattern, t) for t in tests), f"no test of {header}: {name}({order}) at {scope} scope")
 
@@ -202,7 +202,7 @@ class Orders(unittest.TestCase):
 
 
 class Mutants(unittest.TestCase):
-    """The mutants are patches of the current headers."""
+    """Checks that the mutants are patches of the current headers."""
 
     def test_each_patch_applies_once_and_changes_the_header(self):
         for mutant in mutants.MUTANTS:
@@ -242,7 +242,7 @@ class Mutants(unittest.TestCase):
     def test_a_campaign_chooses_tests_that_run_and_whose_controls_showed_most(self):
         told = mutants.merged([self.campaign(("c1", ("g1",), 1, "a"), ("c2", ("g2",), 9, "b"), ("c3", ("g3",), 99, "c"), skipped=["g3"])])
         self.assertEqual(["g2", "g1"], mutants.few_of(["g0", "g1", "g2", "g3"], 2, 8, told))
-        self.assertEqual(["g3"], mutants.few_of(["g3"], 2, 8, told))  # it says what is missing
+        self.assertEqual(["g3"], mutants.few_of(["g3"], 2, 8, told))  # The message says what is missing.
 
     def test_results_of_several_runs_are_one_campaign(self):
         told = mutants.merged([self.campaign(("c1", ("g1",), 1, "a"), skipped=["g1"]), self.campaign(("c1", ("g2",), 5, "b"))])
@@ -303,7 +303,7 @@ def fake_results(folder):
 
 
 class Table(unittest.TestCase):
-    """The tables of the page show the values of the JSON."""
+    """Checks that the tables of the page show the values of the JSON."""
 
     def setUp(self):
         self.folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
@@ -319,7 +319,7 @@ class Table(unittest.TestCase):
             return table.main()
 
     def test_without_results_everything_is_not_measured_yet(self):
-        # A file without tests, which replaces the repository's.
+        # A file without tests, which replaces the repository's file.
         nothing = self.folder / "nothing.json"
         nothing.write_text(json.dumps({"mutants": []}))
         self.assertEqual(0, self.call("--results", str(nothing)))
@@ -362,7 +362,7 @@ class Table(unittest.TestCase):
 
 
 class Page(unittest.TestCase):
-    """The tables of docs/conformance.md are up to date."""
+    """Checks that the tables of docs/conformance.md are up to date."""
 
     def test_the_page_is_up_to_date(self):
         with tempfile.NamedTemporaryFile("w", suffix=".json") as file, mock.patch.object(sys, "argv", ["table.py", "--check", file.name]):
@@ -372,7 +372,7 @@ class Page(unittest.TestCase):
 
 
 class Program(unittest.TestCase):
-    """The program rejects invalid options and says why."""
+    """Checks that the program rejects invalid options and says why."""
 
     def call(self, *options):
         return subprocess.run([PROGRAM, *options], capture_output=True, text=True)

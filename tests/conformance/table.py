@@ -61,7 +61,7 @@ class Results:
         return self.sum([c for c in guarantee["controls"] if place_of(c) == place_of(guarantee["test"])], "weak") != 0
 
     def seen_elsewhere(self, guarantee):
-        """Returns whether controls were observed only at other places, where they say nothing about this one."""
+        """Returns whether controls were observed only at other places, where they say nothing about this place."""
         return not self.seen(guarantee) and self.sum(guarantee["controls"], "weak") != 0
 
     def ran(self, guarantee):
@@ -91,7 +91,7 @@ def guarantee_table(listed, results):
 
 
 def place_table(listed, results):
-    """Returns the guarantees by place: how many ran, and for how many of them a control was observed."""
+    """Returns the guarantees by place: how many ran, and for how many of these a control was observed."""
     lines = []
     for place in sorted({place_of(g["test"]) for g in listed["guarantees"]}):
         ran = [g for g in listed["guarantees"] if place_of(g["test"]) == place and results.ran(g)]
@@ -130,7 +130,7 @@ def mutant_table(results):
 
 
 def command_of(campaign):
-    """Returns the command of a campaign. Old results have only their plan, which does not include the options that selected the tests."""
+    """Returns the command of a campaign. Old results contain only its plan, without the options that selected the tests."""
     plan = campaign["plan"]
     return campaign["context"].get("command") or (
         f"conformance ... --seconds={plan['seconds']:g} --draws={plan['draws']}" + (f" --minutes={plan['minutes']:g}" if plan["minutes"] < 1e6 else ""))

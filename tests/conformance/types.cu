@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Every operation and every width at device scope. The order is the same whether the operation becomes an instruction, the integer
-/// form of a floating-point operation, or a loop. Source: atomic.cuh; docs/headers/atomic.md, "Types".
+/// Every operation and every width at device scope. The order is the same whether the operation becomes an instruction, the
+/// integer form of a floating-point operation, or a loop. Source: atomic.cuh; docs/headers/atomic.md, "Types".
 #include "message_passing.cuh"
 
 #include <cuda_fp16.h>
 
 namespace conformance {
 
-/// 0, 1 and 2 by their bits, because not every host compiler can compare halves.
+/// 0, 1 and 2 as bit patterns, because not every host compiler can compare half-precision numbers.
 template <>
 struct number<__half> {
   static constexpr int parts = 1;
@@ -51,7 +51,8 @@ void add_type(const adding& to) {
                message_passing<fetch_update<device, relaxed, 1, T>, atomic_load<device, relaxed, T>>>(to);
 }
 
-/// The writer applies an operation that makes the value 1 after `Before`. The reader applies it in a way that changes nothing.
+/// The writer applies an operation that makes the value 1 after `Before`. The reader applies the operation in a way that
+/// changes nothing.
 template <update_kind Kind, int One, int Nothing, class T = unsigned, class Before = void>
 void add_update(const adding& to) {
   using set = after<ignored<update<Kind, device, release, One, T>>, Before>;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Small numbers as values of every type that atomics hold, and back. The outcome of a test consists of the numbers that its threads
-/// read.
+/// Converts small numbers to values of every type that atomics hold, and back. The outcome of a test consists of the numbers
+/// that its threads read.
 #pragma once
 
 #include <membar/base/config.hpp>
@@ -14,8 +14,8 @@ namespace conformance {
 /// The digit of a value that no test writes.
 inline constexpr unsigned no_number = 15;
 
-/// The numbers 0, 1, 2, ... as values of the unsigned or floating type `T`, and the digit of a value: four bits for each of its
-/// parts.
+/// The numbers 0, 1, 2, ... as values of the unsigned or floating-point type `T`, and the digit of a value: four bits for each
+/// of its parts.
 template <class T>
 struct number {
   static_assert(std::is_unsigned_v<T> || std::is_floating_point_v<T>);

@@ -53,7 +53,7 @@ def translation_unit(pages, root):
                 if complete and re.match(r"#include\b", line):
                     if line not in includes:
                         includes.append(line)
-                    line = ""  # This keeps the numbers of the following lines.
+                    line = ""  # This keeps the line numbers of the following lines.
                 body.append(line)
             body.append(closing)
     return "\n".join(includes + body) + "\n", count

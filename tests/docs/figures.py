@@ -29,7 +29,7 @@ from start_tables import table, time_of  # noqa: E402
 NOT_RECORDED = "not recorded"
 MEASUREMENTS = "docs/measurements/README.md"
 README = "README.md"
-LIST = "results-that-name-no-headers"  # a heading there
+LIST = "results-that-name-no-headers"  # The anchor of a heading in that file.
 HASH = re.compile(r"[0-9a-f]{40}")
 
 OLDER = {
@@ -205,7 +205,7 @@ def witnessed(folder, file):
 
 
 def witnessed_dependents(results):
-    """The same for the kernels of a PyTorch program, and on which machine."""
+    """Returns the same for the kernels of a PyTorch program, and the machine on which they ran."""
     file = "h200/witness_dependents"
     rows = witnessed("tests/record", file)(results)
     told = results.read(file)
@@ -277,7 +277,7 @@ def pattern_of(sentence):
 
 
 def said(page, text, results, sentences):
-    """Returns the page with the figures of its results in these sentences, which may be broken into lines anywhere."""
+    """Returns the page with the figures of its results in these sentences, whose line breaks may be anywhere."""
     for sentence, made in sentences.items():
         found = list(re.finditer(pattern_of(sentence), text))
         if len(found) != 1:

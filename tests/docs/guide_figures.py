@@ -253,7 +253,7 @@ def windows(results):
 
 
 def of_the_best(results):
-    """Compares tune_window with the best window of the sweep: returns the smallest and the largest ratio of the times."""
+    """Compares tune_window with the best window of the sweep. Returns the smallest and the largest ratio of the times."""
     cases = results.cases(WINDOW)
     ratios = []
     for name in cases:

@@ -154,12 +154,14 @@ def kept_by_run(r):
 
 
 def beside_by_hand(r):
-    """Returns the largest difference, in percent, between programs whose move is kept and the same programs with kernels moved by hand."""
+    """Returns the largest difference, in percent, between programs whose move is kept and the same programs with kernels
+    moved by hand."""
     return [f'{max(100 * abs(1 - program["gains"][0] / program["gain_by_hand"]) for program in kept_by_run(r) if program.get("gain_by_hand")):.1f}']
 
 
 def beside_whole_runs(r):
-    """Returns the largest difference, in percent, between the gain measured within a process, alternating, and the gain of whole runs."""
+    """Returns the largest difference, in percent, between the gain measured by alternating within a process and the gain of
+    whole runs."""
     return [f'{max(100 * abs(1 - program["processes"][0]["measured"]["gain"]["value"] / gain) for program in kept_by_run(r) for gain in program["gains"]):.1f}']
 
 
@@ -287,7 +289,8 @@ def largest_at_first(results, kind):
 
 
 def by_turns(results):
-    """Returns how much longer the attempts of all lanes at once take, for blocks of eight warps with one object each."""
+    """Returns how much longer the operations take if all lanes attempt them at once instead of in turn, for blocks of eight
+    warps with one object each."""
     cases = {name: case["real_time"] for name, case in results.cases("h200/loops_by_turns").items()}
     return [fixed(max(cases[name] / cases[name.replace("/all_at_once", "/by_turns")] for name in cases if name.endswith("/per_block/all_at_once")), 2)]
 

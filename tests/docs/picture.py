@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Draws pictures for the documentation: boxes, arrows and words as SVG, on a panel of their own, so that the page's background does not
-matter."""
+"""Draws pictures for the documentation: boxes, arrows and words as SVG, on their own panel, so that the page's background
+does not matter."""
 
 import argparse
 import pathlib

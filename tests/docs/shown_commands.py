@@ -38,7 +38,7 @@ def shown(page):
 
 
 def pattern(lines):
-    """Normalizes the output of a command: the numbers of seconds do not matter."""
+    """Normalizes the output of a command, because numbers of seconds differ between runs."""
     parts = [r"(?:.*\n)*?" if line == "..." else re.escape(line.removesuffix(" ...")) + (r".*\n" if line.endswith(" ...") else r"\n")
              for line in lines.splitlines()]
     return re.sub(r"\b\d+\\\.\d\d\\ s\b", r"\\d+\\.\\d\\d s", "".join(parts))
@@ -53,7 +53,7 @@ def wrong(command, lines, recorded, tool):
         if said or result.returncode > 1:  # Exit status 1 means that membar-check reports a finding.
             return f"it exits with status {result.returncode} and prints: {said}"
         return None if re.fullmatch(pattern(lines), result.stdout) else f"it prints:\n{result.stdout}"
-    text = recorded.read_text(encoding="utf-8").replace("**", "").rstrip("\n") + "\n"  # the stars are of a page
+    text = recorded.read_text(encoding="utf-8").replace("**", "").rstrip("\n") + "\n"  # the stars are markup of the page
     whole = rf"{re.escape('$ ' + command)}\n{pattern(lines)}(?=\n|\$ |\Z)" if recorded == RECORDED else pattern(lines)
     return None if re.search("^" + whole, text, re.MULTILINE) else f"{recorded.relative_to(ROOT)} has not these lines"
 

@@ -53,7 +53,8 @@ class Site(unittest.TestCase):
             nowhere.update(f"{page.name}: {loaded}" for loaded in LOADED.findall(text))
             links = {urllib.parse.unquote(link) for link in LINK.findall(text)}
             nowhere.update(f"{page.name}: {link}" for link in links if ":" not in link and not (page.parent / link).exists())
-        self.assertEqual(set(), {each for each in nowhere if not each.startswith("404.html")})  # Its links start at the root.
+        # The links of this page start at the root.
+        self.assertEqual(set(), {each for each in nowhere if not each.startswith("404.html")})
 
     def test_a_link_to_a_source_leads_to_its_page(self):
         status, said, page = self.small("# Page\n\nSee [the license](../LICENSE) and `[code](../LICENSE)`.\n")

@@ -19,8 +19,8 @@ namespace fs = std::filesystem;
 
 struct result {
   int status = 0;
-  std::string said;  ///< Output of the command and of the program.
-  std::string log;   ///< by the driver
+  std::string said;  ///< The output of the command and of the program.
+  std::string log;   ///< The fake driver's log.
 };
 
 inline std::string text_of(const fs::path& path) {

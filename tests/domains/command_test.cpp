@@ -470,7 +470,7 @@ TEST_F(domains_command, graphs_with_listed_kernels_are_tried_in_one_run_by_two_e
   EXPECT_EQ(r.said.find("the program now runs"), std::string::npos) << r.said;
   const json report = json::parse(text_of(folder_ / "out" / "try.json"));
   ASSERT_EQ(report["lanes"].size(), 2U) << report;
-  EXPECT_NEAR(report["lanes"].at(0)["gain"]["value"].get<double>(), 1, 0.001) << report;  // put itself
+  EXPECT_NEAR(report["lanes"].at(0)["gain"]["value"].get<double>(), 1, 0.001) << report;  // the kernel put itself
   EXPECT_NEAR(report["lanes"].at(1)["gain"]["value"].get<double>(), 2.5, 0.001) << report;
   EXPECT_NEAR(report["control"]["value"].get<double>(), 1, 0.001) << report;
   EXPECT_TRUE(report["whole_runs"].is_null());
@@ -618,7 +618,7 @@ TEST_F(domains_command, counts_and_records_of_another_version_are_named) {
 }
 
 TEST_F(domains_command, dlsym_still_finds_the_next_symbol_for_other_libraries) {
-  // It comes after membar-domains' library, and would find itself if that library looked it up.
+  // This library comes after membar-domains' library, and would find itself if that library looked the function up.
   const result r = command("apply --force --remote=^put$ -- /bin/true", "LD_PRELOAD='" DOMAINS_NEXT "'");
   EXPECT_EQ(r.status, 0) << r.said;
 }

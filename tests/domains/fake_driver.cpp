@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A driver without a device: libcuda.so.1 for tests of membar-domains and of membar-check record. With FAKE_DRIVER_BARE a
-/// launch does nothing at all. It writes each launch with its domains to the file FAKE_DRIVER_LOG and, with
-/// FAKE_DRIVER_LOGS_POINTERS, also each query about a pointer. It has a clock for each stream: "put" takes 1 ms, and any other
-/// kernel 10 µs while a put of domain 0 runs in another stream, else 4 µs; "large" takes 16 µs more. Addresses from 0x20000000
-/// belong to device 1, from 0x30000000 to the host, and from 0x50000000 to device 1 after a cuMemMap. Allocations of cuMemAlloc
-/// start at 0x60000000, with their own sizes, and reserved addresses at 0x70000000. If several processes share memory of
-/// cuMemCreate, each has its own contents. The stream 0x3000 is being captured. The kernel "put" has an int and three pointers
-/// in an array.
+/// A driver without a device: libcuda.so.1 for the tests of membar-domains and of membar-check record. With FAKE_DRIVER_BARE a
+/// launch does nothing at all. The driver writes each launch with its domains to the file FAKE_DRIVER_LOG and, with
+/// FAKE_DRIVER_LOGS_POINTERS, also each query about a pointer. It has a clock for each stream: "put" takes 1 ms; any other
+/// kernel takes 10 µs while a put of domain 0 runs in another stream, and 4 µs otherwise; "large" takes 16 µs more. Addresses
+/// from 0x20000000 belong to device 1, from 0x30000000 to the host, and from 0x50000000 to device 1 after a cuMemMap.
+/// Allocations of cuMemAlloc start at 0x60000000, with their own sizes, and reserved addresses at 0x70000000. If several
+/// processes share memory of cuMemCreate, each process has its own contents. The stream 0x3000 is being captured. The kernel
+/// "put" has an int and three pointers in an array.
 #include <cuda.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -79,7 +79,7 @@ CUgraphNode new_node(const CUgraphNode_st& of) {
   return node;
 }
 
-/// A copy with nodes of its own.
+/// A copy with its own nodes.
 CUgraph copy_of(CUgraph graph) {
   auto* const out = new CUgraph_st;
   std::map<CUgraphNode, CUgraphNode> copies;
@@ -109,7 +109,7 @@ int number(const char* variable, int otherwise) {
   return value == nullptr ? otherwise : std::atoi(value);
 }
 
-/// With FAKE_DRIVER_MEETS, a launch returns only after another one was made concurrently.
+/// With FAKE_DRIVER_MEETS, a launch returns only after another launch was made concurrently.
 void meet() {
   static std::barrier<> both(2);
   if (number("FAKE_DRIVER_MEETS", 0) != 0) {
@@ -137,7 +137,7 @@ bool last_put_moved = false;
 bool any_put_moved = false;
 
 thread_local CUstreamCaptureMode capture_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
-thread_local bool capture_is_invalid = false;  ///< that of stream 0x3000
+thread_local bool capture_is_invalid = false;  ///< Whether the capture of stream 0x3000 is invalid.
 
 CUresult launched(const char* how, CUfunction f, CUstream stream, const CUlaunchAttribute* attributes, unsigned count,
                   void** parameters = nullptr) {
@@ -193,7 +193,7 @@ std::atomic<int>& launched_kernels() {
 FAKE CUresult cuLaunchKernel(CUfunction f, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream s,
                              void** parameters, void**) {
   static const bool bare = number("FAKE_DRIVER_BARE", 0) != 0;
-  if (bare) {  // for the cost of a launch
+  if (bare) {  // only the cost of a launch is measured
     return CUDA_SUCCESS;
   }
   meet();
@@ -235,7 +235,7 @@ FAKE CUresult cuModuleGetFunction(CUfunction* f, CUmodule, const char* name) {
   }
   return CUDA_SUCCESS;
 }
-/// Modules and libraries are the images they were loaded from. All of them have the functions "put" and "small".
+/// Modules and libraries are the images from which they were loaded. All of them have the functions "put" and "small".
 FAKE CUresult cuModuleEnumerateFunctions(CUfunction* all, unsigned count, CUmodule module) {
   const char* const names[] = {"put", "small"};
   for (unsigned i = 0; i < count; ++i) {
@@ -272,7 +272,8 @@ FAKE CUresult cuLibraryLoadFromFile(CUlibrary* library, const char* path, CUjit_
                                     void**, unsigned) {
   return cuModuleLoadData(reinterpret_cast<CUmodule*>(library), path);
 }
-/// Returns the size of each parameter in bytes, from the lines of the file FAKE_DRIVER_PARAMETERS: the kernel, and its numbers.
+/// Returns the size of each parameter in bytes, from the lines of the file FAKE_DRIVER_PARAMETERS, each of which has the kernel
+/// and its numbers.
 namespace {
 std::vector<std::size_t> parameters_in_file(const std::string& kernel) {
   const char* const path = std::getenv("FAKE_DRIVER_PARAMETERS");
@@ -305,7 +306,7 @@ FAKE CUresult cuFuncGetParamInfo(CUfunction f, std::size_t index, std::size_t* o
 namespace {
 bool mapped = false;
 std::map<CUdeviceptr, std::size_t> allocations;
-/// Returns the allocation of an address, or none.
+/// Returns the allocation that contains an address, or null.
 std::pair<CUdeviceptr, std::size_t> allocation_at(CUdeviceptr pointer) {
   const auto behind = allocations.upper_bound(pointer);
   if (behind == allocations.begin()) {
@@ -322,7 +323,7 @@ FAKE CUresult cuMemAlloc(CUdeviceptr* pointer, std::size_t bytes) {
   next += (bytes + 511) / 512 * 512;
   return CUDA_SUCCESS;
 }
-/// A handle names the process and the place and size of its memory; the importing process maps memory of its own.
+/// A handle names the process and the position and size of its memory; the importing process maps its own memory.
 FAKE CUresult cuIpcGetMemHandle(CUipcMemHandle* handle, CUdeviceptr at) {
   const auto [begin, bytes] = allocation_at(at);
   std::memset(handle, 0, sizeof *handle);
@@ -358,7 +359,7 @@ std::map<CUdeviceptr, placement>::iterator placement_at(CUdeviceptr at) {
   return behind != placements.begin() && at - std::prev(behind)->first < std::prev(behind)->second.bytes ? std::prev(behind)
                                                                                                          : placements.end();
 }
-/// Returns where the contents of an address are: memory that is mapped more than once has them in one place.
+/// Returns where the contents of an address are: memory that is mapped more than once has its contents in one place.
 CUdeviceptr contents_at(CUdeviceptr at) {
   const auto where = placement_at(at);
   return where == placements.end() ? at : (where->second.of << 40U) + where->second.offset + (at - where->first);
@@ -467,7 +468,7 @@ FAKE CUresult cuPointerGetAttribute(void* value, CUpointer_attribute what, CUdev
   *static_cast<unsigned*>(value) = type ? kind : owner;
   return CUDA_SUCCESS;
 }
-/// The device's memory, as far as a program has stored into it. Each allocation extends to the next multiple of 4096 bytes.
+/// The device's memory, as far as a program has stored to it. Each allocation extends to the next multiple of 4096 bytes.
 namespace {
 std::map<CUdeviceptr, CUdeviceptr> memory;
 }
@@ -610,7 +611,7 @@ FAKE CUresult cuEventCreate(CUevent* event, unsigned) {
 namespace {
 std::atomic<int> waits_for_room{0};
 }
-/// Returns whether, after some puts, 400 puts in a row were all moved or all not moved.
+/// Returns whether, after some puts, 400 consecutive puts were all moved or all not moved.
 FAKE bool fakeHasSettled() { return any_put_moved && puts_in_a_row >= 400; }
 FAKE int fakeWaitsForRoom() { return waits_for_room; }
 FAKE CUresult cuEventRecord(CUevent event, CUstream stream) {
@@ -814,7 +815,8 @@ FAKE CUresult cuGraphInstantiateWithFlags(CUgraphExec* exec, CUgraph graph, unsi
   if (number("FAKE_DRIVER_QUIET", 0) == 0) {
     log_nodes("node", graph, " flags=" + std::to_string(flags));
   }
-  if (!instantiated.insert(graph).second && number("FAKE_DRIVER_ALLOCATES", 0) != 0) {  // as for nodes that allocate memory
+  // Nodes that allocate memory behave this way.
+  if (!instantiated.insert(graph).second && number("FAKE_DRIVER_ALLOCATES", 0) != 0) {
     return CUDA_ERROR_NOT_SUPPORTED;
   }
   *exec = reinterpret_cast<CUgraphExec>(copy_of(graph));
@@ -848,7 +850,7 @@ FAKE CUresult cuGraphLaunch(CUgraphExec exec, CUstream stream) {
   run_nodes(graph, stream);
   return CUDA_SUCCESS;
 }
-/// The driver chooses the encoding of a tensor map: here it is the input, reordered and scrambled.
+/// The driver chooses the encoding of a tensor map. Here the encoding is the input, reordered and scrambled.
 namespace {
 CUresult encode(CUtensorMap* map, unsigned kind, void* address, std::uint64_t first_extent) {
   auto* const words = reinterpret_cast<std::uint64_t*>(map);

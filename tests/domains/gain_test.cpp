@@ -57,7 +57,7 @@ TEST(gain, a_unit_at_the_edge_of_a_turn_does_not_count_for_it) {
   records r;
   r.moves = {{mode::off, 0, 100'000}};
   r.ticks = {{1, 10'000, 30'000}, {1, 30'000, 50'000}, {1, 50'000, 70'000}, {1, 91'000, 111'000}, {1, 89'000, 109'000}};
-  EXPECT_EQ(sort_ticks(r)[0].beside[0], (turns{{20, 20, 20, 20}}));  // 9 of the fourth one's 20 µs are concurrent.
+  EXPECT_EQ(sort_ticks(r)[0].beside[0], (turns{{20, 20, 20, 20}}));  // 9 of the fourth unit's 20 µs are in the turn.
 }
 
 TEST(gain, where_listed_kernels_never_cover_a_unit_half_of_the_usual_share_counts) {
@@ -73,7 +73,7 @@ TEST(gain, the_interval_rests_on_turns_and_not_on_units) {
   lane_times few = lane(100, 50, 100, 400);
   for (std::size_t t = 0; t < 8; ++t) {
     for (double& v : few.beside[0][t]) {
-      v *= t % 2 == 0 ? 1 : 1.2;  // Turns differ, but their units do not.
+      v *= t % 2 == 0 ? 1 : 1.2;  // The turns differ, but the units within a turn do not.
     }
   }
   const gain_report report = gains({few});

@@ -15,8 +15,8 @@ using namespace membar_domains;
 
 std::string put_is_remote(std::uint32_t, const std::string& name) { return name == "put" ? "known" : ""; }
 
-/// Ten chains of 2 µs kernels, which are 1 µs apart alone. During a put in stream 2, which runs in the last `beside` chains,
-/// they are 4 µs apart.
+/// Ten chains of 2 µs kernels, which are 1 µs apart when they run alone. During a put in stream 2, which runs in the last
+/// `beside` chains, they are 4 µs apart.
 records chain(std::uint32_t graph, int beside = 5) {
   records r;
   r.names = {{0, "small"}, {1, "put"}};
@@ -106,7 +106,7 @@ TEST(overlap, of_long_kernels_only_the_gap_counts) {
     const bool held = c >= 10;
     const std::uint64_t start = now;
     for (int k = 0; k < 3; ++k) {
-      const std::uint64_t takes = held ? 60'000 : 40'000;  // bandwidth is shared
+      const std::uint64_t takes = held ? 60'000 : 40'000;  // the kernels share the bandwidth
       r.kernels.push_back({0, 1, 0, now, now + takes, 0});
       now += takes + (held ? 3000 : 1000);
     }
@@ -252,7 +252,7 @@ TEST(overlap, what_the_program_runs_in_another_domain_is_not_to_be_moved) {
             "put is already isolated in another domain: there is nothing to move. Meanwhile 100 boundaries of other kernels "
             "still took longer, by 0.30 ms in 0.60 ms, which no domain recovers.");
   EXPECT_TRUE(move_list::parse(list_of(report), "list").rules().empty()) << list_of(report);
-  // During a kernel that is to be moved, only kernels concurrent with it count, and kernels that are concurrent with the first
+  // During a kernel that is to be moved, only the kernels concurrent with it count. Kernels that are concurrent with the first
   // one do not count as running alone.
   r.names[2] = "store";
   const auto remote = [](std::uint32_t, const std::string& name) { return std::string(name == "small" ? "" : "known"); };
@@ -261,7 +261,7 @@ TEST(overlap, what_the_program_runs_in_another_domain_is_not_to_be_moved) {
   EXPECT_EQ(report.boundaries.at(0).beside, 10U);
   EXPECT_EQ(report.boundaries.at(0).alone, 50U);
   EXPECT_TRUE(sentence(report).starts_with("store delays 10 boundaries")) << sentence(report);
-  r.kernels.back() = {0, 2, 0, 10, 20, 2};  // The other kernel ran concurrently with nothing.
+  r.kernels.back() = {0, 2, 0, 10, 20, 2};  // The other kernel did not run concurrently with any.
   EXPECT_TRUE(sentence(find_overlaps(r, remote)).starts_with("put is already isolated in another domain"))
       << sentence(find_overlaps(r, remote));
   EXPECT_EQ(move_list::parse(list_of(report), "list").rules().size(), 1U);
@@ -289,7 +289,7 @@ TEST(overlap, the_picture_marks_every_held_up_boundary_in_its_window) {
   for (auto at = svg.find("class=\"held\""); at != std::string::npos; at = svg.find("class=\"held\"", at + 1)) {
     ++held;
   }
-  EXPECT_EQ(held, 10U + 1U);  // and the legend
+  EXPECT_EQ(held, 10U + 1U);  // the chart and the legend
   EXPECT_NE(svg.find("GPU 0, stream 2"), std::string::npos);
   EXPECT_NE(svg.find("delayed by 3.00 µs"), std::string::npos) << "the whole wait";
   EXPECT_EQ(timeline(r, find_overlaps(r, [](auto, const auto&) { return std::string(); })), "");
@@ -297,7 +297,7 @@ TEST(overlap, the_picture_marks_every_held_up_boundary_in_its_window) {
 
 TEST(overlap, the_picture_marks_no_boundary_that_waited_for_the_host) {
   records r = chain(0);
-  // Ten launches far from any put, for which the host was late: they wait longer in total than all waits that a put caused.
+  // Ten launches far from any put for which the host was late: in total they wait longer than all waits that a put caused.
   std::uint64_t now = 100'000'000;
   for (int k = 0; k < 11; ++k) {
     r.kernels.push_back({0, 1, 0, now, now + 2000, 0});
@@ -322,7 +322,7 @@ TEST(records_of_a_process, are_read_and_a_line_that_a_crash_cut_off_is_counted) 
   std::istringstream in(
       "F 2\nN 0 void a<b, c>(d)\nR 0 pointer to a peer\nE 0 n3 f2\nG 0 1 4\nK 0 7 0 100 200 0 9 1\nL 3 graph 1\nT 3 10 20\nM 1 "
       "5 "
-      "25\nD 4\nP 0 4096 1 2 5\nS 0 1 6\nS 5 1 ?\nK 0 7 0 0 0 0\nT 3 30 40");  // which may have been 4000
+      "25\nD 4\nP 0 4096 1 2 5\nS 0 1 6\nS 5 1 ?\nK 0 7 0 0 0 0\nT 3 30 40");  // The number may have been 4000.
   const records r = read_records(in);
   EXPECT_EQ(r.names.at(0), "void a<b, c>(d)");
   EXPECT_EQ(r.reasons.at(0), "pointer to a peer");

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A CUDA program for the tests of membar-domains. Its first argument says how it gets the driver's functions (linked:
-/// from the linker; dlsym; table: through cuGetProcAddress, as the CUDA runtime does; own_stream: the same with the per-thread
-/// default stream). Each further argument is an action: put/own, put/peer, put/host, put/later (with pointers to such memory,
-/// the last to what `map` maps), put/buffer (a peer's pointer in cuLaunchKernel's `extra`), put/both (put/own and put/peer in
-/// two threads), put/captured (put/peer in a stream that is captured), map, graph/peer (a graph with put/peer and put/own),
-/// exchange/peer (replaces one by the other in an executable graph), again/peer (put/peer and then put/own in a node, with the
-/// graph instantiated for each), graph/map (a node with its own map), thread (a thread with the smallest stack), fork (a child
-/// process that ends), room (a thread whose event waits for another thread's launch), long (a kernel with a long name),
-/// check/... (pointers), put/null, small/null (in the null stream), child, update, exchange, parameters, conditional (graphs),
-/// put, small (launches), put/ex, put/remote, put/map (with attributes), put/cooperative, graph, race (much of both), race/two
-/// (the same in two contexts), exit=<status>, abort.
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // Old programs call such functions.
+/// A CUDA program for the tests of membar-domains. Its first argument selects how it gets the driver's functions (linked: from
+/// the linker; dlsym; table: through cuGetProcAddress, as the CUDA runtime does; own_stream: the same with the per-thread
+/// default stream). Each further argument is an action: put/own, put/peer, put/host, put/later (puts with pointers to such
+/// memory; the last one points to memory that `map` maps), put/buffer (a peer's pointer in cuLaunchKernel's `extra`), put/both
+/// (put/own and put/peer in two threads), put/captured (put/peer in a stream that is being captured), map, graph/peer (a graph
+/// with put/peer and put/own), exchange/peer (replaces one of them by the other in an executable graph), again/peer (put/peer
+/// and then put/own in the same node; the graph is instantiated for each), graph/map (a node with its own map), thread (a
+/// thread with the smallest stack), fork (a child process that exits), room (a thread whose event waits for another thread's
+/// launch), long (a kernel with a long name), check/... (pointers), put/null, small/null (in the null stream), child, update,
+/// exchange, parameters, conditional (graphs), put, small (launches), put/ex, put/remote, put/map (with attributes),
+/// put/cooperative, graph, race (many of these concurrently), race/two (the same in two contexts), exit=<status>, abort.
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // Old programs call deprecated functions.
 #include <cuda.h>
 #include <dlfcn.h>
 #include <limits.h>
@@ -41,7 +41,7 @@ extern "C" CUresult cuGraphInstantiate_v2(CUgraphExec*, CUgraph, CUgraphNode*, c
 extern "C" CUresult cuGraphInstantiateWithParams_ptsz(CUgraphExec*, CUgraph, CUDA_GRAPH_INSTANTIATE_PARAMS*);
 extern "C" CUresult cuGraphExecUpdate(CUgraphExec, CUgraph, CUgraphNode*, CUgraphExecUpdateResult*);
 
-/// A function of the fake driver: with the real one, making such a node takes many more calls.
+/// A function of the fake driver. With the real driver, making such a node takes many more calls.
 extern "C" CUresult cuGraphAddConditional(CUgraph graph);
 extern "C" int fakeWaitsForRoom();
 extern "C" bool fakeHasSettled();
@@ -157,7 +157,7 @@ int main(int count, char** words) {
       result = driver.launch(put, 1, 1, 1, 32, 1, 1, 0, stream(1), word == "put/own" ? own : other, nullptr);
     } else if (word == "put/captured") {
       result = driver.launch(put, 1, 1, 1, 32, 1, 1, 0, stream(3), other, nullptr);
-    } else if (word == "end/capture") {  // Then the graph is instantiated.
+    } else if (word == "end/capture") {  // Afterwards the graph is instantiated.
       CUgraph graph = nullptr;
       CUgraphExec exec = nullptr;
       cuStreamEndCapture(stream(3), &graph);
@@ -214,7 +214,7 @@ int main(int count, char** words) {
       }
       plain(small, stream(8));
       full.join();
-    } else if (word == "cost") {  // The time of a launch, in nanoseconds of this thread's processor time.
+    } else if (word == "cost") {  // The time of a launch, in nanoseconds of this thread's CPU time.
       constexpr int launches = 20'000'000;
       const auto now = [] {
         timespec t{};
@@ -226,7 +226,7 @@ int main(int count, char** words) {
         plain(small, stream(1));
       }
       std::printf("%.1f ns a launch\n", (now() - begin) / launches);
-    } else if (word == "small/threads") {  // Two of them, which exist at the same time.
+    } else if (word == "small/threads") {  // Two threads that exist at the same time.
       std::barrier both(2);
       const auto launches = [&] {
         for (int k = 0; k < 1000; ++k) {
@@ -239,7 +239,8 @@ int main(int count, char** words) {
       first.join();
       second.join();
     } else if (word ==
-               // put and small kernels concurrently, until puts have been launched the same way for long, or for 30 seconds.
+               // Runs put and small kernels concurrently until the way in which puts are launched has not changed for long, or
+               // for 30 seconds.
                "steady") {
       CUfunction local = nullptr;
       driver.get_function(&local, nullptr, "_Z5smallPf");
@@ -253,7 +254,7 @@ int main(int count, char** words) {
         }
       }
       std::printf("settled: %d\n", fakeHasSettled() ? 1 : 0);
-    } else if (word == "local") {  // Small kernels alone, for a second and a half.
+    } else if (word == "local") {  // Small kernels run alone for a second and a half.
       CUfunction local = nullptr;
       driver.get_function(&local, nullptr, "_Z5smallPf");
       CUdeviceptr pointer = 0x11000000;
@@ -265,7 +266,7 @@ int main(int count, char** words) {
         driver.launch(local, 1, 1, 1, 32, 1, 1, 0, stream(2), parameters, nullptr);
       }
       std::fprintf(stderr, "local: over\n");
-    } else if (word == "fork/busy") {  // Children of a process whose other thread is in the library most of the time.
+    } else if (word == "fork/busy") {  // Child processes of a process whose other thread is in the library most of the time.
       std::atomic<bool> stop = false;
       std::thread busy([&] {
         while (!stop) {
@@ -298,7 +299,7 @@ int main(int count, char** words) {
       result = plain(f, stream(1));
     } else if (word == "put" || word == "small") {
       result = plain(word == "put" ? put : small, stream(1));
-    } else if (word == "put/mapped") {  // In a stream with its own map.
+    } else if (word == "put/mapped") {  // put in a stream with its own map.
       result = plain(put, stream(5));
     } else if (word == "put/ex") {
       config.attrs = nullptr;
@@ -316,8 +317,8 @@ int main(int count, char** words) {
       result = driver.launch_cooperative(put, 1, 1, 1, 32, 1, 1, 0, stream(1), nullptr);
     } else if (word.starts_with("check/")) {
       // Kernels with the names in the fake CUPTI. One sets a flag at device scope, and the other waits for it at system scope.
-      // Each gets its own pointer (apart), or both get the same one (shared, or only at the tenth launch: late), or one gets it
-      // in a table (table; local/table: a table of the other kernel).
+      // Each gets its own pointer (apart); both get the same one (shared, or only at the tenth launch: late); or one gets the
+      // pointer in a table (table; local/table: a table of the other kernel).
       const std::string which = word.substr(6);
       CUmodule module = nullptr;
       driver.load(&module,
@@ -399,7 +400,7 @@ int main(int count, char** words) {
       result = name == "cuGraphExecNodeSetParams" ? by_way(cuGraphExecNodeSetParams, name.c_str())(exec, node, &any)
                                                   : by_way(cuGraphExecKernelNodeSetParams, name.c_str())(exec, node, &v1);
       by_way(cuGraphExecDestroy, "cuGraphExecDestroy")(exec);
-    } else if (word.starts_with("unmovable/")) {  // put launched by functions that take no attribute.
+    } else if (word.starts_with("unmovable/")) {  // put, launched by functions that take no attribute.
       CUDA_LAUNCH_PARAMS one{};
       one.function = put;
       one.hStream = stream(1);
@@ -408,7 +409,8 @@ int main(int count, char** words) {
                : word == "unmovable/cuLaunchGridAsync"
                    ? by_way(cuLaunchGridAsync, "cuLaunchGridAsync")(put, 1, 1, stream(1))
                    : by_way(cuLaunchCooperativeKernelMultiDevice, "cuLaunchCooperativeKernelMultiDevice")(&one, 1, 0);
-    } else if (word.starts_with("leak/")) {  // A graph with put was moved, and then small takes its node's place, or a copy's.
+      // A graph with put was moved; then small takes the place of its node, or of a copy's node.
+    } else if (word.starts_with("leak/")) {
       CUgraph graph = nullptr;
       CUgraph copy = nullptr;
       CUgraphNode node = nullptr;
@@ -457,7 +459,8 @@ int main(int count, char** words) {
       p.func = put;
       cuGraphAddKernelNode(&node, condition.conditional.phGraph_out[0], nullptr, 0, &p);
       result = driver.instantiate(&exec, graph, 5);
-    } else if (word.starts_with("gone/node") || word == "gone/graph") {  // Its handle is reused for a node with its own domain.
+      // The node's handle is reused for a node with its own domain.
+    } else if (word.starts_with("gone/node") || word == "gone/graph") {
       CUgraph graph = nullptr;
       CUgraph inner = nullptr;
       CUgraphNode node = nullptr;
@@ -498,11 +501,10 @@ int main(int count, char** words) {
       }
       result = driver.instantiate(&exec, graph, 5);
       cuGraphLaunch(exec, stream(1));
-    } else if (
-        word.starts_with(
-            // 40 launches of a graph with put, and small kernels concurrent with each; graphs/streams: alternating between two
-            // streams.
-            "graphs/")) {
+    } else if (word.starts_with(
+                   // 40 launches of a graph with put, each with concurrent small kernels. graphs/streams alternates between two
+                   // streams.
+                   "graphs/")) {
       CUgraph graph = nullptr;
       CUgraphNode node = nullptr;
       CUgraphExec exec = nullptr;
@@ -527,7 +529,7 @@ int main(int count, char** words) {
         cuEventRecord(event, stream(1));
         cuStreamWaitEvent(stream(4), event, 0);
       }
-    } else if (word.starts_with("few/")) {  // few/small, few/large: a race in its own stream, with fewer launches or graphs.
+    } else if (word.starts_with("few/")) {  // few/small, few/large: the race in its own stream, with fewer launches or graphs.
       CUDA_KERNEL_NODE_PARAMS p{};
       CUgraph graph = nullptr;
       CUgraphNode node = nullptr;

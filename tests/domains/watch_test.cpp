@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// membar-domains watch, with CUPTI's records written by a fake.
+/// Tests membar-domains watch with CUPTI records from a fake.
 #include <nlohmann/json.hpp>
 
 #include "tests/domains/command_fixture.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The common part of all calls of the fake.
+/// The common part of all calls of the fake runtime and driver.
 #pragma once
 
 #include "fake_cuda.hpp"
@@ -12,16 +12,16 @@ namespace fake_cuda {
 
 inline constexpr std::string_view wrapped = "__wrap_";
 
-/// `name` without the linker's prefix.
+/// Returns `name` without the linker's prefix.
 [[nodiscard]] constexpr std::string_view call_name(std::string_view name) {
   return name.substr(name.starts_with(wrapped) ? wrapped.size() : 0);
 }
 
-/// The failure that the test has planned for this call, or success.
+/// Returns the failure that the test has planned for this call, or success.
 [[nodiscard]] cudaError_t planned(std::string_view call);
 
-/// Answers one call at a time: with the planned failure, or with what `body` returns, or with success. As in CUDA, a failure is
-/// remembered.
+/// Answers one call at a time: with the planned failure, with the value that `body` returns, or with success. As in CUDA, a
+/// failure is remembered.
 [[nodiscard]] cudaError_t answer(auto body, const char* name = __builtin_FUNCTION()) {
   const std::lock_guard lock(now().mutex);
   if (now().on_call) {
@@ -45,7 +45,7 @@ inline constexpr std::string_view wrapped = "__wrap_";
 [[nodiscard]] inline device& at(int index) { return now().devices.at(static_cast<std::size_t>(index)); }
 [[nodiscard]] inline device& here() { return at(current_device()); }
 
-/// The driver's function with this name, or null if the fake has none.
+/// Returns the driver's function with this name, or null if the fake has none.
 [[nodiscard]] void* driver_function(std::string_view name);
 
 }  // namespace fake_cuda

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A fake CUDA runtime and driver that answers every CUDA call of a test program with values that the test sets. This
-/// tests the decisions of the host headers without a GPU, for any number of devices, with any limits, and with failing calls.
+/// A fake CUDA runtime and driver that answers every CUDA call of a test program with values that the test sets. It allows
+/// tests of the decisions of the host headers without a GPU, for any number of devices, with any limits, and with failing
+/// calls.
 ///
-/// A program gets it by linking with the target `fake_cuda`. Each test starts from a new `machine`.
+/// A program gets the fake by linking with the target `fake_cuda`. Each test starts with a new `machine`.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -28,18 +29,18 @@ inline constexpr std::size_t MiB = std::size_t{1} << 20;
 /// An object with launch attributes: a stream or a graph kernel node.
 struct attributed {
   std::map<cudaLaunchAttributeID, cudaLaunchAttributeValue> attributes;
-  std::set<cudaLaunchAttributeID> not_taken;  ///< Calls that set an attribute fail, but calls that read one do not.
+  std::set<cudaLaunchAttributeID> not_taken;  ///< Calls that set an attribute fail; calls that read one succeed.
   bool valid = true;
-  bool read_only = false;  ///< Calls that set an attribute fail, but calls that read one do not.
+  bool read_only = false;  ///< Calls that set an attribute fail; calls that read one succeed.
 };
 
 struct stream : attributed {
   stream();
   [[nodiscard]] cudaStream_t handle() noexcept { return reinterpret_cast<cudaStream_t>(this); }
 
-  unsigned long long id;  ///< no two streams have one
+  unsigned long long id;  ///< no two streams have the same id
   bool capturing = false;
-  unsigned long long capture = 1;  ///< its id, while `capturing`
+  unsigned long long capture = 1;  ///< the id of the capture, while `capturing`
   std::atomic<bool> busy{false};   ///< Work that was already enqueued still runs.
   std::vector<cudaEvent_t> waits_for;
   int synchronized = 0;
@@ -57,12 +58,12 @@ struct device {
   std::map<cudaDeviceAttr, int> attributes;  ///< The driver does not know an attribute that is not in this list.
   int blocks_per_multiprocessor = 2;
   bool virtual_memory = true;
-  bool shares_files = true;             ///< memory between processes
+  bool shares_files = true;             ///< Memory sharing between processes with file descriptors.
   bool shares_fabric = false;           ///< Memory sharing between processes with fabric handles.
   unsigned host_capabilities = 0;       ///< The atomics that a partially capable link to the host supports.
   std::size_t persisting_l2_limit = 0;  ///< cudaLimitPersistingL2CacheSize
   std::vector<std::size_t> limits_set;  ///< Every value to which this limit was set.
-  std::set<const void*> loaded;         ///< kernels
+  std::set<const void*> loaded;         ///< the kernels that are loaded on the device
 };
 
 /// The state that CUDA keeps for a kernel.
@@ -74,7 +75,7 @@ struct kernel {
   int compiled_cluster = 0;  ///< The cluster size in x with which it was compiled.
 };
 
-/// The shape in the last occupancy query: the block's threads are in `block.x`.
+/// The shape in the last occupancy query. The number of threads per block is in `block.x`.
 struct shape_asked {
   dim3 grid{0, 0, 0};
   dim3 block{0, 0, 0};
@@ -107,7 +108,7 @@ struct launch {
   std::vector<cudaLaunchAttribute> attributes;
   const void* kernel;
 
-  /// The value of an attribute. The test fails if the launch does not have it.
+  /// Returns the value of an attribute. The test fails if the launch does not have the attribute.
   [[nodiscard]] cudaLaunchAttributeValue value(cudaLaunchAttributeID id) const {
     for (const cudaLaunchAttribute& each : attributes) {
       if (each.id == id) {
@@ -126,27 +127,27 @@ enum class origin { device, managed, pool, mapped, host };
 struct opened_memory {
   std::string handle;
   std::size_t bytes;
-  int device;  ///< whose context opened it
+  int device;  ///< the device whose context opened it
 };
 
 /// The planned failures of calls with one name: `times` in a row, after `after` successes.
 struct failure {
   int after = 0;
   cudaError_t code = cudaErrorUnknown;
-  int device = -1;  ///< where; -1: on any
+  int device = -1;  ///< The device on which the call fails; -1: any device.
   int times = std::numeric_limits<int>::max();
 };
 
 struct machine {
-  /// What a test sets.
+  /// The state that a test sets.
   bool driver = true;
   int driver_version = CUDART_VERSION;
   std::vector<device> devices = std::vector<device>(4);
-  std::map<std::string, failure> fails;  ///< By the name of the call, such as "cudaMalloc" or "cuMemMap".
+  std::map<std::string, failure> fails;  ///< Planned failures, by the name of the call, such as "cudaMalloc" or "cuMemMap".
   std::size_t largest_allocation = std::numeric_limits<std::size_t>::max();
-  std::set<int> hidden;                                     ///< Devices that cannot be found by a bus number.
+  std::set<int> hidden;                                     ///< Devices that cannot be found by their bus number.
   std::set<std::pair<int, int>> no_access;                  ///< (from, to) pairs without peer access.
-  std::set<std::pair<int, int>> no_native_atomics;          ///< links
+  std::set<std::pair<int, int>> no_native_atomics;          ///< links without native atomics
   std::map<std::pair<int, int>, unsigned> partial_atomics;  ///< Links that support some atomics, with their capabilities.
   cudaPointerAttributes pointer{};                          ///< the answer to cudaPointerGetAttributes
   std::set<const void*> flagged;                            ///< allocations with CU_POINTER_ATTRIBUTE_SYNC_MEMOPS
@@ -155,41 +156,41 @@ struct machine {
   origin allocated_by = origin::device;                     ///< The driver's answer for every allocation.
   std::function<void(std::string_view call)> on_call;       ///< Called before each call is answered.
   std::map<const void*, kernel> kernels;                    ///< The defaults of devices that are not listed.
-  /// Reads a launch's arguments while they are alive.
+  /// Called to read a launch's arguments while they exist.
   std::function<void(void** arguments)> on_launch;
-  /// The work that a launch does in its stream, on a host thread. There is none if this is empty or returns nothing.
+  /// The work that a launch does in its stream, on a host thread. There is no work if this is empty or returns nothing.
   std::function<std::function<void()>(const launch& made, void** arguments)> work_of;
 
-  /// What happened.
+  /// What has happened.
   cudaError_t last_error = cudaSuccess;  ///< The result of the next cudaGetLastError.
   stream null_stream;
-  int streams = 0;                              ///< created and not destroyed
-  int events = 0;                               ///< created
+  int streams = 0;                              ///< the number of streams that were created and not destroyed
+  int events = 0;                               ///< the number of events that were created
   std::map<cudaEvent_t, cudaStream_t> records;  ///< The stream in which each event was last recorded.
   std::vector<launch> launches;
   std::atomic<int> running{0};                ///< Launches whose work has not ended.
   int late_calls = 0;                         ///< Allocations and module loads during a launch.
-  int resets = 0;                             ///< of persisting lines
+  int resets = 0;                             ///< the number of resets of persisting lines
   std::map<void*, int> allocations;           ///< Memory of cudaMalloc and cudaHostAlloc, with its device.
-  std::map<const void*, std::size_t> sizes;   ///< of `allocations`
+  std::map<const void*, std::size_t> sizes;   ///< the sizes of `allocations`
   std::map<const void*, int> files;           ///< The files of memory that other processes can open.
-  std::map<void*, opened_memory> opened;      ///< by CUDA IPC
+  std::map<void*, opened_memory> opened;      ///< memory opened by CUDA IPC
   std::vector<int> allocated_on;              ///< The device of each allocation so far.
   std::map<unsigned long long, int> created;  ///< Memory that the driver created and that was not released, with its device.
   std::map<unsigned long long, int>
-      shared;  ///< The files of memory in `created` that may be shared; they are real and shared between processes.
+      shared;  ///< The files of memory in `created` that may be shared. They are real files, shared between processes.
   std::map<unsigned long long, std::size_t> reserved;
-  std::map<unsigned long long, std::size_t> mapped;  ///< by the driver
+  std::map<unsigned long long, std::size_t> mapped;  ///< mappings made by the driver
   std::vector<int> accessible_to;                    ///< the devices of the last cuMemSetAccess
   std::vector<std::pair<int, std::size_t>> zeroed;   ///< The device and the size of each cudaMemsetAsync.
   std::vector<symbol_copy> symbol_copies;
-  unsigned host_flags = 0;   ///< of the last cudaHostAlloc
-  shape_asked occupancy_of;  ///< From the last call that asked how many blocks or clusters fit.
+  unsigned host_flags = 0;   ///< the flags of the last cudaHostAlloc
+  shape_asked occupancy_of;  ///< The shape in the last call that asked how many blocks or clusters fit.
   std::vector<page_advice> advised;
   std::vector<page_advice> prefetched;
   std::vector<const void*> owned_by_graph;             ///< Objects that the graph of a captured stream keeps alive.
   std::vector<int> waited_for;                         ///< the device of each cudaDeviceSynchronize
-  std::pair<const void*, std::size_t> written_late{};  ///< Copies to this memory run when something waits for a stream.
+  std::pair<const void*, std::size_t> written_late{};  ///< Copies to this memory run when a call waits for a stream.
   std::vector<std::function<void()>> late_copies;
   std::vector<std::string> calls;     ///< The names of copies, fills and waits, in order.
   std::vector<std::string> failures;  ///< The messages to the handler for failed restores.
@@ -207,7 +208,7 @@ struct machine {
 /// The machine of the running test.
 machine& now();
 
-/// The calling thread's current device.
+/// Returns the calling thread's current device.
 int current_device();
 
 /// The calling thread's context: 0 if it has none, `device + 1` for a primary one, `own_context(device)` for one that the

@@ -22,7 +22,8 @@ namespace {
 
 std::optional<machine> the_machine;
 thread_local int this_threads_device = 0;
-thread_local int this_threads_context = 0;  // 0: no context; device + 1: the primary context; larger: the program's own.
+// 0: no context; device + 1: the primary context; larger values: the program's own contexts
+thread_local int this_threads_context = 0;
 
 stream& of(cudaStream_t handle) { return handle == nullptr ? now().null_stream : *reinterpret_cast<stream*>(handle); }
 node& of(cudaGraphNode_t handle) { return *reinterpret_cast<node*>(handle); }
@@ -129,7 +130,7 @@ cudaError_t fitting_blocks(int* blocks, int threads, const char* name = __builti
 }
 
 void run(stream& in, std::function<void()> work) {
-  in.work = {};  // waits for the launch before
+  in.work = {};  // waits for the previous launch
   in.busy = true;
   ++now().running;
   in.work = std::jthread([&in, work = std::move(work)] {
@@ -465,12 +466,12 @@ cudaError_t __wrap_cudaPointerGetAttributes(cudaPointerAttributes* attributes, c
   return answer([&] { *attributes = now().pointer; });
 }
 
-// Memory of other processes. A handle names the file with the memory.
+// Memory of other processes. A handle names the file that contains the memory.
 
 cudaError_t __wrap_cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* base) {
   return answer([&] {
     const auto file = now().files.find(base);
-    if (file == now().files.end()) {  // Addresses inside of an allocation are also accepted.
+    if (file == now().files.end()) {  // Addresses inside an allocation are also accepted.
       return cudaErrorInvalidValue;
     }
     *handle = {};
@@ -488,7 +489,7 @@ cudaError_t __wrap_cudaIpcOpenMemHandle(void** base, cudaIpcMemHandle_t handle, 
       return cudaErrorDeviceUninitialized;
     }
     for (const auto& [address, each] : now().opened) {
-      if (each.handle == handle.reserved && each.device == current_device()) {  // Current drivers count instead.
+      if (each.handle == handle.reserved && each.device == current_device()) {  // Current drivers increment a count instead.
         return cudaErrorAlreadyMapped;
       }
     }

@@ -41,7 +41,7 @@ struct on_stream_of_pe {
   cudaStream_t stream = nullptr;
 };
 
-/// Two, three and four PEs on the available GPUs, several of which may share one.
+/// Two, three and four PEs on the available GPUs. Several PEs may share a GPU.
 class all_reduce_of_pes : public gpu_test {
  protected:
   [[nodiscard]] static std::vector<std::vector<int>> worlds() {
@@ -136,7 +136,7 @@ TEST_F(all_reduce_of_pes, with_norm_is_what_the_host_computes) {
   using T = __nv_bfloat16;
   constexpr std::size_t rows = 5, width = 200;
   for (const std::vector<int>& devices : worlds()) {
-    for (const std::size_t one_shot : {std::size_t{1} << 20, std::size_t{2}}) {  // one kernel, or several
+    for (const std::size_t one_shot : {std::size_t{1} << 20, std::size_t{2}}) {  // one kernel, or several kernels
       peer_backend gpus(devices);
       symmetric::heap heap(gpus, std::size_t{32} << 20);
       const membar::all_reduce<T> sums(heap, rows * width, {.most_in_one_shot = one_shot});
@@ -230,7 +230,7 @@ TEST_F(all_reduce_of_pes, is_right_in_every_replay_of_a_graph) {
 }
 
 TEST_F(all_reduce_of_pes, ends_where_a_pe_does_not_come_and_the_device_is_still_usable) {
-  for (const std::size_t size : {std::size_t{100}, std::size_t{10'000}}) {  // in one shot and in two
+  for (const std::size_t size : {std::size_t{100}, std::size_t{10'000}}) {  // reduced in one shot and in two
     peer_backend gpus(std::vector<int>{0, 0});
     symmetric::heap heap(gpus, std::size_t{8} << 20);
     const membar::all_reduce<float> sums(heap, 10'000,

@@ -42,8 +42,8 @@ __device__ void count(outcome* seen, unsigned long long runs, unsigned long long
 
 // ---- copies arrive
 
-/// Two blocks of a cluster: the first sends its shared memory to the second, which checks it and adds it to a sum in global
-/// memory.
+/// Two blocks of a cluster: the first block sends its shared memory to the second, which checks it and adds it to a sum in
+/// global memory.
 __global__ void send_and_reduce(outcome* seen, unsigned* sum, unsigned rounds) {
   __shared__ alignas(16) unsigned here[64];
   __shared__ alignas(16) unsigned there[64];
@@ -153,9 +153,9 @@ __global__ void copy_by_word(outcome* seen, const uint4* from, uint4* to, unsign
     } else {
       stale += checked(value.x != 0 || value.w != 0);  // past the end: zeros
     }
-    late = __syncthreads_or(late);  // all have taken theirs
+    late = __syncthreads_or(late);  // all threads have taken their words
   }
-  if constexpr (OnMbarrier) {  // The copy ahead of the last tile.
+  if constexpr (OnMbarrier) {  // The copy that is ahead of the last tile.
     late = late || full[tiles % 2].wait_parity(tiles / 2 % 2, acquire, generous) != wait_result::done;
   } else {
     membar::async_wait();
@@ -163,7 +163,7 @@ __global__ void copy_by_word(outcome* seen, const uint4* from, uint4* to, unsign
   count(seen, tiles, stale, late);
 }
 
-/// Copies whose arrivals come in addition to the arrivals that the phase expects.
+/// Copies whose arrivals come in addition to those that the phase expects.
 __global__ void arrive_beside(outcome* seen, const unsigned* from, unsigned rounds) {
   __shared__ unsigned stage[64];
   __shared__ block_mbarrier full;
@@ -184,7 +184,8 @@ __global__ void arrive_beside(outcome* seen, const unsigned* from, unsigned roun
   count(seen, rounds, stale, late);
 }
 
-/// Each block of a cluster stores 16 bytes to the next one and adds to a sum there; both complete on the next block's mbarrier.
+/// Each block of a cluster stores 16 bytes to the next block and adds to a sum there; both operations complete on the next
+/// block's mbarrier.
 __global__ void store_in_next(outcome* seen, unsigned rounds) {
   __shared__ uint4 from_left;
   __shared__ unsigned long long sum;
@@ -216,7 +217,7 @@ __global__ void store_in_next(outcome* seen, unsigned rounds) {
 constexpr int box_width = 32;
 constexpr int box_height = 8;
 
-// The tensor copies are libcu++'s. They complete on membar's mbarriers, and membar's fences, groups and waits order them.
+// The tensor copies are libcu++'s. They complete on membar's mbarriers, and are ordered by membar's fences, groups and waits.
 namespace ptx = cuda::ptx;
 
 template <class Barrier>
@@ -224,7 +225,8 @@ __device__ std::uint64_t* native(Barrier& barrier) {
   return reinterpret_cast<std::uint64_t*>(barrier.native_handle());
 }
 
-/// Copies boxes of one tensor to the same places in another, and then adds them there once. The last boxes are partly outside.
+/// Copies boxes of one tensor to the same places in another tensor, and then adds them there once. The last boxes are partly
+/// outside the tensor.
 __global__ void copy_boxes(outcome* seen, const __grid_constant__ CUtensorMap from, const __grid_constant__ CUtensorMap to) {
   __shared__ alignas(128) unsigned box[box_height][box_width];
   __shared__ block_mbarrier full;
@@ -243,7 +245,7 @@ __global__ void copy_boxes(outcome* seen, const __grid_constant__ CUtensorMap fr
   count(seen, 1, 0, late);
 }
 
-/// A box that the first block of a cluster brings to all of them; each block writes it to its own place.
+/// A box that the first block of a cluster copies to all blocks. Each block writes it to its own place.
 __global__ void share_boxes(outcome* seen, const __grid_constant__ CUtensorMap from, unsigned* to) {
   __shared__ alignas(128) unsigned box[box_height * box_width];
   __shared__ cluster_mbarrier full;
@@ -268,7 +270,7 @@ __global__ void share_boxes(outcome* seen, const __grid_constant__ CUtensorMap f
 constexpr int column_channels = 32;
 constexpr int column_pixels = 16;
 
-/// The column of pixels that begins before the first one of image 1, for each offset within a filter of 3 by 3.
+/// The column of pixels that begins before the first pixel of image 1, for each offset within a filter of 3 by 3.
 __global__ void take_columns(outcome* seen, const __grid_constant__ CUtensorMap from, unsigned* to) {
   __shared__ alignas(128) unsigned column[column_pixels * column_channels];
   __shared__ block_mbarrier full;
@@ -293,7 +295,7 @@ __global__ void take_columns(outcome* seen, const __grid_constant__ CUtensorMap 
   count(seen, 1, 0, late);
 }
 
-// ---- DeepEP #621: a flag through the generic proxy, then a bulk copy of what it was for
+// ---- DeepEP #621: a flag through the generic proxy, then a bulk copy of the data that the flag announces
 
 struct mailbox {
   alignas(128) unsigned data[256];
@@ -344,7 +346,7 @@ __global__ void load_after_flag(outcome* seen, mailbox* boxes, unsigned rounds) 
   count(seen, round - 1, stale, late);
 }
 
-// ---- DeepEP #657: a stage that is filled again while a copy out of it still reads
+// ---- DeepEP #657: a stage that is filled again while a copy from it still reads
 
 template <bool Repaired>
 __global__ void reuse_stage(outcome* seen, const uint4* from, uint4* to, unsigned tiles, unsigned tile) {
@@ -398,7 +400,7 @@ __global__ void store_after_barrier(outcome* seen, unsigned* to, unsigned rounds
 
 // ---- CCCL #3131, CUTLASS #2962, llama.cpp #23690: dependent launches
 
-constexpr wait_budget long_enough = wait_budget::microseconds(20);  ///< For the start of the next kernel.
+constexpr wait_budget long_enough = wait_budget::microseconds(20);  ///< Long enough for the next kernel to start.
 
 __global__ void write_late(unsigned* value, unsigned round) {
   membar::launch_dependents();
@@ -454,7 +456,7 @@ class asynchronous : public gpu_test {
     return got;
   }
 
-  /// Runs the repaired kernels, which must not show stale values, and then the faulty ones, whose results are recorded.
+  /// Runs the repaired kernels, which must not read stale values, and then the faulty ones, whose results are recorded.
   template <class Run>
   void expect_repair(Run run) {
     const outcome repaired = run(std::true_type{});
@@ -590,7 +592,7 @@ TEST_F(asynchronous, columns_of_a_tensor_arrive_whole_with_zeros_outside_of_it) 
   const cuuint64_t sizes[] = {column_channels, width, height, images};
   constexpr cuuint64_t pixel = column_channels * sizeof(unsigned);
   const cuuint64_t strides[] = {pixel, pixel * width, pixel * width * height};
-  const int corner[] = {-1, -1};  // A 3 by 3 filter with a border of one pixel: there are as many bases as pixels.
+  const int corner[] = {-1, -1};  // A 3 by 3 filter with a border of one pixel: there are as many base positions as pixels.
   const cuuint32_t steps[] = {1, 1, 1, 1};
   ASSERT_EQ(encoder<decltype(&cuTensorMapEncodeIm2col)>("cuTensorMapEncodeIm2col")(
                 &map, CU_TENSOR_MAP_DATA_TYPE_UINT32, 4, const_cast<unsigned*>(from.get()), sizes, strides, corner, corner,
@@ -607,14 +609,14 @@ TEST_F(asynchronous, columns_of_a_tensor_arrive_whole_with_zeros_outside_of_it) 
     const int x = base % width - 1 + offset % 3;
     const int y = base / width - 1 + offset / 3;
     const bool inside = x >= 0 && x < width && y >= 0 && y < height;
-    const int at = ((height + y) * width + x) * column_channels + i % column_channels;  // of image 1
+    const int at = ((height + y) * width + x) * column_channels + i % column_channels;  // the position in image 1
     ASSERT_EQ(result[static_cast<std::size_t>(i)], inside ? values[static_cast<std::size_t>(at)] : 0U) << i;
   }
 }
 
 TEST_F(asynchronous, boxes_of_a_tensor_arrive_whole_and_add_up) {
   constexpr unsigned width = 100;  // The last box has 4 columns.
-  constexpr unsigned height = 50;  // and 2 rows
+  constexpr unsigned height = 50;  // The last box has 2 rows.
   const std::vector<unsigned> values = different_values(width * height);
   const device_copy<unsigned> from(values);
   const support::device_memory<unsigned> to(values.size());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Threads that contend for atomic objects, and properties of the final values that hold whatever the order of the operations.
+/// Threads that contend for atomic objects, and properties of the final values that hold for every order of the operations.
 #pragma once
 
 #include <membar/atomic.cuh>
@@ -20,13 +20,13 @@ using membar::thread_scope;
 /// The threads that contend for one set of objects.
 enum class group { block, cluster, grid };
 
-/// A set has an object for each order, or pair of orders, of an operation.
+/// A set has an object for each order, or for each pair of orders, of an operation.
 inline constexpr int most_objects = 15;
 
 template <class Order>
 inline constexpr int index_of = Order::value == membar::memory_order::relaxed ? 0 : static_cast<int>(Order::value) - 1;
 
-/// A reproducible scatter over all bits.
+/// Returns a reproducible scatter of the number over all bits.
 __host__ __device__ constexpr std::uint64_t scattered(std::uint64_t id) {
   std::uint64_t x = (id + 1) * 0x9e3779b97f4a7c15;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
@@ -34,7 +34,7 @@ __host__ __device__ constexpr std::uint64_t scattered(std::uint64_t id) {
   return x ^ (x >> 31);
 }
 
-/// An id in every 32-bit half of a value, so that halves that differ show a torn access.
+/// Returns an id in every 32-bit half of a value, so that unequal halves show a torn access.
 template <class T>
 __host__ __device__ constexpr T encoded(unsigned id) {
   return static_cast<T>(sizeof(T) == 8 ? std::uint64_t{id} << 32 | id : id);
@@ -51,13 +51,13 @@ __host__ __device__ constexpr unsigned decoded(T value) {
   return low;
 }
 
-/// A thread's view of a contest: the objects, and how often it saw each index of each object.
+/// A thread's view of a contest: the objects, and how often the thread saw each index of each object.
 template <class T>
 struct contestant {
   T* objects;
   unsigned* counts;
   unsigned counts_per_object;  ///< The last entry counts values that correspond to no index.
-  unsigned rank;               ///< of this thread in its group
+  unsigned rank;               ///< the number of this thread in its group
   unsigned turns;
 
   __device__ void saw(int object, std::uint64_t index) const {
@@ -66,7 +66,7 @@ struct contestant {
   }
 };
 
-/// The unsigned distance from `from` to `to`, wrapping.
+/// Returns the unsigned distance from `from` to `to`, with wraparound.
 template <class T>
 __host__ __device__ constexpr std::uint64_t distance(T from, T to) {
   using U = std::make_unsigned_t<T>;
@@ -79,9 +79,9 @@ __host__ __device__ constexpr T advanced(T from, std::uint64_t by) {
   return static_cast<T>(static_cast<U>(static_cast<U>(from) + static_cast<U>(by)));
 }
 
-// The operations. Each has: the number of objects, their initial value, one thread's part, and the properties that must hold
-// for n parts in total: how many indices are each seen exactly once, and the final value. Initial values make additions wrap. A
-// thread's part is `run`, or a `turn` at the object of each order.
+// The operations. Each has the number of objects, their initial value, one thread's part, and the properties that must hold for
+// n parts in total: how many indices are each seen exactly once, and the final value. The initial values make additions wrap
+// around. A thread's part is `run`, or a `turn` at the object of each order.
 
 /// Makes a thread take its turns at the object of each order: `part(atomic_ref, order, object, id)`. No two parts have the same
 /// id.
@@ -96,7 +96,7 @@ __device__ void take_turns(const contestant<T>& c, Part part) {
   });
 }
 
-/// An operation that sees no index, with one order.
+/// An operation that observes no index, with one order.
 struct operation {
   static constexpr int objects = 5;
   template <class T>
@@ -105,7 +105,7 @@ struct operation {
   }
 };
 
-/// Adds 1: each earlier count is seen once.
+/// Adds 1: each earlier count is observed once.
 struct increment : operation {
   template <class T>
   static constexpr T initial = std::numeric_limits<T>::max() - 5;
@@ -141,7 +141,7 @@ struct fetch_sub : increment {
   }
 };
 
-/// The values taken out plus the remaining value are exactly the values put in.
+/// The values taken out, together with the remaining value, are exactly the values put in.
 struct exchange : operation {
   template <class T>
   static constexpr T initial = encoded<T>(0);
@@ -181,7 +181,7 @@ struct compare_exchange : increment {
   }
 };
 
-/// Threads set or clear bits: for each bit, exactly one thread finds it in its initial state.
+/// Threads set or clear bits. For each bit, exactly one thread finds it in its initial state.
 template <bool Set>
 struct change_bits : operation {
   template <class T>
@@ -211,7 +211,7 @@ struct change_bits : operation {
 using fetch_and = change_bits<false>;
 using fetch_or = change_bits<true>;
 
-/// The value after `combine` with the values of n parts.
+/// Returns the value after `combine` with the values of n parts.
 template <class T, class Combine>
 T combined(T value, unsigned n, Combine combine) {
   for (unsigned id = 0; id != n; ++id) {
@@ -233,7 +233,7 @@ struct fetch_xor : operation {
   }
 };
 
-/// The values have both signs; a thread never sees the minimum grow or the maximum shrink.
+/// The values have both signs. A thread never sees the minimum grow or the maximum shrink.
 template <bool Maximum>
 struct fetch_extreme : operation {
   template <class T>
@@ -248,7 +248,7 @@ struct fetch_extreme : operation {
     T before = initial<T>;
     take_turns<Scope>(c, [&](auto cell, auto order, int object, unsigned id) {
       if (id == c.rank * c.turns) {
-        before = initial<T>;  // of the next order's object
+        before = initial<T>;  // the initial value of the next order's object
       }
       const T value = static_cast<T>(scattered(id));
       const T old = Maximum ? cell.fetch_max(value, order) : cell.fetch_min(value, order);
@@ -266,7 +266,7 @@ struct fetch_extreme : operation {
 using fetch_min = fetch_extreme<false>;
 using fetch_max = fetch_extreme<true>;
 
-/// Every load finds a whole value that some thread stored.
+/// Every load must find a whole value that some thread has stored.
 struct load_store : operation {
   static constexpr int objects = 3;
   template <class T>

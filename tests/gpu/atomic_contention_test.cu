@@ -73,7 +73,7 @@ void expect_values_in_every_place(bool device_has_clusters) {
   }
 }
 
-/// Every test runs once per scope.
+/// Every test runs once for each scope.
 class atomic_contention : public gpu_test, public ::testing::WithParamInterface<thread_scope> {
  protected:
   void prepare() override {
@@ -82,7 +82,7 @@ class atomic_contention : public gpu_test, public ::testing::WithParamInterface<
     }
   }
 
-  /// Calls `function` with the scope and each type, as template arguments.
+  /// Calls `function` with the scope and each type as template arguments.
   template <class Function>
   static void for_each_type(Function function) {
     const auto at_scope = [&]<thread_scope Scope>() {

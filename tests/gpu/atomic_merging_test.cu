@@ -81,7 +81,7 @@ float as_float(T value) {
   }
 }
 
-/// An operation: its effect on the device, and the value that must follow `old` on the host.
+/// An operation: its effect on the device, and the value that must follow `old`, computed on the host.
 struct addition {
   template <class T>
   __device__ static T run(const membar::atomic_ref<T, thread_scope::device>& object, T operand, auto order) {
@@ -91,7 +91,7 @@ struct addition {
   static T after(T old, T operand) {
     if constexpr (std::is_integral_v<T>) {
       return static_cast<T>(old + operand);
-    } else if constexpr (std::is_same_v<T, __half>) {  // The sum of two halves as float is rounded once.
+    } else if constexpr (std::is_same_v<T, __half>) {  // The sum of two half-precision numbers as float is rounded once.
       return __float2half(as_float(old) + as_float(operand));
     } else {
       return __float2bfloat16(as_float(old) + as_float(operand));
@@ -157,8 +157,8 @@ std::uint64_t bits_of(T value) {
   return bits;
 }
 
-/// Exactly one operation found each value of an object, except for the last value, which remains; and exactly one left each
-/// value, except for the first.
+/// Exactly one operation found each value of an object, except for the last value, which remains; and exactly one operation
+/// left each value, except for the first.
 template <class Operation, class T>
 void expect_one_chain_an_object(spread how, unsigned choice, auto order) {
   SCOPED_TRACE(std::string(spread_names[static_cast<int>(how)]) + ", choice of lanes " + std::to_string(choice));

@@ -22,7 +22,7 @@ using membar::thread_scope;
 inline constexpr unsigned contestants = 512;
 inline constexpr int orders = 5;
 
-/// The number of an order, 0 to 4.
+/// Returns the number of an order, from 0 to 4.
 template <membar::memory_order Order>
 __host__ __device__ constexpr int index_of(membar::memory_order_constant<Order>) {
   return Order == membar::memory_order::relaxed ? 0 : static_cast<int>(Order) - 1;
@@ -46,7 +46,7 @@ __host__ __device__ T number(int i) {
   }
 }
 
-/// Counting starts here, so that every count up to `contestants` is exact in bfloat16, and integers wrap.
+/// Counting starts here, so that every count up to `contestants` is exact in bfloat16, and integers wrap around.
 template <class T>
 __host__ __device__ T start() {
   if constexpr (is_float<T>) {
@@ -56,7 +56,7 @@ __host__ __device__ T start() {
   }
 }
 
-/// The number of times that 1 was added to `start` to reach `value`, modulo 2^16 and the type's own range.
+/// Returns the number of times that 1 was added to `start` to reach `value`, modulo 2^16 and the type's own range.
 template <class T>
 __host__ __device__ unsigned count_of(T value) {
   if constexpr (std::is_same_v<T, __half>) {
@@ -76,7 +76,7 @@ __host__ __device__ unsigned count_of(T value) {
 template <class T>
 inline constexpr unsigned distinct = sizeof(T) == 1 ? 256 : contestants;
 
-/// An object between two that no thread accesses, for 8 and 16 bits in the same word.
+/// An object between two objects that no thread accesses. With 8 or 16 bits, the object shares a word with them.
 template <class T>
 struct guarded {
   T before;
@@ -98,7 +98,7 @@ struct contest : board<T> {
   unsigned strange;  ///< Values that no thread stored.
 };
 
-/// Whether code for this device has the operations at that scope.
+/// Whether code for this device has the operations at this scope.
 template <class T, thread_scope Scope>
 inline constexpr bool compiled = has_hopper || (Scope != thread_scope::cluster && !needs_hopper<T>);
 
@@ -115,7 +115,7 @@ __device__ void on_cells(contest<T>& all, placement where, Step step) {
                 [&](board<T>* on) { for_each_order([&](auto order) { step(on->cells[index_of(order)].object, order); }); });
 }
 
-/// The ways to add 1. From `add` on they return nothing.
+/// The ways to add 1. Those from `add` on return nothing.
 enum class way {
   fetch_add,
   fetch_sub,
@@ -130,7 +130,7 @@ enum class way {
 template <way How>
 inline constexpr bool returns = How < way::add;
 
-/// Adds 1 and returns the old value; a reduction returns 0, and uses the order's release half.
+/// Adds 1 and returns the old value. A reduction returns 0, and uses the release half of the order.
 template <way How, thread_scope Scope, class T, class Order>
 __device__ T add_one(T& object, Order order) {
   using membar::aggregation;
@@ -176,7 +176,8 @@ __global__ void count(contest<T>* all, placement where) {
   }
 }
 
-/// A thread's operand: every sign, both zeros, infinities, and numbers of all sizes. No NaN.
+/// Returns a thread's operand. The operands have both signs and include both zeros, infinities, and numbers of all sizes, but
+/// no NaN.
 template <class T>
 __host__ __device__ T operand(unsigned rank) {
   const int magnitude = static_cast<int>((rank * 2654435761U) >> 24);
@@ -213,7 +214,7 @@ __global__ void pass_around(contest<T>* all, placement where) {
     on_cells(*all, where, [&](T& object, auto order) {
       const T mine = is_float<T> ? number<T>(rank + 1 - 256) : static_cast<T>(start<T>() + number<T>(rank + 1));
       const T old = membar::atomic_ref<T, Scope>(object).exchange(mine, order);
-      // The last rank's value does not fit into `seen`; on the host's side it is `contestants`.
+      // The last rank's value does not fit into `seen`; on the host it is `contestants`.
       if (count_of(old) != contestants) {
         saw(*all, index_of(order), old);
       }

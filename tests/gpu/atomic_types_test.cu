@@ -57,7 +57,7 @@ class atomic_type : public gpu_test {
     }
   }
 
-  /// Calls `run` for each scope, with each place where its threads can be.
+  /// Calls `run` for each scope, and with each place where the threads of the scope can be.
   template <class Run>
   static void everywhere(Run run) {
     const bool hopper = has_compute_capability(9);
@@ -78,7 +78,7 @@ class atomic_type : public gpu_test {
 
   template <way How>
   static void expect_counts() {
-    const T initial = types::start<T>();  // Captured, because nvcc warns about a captureless template.
+    const T initial = types::start<T>();  // There is a capture because nvcc warns about a captureless template.
     everywhere([&]<thread_scope Scope>(placement where) {
       contend(types::count<How, T, Scope>, Scope, where, initial, [](const contest<T>& all, int order) {
         EXPECT_EQ(types::count_of(all.cells[order].object), contestants % (sizeof(T) == 1 ? 256 : contestants + 1));
@@ -145,11 +145,11 @@ TYPED_TEST(atomic_type, exchange_gives_back_every_value_once) {
   const T initial = types::start<T>();
   this->everywhere([&]<thread_scope Scope>(placement where) {
     atomic_type<T>::contend(types::pass_around<T, Scope>, Scope, where, initial, [](const contest<T>& all, int order) {
-      // The values taken out plus the remaining value are the initial value and one value per rank.
+      // The values taken out, together with the remaining value, are the initial value and one value per rank.
       std::vector<unsigned> seen(all.seen[order], all.seen[order] + contestants);
       seen.push_back(0);
       const unsigned total = std::accumulate(seen.begin(), seen.end(), 1U);
-      seen[contestants] = contestants + 1 - total;  // not counted on the device
+      seen[contestants] = contestants + 1 - total;  // this value is not counted on the device
       ++seen[types::count_of(all.cells[order].object)];
       for (unsigned i = 0; i != types::distinct<T>; ++i) {
         // In a byte, two ranks have the same value, and the first also equals the initial value.
@@ -159,7 +159,7 @@ TYPED_TEST(atomic_type, exchange_gives_back_every_value_once) {
   });
 }
 
-/// One type of each kind of lowering.
+/// One type for each kind of lowering.
 template <class T>
 class atomic_lowering : public atomic_type<T> {};
 using lowered_types = ::testing::Types<unsigned char, __int128, float, __half>;
@@ -346,7 +346,7 @@ TEST_F(atomic_objects, additions_of_pairs_in_another_blocks_shared_memory_are_no
   expect_pair_sums<thread_scope::cluster, __nv_bfloat162, __nv_bfloat16>(config, 63, placement::distributed_shared);
 }
 
-/// The rules for values that are not ordered as numbers: the total order of bits.
+/// The rules for values that are not ordered as numbers: the total order of the bit patterns.
 template <class T>
 __global__ void order_totally(T* objects, T nan, T negative_nan) {
   const auto at = [&](int i) { return membar::atomic_ref<T, thread_scope::device>(objects[i]); };
@@ -385,7 +385,7 @@ TEST_F(atomic_objects, floating_point_extremes_follow_the_total_order) {
 template <class T>
 using extreme_pairs = membar::vec<T, 2>;
 
-/// Every object's maximum and minimum with its operand, with the vector instructions.
+/// The maximum and minimum of every object and its operand, with the vector instructions.
 template <class T>
 __global__ void take_extremes(extreme_pairs<T>* most, extreme_pairs<T>* least, const extreme_pairs<T>* operands) {
   const unsigned i = threadIdx.x;
@@ -429,7 +429,7 @@ TEST_F(atomic_objects, extremes_of_vectors_are_those_of_the_host_with_a_nan_too)
   expect_the_hosts_extremes<__nv_bfloat16>({0, 0x8000, 0x3f80, 0xbf80, 0x0001, 0x7f80, 0xff80, 0x7fc0, 0xffc0, 0x7fff, 0x7fa0});
 }
 
-/// Every object's maximum and minimum with its operand, ignoring a single NaN.
+/// The maximum and minimum of every object and its operand, where a single NaN is ignored.
 template <class T>
 __global__ void take_extreme_numbers(T* most, T* least, const T* operands) {
   const unsigned i = threadIdx.x;
@@ -505,7 +505,7 @@ __global__ void operate_with_a_policy(unsigned* words, unsigned long long* wide,
   membar::atomic<unsigned, thread_scope::device>& owned =
       *reinterpret_cast<membar::atomic<unsigned, thread_scope::device>*>(&words[5]);
   owned.bit_or(1U << rank % 32, membar::relaxed, hot);
-  // The values that the threads take plus the remaining value are 0 and the square of each rank.
+  // The values that the threads take, together with the remaining value, are 0 and the square of each rank.
   const unsigned long long taken =
       membar::atomic_ref<unsigned long long, thread_scope::device>(wide[0]).exchange(1ULL * rank * rank, membar::acq_rel, hot);
   membar::atomic_ref<unsigned long long, thread_scope::device>(wide[1]).fetch_add(taken, membar::relaxed, hot);
@@ -542,7 +542,7 @@ TEST_F(atomic_objects, operations_with_an_l2_policy_do_what_they_do_without) {
   }
 }
 
-/// The standard's forms, each thread on its own objects: a value that was not stored is an error.
+/// The standard's forms of the operations, with each thread on its own objects: a value that was not stored is an error.
 __global__ void compare_and_exchange_by_standard_names(unsigned* objects, unsigned* wrong) {
   const unsigned rank = blockIdx.x * blockDim.x + threadIdx.x;
   const membar::atomic_ref<unsigned, thread_scope::device> n(objects[rank]);
@@ -646,7 +646,7 @@ TEST_F(atomic_objects, a_wait_ends_with_the_store_and_acquires) {
 __global__ void count_at_several_addresses(unsigned* counters, unsigned* seen, unsigned each) {
   for (unsigned turn = 0; turn != 8; ++turn) {
     const unsigned slot = ((threadIdx.x * 2654435761U) >> (8 + turn)) % 16;
-    if ((threadIdx.x + turn) % 3 != 0) {  // not all lanes
+    if ((threadIdx.x + turn) % 3 != 0) {  // not all lanes take part
       const unsigned old = membar::aggregated_ref<unsigned, thread_scope::device>(counters[slot]).fetch_add(1, membar::acq_rel);
       if (old < each) {
         atomicAdd(&seen[slot * each + old], 1U);
@@ -683,7 +683,7 @@ __global__ void count_letters(const unsigned char* text, unsigned n, unsigned* b
   }
 }
 
-/// Each operation starts from its own identity, whatever the shape of the block.
+/// Each operation starts from its own identity, for every shape of the block.
 template <class T, class Operation>
 __global__ void combine_in_a_block(const T* values, int n, T* result) {
   __shared__ membar::privatized_counter<T, Operation> mine;

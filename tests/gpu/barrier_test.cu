@@ -35,7 +35,7 @@ __global__ void meet(membar::grid_barrier<Scope>* barrier, outcome* seen, unsign
     wait_result met = wait_result::done;
     if constexpr (Split) {
       const auto arrival = barrier->arrive(membar::release);
-      ++between[mine];  // no other block reads it
+      ++between[mine];  // no other block reads this cell
       met = barrier->wait(arrival, membar::acquire, generous);
     } else {
       met = barrier->sync(generous);
@@ -98,8 +98,8 @@ TEST_F(grid_barrier, tells_every_thread_of_a_block_that_the_budget_is_used_up) {
   EXPECT_EQ(results_of({2, threads}, threads, sync_with_a_block_that_left), std::vector(threads, wait_result::timed_out));
 }
 
-/// Block 0 waits at its own barrier until it times out, and immediately afterwards both blocks pass another: a thread that is
-/// slow to read one result must not read the other's.
+/// Block 0 waits at its own barrier until it times out, and immediately afterwards both blocks pass another barrier: a thread
+/// that is slow to read one result must not read the other's.
 __global__ void sync_after_a_barrier_that_nobody_came_to(device_barrier* together, unsigned* mistakes, device_barrier* alone,
                                                          unsigned count) {
   unsigned wrong = 0;
@@ -110,7 +110,7 @@ __global__ void sync_after_a_barrier_that_nobody_came_to(device_barrier* togethe
     const wait_result met = together->sync(generous);
     wrong += checked(met != wait_result::done);
     if (met == wait_result::timed_out) {
-      break;  // it is broken
+      break;  // the barrier is broken
     }
   }
   if (wrong != 0) {
@@ -167,11 +167,12 @@ TEST_F(grid_barrier, is_not_needed_where_the_last_block_finishes) {
   EXPECT_EQ(copied(lasts), std::vector(2, launches));
 }
 
-/// Blocks and grids have any shape. Each thread passes another value, and the value of the thread at 0, 0, 0 counts.
+/// Blocks and grids can have any shape. Each thread passes a different value, and the value of the thread at 0, 0, 0 counts.
 __global__ void sum_of_shaped_blocks(block_partials<thread_scope::device> partial, unsigned long long* result,
                                      unsigned* lasts) {
   unsigned long long total = 0;
-  const auto plus = [](unsigned long long a, unsigned long long b) { return 3 * a + b; };  // in the order of the blocks
+  // the result depends on the order of the blocks
+  const auto plus = [](unsigned long long a, unsigned long long b) { return 3 * a + b; };
   const unsigned long long block = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z) + 1;
   const bool first = threadIdx.x == 0 && threadIdx.y == 0 && threadIdx.z == 0;
   if (membar::last_block_reduce(first ? block : ~0ULL, partial, plus, total) && first) {
@@ -201,7 +202,7 @@ TEST_F(grid_barrier, is_not_needed_where_the_last_block_of_any_shape_finishes) {
   EXPECT_EQ(copied(lasts)[0], launches);
 }
 
-/// One of two blocks uses the partial values twice. The other never arrives, so the first use does not end.
+/// One of two blocks uses the partial values twice. The other block never arrives, so the first use does not end.
 __global__ void reduce_twice(block_partials<thread_scope::device> partial, unsigned long long* result) {
   const auto plus = [](unsigned long long a, unsigned long long b) { return a + b; };
   if (blockIdx.x == 0) {
@@ -216,7 +217,7 @@ __global__ void reduce_twice(block_partials<thread_scope::device> partial, unsig
 /// Ends the process, because its context cannot be used after a trap.
 [[noreturn]] void reduce_twice_until_trapped() {
   std::fflush(stdout);
-  dup2(STDERR_FILENO, STDOUT_FILENO);  // where kernels print
+  dup2(STDERR_FILENO, STDOUT_FILENO);  // kernels print to it
   const support::device_memory<membar::block_partial<unsigned long long, thread_scope::device>> partial(2);
   const support::device_memory<unsigned long long> result(1);
   membar::launch(launch_config{2, 32}, reduce_twice, partial.get(), result.get());
@@ -226,7 +227,7 @@ __global__ void reduce_twice(block_partials<thread_scope::device> partial, unsig
 }
 
 TEST_F(grid_barrier, partial_values_of_a_use_that_has_not_ended_stop_the_kernel) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");  // A new process, because CUDA does not work after a fork.
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // Death tests need a new process, because CUDA does not work after a fork.
   EXPECT_EXIT(reduce_twice_until_trapped(), ::testing::ExitedWithCode(3),
               "membar: last_block_reduce in block 0 received partial values that an earlier use is still reading");
 }

@@ -40,8 +40,8 @@ namespace {
 /// The results of a kernel.
 struct seen {
   unsigned long long runs = 0;
-  unsigned long long wrong = 0;  ///< Values that should be different.
-  unsigned late = 0;             ///< waits that nothing ended
+  unsigned long long wrong = 0;  ///< The number of values that should be different.
+  unsigned late = 0;             ///< the number of waits that nothing ended
 };
 
 /// Words that start as zero, and can be reset to zero.
@@ -50,7 +50,7 @@ class words : public support::device_memory<unsigned> {
   using support::device_memory<unsigned>::device_memory;
   void clear() const {
     check(cudaMemset(get(), 0, size() * sizeof(unsigned)));
-    check(cudaStreamSynchronize(nullptr));  // The streams of the tests do not wait for it.
+    check(cudaStreamSynchronize(nullptr));  // The streams of the tests do not wait for the default stream.
   }
   [[nodiscard]] unsigned long long sum() const {
     const auto all = copied(*this);
@@ -82,7 +82,7 @@ class bugs : public gpu_test {
     return all;
   }
 
-  /// Runs the fixed kernel, which must be right, and then the wrong one, whose failures are recorded.
+  /// Runs the fixed kernel, which must give the right result, and then the wrong one, whose failures are recorded.
   template <class Run>
   void witness(Run run) {
     const seen fixed = run(std::true_type{});
@@ -300,7 +300,7 @@ TEST_F(bugs, shared_signal_pad) {
       sums.clear();
       late.clear();
       const cudaStream_t streams[] = {a.get(), b.get(), c.get(), d.get()};
-      for (const unsigned k : {0U, 3U, 1U, 2U}) {  // One GPU begins with one of them, and the other GPU with the other.
+      for (const unsigned k : {0U, 3U, 1U, 2U}) {  // One GPU begins with one of them, and the other GPU with the other one.
         membar::launch({1, 1, streams[k]}, add_with_signals, vectors.get() + 32 * (k % 2), pads.get(), static_cast<int>(k / 2),
                        fixed ? static_cast<int>(k % 2) : 0, sums.get() + k, late.get());
       }
@@ -340,7 +340,7 @@ TEST_F(bugs, counted_chunks) {
 
 TEST_F(bugs, channel_bounds) {
   witness([&](auto fixed) {
-    const words memory(16);  // A pad of 8, followed by a tensor of 8.
+    const words memory(16);  // A signal pad of 8, followed by a tensor of 8.
     membar::launch({1, 1}, send_on_channel<decltype(fixed)::value>, memory.get(), 8U, 2U, 0U, 5U);
     return seen{1, memory.sum(), 0};
   });

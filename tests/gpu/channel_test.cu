@@ -18,7 +18,7 @@ namespace {
 
 constexpr int capacity = 64;
 
-/// The messages of all channels of a test together; MEMBAR_STRESS_MESSAGES requests more.
+/// The number of messages over all channels of a test; MEMBAR_STRESS_MESSAGES sets a larger number.
 unsigned long long message_count() { return stress_count("MEMBAR_STRESS_MESSAGES", 4'000'000); }
 
 /// Each channel has `Producers` producing blocks, followed by one consuming block.
@@ -49,7 +49,7 @@ void expect_all(const std::vector<channel_outcome>& ends, unsigned long long eac
   ::testing::Test::RecordProperty("messages", std::to_string(sum));
 }
 
-/// Passes messages over `number` channels; `last` is the result of the consumers' last calls.
+/// Passes messages over `number` channels. `last` is the result of the consumers' last calls.
 template <int Producers, class Channel>
 void expect_all_passed(unsigned number, wait_result last) {
   const unsigned count = static_cast<unsigned>(message_count() / (number * Producers));
@@ -90,8 +90,8 @@ TYPED_TEST(channel_of_many_producers, loses_duplicates_reorders_and_tears_nothin
   expect_all_passed<3, TypeParam>(16, wait_result::done);
 }
 
-/// A work queue of all blocks: even blocks push numbers, odd blocks take them until the queue is closed, and count each number.
-/// The last producer to finish closes the queue. A message says where other memory was written.
+/// A work queue of all blocks: even blocks push numbers; odd blocks take numbers until the queue is closed, and count each
+/// number. The last producer to finish closes the queue. A message says where other memory was written.
 template <class Queue>
 __global__ void share_work(Queue* queue, unsigned each, unsigned* producing, unsigned* announced, unsigned* taken,
                            channel_outcome* outcomes) {

@@ -16,7 +16,7 @@ using membar::cluster_copies;
 template <cluster_copies Copies>
 using broadcast = membar::cluster_broadcast<4, tile_bytes, Copies>;
 
-/// Passes `all` tiles on; returns whether it timed out.
+/// Relays `all` tiles. Returns whether it timed out.
 template <cluster_copies Copies>
 __device__ bool relay_all(broadcast<Copies>& ring, unsigned long long all) {
   bool late = false;
@@ -29,8 +29,8 @@ __device__ bool relay_all(broadcast<Copies>& ring, unsigned long long all) {
   return late;
 }
 
-/// In the first block, one thread fills and one passes on. A warp of each block consumes: each lane checks its words of every
-/// tile, and overwrites them except in the stages from which tiles are relayed.
+/// In the first block, one thread fills and one thread relays. A warp of each block consumes: each lane checks its words of
+/// every tile, and overwrites them except in the stages from which tiles are relayed.
 template <cluster_copies Copies>
 __global__ void check_broadcast(tile_outcome* seen, const unsigned* from, unsigned tiles, unsigned rounds) {
   __shared__ broadcast<Copies> ring;
@@ -50,7 +50,7 @@ __global__ void check_broadcast(tile_outcome* seen, const unsigned* from, unsign
   if (late) {
     atomicExch(&seen->late, 1U);
   }
-  membar::cluster_sync();  // The barriers of the first block are used until all blocks are done.
+  membar::cluster_sync();  // The barriers of the first block are used until all blocks have finished.
 }
 
 /// A producer whose tiles one of two blocks does not consume, and consumers without a producer. Each uses one thread per block.
@@ -84,7 +84,7 @@ __global__ void wait_in_vain(wait_result* results, const unsigned* from) {
     mine[7] = fills.fill(from, tile_bytes, generous);
   }
   membar::cluster_sync();
-  // No block may end while a copy writes to it; the last tile is not relayed, and is therefore only in the first block.
+  // No block may end while a copy writes to it. The last tile is not relayed, and is therefore only in the first block.
   for (int i = 0; i < (leads || Copies == cluster_copies::multicast ? 4 : 3); ++i) {
     static_cast<void>(takes.take(generous));
   }

@@ -58,7 +58,7 @@ TEST_F(constants, of_a_captured_upload_are_those_of_the_call) {
     std::vector<double> values = {5, 6, 7, 8};
     membar::upload(numbers, values, stream);
     read_all_ways<<<1, 1, 0, stream>>>(1, out);
-    values.assign(4, -1);  // The captured work must no longer read it.
+    values.assign(4, -1);  // The captured work must no longer read this vector.
   }
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t executable = nullptr;

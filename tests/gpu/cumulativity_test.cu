@@ -16,17 +16,17 @@ namespace membar_test {
 namespace {
 
 constexpr int rounds = 100'000;
-/// Signals that the last round has passed: thread 1 also ends when its time is up.
+/// Signals that the last round is over: thread 1 also ends when its time is up.
 constexpr int last_round = 0x40000000;
 
-/// The observations of a thread in a chain: the rounds of the flag, and the rounds in which x was older.
+/// The observations of a thread in a chain: the rounds of the flag, and the rounds in which x was older than the flag.
 struct seen_rounds {
   unsigned long long seen = 0;
   unsigned long long stale = 0;
   bool timed_out = false;
 };
 
-/// The data shared by host and device, in pinned host memory, each in its own line.
+/// The data that the host and the device share, in pinned host memory, each object in its own line.
 struct shared_state {
   alignas(256) int x;
   alignas(256) int b;
@@ -95,7 +95,7 @@ MEMBAR_HOST_DEVICE seen_rounds follow(int& flag, int& x, PassOn pass_on) {
   return result;
 }
 
-/// Thread 2.
+/// Thread 2 of the chain.
 template <thread_scope ScopeOfA>
 __global__ void kernel_b(shared_state* state, int* a) {
   everywhere(state->b_kernel_is_there).store(1, membar::relaxed);
@@ -104,7 +104,7 @@ __global__ void kernel_b(shared_state* state, int* a) {
 
 class cumulativity : public gpu_test {
  protected:
-  /// Runs the three threads; if x is `carried`, expects that it was never stale.
+  /// Runs the three threads. If x is `carried`, expects that it was never stale.
   template <thread_scope ScopeOfA>
   static void run(int domain_of_a, int domain_of_b, bool carried) {
     if ((domain_of_a != 0 || domain_of_b != 0) && membar::sync_domain_count() < 2) {
@@ -124,7 +124,7 @@ class cumulativity : public gpu_test {
                    state.get(), a.get(), elsewhere.get(), rounds);
     membar::launch(launch_config{1, 1, stream_b.get()}.with(both(domain_of_b)), kernel_b<ScopeOfA>, state.get(), a.get());
 
-    // Thread 3.
+    // Thread 3 of the chain.
     const seen_rounds on_cpu = follow<thread_scope::system>(state[0].b, state[0].x, [](int) {});
     stream_a.synchronize();
     stream_b.synchronize();
@@ -152,7 +152,7 @@ TEST_F(cumulativity, within_one_domain_device_scope_carries_x_to_both) { run<thr
 TEST_F(cumulativity, within_another_domain_device_scope_carries_x_to_both) { run<thread_scope::device>(1, 1, true); }
 TEST_F(cumulativity, across_domains_system_scope_carries_x_to_both) { run<thread_scope::system>(0, 1, true); }
 
-// Nothing is guaranteed here, so the test asserts only that the run ends: the counts are printed and recorded.
+// Nothing is guaranteed here, so the test asserts only that the run ends. The counts are printed and recorded.
 TEST_F(cumulativity, across_domains_device_scope_promises_nothing) { run<thread_scope::device>(0, 1, false); }
 
 }  // namespace

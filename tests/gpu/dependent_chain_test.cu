@@ -18,7 +18,7 @@ using membar::chain_link, membar::chained;
 constexpr unsigned blocks = 132;
 constexpr unsigned threads = 256;
 constexpr unsigned cells = blocks * threads;
-constexpr wait_budget long_enough = wait_budget::microseconds(5);  ///< For the start of the next kernel.
+constexpr wait_budget long_enough = wait_budget::microseconds(5);  ///< Long enough for the next kernel to start.
 
 /// Each thread reads what a thread of another block wrote in the previous kernel, expects that kernel's number there, and
 /// writes the next number over what the previous kernel read. One block in eight is late.
@@ -37,14 +37,14 @@ __global__ void step(chained<const unsigned> from, chained<unsigned> to, unsigne
   to.after(ended)[here] = number + 1;
 }
 
-/// A kernel that does not access the memory, and ends at once.
+/// A kernel that does not access the memory and ends at once.
 __global__ void pass() { const chain_link link; }
 
 class dependent_chain : public gpu_test {
  protected:
   void prepare() override { need_compute_capability(9, "dependent launches"); }
 
-  /// Runs a chain of `steps` steps, with this many idle kernels after each; returns the number of stale values.
+  /// Runs a chain of `steps` steps, with this many idle kernels after each step. Returns the number of stale values.
   static unsigned long long stale_in(unsigned steps, unsigned idle) {
     const support::device_memory<unsigned> memory(2 * cells);
     const support::device_memory<unsigned long long> stale(1);

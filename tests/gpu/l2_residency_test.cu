@@ -21,8 +21,8 @@ using membar::access_policy_window;
 constexpr std::size_t line_bytes = 128;
 constexpr std::size_t word_stride = line_bytes / sizeof(unsigned);
 
-/// The cycles that one thread needs to read each line past L1, one after the other. The lines hold zeros, and their number is a
-/// power of 2.
+/// Returns the cycles that one thread needs to read each line, bypassing L1, one after the other. The lines hold zeros, and
+/// their number is a power of 2.
 __global__ void time_lines(const unsigned* lines, std::size_t count, unsigned* cycles) {
   std::size_t at = 0;
   for (std::size_t i = 0; i != count; ++i) {
@@ -38,7 +38,7 @@ __global__ void time_lines(const unsigned* lines, std::size_t count, unsigned* c
   }
 }
 
-/// Receives the values read, which are always zero: the compiler drops a load whose value is not used.
+/// Receives the values read, which are always zero: the compiler would drop a load whose value is not used.
 __device__ unsigned not_zero;
 
 __device__ void use(unsigned words) {
@@ -47,8 +47,8 @@ __device__ void use(unsigned words) {
   }
 }
 
-// Kernels that act on hot lines do so from every block, and the blocks are spread over the whole device: L2 has several parts,
-// and a line may have a copy in each reader's part.
+// Every block executes the kernels that act on hot lines, and the blocks are spread over the whole device: L2 has several
+// parts, and a line may have a copy in each reader's part.
 
 template <class... Hints>
 __device__ void read_all(const unsigned* lines, std::size_t count, Hints... hints) {
@@ -84,7 +84,7 @@ __global__ void stream_through(const uint4* data, std::size_t count) {
 
 class residency : public gpu_test {
  protected:
-  /// A remaining share of the hot region above the first limit counts as kept, and below the second as lost.
+  /// A remaining share of the hot region above the first limit counts as kept, and a share below the second limit as lost.
   static constexpr double kept = 0.7;
   static constexpr double lost = 0.2;
 
@@ -95,8 +95,8 @@ class residency : public gpu_test {
     }
     multiprocessors = attribute_of(cudaDevAttrMultiProcessorCount);
     count = std::bit_floor(std::min(facts.max_set_aside / 8, std::size_t{2} << 20) / line_bytes);
-    // Several times the size of L2, to evict all normal lines; but not much more, because L2 itself resets persisting lines
-    // when much other data was read (about half of them after 1 GiB on an H200).
+    // Several times the size of L2, which evicts all normal lines. It is not much more, because L2 itself resets persisting
+    // lines after much other data has been read (about half of them after 1 GiB on an H200).
     flush_bytes = 3 * facts.l2_bytes;
     hot_lines.emplace(count * word_stride);
     cold.emplace(flush_bytes / sizeof(uint4));
@@ -120,7 +120,7 @@ class residency : public gpu_test {
     }
   }
 
-  /// Enqueues `kernel` on the hot lines. It does not wait, because no time may pass between a touch and a flush.
+  /// Enqueues `kernel` on the hot lines without waiting, because no time may pass between a touch and a flush.
   template <class Kernel>
   void run(Kernel kernel, const access_policy_window& window = {}) const {
     membar::launch(launch_config{16, 256}.with(window), kernel, hot, count);
@@ -141,10 +141,10 @@ class residency : public gpu_test {
     return result;
   }
 
-  /// The share of the hot lines that are in L2 now. Measuring this brings in the others.
+  /// Returns the share of the hot lines that are in L2 now. Measuring this brings in the other lines.
   [[nodiscard]] double resident() const { return share_below(threshold, latencies()); }
 
-  /// The share of the hot lines that a flush leaves.
+  /// Returns the share of the hot lines that remain after a flush.
   void expect_kept() const {
     flush();
     EXPECT_GT(resident(), kept);
@@ -163,8 +163,8 @@ class residency : public gpu_test {
   }
 
   /// The threshold is a latency that nearly all misses reach. A hit in the far part of L2 takes longer than the hits used for
-  /// calibration, which have a copy in the near part, but is still a hit. Few lines survive the flush; those that respond like
-  /// hits are not counted as misses.
+  /// calibration, which have a copy in the near part, but is still a hit. Few lines survive the flush; lines that respond as
+  /// fast as hits are not counted as misses.
   void calibrate() {
     const auto at = [](std::vector<unsigned> all, double quantile) {
       std::sort(all.begin(), all.end());

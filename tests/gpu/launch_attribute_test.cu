@@ -35,7 +35,7 @@ class launch_attribute : public gpu_test {
     out.emplace(1);
   }
 
-  /// The graph of a launch with `attributes` into `stream`.
+  /// Returns the graph of a launch with `attributes` into `stream`.
   template <class... Attributes>
   [[nodiscard]] captured_graph captured(const Attributes&... attributes) {
     return captured_graph(stream->get(), [&] {
@@ -45,7 +45,7 @@ class launch_attribute : public gpu_test {
   static const auto& with(const auto& config) { return config; }
   static auto with(const auto& config, const auto& first, const auto&... rest) { return with(config.with(first), rest...); }
 
-  /// Expects that a stream or a node has each of these attributes.
+  /// Expects a stream or a node to have each of these attributes.
   template <class... Attributes>
   static void expect_on(auto carrier, const Attributes&... values) {
     const auto expect_one = [&]<class Attribute>(const Attribute& value) {
@@ -56,13 +56,13 @@ class launch_attribute : public gpu_test {
 
   static void set_on(auto carrier, const auto&... values) { (set_attribute(carrier, values), ...); }
 
-  /// Expects that a captured launch with all of `values` has them.
+  /// Expects a captured launch with all of `values` to have them.
   void expect_read_back(const auto&... values) { expect_on(captured(values...).kernel_node(), values...); }
 
-  /// Expects for each of `values` that the stream has it once it is set.
+  /// Expects for each of `values` that the stream has the value once it is set.
   void expect_set_on_stream(const auto&... values) { (expect_set(stream->get(), values), ...); }
 
-  /// Expects that the node of a launch with `attributes` has `value` once it is set.
+  /// Expects the node of a launch with `attributes` to have `value` once it is set.
   void expect_set_on_node(const auto& value, const auto&... attributes) {
     const captured_graph graph = captured(attributes...);
     expect_set(graph.kernel_node(), value);
@@ -72,11 +72,11 @@ class launch_attribute : public gpu_test {
     expect_on(carrier, value);
   }
 
-  /// Expects that `call` answers like CUDA itself: nothing on success, otherwise an error with that code, which says what to do
+  /// Expects `call` to answer like CUDA itself: nothing on success, otherwise an error with CUDA's code that says what to do
   /// and leaves no pending error.
   template <class Call>
   static void expect_answer_of_cuda(cudaError_t raw, const char* remedy, Call call) {
-    static_cast<void>(cudaGetLastError());  // the raw call's
+    static_cast<void>(cudaGetLastError());  // the error of the raw call
     if (raw == cudaSuccess) {
       call();
       return;
@@ -98,7 +98,7 @@ class launch_attribute : public gpu_test {
     return highest;
   }
 
-  /// The id of the last domain, which differs from the first if there are several.
+  /// Returns the id of the last domain, which differs from the first if there are several.
   [[nodiscard]] static int last_domain() { return membar::sync_domain_count() - 1; }
 
   std::optional<support::stream> stream;
@@ -119,7 +119,7 @@ class from_capability : public launch_attribute {
 class hopper : public from_capability<9> {};
 class blackwell : public from_capability<10> {};
 
-// The count.
+// The domain count.
 
 TEST_F(launch_attribute, the_domain_count_is_what_the_driver_says) {
   const int count = attribute_of(cudaDevAttrMemSyncDomainCount);
@@ -146,7 +146,7 @@ TEST_F(launch_attribute, a_device_that_does_not_exist_is_an_error_that_names_it)
   }
 }
 
-// On a launch.
+// Attributes of a launch.
 
 TEST_F(launch_attribute, the_domain_of_a_launch_is_read_back) {
   expect_read_back(sync_domain(sync_domain::default_));
@@ -227,7 +227,7 @@ TEST_F(several_domains, several_attributes_of_a_launch_are_read_back) {
                    membar::priority{highest_priority()}, membar::cooperative{});
 }
 
-// On a stream.
+// Attributes of a stream.
 
 TEST_F(several_domains, a_new_stream_has_cudas_domain_and_map) {
   expect_on(stream->get(), sync_domain(sync_domain::default_), sync_domain_map{});
@@ -318,7 +318,7 @@ TEST_F(launch_attribute, a_partition_gives_the_domains_in_turn_and_puts_the_maps
   expect_on(handles[5], sync_domain_map{.default_ = 5 % count, .remote = 5 % count});
 }
 
-// On a graph kernel node.
+// Attributes of a graph kernel node.
 
 TEST_F(launch_attribute, the_domain_of_a_node_is_read_back) { expect_set_on_node(sync_domain(sync_domain::remote)); }
 TEST_F(several_domains, the_map_of_a_node_is_read_back) { expect_set_on_node(sync_domain_map{.default_ = 3, .remote = 1}); }
@@ -341,7 +341,7 @@ TEST_F(launch_attribute, the_nvlink_centric_scheduling_of_a_node_is_set_where_th
   native.nvlinkUtilCentricScheduling = 1;
   expect_answer_of_cuda(cudaGraphKernelNodeSetAttribute(graph.kernel_node(), nvlink_id, &native), nvlink_remedy,
                         [&] { set_attribute(graph.kernel_node(), membar::nvlink_centric_scheduling{true}); });
-  // Some drivers accept it but do not report it.
+  // Some drivers accept the attribute but do not report it.
   cudaLaunchAttributeValue read{};
   expect_answer_of_cuda(cudaGraphKernelNodeGetAttribute(graph.kernel_node(), nvlink_id, &read), nvlink_remedy,
                         [&] { static_cast<void>(get_attribute<membar::nvlink_centric_scheduling>(graph.kernel_node())); });
@@ -387,7 +387,7 @@ TEST_F(several_domains, changing_a_stream_does_not_change_what_was_captured_from
   expect_on(graph.kernel_node(), sync_domain_map{.default_ = 1, .remote = 2});
 }
 
-// On a device with a single domain, the same code runs: domains change nothing, and an id that does not exist is still an
+// On a device with a single domain, the same code runs: domains have no effect, and an id that does not exist is still an
 // error.
 TEST_F(launch_attribute, with_a_single_domain_remote_launches_run_and_a_second_id_is_an_error) {
   if (membar::sync_domain_count() != 1) {

@@ -24,7 +24,7 @@ class loads_and_stores : public gpu_test {
   void prepare() override { need_compute_capability(8, "cache policies"); }
 };
 
-/// Copies `in` to `out` with loads and stores of every kind, each on its own element; returns how many there are.
+/// Copies `in` to `out` with loads and stores of every kind, each on its own element. Returns the number of kinds.
 template <class T>
 __device__ int copy_by_every_kind(const T* in, T* out) {
   using namespace membar;
@@ -136,7 +136,7 @@ TEST_F(loads_and_stores, of_other_sizes_are_split_by_a_read_only_load) {
   }
 }
 
-/// Half of the blocks write pairs of equal halves, the others look for a pair whose halves differ.
+/// Half of the blocks write pairs of equal halves; the other blocks look for a pair whose halves differ.
 __global__ void write_and_read_pairs(ulonglong2* pair, int rounds, unsigned* torn) {
   for (int round = 1; round <= rounds; ++round) {
     if (blockIdx.x % 2 == 0) {

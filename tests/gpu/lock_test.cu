@@ -19,7 +19,7 @@ constexpr unsigned blocks = 64;
 
 unsigned long long acquisition_count() { return stress_count("MEMBAR_STRESS_ACQUISITIONS", 500'000); }
 
-/// Both locks with a common interface; each block has one node.
+/// Both locks with a common interface. Each block has one node.
 template <thread_scope Scope>
 struct ticket : membar::ticket_lock<Scope> {};
 template <thread_scope Scope>
@@ -77,7 +77,7 @@ TYPED_TEST(fair_lock, is_held_by_one_block_at_a_time) {
   this->RecordProperty("acquisitions", std::to_string(seen.count));
 }
 
-/// Lets everybody in.
+/// Lets every thread in.
 struct open_door {
   __device__ wait_result try_lock() { return wait_result::done; }
   __device__ wait_result lock(membar::wait_budget) { return wait_result::done; }
@@ -99,7 +99,8 @@ struct order {
   unsigned failures;
 };
 
-/// Block 0 holds the lock while the others request it one after the other; each gives its lock request time to be queued.
+/// Block 0 holds the lock while the others request it one after the other; each of them leaves enough time for its request to
+/// be queued.
 template <class Lock>
 __global__ void ask_in_turn(Lock* lock, order* seen) {
   const membar::atomic_ref<unsigned, thread_scope::device> asking(seen->asking);
@@ -141,7 +142,7 @@ TYPED_TEST(fair_lock, is_granted_in_the_order_of_asking) {
 
 template <class Lock>
 __global__ void hold_for_ever(Lock* lock, wait_result* results) {
-  // Block 0 requests the lock first and never unlocks it; block 1 then times out, and block 2 requests it last.
+  // Block 0 requests the lock first and never unlocks it. Block 1 then times out, and block 2 requests the lock last.
   if (blockIdx.x == 0) {
     results[0] = lock->lock(generous);
   } else if (blockIdx.x == 1) {

@@ -22,8 +22,9 @@ struct outcome {
   unsigned late;
 };
 
-/// In every phase each thread writes its cell, passes the barrier, and reads another thread's cell. With `Parity` it names the
-/// phase by its parity, otherwise by the token of its arrival. `Fences`: relaxed operations with fences around them.
+/// In every phase each thread writes its cell, passes the barrier, and reads another thread's cell. With `Parity`, a thread
+/// identifies the phase by its parity, otherwise by the token of its arrival. `Fences` selects relaxed operations with fences
+/// around them.
 template <bool Parity, bool Fences>
 __global__ void meet(outcome* seen, unsigned phases) {
   __shared__ block_mbarrier barrier;
@@ -61,7 +62,7 @@ __global__ void meet(outcome* seen, unsigned phases) {
   }
 }
 
-/// Block 1 writes a cell and arrives at block 0's mbarrier; block 0 reads the cell, and arrives at block 1's.
+/// Block 1 writes a cell and arrives at block 0's mbarrier. Block 0 reads the cell and arrives at block 1's mbarrier.
 __global__ void pass_between_blocks(outcome* seen, unsigned* cell, unsigned phases) {
   __shared__ cluster_mbarrier barrier;
   const unsigned rank = blockIdx.x % 2;
@@ -94,7 +95,7 @@ __global__ void pass_between_blocks(outcome* seen, unsigned* cell, unsigned phas
   asm volatile("barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;" ::: "memory");
 }
 
-/// What one thread observes of its mbarrier, step by step.
+/// The observations of one thread at its mbarrier, step by step.
 __global__ void step(unsigned char* results) {
   __shared__ block_mbarrier barrier;
   unsigned char* next = results;
@@ -103,7 +104,7 @@ __global__ void step(unsigned char* results) {
   *next++ = barrier.test_wait(first, membar::acquire);                                     // 0: one arrival is missing
   *next++ = barrier.wait(first, membar::acquire, short_one) == wait_result::timed_out;     // 1
   *next++ = barrier.wait_parity(0, membar::acquire, short_one) == wait_result::timed_out;  // 2
-  *next++ = barrier.test_wait_parity(1, membar::acquire);                                  // 3: the phase before the first.
+  *next++ = barrier.test_wait_parity(1, membar::acquire);                                  // 3: the phase before the first one
   barrier.expect(64);
   barrier.arrive(membar::release);
   *next++ = barrier.test_wait(first, membar::acquire);  // 4: 64 bytes are missing
@@ -113,7 +114,7 @@ __global__ void step(unsigned char* results) {
   *next++ = barrier.test_wait(first, membar::acquire);     // 6: complete
   *next++ = barrier.test_wait_parity(0, membar::relaxed);  // 7: complete
   const bool early = barrier.try_wait_parity(1, membar::acquire);
-  *next++ = early;  // 8: the second is not
+  *next++ = early;  // 8: the second phase is not complete
   if (early) {      // Otherwise the following arrival might satisfy the earlier wait.
     return;
   }
@@ -125,11 +126,11 @@ __global__ void step(unsigned char* results) {
   barrier.complete(16);
   *next++ = barrier.test_wait(third, membar::acquire);  // 11: complete
   const auto fourth = barrier.arrive(membar::release);
-  *next++ = barrier.test_wait(fourth, membar::acquire);  // 12: one arrival is enough now.
+  *next++ = barrier.test_wait(fourth, membar::acquire);  // 12: one arrival is enough now
   barrier.invalidate();
   barrier.init(3);
   const auto fifth = barrier.arrive_no_complete(2);
-  *next++ = barrier.test_wait(fifth, membar::acquire);  // 13: one is missing
+  *next++ = barrier.test_wait(fifth, membar::acquire);  // 13: one arrival is missing
   barrier.arrive(membar::release);
   *next++ = barrier.test_wait(fifth, membar::acquire);  // 14: complete
 }

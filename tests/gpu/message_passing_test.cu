@@ -13,7 +13,8 @@ namespace {
 
 constexpr int rounds = 100'000;
 
-/// Within a block, the first threads of two warps are writer and reader; otherwise, the first threads of two blocks.
+/// Within a block, the writer and the reader are the first threads of two warps; otherwise, they are the first threads of two
+/// blocks.
 template <thread_scope Scope, passing How>
 __global__ void pass_messages(mailbox* box, passing_outcome* outcome, int count) {
   if constexpr (Scope != thread_scope::cluster || has_hopper) {
@@ -45,7 +46,7 @@ __global__ void pass_messages_in_shared_memory(passing_outcome* outcome, int cou
   }
 }
 
-/// Every test runs once per way of ordering data and flag.
+/// Every test runs once for each way of ordering data and flag.
 class message_passing : public gpu_test, public ::testing::WithParamInterface<passing> {
  protected:
   template <class Config, class Kernel, class... Arguments>
@@ -55,7 +56,7 @@ class message_passing : public gpu_test, public ::testing::WithParamInterface<pa
     expect_in_order(copied(outcome)[0]);
   }
 
-  /// Runs `kernel` and, on this thread, the other end.
+  /// Runs `kernel` and, on this thread, the other side.
   static void expect_order_with_the_host(void (*kernel)(mailbox*, passing_outcome*, int),
                                          void (*other_end)(mailbox&, int, passing_outcome&)) {
     const support::pinned_memory<mailbox> box(1);
@@ -103,7 +104,7 @@ TEST_P(message_passing, holds_within_a_device_at_system_scope_in_host_memory) {
        [&]<passing How>() { expect_order(launch_config{2, 32}, pass_messages<thread_scope::system, How>, box.get()); });
 }
 
-// Between the host and a kernel: fences or operations on the device, and operations on the host.
+// Message passing between the host and a kernel, with fences or operations on the device and operations on the host.
 
 TEST_P(message_passing, holds_from_a_kernel_to_the_host) {
   with(GetParam(), [&]<passing How>() {

@@ -20,9 +20,9 @@ using backend = symmetric::adopted_backend;
 using symmetric::host_group, symmetric::ipc_memory;
 
 constexpr std::size_t shared_bytes = std::size_t{16} << 20;
-constexpr unsigned few = 1'000;  // As if a protocol had this many passes.
+constexpr unsigned few = 1'000;  // As many messages as if a protocol had this many passes.
 
-/// Parts of allocations of cudaMalloc.
+/// Memory that consists of parts of cudaMalloc allocations.
 struct by_cuda_ipc {
   template <class Body>
   static int run(host_group& group, Body body) {
@@ -43,7 +43,7 @@ struct by_files {
 template <class Sharing>
 class one_gpu_pes : public processes_on_gpus<1> {
  protected:
-  /// Runs `body(backend)` in each process and expects that it returns 0.
+  /// Runs `body(backend)` in each process and expects it to return 0.
   template <class Body>
   static void expect_success(Body body) {
     processes_on_gpus<1>::expect_success_in_a_group([&](host_group& group) { return Sharing::run(group, body); });
@@ -81,7 +81,7 @@ TEST_F(process_pes, end_their_waits_for_a_killed_process_and_name_it) { expect_w
 
 using ipc_pes = processes_on_gpus<1>;
 
-/// Returns whether each process finds in its part the data that the other copied to it.
+/// Returns whether each process finds in its part the data that the other process copied to it.
 int passes_on(host_group& group, const ipc_memory& memory) {
   const auto self = static_cast<std::size_t>(group.rank()), other = 1 - self;
   const auto all = memory.memory().addresses;

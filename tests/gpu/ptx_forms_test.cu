@@ -22,8 +22,8 @@ namespace {
 using membar::acquire, membar::proxy, membar::release;
 using block_mbarrier = membar::mbarrier<thread_scope::block>;
 
-/// Warp 0 fills two stages in turn and continues; warps 1 and 2 use them. Barriers 1 and 2 signal that a stage is full, and 3
-/// and 4 that it is empty.
+/// Warp 0 fills two stages in turn and continues; warps 1 and 2 use them. Barriers 1 and 2 signal that a stage is full;
+/// barriers 3 and 4 signal that it is empty.
 template <membar::warp_execution Execution>
 __global__ void pass_in_stages(unsigned* stale, unsigned rounds) {
   __shared__ unsigned stages[2][32];
@@ -77,7 +77,7 @@ TEST_F(ptx_forms, one_thread_of_those_that_ask_is_elected) {
   EXPECT_EQ(copied(elected)[1], 12U);
 }
 
-/// Copies in with cp.async and in bulk, and out with a store and a reduction, all with a policy.
+/// Copies data in with cp.async and a bulk copy, and out with a bulk store and a bulk reduction, all with a policy.
 __global__ void copy_with_policies(const unsigned* from, unsigned* to, unsigned* sums, unsigned* wrong) {
   __shared__ alignas(16) unsigned stage[64];
   __shared__ alignas(16) unsigned small[64];

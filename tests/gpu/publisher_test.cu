@@ -12,8 +12,8 @@
 namespace membar_test {
 namespace {
 
-/// The number of publications of each source; MEMBAR_STRESS_PUBLICATIONS requests more or, under a tool that makes them slow,
-/// fewer.
+/// The number of publications of each source. MEMBAR_STRESS_PUBLICATIONS sets a larger number or, under a tool that slows
+/// publications down, a smaller one.
 unsigned rounds() { return static_cast<unsigned>(stress_count("MEMBAR_STRESS_PUBLICATIONS", 20'000)); }
 
 /// Block 0 publishes with its last warp, and block 1 reads, with a thread for each source.
@@ -27,7 +27,7 @@ __global__ void publish_to_a_block(post* posts, unsigned count, publisher_end* w
   }
 }
 
-/// Blocks 0 to 3 are sources at device scope, block 4 serves, block 5 reads.
+/// Blocks 0 to 3 are sources at device scope, block 4 serves, and block 5 reads.
 using device_publisher = membar::publisher<sources, lag, thread_scope::device, thread_scope::system>;
 __global__ void publish_from_blocks(device_publisher* publisher, post* posts, unsigned count, publisher_end* writers,
                                     publisher_end* readers, served* result, bool by_thread) {
@@ -45,7 +45,7 @@ __global__ void publish_from_blocks(device_publisher* publisher, post* posts, un
   }
 }
 
-/// A publisher's run with the posts in pinned memory.
+/// Runs a publisher with the posts in pinned memory.
 struct everything : publisher_outcome {
   support::pinned_memory<post> posts{sources};
 
@@ -91,10 +91,10 @@ struct alone {
   wait_result after_shutdown;
   unsigned long long lag;
   wait_result served;
-  unsigned disagreements;  ///< between lanes of a warp
+  unsigned disagreements;  ///< the number of disagreements between lanes of a warp
 };
 
-/// One thread is the source and, when its turn comes, the server.
+/// One thread is the source and, when it is its turn, the server.
 __global__ void publish_alone(unsigned long long* signal, alone* seen) {
   __shared__ membar::publisher<2, 4> publisher;
   publisher.init(1);
@@ -105,7 +105,7 @@ __global__ void publish_alone(unsigned long long* signal, alone* seen) {
   seen->lag = publisher.lag(0);
   seen->full = source.publish(*signal, 5, short_one);
   seen->flushed = source.flush(short_one);
-  seen->served = publisher.serve_thread(short_one).end;  // No source closes, so it stops when nothing is published.
+  seen->served = publisher.serve_thread(short_one).end;  // No source closes, so the server stops when nothing is published.
   seen->flushed_after_stop = source.flush(generous);
   for (unsigned i = 6; i <= 9; ++i) {
     static_cast<void>(source.try_publish(*signal, i));
@@ -115,7 +115,7 @@ __global__ void publish_alone(unsigned long long* signal, alone* seen) {
   seen->after_shutdown = membar::publisher<2, 4>::source(publisher, 1).publish(*signal, 11, generous);
 }
 
-/// The results of a warp at a publisher that does not serve; all lanes get equal results.
+/// The results of a warp at a publisher that does not serve. All lanes must get the same results.
 __global__ void publish_alone_as_a_warp(unsigned long long* signal, alone* seen) {
   __shared__ membar::publisher<2, 4> publisher;
   if (threadIdx.x == 0) {

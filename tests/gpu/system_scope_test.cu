@@ -23,7 +23,7 @@ using contention::encoded;
 template <class T>
 using system_ref = membar::atomic_ref<T, thread_scope::system>;
 
-/// As many objects as fill whole words, because an operation on 8 or 16 bits reads the word around its object.
+/// The number of objects that fill whole words, because an operation on 8 or 16 bits reads the word around its object.
 template <class T>
 inline constexpr std::size_t whole_words = sizeof(T) < 4 ? 4 / sizeof(T) : 1;
 
@@ -74,7 +74,7 @@ TEST_F(system_scope, host_and_kernel_lose_no_increment) {
   expect_no_increment_lost<double>(1, 32, 1000, true);
 }
 
-/// The kernel's threads lose no increment of pinned memory among themselves, whatever the link.
+/// The kernel's threads lose no increment of pinned memory among themselves, regardless of the link.
 TEST_F(system_scope, a_kernel_loses_no_increment_of_host_memory) {
   expect_no_increment_lost<unsigned long long>(4, 64, 50, false);
 }
@@ -86,7 +86,7 @@ struct reading {
   int timed_out;
 };
 
-/// Reads a `Number` until it has its last value, or does not change for too long.
+/// Reads a `Number` until it has its last value, or has not changed for too long.
 MEMBAR_CALLS_EITHER
 template <class Number>
 MEMBAR_HOST_DEVICE reading watch(typename Number::type* cell) {
@@ -114,7 +114,7 @@ void expect_in_order(const reading& seen) {
 
 // A number that grows: its type, its last value, how it is read, and how it advances.
 
-/// 64 bits whose halves are equal, by stores.
+/// 64-bit values whose halves are equal, advanced by stores.
 struct stored_growing {
   using type = unsigned long long;
   static constexpr unsigned last = 200'000;
@@ -131,12 +131,13 @@ struct stored_growing {
   }
 };
 
-/// A count, advanced by read-modify-writes of every order in turn. Only one side modifies it, so the link need not support
+/// A count that read-modify-writes of every order advance in turn. Only one side modifies it, so the link need not support
 /// atomics.
 template <class T>
 struct counted_up {
   using type = T;
-  /// Every count up to here is exact: half holds integers to 2048, bfloat16 to 256, and a byte to 255.
+  /// Every count up to this value is exact: half represents integers exactly up to 2048, bfloat16 up to 256, and a byte up to
+  /// 255.
   static constexpr unsigned last = std::is_same_v<T, __nv_bfloat16> || sizeof(T) == 1 ? 250 : 2000;
 
   MEMBAR_CALLS_EITHER

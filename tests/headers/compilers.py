@@ -59,7 +59,7 @@ def verdict(command, headers, suffix):
 
 
 def progress(row):
-    """Prints each row as soon as it is known, because all of them take minutes."""
+    """Prints each row as soon as it is known, because all rows together take minutes."""
     print(f"{row[0]}: {' | '.join(filter(None, row[1]))}", flush=True)
     return row
 
@@ -71,7 +71,8 @@ def host_row(name, compiler, include, toolkit):
 
 
 def outcome(cell):
-    """Returns what a cell says without its number of headers, which is as of the day the cell was filled. An untried cell should compile."""
+    """Returns the outcome in a cell, without its number of headers, which dates from the day the cell was filled. An untried
+    cell counts as one that compiles."""
     return "does not compile" if cell.startswith("**no**") else "compiles"
 
 

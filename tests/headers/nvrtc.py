@@ -19,7 +19,7 @@ import posixpath
 import re
 import sys
 
-# Device headers, except those that launch kernels from the host or belong to the litmus engine, which is a host program.
+# Device headers, except those that launch kernels from the host or belong to the litmus engine, which runs on the host.
 PATTERNS = ["*.cuh", "sync/*.cuh", "interop/*.cuh", "symmetric/*.cuh"]
 OF_THE_HOST = ["symmetric/on_stream.cuh", "symmetric/recoverable.cuh", "symmetric/all_reduce.cuh", "symmetric/nvshmem_backend.cuh",
                "symmetric/nccl_window.cuh"]
@@ -39,7 +39,7 @@ def device_headers(include):
 
 
 def texts(folder, *parts):
-    """Returns the files below these subfolders: names as `#include` spells them, and texts."""
+    """Returns the files in these subfolders, by the name that `#include` uses, with their texts."""
     found = {path.relative_to(folder).as_posix(): path.read_bytes()
              for part in parts for path in sorted((folder / part).rglob("*")) if path.is_file()}
     # NVRTC compares names literally. libcu++ of CUDA 12 includes a few of its files as "../folder/file".
@@ -90,7 +90,7 @@ class Nvrtc:
 
 
 def compile_all(nvrtc, repository, architectures, each, ran):
-    """Compiles everything; returns how many units failed. `ran` gets a line for each unit."""
+    """Compiles everything. Returns how many units failed. `ran` receives a line for each unit."""
     headers = device_headers(repository / "include")
     units = {"all headers": "".join(f"#include <{name}>\n" for name in headers)}
     if each:
@@ -154,7 +154,7 @@ class Driver:
 
 
 def run(nvrtc, repository, ran):
-    """Runs kernels of the tests, and returns how many gave wrong results."""
+    """Runs kernels of the tests. Returns how many gave wrong results."""
     gpu = Driver()
     source = (repository / "tests" / "codegen" / "sync.cu").read_text()
     code, log = nvrtc.compile(source, gpu.architecture, KERNELS["sync.cu"])

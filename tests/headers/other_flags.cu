@@ -29,7 +29,7 @@
 #include <type_traits>
 #include <vector>
 
-// A container is used, because membar's type has another name.
+// Uses a container of the standard library, which is unambiguous because membar's type has another name.
 namespace both {
 using namespace std;
 using namespace membar;
@@ -83,7 +83,7 @@ __global__ void same_bytes(std::uint64_t* to, const std::uint64_t* from, __half2
   membar::async_commit(membar::async_copy(pairs, of));
 }
 
-// On the host: arithmetic of the same types, and the patterns' arrays.
+// On the host: arithmetic of the same types, and the arrays of the patterns.
 void on_the_host(__half& object, __half value, membar::spsc_channel<__half2, 8, thread_scope::system>& channel) {
   const membar::atomic_ref<__half, thread_scope::system> n(object);
   n.add(value, relaxed);
@@ -91,7 +91,7 @@ void on_the_host(__half& object, __half value, membar::spsc_channel<__half2, 8, 
   typename membar::spsc_channel<__half2, 8, thread_scope::system>::producer(channel).close();
 }
 
-/// Every operation of an atomic. Each is a separate template, which instantiating the class does not instantiate.
+/// Every operation of an atomic. Each is a separate template that is not instantiated with the class.
 template <class T>
 void every_operation(T& object, T value) {
   const membar::atomic_ref<T, thread_scope::system> n(object);
@@ -147,7 +147,7 @@ template void every_operation(double&, double);
 
 }  // namespace other_flags
 
-// Every member of the classes, because members that a used class does not instantiate cause no warnings.
+// Every member of the classes, because members that are not instantiated cause no warnings.
 template class membar::spsc_channel<short, 4, membar::thread_scope::system>;
 template class membar::mpsc_channel<short, 4, membar::thread_scope::system>;
 template class membar::mpmc_channel<short, 4, membar::thread_scope::system>;

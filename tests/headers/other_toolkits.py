@@ -31,7 +31,7 @@ KERNELS = ["vocabulary.cu", "device_clock.cu", "tags.cu", "sync.cu"]
 
 
 def installed(kind, folder):
-    """Returns the folder `nvidia` of the packages; or None and a line that says why they cannot be installed."""
+    """Returns the folder `nvidia` of the packages; or None, and a line that says why the packages cannot be installed."""
     python = folder / "bin" / "python"
     if not python.exists():
         venv.create(folder, with_pip=True)

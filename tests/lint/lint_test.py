@@ -55,7 +55,7 @@ WARNINGS = {
 }
 
 
-# The rules for which a kernel has a note, which is shown only on request.
+# The rules for which a kernel has a note. Notes are shown only on request.
 NOTES = {
     "noted_early_read": {"pdl-read-before-wait"},
     "noted_early_producer": {"pdl-read-before-wait"},
@@ -64,7 +64,7 @@ NOTES = {
 }
 
 
-# Ways in which sources launch with the attribute of programmatic dependent launch, and others without it.
+# Source texts that launch with the attribute of programmatic dependent launch, and others that launch without it.
 LAUNCHERS = """#pragma once
 struct configuration {
   configuration() {
@@ -310,7 +310,8 @@ BUILT = set()
 
 
 def without_lines():
-    """The PTX of the kernels without the lines of their source. nvcc makes of PTX what it makes of the source, and need not read the headers again."""
+    """Returns the PTX of the kernels without source lines. nvcc compiles the PTX as it compiles the source, without reading
+    the headers again."""
     return built("bare.ptx", "-ptx", lines="")
 
 
@@ -331,7 +332,7 @@ def wheel(name, members, **how):
 
 
 class Binaries(unittest.TestCase):
-    """PTX in fatbins, objects, libraries and wheels."""
+    """Tests PTX in fatbins, objects, libraries and wheels."""
 
     @classmethod
     def setUpClass(cls):
@@ -358,7 +359,8 @@ class Binaries(unittest.TestCase):
         for compression in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             file = wheel(f"package_{compression}.whl", members, compression=compression)
             self.require_the_same(file, f"{file}/package/libkernels.so.1")
-        many = wheel("many.whl", {**members, **{f"package/{k}.py": b"" for k in range(65536)}})  # more than a short directory can count
+        # more members than a short directory can count
+        many = wheel("many.whl", {**members, **{f"package/{k}.py": b"" for k in range(65536)}})
         self.require_the_same(many, f"{many}/package/libkernels.so.1")
         self.assertIn("package.whl/package/kernels.ptx", warnings(str(wheel("package.whl", {"package/kernels.ptx": PTX})))[0]["file"])
 
@@ -420,7 +422,7 @@ class Binaries(unittest.TestCase):
         self.require_the_same(around)
 
 
-# What is told of each kernel of machine_code.cu, and through what the memory is accessed. Nothing is told of the others.
+# The report on each kernel of machine_code.cu, and how the kernel accesses the memory. There is no report on the other kernels.
 MACHINE_CODE = {
     "early_write": ("pdl-write-before-wait", "medium", "through parameter 0:"),
     "early_atomic": ("pdl-write-before-wait", "medium", "through parameter 0:"),
@@ -442,7 +444,7 @@ def has_nvdisasm():
 
 @unittest.skipUnless(has_nvdisasm(), "no nvdisasm found")
 class MachineCode(unittest.TestCase):
-    """Dependent launches where there is no PTX."""
+    """Tests dependent launches where there is no PTX."""
 
     source = pathlib.Path(kernels).with_name("machine_code.cu")
 

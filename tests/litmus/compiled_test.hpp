@@ -15,7 +15,7 @@
 
 namespace membar_test {
 
-/// The NVRTC library, or the reason why there is none.
+/// Returns the NVRTC library, or the reason why there is none.
 struct nvrtc_or_reason {
   nvrtc_or_reason() {
     try {
@@ -33,7 +33,7 @@ struct nvrtc_or_reason {
   return here;
 }
 
-/// Skips its tests, with the reason, if there is no NVRTC.
+/// Skips its tests and gives the reason if there is no NVRTC.
 class compiled_test : public ::testing::Test {
  protected:
   void SetUp() override {

@@ -17,15 +17,15 @@ constexpr auto system = thread_scope::system;
 constexpr variable cell{0}, arrived{1}, reached{2}, passed{3};
 constexpr reg seen{0}, value{1};
 
-/// Counts an arrival, and returns how many came before.
+/// Counts an arrival. Returns how many arrivals came before it.
 template <thread_scope Scope>
 constexpr auto arrival(auto order) {
   return fetch_add<Scope>(seen, arrived, 1, order);
 }
 
-/// Whether a thread can read a stale value in one launch of three blocks. A thread resets a cell, and the first thread of its block
-/// arrives. A second block arrives last and releases the others. The first thread of the third block waits for that, and another
-/// thread of that block reads the cell.
+/// Returns the test of whether a thread can read a stale value in one launch of three blocks. A thread resets a cell, and the
+/// first thread of its block arrives. A second block arrives last and releases the others. The first thread of the third block
+/// waits for the release, and another thread of that block reads the cell.
 template <thread_scope Scope, class Arrive = membar::acq_rel_t, class Last = membar::acq_rel_t, class Pass = membar::release_t,
           class Wait = membar::acquire_t>
 bool stale_within_a_launch(const place& near, const place& far, Arrive arrive = acq_rel, Last last = acq_rel,
@@ -48,7 +48,7 @@ TEST(litmus_barrier_of_one_launch, needs_each_of_its_orders) {
   EXPECT_TRUE(stale_within_a_launch<device>(block(0), block(1), acq_rel, acq_rel, release, relaxed));
 }
 
-/// The last block to arrive publishes its own accesses without another block's arrival.
+/// The last block to arrive publishes its own accesses, even if no other block arrives.
 TEST(litmus_barrier_of_one_launch, hides_stale_values_in_the_block_that_arrives_last) {
   const auto stale = [](auto pass) {
     return allowed(litmus(thread(block(0), store(cell, 1), sync_block()),
@@ -75,8 +75,8 @@ TEST(litmus_barrier_of_one_launch, needs_the_barriers_of_the_blocks) {
                           .when(in(2, seen) == 1 && in(3, value) == 0)));
 }
 
-/// Two blocks arrive before the last one, which reads only the later arrival; it still publishes the accesses of the earlier
-/// block. A waiting block polls with relaxed loads, and then acquires with one more load.
+/// Two blocks arrive before the last one. The last block reads only the later arrival, but also publishes the accesses of the
+/// earlier block. A waiting block polls with relaxed loads, and then acquires with one more load.
 TEST(litmus_barrier_of_one_launch, publishes_what_every_block_did_whichever_arrives_last) {
   const auto thrice = [](auto first, auto second) {
     return allowed(
@@ -86,11 +86,11 @@ TEST(litmus_barrier_of_one_launch, publishes_what_every_block_did_whichever_arri
             .when(in(1, seen) == 1 && in(2, seen) == 2 && in(3, seen) == 1 && in(3, value) == 0));
   };
   EXPECT_FALSE(thrice(acq_rel, acq_rel));
-  EXPECT_FALSE(thrice(acq_rel, relaxed));  // An arrival that reads another one continues its release sequence.
+  EXPECT_FALSE(thrice(acq_rel, relaxed));  // An arrival that reads another arrival continues its release sequence.
   EXPECT_TRUE(thrice(relaxed, acq_rel));
 }
 
-/// The final value of a cell is the last one that the test stored, not the reset before it.
+/// The final value of a cell is the last one that the test has stored, and not the value from the reset before it.
 TEST(litmus_barrier_of_one_launch, orders_a_reset_before_the_stores_of_the_next_step) {
   const auto lost = [](auto order) {
     return allowed(litmus(thread(block(0), store(cell, 1), arrival<device>(order)),
@@ -102,13 +102,13 @@ TEST(litmus_barrier_of_one_launch, orders_a_reset_before_the_stores_of_the_next_
   EXPECT_TRUE(lost(relaxed));
 }
 
-/// The places of the two launches of a run: one resets, and the other reads.
+/// The places in the two launches of a run: one launch resets, and the other reads.
 struct two_launches {
   const char* name;
   place resets;       ///< A block of the launch that resets.
-  place resets_last;  ///< its block that arrives last
+  place resets_last;  ///< The block of that launch that arrives last.
   place reads_last;   ///< The block of the other launch that arrives last.
-  place reads;        ///< another block there
+  place reads;        ///< Another block of the other launch.
 };
 
 std::ostream& operator<<(std::ostream& out, const two_launches& p) { return out << p.name; }
@@ -120,7 +120,8 @@ INSTANTIATE_TEST_SUITE_P(, litmus_barrier_of_two_launches,
                                            two_launches{"two_devices", block(0), block(1), block(0, 1), block(1, 1)}),
                          [](const auto& each) { return each.param.name; });
 
-/// The chain from a block of one launch, through the last blocks of both, to a block of the other. Each hop has its own scope.
+/// The chain from a block of one launch, through the last blocks of both launches, to a block of the other launch. Each hop has
+/// its own scope.
 template <thread_scope Arrive, thread_scope Across, thread_scope Pass, class ArriveOrder = membar::acq_rel_t,
           class AcrossOrder = membar::release_t>
 bool stale_between_launches(const two_launches& p, ArriveOrder arrive = acq_rel, AcrossOrder across = release) {

@@ -208,7 +208,7 @@ class litmus_engine_on_a_fake_machine : public fake_cuda::test {
 
   parameters small_ = parse_parameters("width=32 batch=1");
   fake_kernel kernel_{pass_messages, {3, 3}, false};
-  std::vector<launch_view> views_;  ///< of each launch
+  std::vector<launch_view> views_;  ///< the arguments of each launch
   engine engine_{two_devices()};
 };
 
@@ -219,7 +219,7 @@ TEST_F(litmus_engine_on_a_fake_machine, runs_as_many_instances_as_were_asked_for
   EXPECT_EQ(run.steps, 50U);
   expect_sound(one, run);
   ASSERT_GE(now().launches.size(), 2U);
-  EXPECT_EQ(views_[0].steps, 1U);  // to learn how long a step takes
+  EXPECT_EQ(views_[0].steps, 1U);  // a single step shows how long a step takes
   EXPECT_EQ(now().launches[0].grid.x, 6U);
   EXPECT_EQ(run.device, "device 0");
   EXPECT_EQ(run.slices, now().launches.size());
@@ -232,7 +232,7 @@ TEST_F(litmus_engine_on_a_fake_machine, runs_as_many_instances_as_were_asked_for
 TEST_F(litmus_engine_on_a_fake_machine, gives_a_first_step_the_time_that_its_delays_take) {
   const runnable_test one = test(model::block(0), model::block(1));
   expect_sound(one, engine_.run(one, parse_parameters("delay=1000000 batch=16", small_), exactly(1, 1)));
-  // two threads, 16 instances, a million clocks of a nanosecond
+  // two threads, 16 instances, a delay of a million clocks of one nanosecond
   EXPECT_GE(views_[0].budget_ns, 1'032'000'000U);
 }
 
@@ -247,13 +247,13 @@ TEST_F(litmus_engine_on_a_fake_machine, counts_the_instances_that_a_kernel_has_r
   now().work_of = [this](const fake_cuda::launch& made, void** arguments) {
     launch_view view = *static_cast<const launch_view*>(arguments[0]);
     views_.push_back(view);
-    view.steps = (view.steps + 1) / 2;  // the others do not begin
+    view.steps = (view.steps + 1) / 2;  // the other steps do not begin
     return [=] { run_fake(*static_cast<const fake_kernel*>(made.kernel), view); };
   };
   const runnable_test one = test(model::block(0), model::block(1));
   const run_result run = engine_.run(one, small_, exactly(192 * 50));
   EXPECT_EQ(std::accumulate(run.counts.begin(), run.counts.end(), std::uint64_t{0}), run.instances);
-  EXPECT_GE(run.instances, 192U * 50U);  // It continues until as many instances have run as were requested.
+  EXPECT_GE(run.instances, 192U * 50U);  // The run continues until as many instances have run as were requested.
   EXPECT_LT(run.instances, run.steps * run.layout.instances());
   EXPECT_TRUE(make_report(one, run).sound());
 }
@@ -278,7 +278,7 @@ TEST_F(litmus_engine_on_a_fake_machine, launches_on_each_device_and_keeps_the_me
   EXPECT_EQ(now().launches[0].device, 0);
   EXPECT_EQ(now().launches[1].device, 1);
   EXPECT_EQ(run.device, "device 0 + device 1");
-  // Counts, cells, digits, barrier and scratch memory on the home device; barrier and scratch memory on the other.
+  // Counts, cells, digits, barrier and scratch memory on the home device; barrier and scratch memory on the other device.
   EXPECT_EQ(std::count(now().allocated_on.begin(), now().allocated_on.end(), 1), 5);
   EXPECT_EQ(std::count(now().allocated_on.begin(), now().allocated_on.end(), 0), 2);
 }
@@ -347,7 +347,7 @@ TEST_F(litmus_engine_on_a_fake_machine, launches_a_dependent_kernel_after_the_fi
   runnable_test one = test(model::block(0), model::block(1));
   one.dependent_kernel = &ends_at_once;
   const run_result run = engine_.run(one, small_, exactly(96 * 5));
-  EXPECT_EQ(run.layout.blocks, 3U);  // The other three are for the dependent kernel.
+  EXPECT_EQ(run.layout.blocks, 3U);  // The other three blocks are for the dependent kernel.
   EXPECT_EQ(run.steps, 5U);
   expect_sound(one, run);
   ASSERT_EQ(now().launches.size(), 10U);

@@ -31,7 +31,7 @@ using membar_test::says;
 
 constexpr auto device = thread_scope::device;
 
-/// Long enough for millions of instances, short enough for a test.
+/// Long enough for millions of instances, but short enough for a test.
 constexpr run_options shortly{.seconds = 0.2};
 constexpr run_options very_shortly{.seconds = 0.05};
 
@@ -51,7 +51,7 @@ void expect_all_counted(const run_result& run) {
 struct classic_case {
   const char* name;
   runnable_test (*make)(std::string);
-  bool allowed;  ///< by the model
+  bool allowed;  ///< whether the model allows the outcome
 };
 
 std::ostream& operator<<(std::ostream& out, const classic_case& c) { return out << c.name; }
@@ -88,7 +88,7 @@ TEST_P(litmus_classic, shows_only_what_the_model_allows) {
   expect_all_counted(seen.run);
   EXPECT_EQ(seen.condition_allowed, GetParam().allowed);
   EXPECT_TRUE(seen.sound()) << text_of(seen);
-  // The threads of an instance must overlap in time: a test in which they do not would also be sound.
+  // The threads of an instance must overlap in time. A test whose threads do not overlap would also be sound.
   EXPECT_GE(std::count_if(seen.outcomes.begin(), seen.outcomes.end(), [](const outcome& o) { return o.count != 0; }), 2)
       << text_of(seen);
   RecordProperty("observation", seen.frequency());
@@ -129,7 +129,7 @@ TEST_F(litmus_engine, finds_nothing_wrong_with_a_lock_that_admits_one_thread) {
   EXPECT_TRUE(seen.sound()) << text_of(seen);
 }
 
-/// Every thread reads the initial values with weak accesses, which caches may serve: a value from an earlier step would be
+/// Every thread reads the initial values with weak accesses, which caches may serve, so a value from an earlier step would be
 /// noticed.
 struct finds_zeros {
   static constexpr model::variable a{0}, b{1}, c{2};
@@ -161,7 +161,7 @@ struct finds_zeros {
 TEST_F(litmus_engine, begins_every_instance_with_what_it_should_under_all_parameters) {
   engine e;
   const runnable_test test = make_test<finds_zeros>("zeros");
-  // Digits: 0, 0, 0, then 1, other (3), 2 in memory.
+  // The digits 0, 0, 0 of the threads, then 1, other (3), 2 in memory.
   constexpr std::uint64_t radix = 4;
   constexpr std::uint64_t cube = radix * radix * radix;
   const std::uint64_t only = cube * (1 + 3 * radix + 2 * radix * radix);
@@ -178,7 +178,7 @@ TEST_F(litmus_engine, begins_every_instance_with_what_it_should_under_all_parame
   }
 }
 
-/// Reports where its threads run.
+/// Reports the places where its threads run.
 struct tells_where {
   static constexpr auto model_test =
       model::litmus(model::thread(model::block(0), model::load(model::reg{0}, model::variable{0})),
@@ -196,7 +196,7 @@ TEST_F(litmus_engine, runs_the_same_layouts_with_the_same_seed) {
   engine e;
   const runnable_test test = make_test<tells_where>("where");
   const parameters how{.share = 10};
-  run_options options{.seconds = 60, .instances = 1};  // the instances end the run
+  run_options options{.seconds = 60, .instances = 1};  // the run ends once it has this many instances
   const std::uint64_t per_step = e.run(test, how, options).layout.instances();
   options.instances = 20 * per_step;
   const auto counts = [&](std::uint64_t seed) {

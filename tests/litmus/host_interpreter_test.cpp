@@ -30,7 +30,7 @@ namespace model = membar::model;
 using namespace membar_test;
 using membar::litmus_files::host_interpreter, membar::litmus_files::run_plan;
 
-/// The memory and digits of `instances` instances, in the engine's layout.
+/// The memory and the digits of `instances` instances, in the engine's layout.
 class memory {
  public:
   memory(const run_plan& plan, unsigned instances) : plan_(&plan) {
@@ -53,7 +53,7 @@ class memory {
   }
   [[nodiscard]] litmus::instance_digits digits(unsigned instance) { return {layout_, digits_.data(), instance}; }
 
-  /// The outcome as the engine counts it.
+  /// Returns the outcome as the engine counts it.
   [[nodiscard]] std::size_t key(unsigned instance) {
     std::size_t key = 0;
     std::size_t weight = 1;
@@ -83,7 +83,7 @@ class memory {
   std::vector<unsigned char> digits_;
 };
 
-/// An outcome as `membar-litmus outcomes` prints it, with " end=" for a thread that did not reach its end.
+/// Returns an outcome as `membar-litmus outcomes` prints it, with " end=" for a thread that did not reach its end.
 [[nodiscard]] std::string text_of(const run_plan& plan, std::size_t key) {
   std::string text;
   for (const membar::litmus_files::outcome_digit& d : plan.digits()) {
@@ -99,7 +99,7 @@ class memory {
   return text;
 }
 
-/// The test with all of its threads on the host, if it runs there.
+/// Returns the test with all of its threads on the host, if it can run there.
 [[nodiscard]] plan_or_reason on_host(model::litmus_test test) {
   for (model::litmus_test::thread& t : test.threads) {
     t.where = {.host = true};
@@ -160,8 +160,8 @@ TEST(litmus_host_interpreter, a_thread_alone_ends_as_the_model_says) {
   }
 }
 
-/// Runs each of the test's threads to its end, one after the other in every order, as instance `number`, and calls `use` with
-/// each result.
+/// Runs each thread of the test to its end, one after the other and in every order, as instance `number`. Calls `use` with each
+/// result.
 void for_each_order(const run_plan& plan, unsigned number, auto use) {
   const host_interpreter threads(plan);
   memory at(plan, 32);
@@ -228,7 +228,7 @@ TEST(litmus_host_interpreter, an_address_that_is_no_locations_is_not_accessed) {
   EXPECT_EQ(run_alone("PTX t\n{ x=5; P0:p=12345; }\n P0@host ;\n st.weak [p], 1 ;\nexists (x == 5)\n"), "x=5 end=1");
 }
 
-/// Runs a test's threads concurrently, again and again, and returns the outcomes.
+/// Runs the threads of a test concurrently many times. Returns the outcomes.
 [[nodiscard]] std::set<std::string> run_at_once(const run_plan& plan, unsigned rounds) {
   constexpr unsigned instances = 64;
   const host_interpreter threads(plan);

@@ -38,7 +38,7 @@ instance_layout made(unsigned blocks, unsigned width, unsigned cluster, unsigned
           .seed = 7};
 }
 
-/// `threads` test threads, each in its own block, in clusters of their own.
+/// `threads` test threads, each in its own block and its own cluster.
 std::vector<seat> apart(unsigned char threads) {
   std::vector<seat> all;
   for (unsigned char t = 0; t < threads; ++t) {
@@ -56,7 +56,7 @@ std::vector<seat> in_one_block(unsigned char threads) {
   return all;
 }
 
-/// Two threads in different blocks of one cluster, a third in another cluster, a fourth in the block of the first.
+/// Two threads in different blocks of one cluster, a third thread in another cluster, and a fourth in the block of the first.
 std::vector<seat> mixed() {
   return {{.cluster_groups = 2, .slots = 2},
           {.cluster_groups = 2, .rank = 1, .group = 1},
@@ -64,7 +64,7 @@ std::vector<seat> mixed() {
           {.cluster_groups = 2, .slot = 1, .slots = 2}};
 }
 
-/// Every GPU thread and round of a step.
+/// Visits every GPU thread and round of a step.
 std::vector<position> positions(const instance_layout& l) {
   std::vector<position> all;
   for (unsigned turn = 0; turn < l.instances(); ++turn) {
@@ -84,7 +84,7 @@ std::vector<arrangement> arrangements() {
     all.push_back({"exactly_seven_blocks_" + in, made(7, 64, 1, 1, within), apart(7)});
     all.push_back({"clusters_" + in, made(12, 64, 4, 1, within), mixed()});
     all.push_back({"two_clusters_" + in, made(4, 64, 2, 2, within), mixed()});
-    // One H200: 132 multiprocessors with 1024 threads each.
+    // One H200, with 132 multiprocessors of 1024 threads each.
     all.push_back({"h200_" + in, made(528, 256, 1, 1, within), apart(4)});
     all.push_back({"h200_clusters_" + in, made(528, 256, 2, 1, within), mixed()});
   }
@@ -93,7 +93,7 @@ std::vector<arrangement> arrangements() {
 
 class litmus_layout : public ::testing::TestWithParam<arrangement> {
  protected:
-  /// More steps if there are few instances.
+  /// There are more steps if there are few instances.
   [[nodiscard]] static unsigned steps() { return GetParam().layout.instances() > 100'000 ? 3 : 50; }
 };
 INSTANTIATE_TEST_SUITE_P(, litmus_layout, ::testing::ValuesIn(arrangements()),
@@ -169,7 +169,7 @@ TEST_P(litmus_layout, gives_every_instance_cells_and_digits_of_its_own) {
 }
 
 TEST_P(litmus_layout, keeps_a_location_in_the_same_cells_in_every_step) {
-  // The memory that is reset for one step is right for the next step, which has another rotation.
+  // The memory that is reset in one step is correct for the next step, which has another rotation.
   instance_layout l = GetParam().layout;
   for (const bool together : {false, true}) {
     l.together = together;
@@ -251,7 +251,7 @@ TEST(litmus_layout_of_a_seed, draws_each_number_below_a_bound) {
     ++seen.at(detail::scaled(detail::draw(3, step, 5), 7));
   }
   for (const unsigned count : seen) {
-    EXPECT_GT(count, 850U);  // of 1000; 5 standard deviations are 146
+    EXPECT_GT(count, 850U);  // out of 1000; five standard deviations are 146
     EXPECT_LT(count, 1150U);
   }
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Shared code of the command's tests. They are started with the path of membar-litmus and the folder of the catalogue."""
+"""Shared code of the command's tests, which are started with the path of membar-litmus and the folder of the catalogue."""
 
 import os
 import pathlib
@@ -41,7 +41,7 @@ class Case(unittest.TestCase):
         return path
 
     def output_of(self, answer):
-        """Runs a command that must succeed without a message, and returns its output."""
+        """Runs a command that must succeed without printing a message. Returns its output."""
         code, out, err = answer
         self.assertEqual((code, err), (0, ""))
         return out

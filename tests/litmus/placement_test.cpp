@@ -25,7 +25,7 @@ machine::device hopper(int ordinal) {
           .reaches = {}};
 }
 
-/// `count` devices that can all access each other's memory.
+/// Returns `count` devices that can all access each other's memory.
 machine hoppers(int count) {
   machine m;
   for (int d = 0; d < count; ++d) {
@@ -105,7 +105,7 @@ TEST(litmus_placement, gives_every_domain_a_launch_of_its_own) {
 TEST(litmus_placement, picks_devices_that_reach_each_other) {
   machine three = hoppers(3);
   three.devices[0].reaches = {true, false, true};
-  three.devices[1].reaches = {true, true, true};  // one way is not enough
+  three.devices[1].reaches = {true, true, true};  // access in one direction is not enough
   three.devices[2].reaches = {true, true, true};
   const placement p = placed({block(0, 0), block(0, 1)}, three);
   ASSERT_EQ(p.launches.size(), 2U);
@@ -149,7 +149,7 @@ TEST(litmus_placement, says_what_a_machine_or_a_test_has_too_few_or_too_many_of)
   EXPECT_EQ(refusal({}, hoppers(1)), "membar: the test has 0 threads: write one with 1 to 16");
 }
 
-/// A test in which only the fields that determine the shape are filled in.
+/// Returns a test in which only the fields that determine the shape are filled in.
 runnable_test a_test() {
   runnable_test test;
   test.model_test.name = "T";

@@ -20,23 +20,23 @@ namespace membar_test {
 
 inline const std::filesystem::path catalogue = MEMBAR_LITMUS_CATALOGUE;
 
-/// The plan of a test, or the reason why the test does not run.
+/// Returns the plan of a test, or the reason why the test does not run.
 struct plan_or_reason {
   std::unique_ptr<membar::litmus_files::run_plan> plan;
   std::string reason;
 };
 [[nodiscard]] plan_or_reason plan_of(const std::string& text);
 
-/// The texts that a pattern matches: "(ld|st) y" matches "ld y" and "st y".
+/// Returns the texts that a pattern matches: "(ld|st) y" matches "ld y" and "st y".
 [[nodiscard]] std::vector<std::string> expanded(const std::string& pattern);
 
-/// The test of a file.
+/// Returns the test of a file.
 [[nodiscard]] membar::model::litmus_test test_of(const std::string& text);
 
-/// The outcomes that the model allows, as `membar-litmus outcomes` prints them.
+/// Returns the outcomes that the model allows, as `membar-litmus outcomes` prints them.
 [[nodiscard]] std::vector<std::string> outcomes_of(const membar::model::litmus_test& test);
 
-/// The outcomes that the model allows, as the values of the test's observations.
+/// Returns the outcomes that the model allows, as the values of the test's observations.
 [[nodiscard]] std::set<std::vector<std::int64_t>> allowed_values(const membar::model::litmus_test& test);
 
 }  // namespace membar_test

@@ -112,8 +112,9 @@ namespace membar_test {
   return words;
 }
 
-/// Returns the memory accesses between the first and the last inline statement that are not part of one. They would move the
-/// test's accesses apart in time. Constant memory, which holds the zero that no compiler can predict, does not count.
+/// Returns the memory accesses between the first and the last inline statement that are not part of such a statement. They
+/// would move the test's accesses apart in time. Accesses to constant memory, which holds the zero that no compiler can
+/// predict, do not count.
 [[nodiscard]] inline std::vector<std::string> accesses_between(const std::vector<std::string>& lines) {
   static const std::regex access(R"(^\s*(@%p\d+ )?(ld|st|atom|red|bar|membar|fence)\.(?!const|param))");
   const auto mark = [](const char* words) {
@@ -173,7 +174,7 @@ class data_flow {
         } else if (opcode.starts_with("ld.") && opcode.find(".param") == opcode.npos && opcode.find(".const") == opcode.npos) {
           loads_.insert(registers.front());
         }
-      } else if (opcode.starts_with("st.weak")) {  // This store belongs to the file: the engine's own stores are plain.
+      } else if (opcode.starts_with("st.weak")) {  // This store comes from the file, because the engine's own stores are plain.
         stores_.push_back(registers);
       }
     }

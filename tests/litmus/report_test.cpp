@@ -15,7 +15,7 @@ namespace model = membar::model;
 using namespace membar::litmus;
 using membar_test::says;
 
-/// A file's test in the form that an engine runs, each observation with the values 0 and 1.
+/// Returns the test of a file in the form that an engine runs; each observation has the values 0 and 1.
 runnable_test of_file(const std::string& text) {
   runnable_test test;
   test.model_test = membar::litmus_files::read_litmus(text);
@@ -35,7 +35,7 @@ runnable_test message_passing(const std::string& question) {
       question);
 }
 
-/// For two observations with digits 0, 1 and "other".
+/// The counts for two observations with the digits 0, 1 and "other".
 run_result counted(const std::vector<std::vector<std::uint64_t>>& counts) {
   run_result run;
   run.counts.resize(9);
@@ -120,7 +120,7 @@ TEST(litmus_report, counts_nothing_that_the_filter_leaves_out_and_forbids_none_o
 
 TEST(litmus_report, bounds_nothing_by_instances_that_have_no_outcome) {
   run_result run = counted({{0, 0, 3000}, {1, 0, 300}});
-  run.instances += 5000;  // unfinished ones
+  run.instances += 5000;  // unfinished instances
   const report r = make_report(message_passing("filter (P1:r0 == 1)\nexists (P1:r0 == 1 /\\ P1:r1 == 1)"), run);
   EXPECT_EQ(r.relevant_instances(), 300U);
   EXPECT_TRUE(says(text_of(r), "held in none of 300 instances: if instances were independent, its rate would be below 0.01 "));
@@ -160,7 +160,7 @@ TEST(litmus_report, is_one_json_object_on_one_line) {
 TEST(litmus_statistics, bound_what_was_never_seen_and_what_may_be_missed) {
   EXPECT_DOUBLE_EQ(rate_bound(300), 0.01);
   EXPECT_DOUBLE_EQ(rate_bound(0), 1.0);
-  // The rule of three: the bound at which none of N instances shows it with probability 5 %.
+  // The rule of three: at this rate, the probability that none of N instances shows the outcome is 5 %.
   EXPECT_NEAR(std::pow(1 - rate_bound(1'000'000), 1'000'000), 0.05, 0.001);
   EXPECT_DOUBLE_EQ(chance_of_missing(0), 1.0);
   EXPECT_NEAR(chance_of_missing(3), 0.0498, 0.0001);

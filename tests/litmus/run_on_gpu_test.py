@@ -29,7 +29,7 @@ CLASSIC = ["allowed/MP+relaxed", "forbidden/MP.gpu.two_blocks",
            "allowed/RWC+fence.acq_rel.gpu", "forbidden/RWC+fence.sc.gpu",
            "allowed/2+2W+relaxed", "forbidden/2+2W+fence.sc.gpu",
            "allowed/CoRR.weak", "forbidden/CoRR.relaxed"]
-# Loops, addresses, vectors, updates, one block, and the same data in several sizes.
+# Loops, addresses, vectors, updates, a single block, and the same data in several sizes.
 OTHERS = ["forbidden/Lock.spin", "forbidden/Lock.ticket", "forbidden/LB+address+data", "forbidden/LB+false-data+false-data",
           "forbidden/Vector.before-release", "forbidden/Atomicity.increments.gpu.two_blocks", "forbidden/MP.cta.one_block",
           "forbidden/Cas.fails-and-is-read"]
@@ -115,7 +115,7 @@ class OnGpu(litmus_command.Case):
         self.assertEqual(documents[-1]["test"], "SB+weak", err)
         if code == 0:
             self.assertEqual(documents[0]["unfinished"], documents[0]["instances"])
-        else:  # or its time is over first
+        else:  # or the time runs out first
             self.assertEqual((code, len(err.splitlines())), (2, 1), err)
             self.assertIn("timed out", err)
 

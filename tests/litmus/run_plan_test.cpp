@@ -30,7 +30,7 @@ using membar::litmus_files::run_plan;
   return text;
 }
 
-/// The digits of a test, or the reason why it does not run.
+/// Returns the digits of a test, or the reason why the test does not run.
 [[nodiscard]] std::string digits_of(const std::string& text) {
   const plan_or_reason one = plan_of(text);
   return one.plan == nullptr ? one.reason : digits_text(*one.plan);
@@ -51,7 +51,7 @@ TEST(litmus_run_plan, a_digit_has_every_value_that_an_execution_gives) {
 }
 
 TEST(litmus_run_plan, a_forbidden_value_has_a_digit_too) {
-  // The lost update is forbidden; if hardware shows it, it has a name.
+  // The lost update is forbidden, but it has a name in case the hardware shows it.
   const plan_or_reason one =
       plan_of(two_threads("x=0;", "atom.relaxed.gpu.add r0, x, 1", "atom.relaxed.gpu.add r0, x, 1", "~exists (x == 1)"));
   ASSERT_NE(one.plan, nullptr) << one.reason;
@@ -109,7 +109,7 @@ TEST(litmus_run_plan, how_a_loop_or_an_address_ends_is_a_digit) {
   const plan_or_reason one = plan_of(spin);
   ASSERT_NE(one.plan, nullptr) << one.reason;
   EXPECT_EQ(digits_text(*one.plan), "P1:r0{0,1} the end of P1{0,1,2}");
-  // 3 * 4 outcomes: r0 in 0, 1, other; then reached, strayed, unfinished, none of these
+  // 3 * 4 outcomes: r0 is 0, 1 or other; the thread has reached its end, strayed, is unfinished, or none of these
   const membar::litmus_files::folded_counts folded = one.plan->fold({1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048});
   EXPECT_EQ(folded.counts, (std::vector<std::uint64_t>{1, 2, 4}));
   EXPECT_EQ(folded.strayed, 8U + 16U + 32U);

@@ -38,7 +38,7 @@ using membar::litmus_files::run_plan, membar::litmus_files::test_source;
          type + "::run<" + std::to_string(thread) + ">(at, out);\n}\n";
 }
 
-/// The name of the kernel of a test's thread.
+/// Returns the name of the kernel of a test's thread.
 [[nodiscard]] std::string role(std::size_t test, std::size_t thread) {
   return "role_" + std::to_string(test) + "_" + std::to_string(thread);
 }
@@ -119,17 +119,17 @@ void expect_the_files_instructions(const unit& made, const std::string& ptx) {
       ASSERT_NE(kernel, kernels.end()) << test.name;
       std::vector<std::string> statements;
       for (const std::string& statement : inline_statements(kernel->second)) {
-        // The engine's code reads the loop's time.
+        // This code of the engine reads the time limit of the loop.
         const bool engines =
             statement.find("globaltimer") != std::string::npos || statement.find(".sys.u32") != std::string::npos;
         if (!engines) {
           statements.push_back(statement);
         }
       }
-      if (made.plans[n]->end_of(static_cast<int>(t)) == nullptr) {  // A loop's code is not in the order in which it runs.
+      if (made.plans[n]->end_of(static_cast<int>(t)) == nullptr) {  // The code of a loop is not in the order in which it runs.
         EXPECT_EQ(accesses_between(kernel->second), std::vector<std::string>{}) << test.name << " P" << t;
       }
-      // A compiler may peel the first iteration of a loop; then the loop's body appears once more.
+      // A compiler may peel the first iteration of a loop; then the body of the loop appears once more.
       const std::vector<std::size_t> once = instructions_of(test.threads[t], 1);
       const std::vector<std::size_t> twice = instructions_of(test.threads[t], 2);
       const std::vector<std::size_t>& order = statements.size() == twice.size() ? twice : once;
@@ -150,8 +150,9 @@ void expect_the_files_instructions(const unit& made, const std::string& ptx) {
 
 class litmus_source : public compiled_test {};
 
-/// Selects the texts that are compiled: all of them if everything is tested, which takes minutes. Otherwise every eighth and,
-/// with `words`, each text with a word of an instruction that none before it had, such as `acquire` in `ld.acquire.gpu`.
+/// Selects the texts that are compiled. If everything is tested, these are all texts, which takes minutes. Otherwise it selects
+/// every eighth text and, with `words`, each text with a word of an instruction that no earlier text had, such as `acquire` in
+/// `ld.acquire.gpu`.
 [[nodiscard]] std::vector<std::string> sample_of(const std::vector<std::string>& texts, [[maybe_unused]] bool words) {
 #if defined(MEMBAR_TEST_FULL)
   return texts;
@@ -371,7 +372,7 @@ TEST_F(litmus_source, the_kernel_of_a_test_compiles) {
   }
 }
 
-/// Returns why a file with one instruction has no source.
+/// Returns the reason why a file with one instruction has no source.
 [[nodiscard]] std::string refusal_of(const std::string& instruction, int compute_capability = 90, int nvrtc = 13000) {
   const plan_or_reason one = plan_of(file_of(instruction));
   if (one.plan == nullptr) {

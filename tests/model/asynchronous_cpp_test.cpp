@@ -97,7 +97,7 @@ static_assert(model::allowed(passed<thread_scope::block>(membar::release, membar
 static_assert(model::allowed(passed<thread_scope::cluster>(membar::relaxed, membar::acquire)));
 static_assert(model::allowed(passed<thread_scope::cluster>(membar::release, membar::relaxed)));
 
-/// A kernel, and one that depends on it.
+/// A kernel, and another kernel that depends on it.
 template <class... Before>
 constexpr auto launched(Before... before) {
   return litmus(thread(block(0), model::launch_dependents(), store(x, 1)), thread(block(1), before..., load(r0, x)))
@@ -180,7 +180,7 @@ constexpr auto sent_in_bulk(Wait... wait) {
 static_assert(model::allowed(sent_in_bulk()));
 static_assert(model::forbidden(sent_in_bulk(model::wait_phase(barrier, 0))));
 
-/// Message passing through the reader's shared memory: the flag is there, and data is what the last argument names.
+/// Message passing through the reader's shared memory: the flag is there, and the last argument names the data.
 template <thread_scope Scope>
 constexpr auto passed_there(model::variable flag_of_writer, model::variable flag_of_reader) {
   return litmus(thread(in_cluster(block(0), 0), store(x, 1), store<Scope>(flag_of_writer, 1, membar::release)),
@@ -190,7 +190,7 @@ constexpr auto passed_there(model::variable flag_of_writer, model::variable flag
 static_assert(model::forbidden(passed_there<thread_scope::cluster>(model::remote(stage, 1), stage)));
 static_assert(model::allowed(passed_there<thread_scope::block>(model::remote(stage, 1), stage)));
 static_assert(model::forbidden(passed_there<thread_scope::cluster>(stage, model::remote(stage, 0))));
-// Each block has its own, so the flag is never seen.
+// Each block has its own flag, so the reader never sees it set.
 static_assert(model::forbidden(passed_there<thread_scope::system>(stage, stage)));
 
 /// Another device's memory is accessed like any other global memory: the flag's scope includes both.

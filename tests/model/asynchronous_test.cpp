@@ -1619,13 +1619,13 @@ TEST(asynchronous_rules, every_rule_of_asynchronous_operations_is_needed_by_a_te
   for (int i = static_cast<int>(rule::asynchronous_operations_leave_program_order);
        i <= static_cast<int>(rule::kernel_boundary_joins_the_async_proxy); ++i) {
     if (static_cast<rule>(i) == rule::one_way_proxy_fences_have_one_direction) {
-      continue;  // Every order from an asynchronous access is its completion; the next test has the rule.
+      continue;  // All orders from an asynchronous access come from its completion; the next test has this rule.
     }
     EXPECT_TRUE(tested.contains(static_cast<rule>(i))) << name(static_cast<rule>(i));
   }
 }
 
-// The copies write four bytes each and the map is read as eight: unordered, that is an error.
+// The copies write four bytes each and the map is read as eight bytes; without an order between them, this is an error.
 TEST(asynchronous_rules, a_kernel_has_read_its_map_before_a_copy_of_the_next_one_replaces_it) {
   const auto replaced = [](const std::string& edge) {
     return program({"replaced",
@@ -1641,7 +1641,8 @@ TEST(asynchronous_rules, a_kernel_has_read_its_map_before_a_copy_of_the_next_one
   EXPECT_THROW((void)decide(replaced("launches")), error);
 }
 
-// If a completion does not act as a proxy fence, ordering an access of a bulk copy before others needs one in this direction.
+// If a completion does not act as a proxy fence, a proxy fence in this direction is needed to order an access of a bulk copy
+// before later accesses.
 TEST(asynchronous_rules, a_proxy_fence_of_one_direction_orders_nothing_the_other_way) {
   const auto loaded = [](const every_rule_but& with, const std::string& fence) {
     const litmus_test test = program(
@@ -1657,8 +1658,8 @@ TEST(asynchronous_rules, a_proxy_fence_of_one_direction_orders_nothing_the_other
   EXPECT_FALSE(loaded(rules, one_way_release + one_way_acquire));
 }
 
-// The other reading of a completion on an mbarrier: it is performed through the async proxy, so a proxy fence must come between
-// the initialization and the copy.
+// The other reading of a completion on an mbarrier: the completion is performed through the async proxy, so a proxy fence must
+// come between the initialization and the copy.
 TEST(asynchronous_rules, a_completion_may_need_a_proxy_fence_after_the_initialization) {
   const auto initialized = [](const every_rule_but& with, const std::string& before, const std::string& after,
                               const std::string& last = "", const std::string& initializer = "") {
@@ -1686,7 +1687,7 @@ TEST(asynchronous_rules, a_completion_may_need_a_proxy_fence_after_the_initializ
   EXPECT_TRUE(initialized(rules, "", "", "", proxy_fence)) << "in another thread";
 }
 
-// Fences only add order: one more, anywhere, never allows an outcome that was forbidden.
+// Fences only add order: an additional fence, at any place, never allows an outcome that was forbidden.
 TEST(asynchronous_rules, one_fence_more_allows_nothing_more) {
   const std::vector<instruction> fences = {
       mbarrier_init_fence(), shared_proxy_fence(membar::release), shared_proxy_fence(membar::acquire),
@@ -1703,7 +1704,7 @@ TEST(asynchronous_rules, one_fence_more_allows_nothing_more) {
     for (std::size_t t = 0; t < forbidden.threads.size() && !jumps(forbidden); ++t) {
       for (std::size_t n = 0; n <= forbidden.threads[t].code.size(); ++n) {
         if (n < forbidden.threads[t].code.size() && forbidden.threads[t].code[n].element != 0) {
-          continue;  // Within a copy of several elements.
+          continue;  // This position is within a copy of several elements.
         }
         for (const instruction& fence : fences) {
           litmus_test more = forbidden;

@@ -15,7 +15,7 @@ namespace coherence_test {
 
 using namespace membar::model;
 
-/// The accesses to one location, the two writes to another, and the relations that the axioms use.
+/// The accesses to one location, the two writes to another location, and the relations that the axioms use.
 struct random_accesses {
   std::vector<event> events;
   event_structure facts;
@@ -123,7 +123,7 @@ struct random_accesses {
             c.coherence.holds(pairs[next].second, pairs[next].first))) {
       ++next;
     }
-    if (!allowed(c)) {  // more order never repairs it
+    if (!allowed(c)) {  // adding more order never makes it allowed
       return;
     }
     if (next == pairs.size()) {
@@ -143,7 +143,7 @@ struct random_accesses {
   std::mt19937_64 engine_;
 };
 
-/// The tests of consecutive seeds whose least order is allowed.
+/// Calls `use` with the tests of consecutive seeds whose least order is allowed.
 template <class Use>
 void for_each_allowed(int count, const Use& use) {
   int used = 0;
@@ -163,7 +163,7 @@ coherence_orders<every_rule> orders_of(const random_accesses& one, candidate& c,
   return {c, one.rules, one.facts, one.events, one.pairs, one.memory, one.reads, checked};
 }
 
-/// Returns whether `c` orders every pair of the location and no other, contains the least order, and is allowed.
+/// Returns whether `c` orders every pair of writes to the location and no other pair, contains the least order, and is allowed.
 void expect_an_order(const random_accesses& one, const candidate& c) {
   EXPECT_TRUE(one.allowed(c));
   for (int i = 0; i < one.facts.count; ++i) {
@@ -191,7 +191,8 @@ TEST(coherence_orders, finds_an_order_where_there_is_one) {
   EXPECT_LT(impossible, tried);
 }
 
-// Relations on which an order fails only after several pairs, found by counting the search's backtracking steps.
+// Relations for which an order fails only after several pairs were ordered. They were found by counting the backtracking steps
+// of the search.
 TEST(coherence_orders, goes_back_where_a_way_fails_late) {
   for (const std::uint64_t seed : {187557U, 241138U, 254531U, 260821U, 280625U, 425028U}) {
     const random_accesses one(seed, true);

@@ -93,7 +93,7 @@ static_assert(model::forbidden(shuffled.when(in(0, r0) != 8 || in(1, r0) != 8)) 
 static_assert(model::forbidden(shuffled.when(in(0, r0) != 8 || in(1, r0) != 7)));
 static_assert(model::allowed(shuffled.when(in(1, r1) == 0)));
 
-// No synchronization orders the read-only path, except for the boundary of a kernel.
+// No synchronization orders the read-only path, except the boundary between kernels.
 constexpr auto read_only = litmus(thread(block(0), store(x, 1), store<device>(y, 1, release)),
                                   thread(block(1), load<device>(r0, y, acquire), model::load_read_only(r1, x)))
                                .when(in(1, r0) == 1 && in(1, r1) == 0);

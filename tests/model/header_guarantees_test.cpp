@@ -95,8 +95,8 @@ static_assert(atomics_synchronize_inside<thread_scope::cluster>());
 static_assert(atomics_synchronize_inside<device>());
 static_assert(atomics_synchronize_inside<system_wide>());
 
-/// atomic.cuh: ... or the value of a read-modify-write that follows it. The order of that operation may be relaxed, but its
-/// scope must be wide enough.
+/// atomic.cuh: ... or the value of a read-modify-write that follows the release operation. The order of the read-modify-write
+/// may be relaxed, but its scope must be wide enough.
 template <thread_scope Middle>
 constexpr auto release_sequence() {
   return litmus(thread(block(0), store(data, 1), store<device>(flag, 1, release)),
@@ -131,7 +131,7 @@ constexpr auto carried_on(model::place last) {
 static_assert(model::forbidden(carried_on(host())));
 static_assert(model::forbidden(carried_on(in_domain(block(2), 1))));
 
-/// launch.hpp: the end of a kernel makes its writes visible to what the stream orders after it, whatever their domains.
+/// launch.hpp: the end of a kernel makes its writes visible to the operations that the stream orders after it, in any domain.
 constexpr auto kernel_boundary(int domain) {
   return litmus(thread(block(0), store(data, 1)), thread(in_domain(block(1), domain), load(value, data)))
       .when(in(1, value) == 0);
@@ -140,7 +140,7 @@ static_assert(model::forbidden(kernel_boundary(0).ordered(0, 1)));
 static_assert(model::forbidden(kernel_boundary(1).ordered(0, 1)));
 static_assert(model::allowed(kernel_boundary(0)));
 
-/// memory_order.hpp: relaxed operations order only accesses of the same location.
+/// memory_order.hpp: relaxed operations order only accesses to the same location.
 constexpr auto coherent = litmus(thread(block(0), store<device>(data, 1, relaxed)),
                                  thread(block(1), load<device>(seen, data, relaxed), load<device>(value, data, relaxed)))
                               .when(in(1, seen) == 1 && in(1, value) == 0);
@@ -155,8 +155,8 @@ TEST(header_guarantees, hold_at_run_time_too) {
   EXPECT_TRUE(model::forbidden(kernel_boundary(1).ordered(0, 1)));
 }
 
-/// atomic.hpp: lane 1 releases on behalf of lane 0 with an update that merges both. A lane's fences: `own` before the barrier,
-/// `merged` after it.
+/// atomic.hpp: lane 1 releases on behalf of lane 0 with an update that merges the updates of both. Each lane has fences: `own`
+/// before the barrier, `merged` after it.
 bool merged_update_does_not_release(const std::string& own, const std::string& barrier, const std::string& merged) {
   return model::decide(membar::litmus_files::read_litmus("PTX merged_update_releases\n{ x=0; y=0; }\n"
                                                          " P0@cta 0,gpu 0,warp 0 | P1@cta 0,gpu 0,warp 0 | P2@cta 1,gpu 0 ;\n"
@@ -169,7 +169,7 @@ bool merged_update_does_not_release(const std::string& own, const std::string& b
       .reachable;
 }
 
-/// Lane 1 acquires on behalf of lane 0. A lane's fences: `merged` before the barrier, `own` after it.
+/// Lane 1 acquires on behalf of lane 0. Each lane has fences: `merged` before the barrier, `own` after it.
 bool merged_update_does_not_acquire(const std::string& merged, const std::string& barrier, const std::string& own) {
   return model::decide(membar::litmus_files::read_litmus(
                            "PTX merged_update_acquires\n{ x=0; y=0; }\n"

@@ -17,8 +17,8 @@ namespace membar_test::late_network {
 /// A step of a PE's program.
 struct step {
   enum class kind_t { put, put_signal, notify, fence, quiet, wait, poll, read, free } kind = kind_t::put;
-  int to = 0;        ///< the PE whose memory it is
-  int variable = 0;  ///< what is put, read or freed
+  int to = 0;        ///< the PE whose memory is accessed
+  int variable = 0;  ///< the variable that is put, read or freed
   int value = 0;
   int signal = 0;  ///< The signal that is notified or waited for.
 };
@@ -29,16 +29,16 @@ struct step {
 [[nodiscard]] inline step notify(int to, int signal) { return {step::kind_t::notify, to, 0, 1, signal}; }
 [[nodiscard]] inline step fence() { return {step::kind_t::fence, 0, 0, 0, 0}; }
 [[nodiscard]] inline step quiet() { return {step::kind_t::quiet, 0, 0, 0, 0}; }
-/// Waits with the transport's wait until the PE's own signal has been notified `times` times; everything delivered before is
-/// then visible.
+/// Waits with the transport's wait until the PE's own signal has been notified `times` times. Everything that was delivered
+/// before is then visible.
 [[nodiscard]] inline step wait(int signal, int times = 1) { return {step::kind_t::wait, 0, 0, times, signal}; }
-/// Waits for a signal with plain loads: data delivered before may still be in flight within the PE.
+/// Waits for a signal with plain loads: data that was delivered before may still be in flight within the PE.
 [[nodiscard]] inline step poll(int signal, int times = 1) { return {step::kind_t::poll, 0, 0, times, signal}; }
 [[nodiscard]] inline step read(int from, int variable) { return {step::kind_t::read, from, variable, 0, 0}; }
 /// Frees a word of the PE's own memory and allocates it again; it then holds 0.
 [[nodiscard]] inline step free_and_allocate(int variable) { return {step::kind_t::free, 0, variable, 0, 0}; }
 
-/// The values that each PE read, in its order.
+/// The values that each PE has read, in the order of its reads.
 using readings = std::vector<std::vector<int>>;
 
 /// Runs `programs`, one for each PE, in every interleaving and every order of deliveries. Returns the values that may be read.
@@ -57,7 +57,7 @@ class network {
 
  private:
   using kind_t = step::kind_t;
-  /// A message in flight. Messages that a PE sends to another after a fence are delivered after its earlier ones.
+  /// A message in flight. Messages that a PE sends to another after a fence are delivered after the PE's earlier ones.
   struct message {
     int from, to, epoch, variable, value, signal;
     bool puts, notifies;
@@ -65,9 +65,9 @@ class network {
   };
   struct state {
     std::vector<std::size_t> next;
-    std::vector<int> epoch;  ///< fences so far, by PE
+    std::vector<int> epoch;  ///< the number of fences so far, by PE
     std::multiset<message> on_its_way;
-    std::multiset<message> landed;  ///< Delivered data that its PE may not see yet.
+    std::multiset<message> landed;  ///< Delivered data that its PE may not yet see.
     std::map<std::pair<int, int>, int> memory;
     std::map<std::pair<int, int>, int> signals;
     readings read;
@@ -109,7 +109,7 @@ class network {
     after.on_its_way.erase(after.on_its_way.find(what));
     if (what.puts) {
       after.landed.insert(what);
-      // A put's signal is delivered after its data.
+      // The signal of a put is delivered after the put's data.
       if (what.notifies) {
         after.on_its_way.insert({what.from, what.to, what.epoch, 0, 0, what.signal, false, true});
       }

@@ -170,7 +170,7 @@ TEST(multimem_rules, are_of_multimem_operations_alone) {
                         "P1:r0 == 1 /\\ P1:r1 == 0"));
 }
 
-/// The only value that a load of all objects returns; the objects hold 6, 3 and 5.
+/// The only value that a load of all objects can return; the objects hold 6, 3 and 5.
 std::string result_of(const std::string& operation) {
   const litmus_test test = program({"result",
                                     "multimem.ld_reduce",
@@ -239,7 +239,7 @@ constexpr auto stored(Fence... with) {
 static_assert(membar::model::allowed(stored()));
 static_assert(membar::model::forbidden(stored(alias_proxy_fence())));
 
-/// A flag in each object, and the maximum of them.
+/// A flag in each object, and a load of the flags' maximum.
 template <class Order>
 constexpr auto signalled(Order order) {
   return litmus(thread(block(0), membar::model::store(z, 1), multimem_store<system_wide>(m, 1, order)),

@@ -37,7 +37,7 @@ CATALOGUE = ROOT / "tests/litmus/catalogue"
 NO_REASON = "No reason yet: a test is missing, or the mutation has no effect."
 EXPLAINED = HERE / "source_mutants.txt"
 
-# Selects the mutant. Constant evaluation by the compiler is never mutated.
+# Selects the mutant. Code that the compiler evaluates at compile time is never mutated.
 CHOICE = """#pragma once
 #include <type_traits>
 namespace NAMESPACE {
@@ -46,7 +46,7 @@ inline int active_mutant = 0;
 }  // namespace NAMESPACE
 """
 
-# Replacements other than those of operators.
+# Replacements other than those for operators.
 WORDS = {
     "po_loc": ["po"], "same_address": ["overlap"], "overlap": ["same_address"], "strong_writes": ["strong_reads"], "reads": ["writes"],
     "acquires": ["releases"], "releases": ["acquires"], "cause": ["base"], "arrives": ["waits"], "waits": ["arrives"],
@@ -61,7 +61,7 @@ TOKEN = re.compile(r"\w+|->|::|\+\+|--|[|&]{2}|[=!<>]=|<<|>>|.", re.S)
 
 
 def masked(text):
-    """Returns the text with comments, strings and preprocessor lines blanked."""
+    """Returns the text with comments, strings and preprocessor lines blanked out."""
     return re.sub(r'//[^\n]*|"(?:[^"\\\n]|\\.)*"|^#[^\n]*', lambda m: " " * len(m.group()), text, flags=re.M)
 
 
@@ -75,7 +75,7 @@ def closing(text, open_at):
 
 
 def until_semicolon(text, start):
-    """Returns the end of the expression at `start`, its semicolon, or None if a bracket closes first."""
+    """Returns the end of the expression at `start`, which is its semicolon, or None if a bracket closes before that."""
     depth = 0
     for at in range(start, len(text)):
         depth += (text[at] in "([{") - (text[at] in ")]}")
@@ -118,7 +118,7 @@ def statements(code):
 
 
 def piece(text, at):
-    """Returns the conjunction around `at`: the text between the nearest || ? : , or brackets."""
+    """Returns the conjunction that contains `at`: the text between the nearest || ? : , or brackets."""
     start, depth = at, 0
     while start > 0 and not (depth == 0 and (text[start - 1] in "([,?:" or text[start - 2:start] == "||")):
         start -= 1
@@ -205,7 +205,8 @@ def shown(text):
 
 
 def generate(folder, every, left_out):
-    """Writes the headers with all mutants except those left out. Returns for each line of a generated file the mutant on it."""
+    """Writes the headers with all mutants except those left out. Returns, for each line of a generated file, the mutant on
+    that line."""
     include = folder / "include"
     shutil.rmtree(include, ignore_errors=True)
     shutil.copytree(ROOT / "include", include)
@@ -221,7 +222,7 @@ def generate(folder, every, left_out):
                 places.setdefault((start, end), []).append((number, new))
 
         def between(start, end):
-            """Returns the text with these places replaced."""
+            """Returns the text with these replacements."""
             out, at = "", start
             inside = [p for p in places if start <= p[0] and p[1] <= end and p != (start, end)]
             for place in sorted(inside, key=lambda p: (p[0], -p[1])):
@@ -262,7 +263,8 @@ def tool_sources():
 
 
 def compile_all(folder, every, command, jobs):
-    """Compiles the program with as many mutants as possible. Returns it, and the numbers of the mutants that do not compile."""
+    """Compiles the program with as many mutants as possible. Returns the program, and the numbers of the mutants that do not
+    compile."""
     left_out = set()
     program = folder / "source_mutants"
     definitions = [f'-DMEMBAR_LITMUS_CATALOGUE="{CATALOGUE}"', f'-DMEMBAR_SMALL_TESTS="{HERE / "small"}"']

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The headers' memory orders, proved by litmus tests of the algorithms. The orders of a litmus test are read from the header's
-/// text, so a header with a weaker order gives another test and another verdict.
+/// Proves by litmus tests of the algorithms that the headers' memory orders are sufficient and necessary. The orders of a
+/// litmus test are read from the header's text, so a header with a weaker order gives another test and another verdict.
 #pragma once
 
 #include <litmus/reader.hpp>
@@ -28,15 +28,16 @@ namespace membar_test {
 struct order_site {
   const char* name;    ///< The name by which scenarios refer to the order.
   const char* header;  ///< The header, in the table's folder.
-  /// A text that occurs once in the header: `code` is the first match after it. If empty, `code` occurs once in the header.
+  /// A text that occurs once in the header: `code` is the first match after this text. If it is empty, `code` occurs once in
+  /// the header.
   const char* function;
-  const char* code;         ///< Blanks and comments do not matter.
-  const char* orders = "";  ///< The orders that compile there, if not all of them do.
+  const char* code;         ///< Spaces and comments in the header do not matter.
+  const char* orders = "";  ///< The orders that compile at this place, if not all of them do.
 };
 
-/// A thread of a litmus test: its place, and its instructions separated by `;`.
+/// A thread of a litmus test: its place, and its instructions, separated by `;`.
 ///
-/// `{site}` is the order at that place in the header. `{one&two}` is the order of `one`, or relaxed if `two` is relaxed. A
+/// `{site}` is the order at that site in the header. `{one&two}` is the order of `one`, or relaxed if `two` is relaxed. A
 /// relaxed fence stands for no fence.
 struct scenario_thread {
   const char* place;
@@ -48,13 +49,13 @@ struct scenario {
   const char* name;
   const char* start;  ///< Locations and their initial values.
   std::vector<scenario_thread> threads;
-  const char* violation;  ///< the condition
+  const char* violation;  ///< The condition of the litmus test.
 };
 
 inline std::ostream& operator<<(std::ostream& out, const order_site& s) { return out << s.header << ": " << s.code; }
 inline std::ostream& operator<<(std::ostream& out, const scenario& s) { return out << s.name; }
 
-/// A weaker order that keeps every guarantee.
+/// A weaker order that preserves every guarantee.
 struct enough_order {
   const char* site;
   const char* weaker;
@@ -129,7 +130,7 @@ inline std::vector<std::string> weaker_than(const std::string& order) {
 /// The headers of a folder, and the scenarios of their algorithms.
 class order_table {
  public:
-  using texts = std::map<std::string, std::string>;  ///< header: its condensed text
+  using texts = std::map<std::string, std::string>;  ///< The condensed text of each header.
 
   order_table(const std::filesystem::path& folder, std::vector<order_site> sites, std::vector<scenario> scenarios,
               std::vector<enough_order> enough)
@@ -179,7 +180,7 @@ class order_table {
 
   /// Every order stronger than relaxed in the headers' code belongs to exactly one site.
   void expect_every_order_has_a_site() const {
-    // This is not a use of an order but a list of allowed orders, or a function.
+    // This is a list of allowed orders or a function, and not a use of an order.
     static const std::regex order(R"(\border_among<[^>]*>|\b(?:acquire|release|acq_rel|seq_cst)(?:_t)?\b(?!\())");
     for (const auto& [name, text] : headers_) {
       std::map<std::size_t, std::string> claimed;
@@ -200,13 +201,13 @@ class order_table {
     }
   }
 
-  /// If any order of the site is weakened, some scenario reaches its forbidden final state, unless the table says why the
-  /// weaker order is enough.
+  /// If any order of the site is weakened, some scenario reaches its forbidden final state, unless the table gives the reason
+  /// why the weaker order is sufficient.
   void expect_need(const order_site& site) const {
     const std::size_t at = find(site, headers_);
     const std::string now = order_detail::word_at(headers_.at(site.header), at);
     if (now == "relaxed") {
-      return;  // The scenarios decide whether this is correct.
+      return;  // The scenarios decide whether this order is correct.
     }
     for (const std::string& weaker : order_detail::weaker_than(now)) {
       if (!order_detail::compiles(site, weaker)) {
@@ -284,7 +285,7 @@ class order_table {
   std::vector<enough_order> enough_;
 };
 
-/// The program's findings on the headers in its folder, MEMBAR_HEADERS.
+/// Returns the program's findings on the headers in its folder, MEMBAR_HEADERS.
 extern const std::vector<order_site> sites;
 extern const std::vector<scenario> scenarios;
 

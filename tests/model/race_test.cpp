@@ -20,7 +20,8 @@ constexpr auto in_block = membar::thread_scope::block;
 constexpr variable x{0}, y{1};
 constexpr reg r0{0}, r1{1};
 
-// A read that happens whatever the reader has seen races with the write. After a barrier, or between atomics, there is no race.
+// A read that happens regardless of what the reader has seen races with the write. After a barrier, or between atomics, there
+// is no race.
 static_assert(!race_free(litmus(thread(block(0), store(x, 1)), thread(block(1), load(r0, x)))));
 static_assert(race_free(litmus(thread(block(0), load(r1, x)), thread(block(1), load(r0, x)))));
 static_assert(race_free(litmus(thread(block(0), store<device>(x, 1, relaxed)),

@@ -27,7 +27,8 @@ constexpr random_shape shaped(int threads, int instructions, int locations, bool
   return {.threads = threads, .instructions = instructions, .locations = locations, .barriers = barriers, .proxies = proxies};
 }
 
-/// Also includes vectors, mbarriers, API edges, loops that wait, second branches, and registers as the expected value of a cas.
+/// Includes vectors, mbarriers, API edges, loops that wait, second branches, and registers as the expected value of a cas as
+/// well.
 constexpr random_shape wide(int threads, int instructions, int locations) {
   return {.threads = threads, .instructions = instructions, .locations = locations, .wide = true};
 }
@@ -38,7 +39,7 @@ constexpr random_shape dense(random_shape shape) {
   return shape;
 }
 
-/// Strong accesses to one location, whose writes coherence orders.
+/// Strong accesses to one location, so that coherence orders all writes.
 constexpr random_shape strong(int threads, int instructions) {
   return {.threads = threads,
           .instructions = instructions,

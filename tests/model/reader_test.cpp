@@ -17,7 +17,7 @@ using namespace membar::litmus_files;
 
 const std::string header = "PTX t\n{ x=0; y=0; }\n P0@cta 0,gpu 0 | P1@cta 1,gpu 0 ;\n";
 
-/// "line:column message" of the error that reading `text` gives.
+/// Returns the error of reading `text` as "line:column message".
 std::string error_of(const std::string& text) {
   try {
     (void)read_litmus(text);
@@ -229,7 +229,7 @@ TEST(reader, updates_have_their_operation) {
   EXPECT_EQ(only_instruction("atom.relaxed.gpu.exch r0, x, r1").a.is_register, true);
   EXPECT_EQ(only_instruction("atom.add r0, x, 1").scope, membar::thread_scope::device);
   EXPECT_EQ(only_instruction("red.release.cta.max x, 1").code, opcode::reduction);
-  // Spellings that exist only in litmus files.
+  // Forms of instructions that exist only in litmus files.
   EXPECT_EQ(only_instruction("red.acq_rel.cta.exch x, 1").what, operation::move);
   EXPECT_EQ(only_instruction("red.acquire.cta.cas x, 1, 2").what, operation::compare_exchange);
   EXPECT_EQ(only_instruction("atom.relaxed.gpu.global.add.u32 r0, [x], 1").bytes, 4);
@@ -262,7 +262,7 @@ TEST(reader, predicates_shuffles_and_read_only_loads_have_their_forms) {
             "4:1 a host thread cannot take part in a shuffle");
 }
 
-/// The instructions of P0 in a test with an mbarrier b and shared memory s.
+/// Returns the instructions of P0 in a test with an mbarrier b and shared memory s.
 std::vector<instruction> asynchronous(const std::string& text) {
   return read_litmus("PTX t\n{ x[2]; s[2] @ shared; b @ mbarrier 1; }\nP0@cta 0,gpu 0;\n" + text + ";\nexists (x == 0)")
       .threads[0]

@@ -32,7 +32,7 @@ struct reading_test {
   std::string places;
   std::vector<std::string> of;
   std::string end;
-  bool reachable;  ///< as the model reads it
+  bool reachable;  ///< according to the model's reading
 
   [[nodiscard]] litmus_test test() const { return program({name, "", rule::count, state, places, of, end}, false); }
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Litmus tests for the search beyond small tests: programs with many equal accesses, loops that only wait, loops that
-/// are cut, and data races. They are decided by the tests of the model, and by the program that tries mutants of the model.
+/// Litmus tests for the search beyond small tests: programs with many equal accesses, loops that only wait, loops that are cut
+/// off, and data races. The tests of the model decide them, and so does the program that tries mutants of the model.
 #pragma once
 
 #include <litmus/reader.hpp>
@@ -46,7 +46,7 @@ inline std::string number(int n) { return std::to_string(n); }
 
 // ---- programs with many executions
 
-/// A test whose verdict is known, and the number of search steps that is enough for it.
+/// A test whose verdict is known, and a number of search steps that is sufficient for it.
 struct large_test {
   std::string name;
   litmus_test test;
@@ -220,7 +220,7 @@ inline std::vector<loop> waiting_loops() {
   };
 }
 
-/// Loops that do more.
+/// Loops that do more than wait.
 inline std::vector<loop> working_loops() {
   const column other = {"st.relaxed.gpu x, 0"};
   return {
@@ -322,7 +322,7 @@ inline std::vector<loop> other_working_loops() {
 /// A program of two threads in two blocks.
 struct racing_program {
   const char* rows;
-  const char* race;  ///< what races; empty: nothing
+  const char* race;  ///< The accesses that race; empty if there is no race.
   const char* state = "x=0; y=0;";
 
   [[nodiscard]] litmus_test test() const {
@@ -332,7 +332,7 @@ struct racing_program {
 };
 
 inline const racing_program racing_programs[] = {
-    // Message passing: the reader waits or does not; the flag is weak.
+    // Message passing in which the reader waits or does not wait, and in which the flag is weak.
     {"st.weak x, 1 | L: ;\n st.release.gpu y, 1 | ld.acquire.gpu r0, y ;\n | bne r0, 1, L ;\n | ld.weak r1, x", ""},
     {"st.weak x, 1 | ld.acquire.gpu r0, y ;\n st.release.gpu y, 1 | bne r0, 1, END ;\n | ld.weak r1, x ;\n | END:", ""},
     {"st.weak x, 1 | ld.acquire.gpu r0, y ;\n st.release.gpu y, 1 | ld.weak r1, x",
@@ -347,7 +347,7 @@ inline const racing_program racing_programs[] = {
     {" | L: ;\n st.weak x, 1 | ld.acquire.gpu r0, y ;\n st.release.gpu y, 1 | beq r0, 1, END ;\n | ld.weak r0, x ;\n | goto L "
      ";\n | END:",
      "P0 'st.weak x, 1' and P1 'ld.weak r0, x', where P1 'ld.acquire.gpu r0, y' reads 0"},
-    // After an earlier loop that was cut.
+    // A race after an earlier loop that was cut off.
     {" | L: ;\n st.weak x, 1 | add r0, r0, 1 ;\n st.relaxed.gpu y, 1 | ld.relaxed.gpu r1, y ;\n | beq r1, 1, END ;\n | goto L "
      ";\n"
      " | END: ;\n | ld.weak r1, x",
@@ -363,7 +363,7 @@ inline const racing_program racing_programs[] = {
      " st.weak x, 1 | st.weak x, 2 ;\n st.release.gpu y, 0 | st.release.gpu y, 0",
      "P0 'st.weak x, 1' and P1 'st.weak x, 2', where P0 'atom.relaxed.gpu.cas r0, y, 0, 1' reads 1 and "
      "P0 'atom.relaxed.gpu.cas r0, y, 0, 1' reads 0 and P1 'atom.relaxed.gpu.cas r0, y, 0, 1' reads 0"},
-    // Of the strong reads before an access, four are named.
+    // The report names four of the strong reads before an access.
     {"st.weak x, 1 | ld.relaxed.gpu r0, y ;\n | ld.relaxed.gpu r0, y ;\n | ld.relaxed.gpu r0, y ;\n | ld.relaxed.gpu r0, y ;\n"
      " | ld.relaxed.gpu r0, z ;\n | ld.weak r1, x",
      "P0 'st.weak x, 1' and P1 'ld.weak r1, x', where P1 'ld.relaxed.gpu r0, y' reads 0 and P1 'ld.relaxed.gpu r0, y' reads 0 "
@@ -374,10 +374,10 @@ inline const racing_program racing_programs[] = {
     {"st.weak x, 1 | st.weak y, 1 ;\n fence.sc.gpu | fence.sc.gpu ;\n ld.weak r0, y | ld.weak r0, x",
      "P0 'ld.weak r0, y' and P1 'st.weak y, 1'"},
     {"st.relaxed.gpu x, 1 | st.relaxed.gpu y, 1 ;\n ld.relaxed.gpu r0, y | ld.relaxed.gpu r0, x", ""},
-    // An update next to a weak store of the same thread, and another thread's update.
+    // Another thread's update, and a weak store, next to an update.
     {"atom.relaxed.gpu.add r0, x, 1 | atom.relaxed.gpu.add r0, x, 1", ""},
     {"atom.relaxed.gpu.add r0, x, 1 | st.weak x, 1", "P0 'atom.relaxed.gpu.add r0, x, 1' and P1 'st.weak x, 1'"},
-    // A copy and its own thread, which may or may not wait for it.
+    // A copy and the thread that starts it, which may or may not wait for the copy.
     {"cp.async.ca.shared.global [s], [x], 4 | ;\n ld.weak.shared r0, s |",
      "P0 'cp.async.ca.shared.global [s], [x], 4' and P0 'ld.weak.shared r0, s'", "x=0; y=0; s @ shared;"},
     {"cp.async.ca.shared.global [s], [x], 4 | ;\n cp.async.commit_group | ;\n cp.async.wait_group 0 | ;\n ld.weak.shared r0, s "

@@ -83,7 +83,7 @@ TEST(loops, of_several_that_are_cut_the_first_is_named) {
 TEST(loops, a_state_that_is_found_needs_no_longer_runs) {
   const litmus_test test = membar_test::made_of(
       {{"L:", "add r0, r0, 1", "bne r0, 3, L"}, {"ld.relaxed.gpu r0, x", "st.relaxed.gpu x, 1"}}, "x=0;", "exists (x == 1)");
-  EXPECT_THROW((void)decide(test), error);  // No run without a third iteration ends.
+  EXPECT_THROW((void)decide(test), error);  // Every run needs a third iteration to end.
   const litmus_test found =
       membar_test::made_of({{"L:", "ld.relaxed.gpu r1, x", "add r0, r0, 1", "bne r1, 1, L"}, {"st.relaxed.gpu x, 1"}}, "x=0;",
                            "exists (P0:r0 == 2)");
@@ -153,7 +153,7 @@ TEST(paths, each_has_the_limits_to_itself) {
 
 // ---- how a search ends
 
-/// Accepts some executions, and counts how many it gets.
+/// Accepts a number of executions, and counts those that it receives.
 struct accepting final : execution_visitor {
   explicit accepting(int most) : left(most) {}
   bool accept(const partial_execution&) override { return --left > 0; }
@@ -247,7 +247,7 @@ TEST(a_search, counts_what_it_goes_through) {
 
 // ---- parts that a search leaves out
 
-/// The final states if nothing is left out.
+/// Returns the final states if nothing is left out.
 std::vector<std::string> all_states(const litmus_test& test) {
   outcome_collector visitor(test);
   (void)enumerator(test.view().program, visitor, every_rule{}, search_options{}).run();
@@ -263,7 +263,7 @@ std::vector<std::string> all_states(const litmus_test& test) {
   return lines;
 }
 
-/// The final states as a command finds them.
+/// Returns the final states as a command finds them.
 std::vector<std::string> bounded_states(const litmus_test& test) {
   const test_view view = test.view();
   search_bounds bounds(0, equal_threads(view.program));
@@ -277,7 +277,7 @@ TEST(what_is_left_out, changes_no_final_state_of_a_recorded_test) {
     for (const auto& path : membar_test::litmus_files(folder)) {
       const litmus_test test = read_litmus(membar_test::read_text(path));
       try {
-        const auto states = outcomes(test);  // The result is an error if accesses of different sizes race.
+        const auto states = outcomes(test);  // This throws if accesses of different sizes race.
         EXPECT_EQ(bounded_states(test), states) << path;
         EXPECT_EQ(states, all_states(test)) << path;
       } catch (const error&) {
@@ -291,7 +291,7 @@ TEST(what_is_left_out, changes_no_final_state_of_a_random_test) {
     membar_test::random_tests stream(one.seed + 2, one.shape);
     for (int i = 0; i < one.programs / 4; ++i) {
       membar_test::random_program p = stream.next();
-      if (i % 2 != 0) {  // Equal threads, of which the condition names one.
+      if (i % 2 != 0) {  // Equal threads, one of which the condition names.
         for (std::size_t t = 1; t < p.code.size(); ++t) {
           p.code[t] = p.code[0];
           p.places[t] = "cta " + std::to_string(t) + ",gpu 0";
@@ -305,7 +305,7 @@ TEST(what_is_left_out, changes_no_final_state_of_a_random_test) {
       try {
         const litmus_test test = read_litmus(text);
         EXPECT_EQ(bounded_states(test), all_states(test)) << text;
-      } catch (const error&) {  // nothing in P0 names r0
+      } catch (const error&) {  // no instruction of P0 names r0
       }
     }
   }

@@ -157,7 +157,7 @@ std::string failing_test() {
   };
   testing::TestEventListeners& listeners = testing::UnitTest::GetInstance()->listeners();
   delete listeners.Release(listeners.default_result_printer());
-  auto* const failure = new first_failure;  // the listeners own it
+  auto* const failure = new first_failure;  // the listeners own this object
   listeners.Append(failure);
   const int failed = RUN_ALL_TESTS();
   return failed != 0 && failure->name.empty() ? "a test" : failure->name;
@@ -191,7 +191,7 @@ int main(int count, char** arguments) {
     return 1;
   }
   const auto seconds = 1 + 10 * (std::clock() - start) / CLOCKS_PER_SEC;
-  const itimerval limit = {{0, 0}, {seconds, 0}};  // A limit on CPU time, so that an endless loop ends.
+  const itimerval limit = {{0, 0}, {seconds, 0}};  // A limit on the CPU time ends endless loops.
   std::map<pid_t, int> running;
   for (int number; std::cin >> number;) {
     if (running.size() == jobs) {

@@ -33,7 +33,7 @@ const std::vector<order_site> sites = {
     {"try_wait", "wait.cuh", "", "class Order = $_t> [[nodiscard]] __device__ inline wait_result try_wait("},
     {"wait", "wait.cuh", "", "class Order = $_t> __device__ inline void wait("},
 
-    // A barrier takes acq_rel or relaxed.
+    // The orders that a barrier accepts: acq_rel or relaxed.
     {"try_barrier", "barrier.cuh", "", "class Order = $_t> [[nodiscard]] __device__ inline wait_result try_barrier(",
      "acq_rel relaxed"},
     {"barrier_unless", "barrier.cuh", "", "class Order = $_t> [[nodiscard]] __device__ inline bool barrier_unless(",
@@ -66,7 +66,7 @@ const std::vector<order_site> sites = {
 
 namespace {
 
-// One thread of a block puts and another notifies; one thread of a block waits and another reads.
+// One thread of a block puts and another notifies; in the other block, one thread waits and another reads.
 scenario signalled(const char* name, const std::string& set, const std::string& find, const std::string& fence = "relaxed") {
   return {name,
           "x=0; signal=0;",
@@ -77,7 +77,7 @@ scenario signalled(const char* name, const std::string& set, const std::string& 
           "P2:r0 == 1 /\\ P3:r0 == 0"};
 }
 
-// PE 0 puts to PE 1 and to PE 2, fences, and notifies only PE 1, which notifies PE 2.
+// PE 0 puts to PE 1 and PE 2, executes a fence, and notifies only PE 1, which notifies PE 2.
 scenario two_puts_and_one_signal(const char* name, const std::string& fence) {
   return {name,
           "x=0; w=0; signal=0; told=0;",
@@ -87,7 +87,7 @@ scenario two_puts_and_one_signal(const char* name, const std::string& fence) {
           "P1:r1 == 0 \\/ P2:r1 == 0"};
 }
 
-// Two fetches with a fence between them, of which the second returns an older value.
+// Two fetches with a fence between them; the second returns an older value than the first.
 scenario fetches(const char* name, const std::string& fence) {
   return {name,
           "x=0; y=0;",
@@ -96,7 +96,7 @@ scenario fetches(const char* name, const std::string& fence) {
           "P1:r0 == 1 /\\ P1:r1 == 0"};
 }
 
-// A barrier of three PEs: PE 1 waits for PE 0, and PE 2 waits for PE 1 in the next phase, without PE 0's flag.
+// A barrier of three PEs: PE 1 waits for PE 0; PE 2 waits for PE 1 in the next phase, but does not see PE 0's flag.
 scenario barrier(const char* name, const std::string& fence, const std::string& arrive, const std::string& wait) {
   const std::string arrives = "fence." + fence + ".sys; st." + arrive + ".sys ";
   return {name,
@@ -195,18 +195,18 @@ using namespace membar_test::sync_litmus;
 
 // The litmus tests, as templates on the orders. PE i is GPU i. The catalogue has them as files, Put.*.
 
-/// The thread of the block that acts for a PE.
+/// The thread of its block that acts for a PE.
 constexpr model::place on(int pe) noexcept { return block(0, pe); }
 /// A network card, which stores on behalf of other threads: only system scope includes it.
 constexpr model::place network() noexcept { return host(); }
 
-/// A barrier of a PE's block, or nothing.
+/// Returns a barrier of a PE's block, or nothing.
 constexpr model::instruction block_barrier(bool present) {
   return present ? model::sync_block() : fence_or_nothing<in_block>(none);
 }
 
-/// A put with signal, or a notification, by a block: one thread stores data and another the signal; one thread waits and
-/// another reads. The signal has arrived but the data has not.
+/// A put with signal, or a notification, by a block: one thread stores the data and another the signal; one thread waits and
+/// another reads. The signal has arrived, but the data has not.
 template <thread_scope Scope = system_wide>
 constexpr auto signalled_without_data(auto set, auto find, bool barrier_before = true, bool barrier_after = true) {
   return litmus(thread(on(0), store(x, 1), block_barrier(barrier_before)),
@@ -216,7 +216,7 @@ constexpr auto signalled_without_data(auto set, auto find, bool barrier_before =
       .when(in(2, r0) == 1 && in(3, r1) == 0);
 }
 
-/// A transitive notification: PE 0, or its network card, signals PE 1, which signals PE 2, which does not see the put data.
+/// A transitive notification: PE 0, or its network card, signals PE 1, and PE 1 signals PE 2, which does not see the put data.
 constexpr auto third_pe_told_too_early(auto tell, auto hear, auto tell_on, model::place first = on(0)) {
   return litmus(thread(first, store(x, 1), store<system_wide>(y, 1, tell)),
                 thread(on(1), load<system_wide>(r0, y, hear), store<system_wide>(z, 1, tell_on)),
@@ -224,7 +224,7 @@ constexpr auto third_pe_told_too_early(auto tell, auto hear, auto tell_on, model
       .when(in(1, r0) == 1 && in(2, r0) == 1 && in(2, r1) == 0);
 }
 
-/// Over a network, the card stores what PE 0 puts to PE 1, and reports completion in an order that holds only at PE 1. PE 0
+/// Over a network, the card stores what PE 0 puts to PE 1, and reports the completion in an order that holds only at PE 1. PE 0
 /// then signals PE 2, which does not see the data.
 constexpr auto third_pe_told_by_the_sender_over_a_network() {
   return litmus(thread(network(), store<system_wide>(x, 1, relaxed), store<system_wide>(w, 1, relaxed)),
@@ -245,8 +245,8 @@ constexpr auto lost_addition() {
 /// box.
 constexpr auto box_used_too_early(bool looks_first) { return packed_word_overtaken<system_wide>(looks_first, on(0), on(1)); }
 
-/// A packed message whose answer is received by a different thread of the sender's block than the thread that sends the next
-/// message: the box may be overwritten before its owner has read it. `tell` and `hear`: the orders of the answer.
+/// A packed message whose answer is received by a different thread of the sender's block than the one that sends the next
+/// message: the box may be overwritten before its owner has read it. `tell` and `hear` are the orders of the answer.
 constexpr auto box_used_by_another_thread(auto tell, auto hear) {
   return litmus(thread(on(0), load<system_wide>(r0, y, hear), model::sync_block()),
                 thread(on(0), model::sync_block(), store<system_wide>(x, 2, relaxed)),
@@ -254,7 +254,7 @@ constexpr auto box_used_by_another_thread(auto tell, auto hear) {
       .when(in(0, r0) == 1 && in(2, r0) == 2);
 }
 
-/// Two fetches of one object, and two relaxed fetch-adds on one counter, of which the second returns an older value.
+/// Two fetches of one object, and two relaxed fetch-adds on one counter; the second of each returns an older value.
 constexpr auto fetches_of_one_object() {
   return litmus(thread(on(0), store<system_wide>(x, 1, relaxed)),
                 thread(on(1), load<system_wide>(r0, x, relaxed), load<system_wide>(r1, x, relaxed)))
@@ -283,7 +283,7 @@ constexpr auto fetches_out_of_order(auto fence) {
       .when(in(1, r0) == 1 && in(1, r1) == 0);
 }
 
-/// A barrier of two PEs with flags: both have passed it, but one does not see what the other wrote before.
+/// A barrier of two PEs with flags: both PEs have passed it, but one does not see what the other wrote before the barrier.
 constexpr auto stale_after_barrier(auto fence, auto arrive, auto wait) {
   return litmus(thread(on(0), store(x, 1), fence_or_nothing<system_wide>(fence), store<system_wide>(w, 1, arrive),
                        load<system_wide>(r0, y, wait), load(r1, z)),
@@ -292,7 +292,7 @@ constexpr auto stale_after_barrier(auto fence, auto arrive, auto wait) {
       .when(in(0, r0) == 1 && in(1, r0) == 1 && (in(0, r1) == 0 || in(1, r1) == 0));
 }
 
-/// A message of two words with its number only in the second word.
+/// A message of two words that has its number only in the second word.
 constexpr auto message_with_one_number() {
   return litmus(thread(on(0), store<system_wide>(x, 1, relaxed), store<system_wide>(y, 1, relaxed)),
                 thread(on(1), load<system_wide>(r0, y, relaxed), load<system_wide>(r1, x, relaxed)))
@@ -336,12 +336,12 @@ TEST(symmetric_patterns, coherence_orders_fetches_of_one_object) {
   EXPECT_TRUE(model::allowed(fetches_out_of_order(none))) << "of two objects only a fence does";
 }
 
-// What orders operations over a network that delays and reorders deliveries. Each case also shows what fails without it, and
-// the model's verdict on the same program between PEs that loads and stores can reach.
+// The operations that order others over a network that delays and reorders deliveries. Each case also shows what fails without
+// them, and the model's verdict on the same program between PEs that loads and stores can reach.
 
 namespace net = membar_test::late_network;
 
-/// Returns whether PE `reader` may read a 0 where all values were put, over a network.
+/// Returns whether PE `reader` may read a 0 over a network although all values were put.
 bool may_miss(std::vector<std::vector<net::step>> programs, std::size_t reader) {
   const std::set<net::readings> all = net::network(std::move(programs)).run();
   EXPECT_FALSE(all.empty()) << "no schedule ends";
@@ -416,7 +416,7 @@ TEST(late_network, a_barrier_makes_the_memory_consistent_for_which_its_signal_ca
       std::vector<net::step>& own = all[static_cast<std::size_t>(pe)];
       own = {net::put(1 - pe, 0, 1), net::quiet(), net::notify(1 - pe, 0), net::poll(0)};
       if (takes_care) {
-        own.push_back(net::wait(0));  // It ends at once: arrived_from of nvshmem_backend.cuh
+        own.push_back(net::wait(0));  // This wait ends at once; see arrived_from of nvshmem_backend.cuh.
       }
       own.push_back(net::read(pe, 0));
     }
@@ -427,7 +427,7 @@ TEST(late_network, a_barrier_makes_the_memory_consistent_for_which_its_signal_ca
 }
 
 TEST(late_network, a_split_barrier_completes_before_its_arrival_and_takes_care_after_its_wait) {
-  // PE 0 puts again between the halves: this put belongs to the next barrier.
+  // PE 0 puts again between the two halves: this put belongs to the next barrier.
   std::vector<net::step> first{net::put(1, 0, 1), net::quiet(), net::notify(1, 0),
                                net::put(1, 1, 1), net::poll(0), net::wait(0)};
   std::vector<net::step> second{net::quiet(), net::notify(0, 0), net::poll(0), net::wait(0), net::read(1, 0)};
@@ -437,7 +437,7 @@ TEST(late_network, a_split_barrier_completes_before_its_arrival_and_takes_care_a
 }
 
 TEST(late_network, a_free_completes_before_the_memory_is_used_again) {
-  // PE 0 puts; both PEs agree to free; PE 1 allocates and zeroes again, and reads 0.
+  // PE 0 puts; both PEs agree to free the memory; PE 1 allocates and zeroes it again, and reads 0.
   for (const bool completes : {true, false}) {
     std::vector<net::step> sender{net::put(1, 0, 7)};
     if (completes) {

@@ -97,7 +97,7 @@ const std::vector<order_site> sites = {
 
 namespace {
 
-// A ticket lock: each holder adds 1 to x. r1 is the served ticket, and r4 says that the thread held the lock.
+// A ticket lock: each thread that holds it adds 1 to x. r1 is the served ticket, and r4 is set if the thread held the lock.
 const std::string holds =
     "ld.weak r2, x; add r3, r2, 1; st.weak x, r3; red.{ticket_unlock}.gpu.add serving, 1; mov r4, 1; END:";
 const std::string locks =
@@ -106,7 +106,7 @@ const std::string tries_to_lock =
     "mov r4, 0; ld.{ticket_look}.gpu r1, serving; add r5, r1, 1; atom.relaxed.gpu.cas r0, next, r1, r5; bne r0, r1, END; " +
     holds;
 
-// A queue lock with nodes 1 and 2, whose words hold values from an earlier use. r9 says that the thread held the lock.
+// A queue lock with nodes 1 and 2, whose words hold values from an earlier use. r9 is set if the thread held the lock.
 const std::string locks_first =
     "mov r9, 0; st.relaxed.gpu next1, 0; st.relaxed.gpu granted1, 0; atom.{queue_enter}.gpu.exch r0, tail, 1; bne r0, 0, END; "
     "st.weak x, 1; mov r9, 1; ";
@@ -174,7 +174,7 @@ std::vector<scenario_thread> multicast(const std::string& enter, const std::stri
           {cluster_block_0, takes_from("full") + leaves + gives_back_to_all},
           {cluster_block_1, takes_from("there") + work + gives_back_to_all}};
 }
-/// Relayed: one more thread, which passes the tiles on.
+/// Relayed: an additional thread passes the tiles on.
 std::vector<scenario_thread> relayed(const std::string& enter, const std::string& work) {
   return {{cluster_block_0, brings(enter)},
           {cluster_block_0, takes_from("full") + leaves + gives_back_to_all},
@@ -182,13 +182,13 @@ std::vector<scenario_thread> relayed(const std::string& enter, const std::string
           {cluster_block_0, passes_on}};
 }
 
-// Producers of a channel with one slot. r7 says that the thread has pushed.
+// Producers of a channel with one slot. r7 is set if the thread has pushed.
 const std::string pushes_one_of_many(const std::string& message) {
   return "mov r7, 0; ld.relaxed.gpu r0, tail; mul r2, r0, 2; ld.{many_room}.gpu r1, stamp; bne r1, r2, END; add r3, r0, 1; "
          "atom.relaxed.gpu.cas r4, tail, r0, r3; bne r4, r0, END; st.weak slot, " +
          message + "; add r5, r2, 1; st.{many_push}.gpu stamp, r5; mov r7, 1; END:";
 }
-// One of several consumers of such a channel. r6 is the message, or the value before it.
+// One of several consumers of such a channel. r6 is the message, or the value that preceded it.
 const std::string pops_one_of_many(const std::string& before) {
   return "mov r6, " + before +
          "; ld.relaxed.gpu r0, head; mul r2, r0, 2; add r2, r2, 1; ld.{mpmc_pop}.gpu r1, stamp; bne r1, r2, END; add r3, r0, "
@@ -203,7 +203,7 @@ const std::string pushes_packed(const std::string& message) {
          message + "; st.relaxed.gpu slot, r5; mov r7, 1; END:";
 }
 
-// A publisher's source publishes, and publishes again when there is space; entry, tail and head are in shared memory.
+// The source of a publisher publishes, and publishes again when there is space; entry, tail and head are in shared memory.
 std::string publishes(const std::string& hand_over, const std::string& room) {
   return "st.weak entry, 1; st." + hand_over + ".cta tail, 1; ld." + room +
          ".cta r0, head; bne r0, 1, END; st.weak entry, 2; st." + hand_over + ".cta tail, 2; END:";
@@ -227,7 +227,7 @@ scenario handed_on(const char* name, const std::string& hand_over) {
            {on_host, "mov r1, 0; ld.acquire.sys r0, told; beq r0, 0, END; ld.weak r1, x; END:"}},
           "P4:r0 == 1 /\\ P4:r1 == 0"};
 }
-// One end of a queue changes owners, with a barrier in between; the second owner closes it.
+// One end of a queue changes its owner, with a barrier in between; the second owner closes the queue.
 scenario closed_by_the_second_owner(const char* name, const std::string& first, const std::string& second,
                                     const std::string& look) {
   return {name,
@@ -385,8 +385,8 @@ const std::vector<scenario> scenarios = {
       {block_2,
        "mov r1, 1; mov r2, 1; atom.{last_arrive}.gpu.inc r0, arrived, 2; bne r0, 2, END; ld.weak r1, x; ld.weak r2, y; END:"}},
      "P2:r1 == 0 \\/ P2:r2 == 0"},
-    // The last block reads the value that block 1 left, and block 1 leaves its next value as soon as it finds that the first
-    // was read.
+    // The last block reads the value that block 1 left. Block 1 leaves its next value as soon as it sees that the first one was
+    // read.
     {"last_block_reduce_takes_a_value_of_the_next_use",
      "x=0; full=0; arrived=0;",
      {{block_0,
@@ -440,7 +440,7 @@ TEST(sync_patterns, a_publisher_at_device_scope_covers_its_own_domain_only) {
   EXPECT_TRUE(model::allowed(published_without_data<device>(release, acquire, release, host())));
 }
 
-/// The publisher, if another lane of the source's warp wrote the data: with or without a preceding `bar.warp.sync`.
+/// The publisher, where another lane of the source's warp wrote the data, with or without a preceding `bar.warp.sync`.
 bool published_without_another_lanes_data(bool synchronizes) {
   const std::string barrier = synchronizes ? "bar.warp.sync 3" : "";
   return model::decide(membar::litmus_files::read_litmus(
@@ -539,8 +539,8 @@ TEST(sync_patterns, a_pipeline_is_used_after_a_barrier_that_follows_its_initiali
   EXPECT_TRUE(table().violated(used("")));
 }
 
-/// Three overlapping kernels: the first writes x, the second reads x and writes y, the third reads y and writes x again.
-/// Returns whether they may end as in `violation`, with these instructions in the second and the third.
+/// Three overlapping kernels: the first writes x, the second reads x and writes y, and the third reads y and writes x again.
+/// Returns whether they may end as in `violation`, with these instructions in the second and the third kernel.
 bool mixed_up(const std::string& second, const std::string& third, const std::string& violation) {
   const scenario chain = {"chain",
                           "P0 launches P1; P1 launches P2; x=0; y=0;",
@@ -597,7 +597,7 @@ TEST(sync_patterns, a_scope_that_does_not_reach_the_other_thread_orders_nothing)
   EXPECT_TRUE(model::forbidden(stale_data_after_barrier<system_wide>(release, acquire, in_domain(block(1), 1))));
 }
 
-/// Two threads in each of two blocks: one that has data, and the first thread, which arrives and waits for all.
+/// Two threads in each of two blocks: one thread that has data, and the first thread, which arrives and waits for all threads.
 TEST(sync_patterns, a_grid_barrier_covers_every_thread_of_the_blocks) {
   const auto barrier = [](auto arrive, auto wait) {
     return model::allowed(

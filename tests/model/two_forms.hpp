@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Verdict tests of one program in two forms that differ in one place, written [[one=>other]]: the model allows the final
-/// state in the first form and forbids it in the second. The test names the section of the PTX ISA that says so, and a rule of
-/// the model without which the two verdicts would differ from these.
+/// Verdict tests of a program in two forms that differ in one place, which is written [[one=>other]]: the model allows the
+/// final state in the first form and forbids it in the second. Each test names the section of the PTX ISA that says so, and a
+/// rule of the model without which one of the two verdicts would be different.
 #pragma once
 
 #include <litmus/reader.hpp>
@@ -20,17 +20,17 @@ namespace membar_test {
 /// A program in two forms, and the reason for their difference.
 struct verdict {
   std::string name;
-  std::string section;         ///< of the PTX ISA
+  std::string section;         ///< the section of the PTX ISA
   membar::model::rule needed;  ///< Without this rule, one of the two verdicts changes.
   std::string state;
-  std::string places;           ///< of the threads
+  std::string places;           ///< the places of the threads
   std::vector<std::string> of;  ///< The instructions of each thread.
   std::string end;              ///< The final state that is allowed in one form and forbidden in the other.
 };
 
 inline std::ostream& operator<<(std::ostream& to, const verdict& v) { return to << v.name << " (" << v.section << ")"; }
 
-/// One form of a text: `[[one=>other]]` becomes `one` or `other`.
+/// Returns one form of a text: `[[one=>other]]` becomes `one` or `other`.
 inline std::string form(std::string text, bool other) {
   for (std::size_t open = text.find("[["); open != std::string::npos; open = text.find("[[")) {
     const std::size_t arrow = text.find("=>", open);
@@ -41,7 +41,7 @@ inline std::string form(std::string text, bool other) {
   return text;
 }
 
-/// The first form of a test, or the other one.
+/// Returns the first form of a test, or the other form.
 inline membar::model::litmus_test program(const verdict& v, bool other) {
   std::vector<std::vector<std::string>> columns;
   std::size_t rows = 0;
@@ -68,8 +68,8 @@ inline membar::model::litmus_test program(const verdict& v, bool other) {
   return membar::litmus_files::read_litmus(text + "exists (" + form(v.end, other) + ")");
 }
 
-/// Expects that the model allows the final state of the first form and forbids that of the second, and that this is not so
-/// without the rule.
+/// Expects the model to allow the final state of the first form and to forbid that of the second, and expects that this is not
+/// the case without the rule.
 inline void expect_two_verdicts(const verdict& v) {
   const membar::model::litmus_test allowed = program(v, false);
   const membar::model::litmus_test forbidden = program(v, true);

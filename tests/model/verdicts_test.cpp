@@ -35,7 +35,7 @@ bool reachable(const std::vector<std::string>& first_thread, const std::vector<s
 
 const std::string stale = "(P1:r0 == 1 /\\ P1:r1 == 0)";
 
-// Each of these verdicts changes if one rule is read more loosely or more strictly (mutate_model.py).
+// Each of these verdicts changes if one rule is interpreted more loosely or more strictly (mutate_model.py).
 TEST(verdicts, every_small_test_holds) {
   const auto files = membar_test::litmus_files(MEMBAR_SMALL_TESTS);
   EXPECT_GE(files.size(), 8U);
@@ -255,7 +255,7 @@ TEST(verdicts, shared_memory_is_reached_from_its_cluster_alone) {
   EXPECT_EQ(answer(rows, "exists (P1:r0 == 1)", "x @ shared; P1:r2=&P0:x;", one_cluster), "1");
   EXPECT_EQ(answer(rows, "exists (P1:r0 == 1)", "x @ shared; P1:r2=&P0:x;", two_clusters),
             "P1 is not in the cluster of P0, whose shared memory it accesses: only threads of one cluster can");
-  // An address that was passed on.
+  // Tests an address that was passed on through memory.
   const std::string handed = "st.relaxed.gpu p, r2 | ld.relaxed.gpu r2, p;\n | ld.weak r0, [r2]";
   const std::string state = "x @ shared; y=0; p=&y; P0:r2=&x;";
   EXPECT_EQ(answer(handed, "exists (P1:r0 == 1)", state, one_cluster), "0");
@@ -368,8 +368,8 @@ TEST(verdicts, addresses_in_registers_reach_their_locations) {
 /// A random test of one thread that accesses x in several sizes, and its final state.
 struct sized_test {
   litmus_test test;
-  std::vector<std::int64_t> ends;  ///< The registers, then x at the largest size.
-  std::vector<int> bytes;          ///< of each
+  std::vector<std::int64_t> ends;  ///< The final values of the registers, and then of x at the largest size.
+  std::vector<int> bytes;          ///< the size of each
 };
 
 std::uint64_t low(std::uint64_t value, int bytes) {
@@ -425,7 +425,7 @@ TEST(verdicts, accesses_of_any_size_of_one_thread_see_the_bytes_that_are_there) 
       (void)require_defined(one.test.view().program);
       (void)enumerator(one.test.view().program, found).run();
     } catch (const error&) {
-      continue;  // bytes of several writes
+      continue;  // a value consists of bytes of several writes
     }
     ++decided;
     ASSERT_EQ(found.found().size(), 1U) << write_litmus(one.test);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The catalogue of deadlocks on two GPUs, with a budget for every wait: programs that the recorder reports do hang,
-/// corrected ones do not, and the tests continue either way.
+/// The catalogue of deadlocks on two GPUs, with a budget for every wait: programs that the recorder reports do hang, corrected
+/// programs do not, and the tests continue in both cases.
 #include <membar/co_residency.hpp>
 #include <membar/device_guard.hpp>
 #include <membar/symmetric/barrier.cuh>
@@ -30,7 +30,7 @@ using symmetric::add, symmetric::set, symmetric::signal, symmetric::barrier_word
 using symmetric::by_thread, symmetric::equals, symmetric::at_least;
 using symmetric::object, symmetric::pe, symmetric::peer_backend, symmetric::span;
 
-/// Set before CUDA starts: one hardware queue for each device, so that streams do share one.
+/// This is set before CUDA starts. It gives each device a single hardware queue, so that streams do share one.
 const int one_queue = setenv("CUDA_DEVICE_MAX_CONNECTIONS", "1", 1);
 
 constexpr unsigned not_run = ~0U;
@@ -52,7 +52,7 @@ __global__ void wait_add(object<signal<add>> signal, unsigned long long value, w
 __global__ void meet(span<barrier_word> words, wait_budget budget, unsigned* result) {
   report(result, try_barrier(by_thread, words, budget));
 }
-/// The last block notifies, and the others wait. Each block reports a timed-out wait.
+/// The last block notifies, and the others wait. Each block reports whether its wait timed out.
 __global__ void notify_from_the_last_block(object<signal<add>> signal, pe target, wait_budget budget, unsigned* result) {
   if (blockIdx.x == gridDim.x - 1) {
     notify(by_thread, signal, 1, target);
@@ -73,7 +73,7 @@ class gpus {
       for (auto& stream : streams_[which.index()]) {
         stream = std::make_unique<support::stream>();
       }
-      // At its first launch, a kernel might wait for a running one, and that one for it.
+      // On its first launch, a kernel might wait for a running kernel, which in turn waits for it.
       [](auto... kernels) { (load(kernels), ...); }(notify_set, notify_add, wait_set, wait_add, meet,
                                                     notify_from_the_last_block, nothing);
     }
@@ -132,10 +132,10 @@ class gpus {
     check(cudaStreamSynchronize(at(who, stream)));
   }
 
-  /// The number of enqueued waits, including those of grids.
+  /// Returns the number of enqueued waits, including those of grids.
   [[nodiscard]] std::size_t waits() const noexcept { return used_; }
 
-  /// Waits for everything; returns the number of timed-out waits.
+  /// Waits for everything. Returns the number of timed-out waits.
   [[nodiscard]] unsigned waits_in_vain() {
     for (const pe which : backend_.local_pes()) {
       const membar::device_guard guard(backend_.device_of(which));
@@ -194,7 +194,7 @@ TYPED_TEST(deadlock_on_gpus, is_reported_by_its_name_and_ends_within_its_budget)
   if (in_vain != 0) {
     EXPECT_GE(took, budget) << "a wait gave up before its budget was used up";
   }
-  // The time of all waits one after the other, doubled in case the machine is shared.
+  // The time of all waits one after the other, doubled in case other programs use the machine.
   EXPECT_LE(took, 2 * (machine.waits() + 1) * budget);
   if (TypeParam::on_gpus == deadlocks::effect::hangs) {
     EXPECT_GT(in_vain, 0U) << "nothing hung, though the recorder says: " << reports.front().sentence;

@@ -23,7 +23,7 @@ using symmetric::heap;
 
 class nvshmem : public gpu_processes {
  protected:
-  /// Runs `body(session)` on every PE, and expects that it returns 0 everywhere.
+  /// Runs `body(session)` on every PE, and expects it to return 0 on all of them.
   template <class Body>
   static void expect_success(Body body) {
     for (const int code : support::run_as_pes(pes, processes_deadline(), body)) {
@@ -68,7 +68,7 @@ TEST_F(nvshmem, that_the_program_has_initialized_is_used_and_left_to_it) {
         return 2;
       }
     }
-    symmetric::nvshmem_backend again(session);  // it lives
+    symmetric::nvshmem_backend again(session);  // the session still lives
     return pass_barriers_of(again);
   });
 }
@@ -85,7 +85,7 @@ TEST_F(nvshmem, that_nobody_has_initialized_is_rejected) {
   EXPECT_EQ(support::detail::ended({child}, std::chrono::seconds(60)), std::vector<int>{0});
 }
 
-/// On PE 0 every block waits.
+/// All blocks wait on PE 0.
 __global__ void wait_on_the_first(object<signal<set>, symmetric::nvshmem_backend> ready, pe_report* report) {
   if (ready.self() == pe(0)) {
     const bool late = try_wait(by_block, ready, equals(1), membar::wait_budget::milliseconds(5'000)) != wait_result::done;
@@ -105,7 +105,7 @@ TEST_F(nvshmem, a_collective_launch_that_fills_a_device_returns_on_every_pe) {
     const cudaStream_t streams[] = {stream.get()};
     const symmetric::collective_grid full{.grid = membar::co_resident_blocks(wait_on_the_first, 1024), .block = 1024};
     collective_launch(of, full, streams, wait_on_the_first, [&](pe) { return std::tuple(ready.on(self)[0], report.get()); });
-    if (self == pe(1)) {  // PE 0's grid waits for this: the host gets here before that grid has ended.
+    if (self == pe(1)) {  // PE 0's grid waits for this notification, so the host must get here before that grid has ended.
       const support::stream other;
       notify_on_stream(ready.on(self)[0], 1, pe(0), other.get());
       membar::check(cudaStreamSynchronize(other.get()));

@@ -22,7 +22,7 @@ constexpr std::size_t shared_bytes = std::size_t{16} << 20;
 
 class process_pes : public gpu_processes {
  protected:
-  /// Runs `body(backend)` in a process for each GPU, in shared memory, and expects that it returns 0.
+  /// Runs `body(backend)` in a process for each GPU, in shared memory, and expects it to return 0.
   template <class Body>
   static void expect_success(Body body) {
     expect_success_in_a_group([&](host_group& group) {

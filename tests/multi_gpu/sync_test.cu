@@ -36,7 +36,7 @@ TYPED_TEST(channel_between_devices, loses_duplicates_reorders_and_tears_nothing)
   const support::pinned_memory<channel_outcome> outcomes(2);
   std::optional<support::device_memory<TypeParam>> channel;
   {
-    const support::device_guard guard(this->second);  // Close to the consumer, which polls.
+    const support::device_guard guard(this->second);  // The memory is close to the consumer, which polls.
     channel.emplace(1);
     load(consume_all<TypeParam>);
   }

@@ -68,7 +68,7 @@ def one_block(*segments, threads, syncs=None, shared=()):
     return launch(*segments, threads=threads, syncs=syncs, shared=shared)
 
 
-SETS = [[st(S, 10)], [st(S, 11)]]  # each block its own word
+SETS = [[st(S, 10)], [st(S, 11)]]  # each block sets its own word
 NEIGHBOUR = [[ld(Loc("s", 1))], [ld(Loc("s", 0))]]
 NOTHING = [[], []]
 

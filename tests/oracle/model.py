@@ -28,8 +28,8 @@ class Place(NamedTuple):
 
 
 class Loc(NamedTuple):
-    """A word of an object, or one of its halves. `rank` names the block of the cluster that owns the shared memory; None means the thread's
-    own block."""
+    """A word of an object, or one of its halves. `rank` is the rank in the cluster of the block that owns the shared memory;
+    None means the thread's own block."""
     name: str
     rank: Optional[int] = None
     half: Optional[int] = None
@@ -54,7 +54,7 @@ class Ins(NamedTuple):
 
 class Program(NamedTuple):
     places: tuple
-    code: tuple    # per thread a tuple of Ins
+    code: tuple    # For each thread, a tuple of Ins.
     spaces: dict   # name -> "global", "shared", "device" (a variable with an instance on each device) or "managed" (one instance for all devices)
     initial: dict  # name -> value, for all except shared objects; for a "device" variable possibly device -> value
 
@@ -75,9 +75,10 @@ class Verdict(NamedTuple):
 
 
 class Known(NamedTuple):
-    """The accesses that causality orders before a point of a thread. base: for each actor, how many of its accesses. seen: single writes
-    that were observed, without their predecessors. fenced: the part of `base` that a fence.sc of the whole program separates from this
-    point. proxy, proxy_seen: the part that a fence.proxy.async of the block separates from this point, as an asynchronous copy requires."""
+    """The accesses that causality orders before a point of a thread. base: for each actor, how many of its accesses. seen:
+    single writes that were observed, without their predecessors. fenced: the part of `base` that a fence.sc of the whole
+    program separates from this point. proxy, proxy_seen: the part that a fence.proxy.async of the block separates from this
+    point, as an asynchronous copy requires."""
     base: tuple
     seen: frozenset
     fenced: tuple
@@ -124,28 +125,29 @@ class Message(NamedTuple):
     value: int
     by: Access
     heads: frozenset
-    chain: frozenset  # The writes that a read of this one observes.
+    chain: frozenset  # The writes that a read of this write also observes.
 
 
-NOTHING = Message(0, Access(-1, 0, True, False, False, "sys", None), frozenset(), frozenset())  # What a read returns if nothing was written.
+# The value of a read if nothing was written.
+NOTHING = Message(0, Access(-1, 0, True, False, False, "sys", None), frozenset(), frozenset())
 
 
 class ThreadState(NamedTuple):
     pc: int
     known: Known
-    fences: tuple = (None,) * 4         # For each scope, what was known at the last fence.
+    fences: tuple = (None,) * 4         # For each scope, what the thread knew at its last fence.
     releases: frozenset = frozenset()   # Heads of release operations, for later strong writes of the same location.
     pending: frozenset = frozenset()    # (covers, head) pairs observed by strong reads, for later acquire operations and fences.
     registers: tuple = ()
-    waits: bool = False                 # at a bar
+    waits: bool = False                 # The thread waits at a bar.
     ended: bool = False
-    phase: int = 0                      # Of the cluster barrier, at the thread's last arrival.
+    phase: int = 0                      # The phase of the cluster barrier at the thread's last arrival.
     half: Optional[tuple] = None        # (element, old value) of a half-completed packed addition.
 
 
 class CopyState(NamedTuple):
-    known: Optional[Known] = None  # at its start; None before
-    done: int = 0                  # 1: has read, 2: has written
+    known: Optional[Known] = None  # What was known at its start; None before the start.
+    done: int = 0                  # 1: the source was read, 2: the destination was written.
     value: tuple = ()
 
 
@@ -296,7 +298,8 @@ class Oracle:
         return Verdict(frozenset(self.findings), frozenset(self.finals), exact, self.open, self.why)
 
     def successors(self, s):
-        """Returns the states after one step. A step that commutes with all steps of the other threads is taken alone."""
+        """Returns the states after one step. If a step commutes with all steps of the other threads, it is the only one
+        taken."""
         steps = []
         for t, th in enumerate(s.threads):
             if th.ended or th.waits:
@@ -402,7 +405,7 @@ class Oracle:
             for c in self.of_group(t, th.pc - 1):
                 k = k.with_count(self.n + c, 1 if i.arg == "read" else 2)
             th = th._replace(known=k)
-        else:  # a copy starts
+        else:  # starts a copy
             c = self.copies.index((t, th.pc - 1))
             s = s._replace(copies=s.copies[:c] + (CopyState(k),) + s.copies[c + 1:])
         return [put(s, t, th)]
@@ -426,8 +429,8 @@ class Oracle:
         return self.place(a).device is not None and self.place(a).block == self.place(b).block
 
     def acquire(self, t, th, scope, covers):
-        """Completes acquire patterns: a fence (covers is None) completes those of all earlier strong reads, another operation only those of
-        its location."""
+        """Completes acquire patterns: a fence (covers is None) completes those of all earlier strong reads; another
+        operation completes only those of its location."""
         k, left = th.known, set()
         for read, head in th.pending:
             ends = (covers is None or (read == covers and head.covers in (None, covers))) and self.both_include(t, scope, head.thread, head.scope)
@@ -465,9 +468,9 @@ class Oracle:
         return s
 
     def passes(self, s, threads):
-        """Handles a barrier that waited for a thread's exit. This wait has no causality in the weak model. In every interleaving, it keeps
-        a fence.sc before the exit and another after the barrier in one order, but the Fence-SC order may have them the other way round. In
-        that case, what they order is not even contended here."""
+        """Handles a barrier that waited for a thread's exit. In the weak model, this wait creates no causality. In every
+        interleaving, it keeps a fence.sc before the exit and another one after the barrier in one order, but the Fence-SC
+        order may have them the other way round. In that case, the accesses that they order are not even contended here."""
         fences = [t for t, code in enumerate(self.p.code) if any(i.op == "fence" and i.order == "sc" for i in code)]
         for t in threads:
             if s.threads[t].ended:
@@ -595,7 +598,7 @@ class Oracle:
         return result
 
     def perform(self, s, t, i, key, half, cells, reads, writes, index):
-        """Reads and writes the cells; returns the new state without the thread's part, the thread's part, and the old value."""
+        """Reads and writes the cells. Returns the new state without the thread's part, the thread's part, and the old value."""
         th = s.threads[t]
         self.lives(s, t, i, th.known)
         strong = i.order != "weak"

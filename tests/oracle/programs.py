@@ -28,12 +28,13 @@ FEATURES = {
 
 
 class Launch(NamedTuple):
-    """Segments of text per thread, separated by what all threads execute: "bar", "csync" (a cluster barrier) or "" (nothing)."""
-    places: tuple      # of kernel threads
-    block: int         # threads of a block
-    cluster: int       # blocks of a cluster, or 0
+    """Segments of text for each thread, separated by what all threads execute: "bar", "csync" (a cluster barrier) or ""
+    (nothing)."""
+    places: tuple      # The places of the kernel's threads.
+    block: int         # The number of threads in a block.
+    cluster: int       # The number of blocks in a cluster, or 0.
     segments: tuple    # For each segment, a tuple of Ins per thread.
-    syncs: tuple       # after each segment
+    syncs: tuple       # What all threads execute after each segment.
     host: tuple        # For each host thread, a tuple of Ins.
     spaces: dict
     initial: dict
@@ -65,10 +66,11 @@ class Text:
         self.launch, self.lines, self.labels, self.slots = launch, [], 0, 0
         self.globals = sorted(n for n, s in launch.spaces.items() if s == "global")
         self.loads = [[] for _ in launch.places]
-        self.copies = any(i.op == "copyout" for segment in launch.segments for body in segment for i in body)  # of 16 bytes
+        # copies of 16 bytes
+        self.copies = any(i.op == "copyout" for segment in launch.segments for body in segment for i in body)
 
     def first(self, variable):
-        """Returns the initial value of a variable in the module; the scenario has the values of single devices."""
+        """Returns the initial value of a variable in the module. The scenario has the values of individual devices."""
         value = self.launch.initial[variable]
         return 0 if isinstance(value, dict) else value
 
@@ -585,7 +587,8 @@ class Maker:
         return out
 
     def finish(self, bodies, syncs):
-        """Enforces what the features promise: copies are waited for, and no acquire of a location follows a red of it."""
+        """Makes the program keep the promises of its features: copies are waited for, and no acquire of a location follows a
+        red of it."""
         for t in range(self.n):
             gone, reds, waits = False, set(), []
             for segment in bodies:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 cmake_minimum_required(VERSION 3.25)
-# Configures, builds and runs the project in consumer/ in the empty folder DIR, with the cache entries OPTIONS, which | separates. If a
-# build tree KNOWN is named, CMake reuses its compiler detection, which would take seconds.
+# Configures, builds and runs the project in consumer/ in the empty folder DIR, with the cache entries OPTIONS, separated by |.
+# If a build tree KNOWN is given, CMake reuses its compiler detection, which would otherwise take seconds.
 file(REMOVE_RECURSE ${DIR})
 set(known_options)
 if(KNOWN)

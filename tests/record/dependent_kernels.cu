@@ -24,14 +24,14 @@ __global__ void scaled_early(const float* from, const float* weights, float* to,
 
 __global__ void scaled(const float* from, const float* weights, float* to, int n) {
   const int i = static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x);
-  const float weight = i < n ? weights[i] : 0;  // no kernel writes them
+  const float weight = i < n ? weights[i] : 0;  // no kernel writes the weights
   asm volatile("griddepcontrol.wait;" ::: "memory");
   if (i < n) {
     to[i] = weight * *static_cast<const volatile float*>(from + i);
   }
 }
 
-/// Launches both kernels. Returns 0 or CUDA's error.
+/// Launches both kernels. Returns 0 or the CUDA error.
 extern "C" int launch_both(int early, const float* from, float* between, const float* weights, float* to, int n,
                            cudaStream_t stream) {
   constexpr int threads = 128;

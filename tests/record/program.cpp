@@ -2,18 +2,27 @@
 /// @file
 /// A CUDA program for the tests of membar-check record, which uses the fake driver of membar-domains' tests. It loads the
 /// module in the file of its first argument, allocates memory, and performs an action for each further argument:
-/// * kernels: put (with a struct of pointers, of which the second is of a table), put/fewer (another shape), small, late, count, await, meet (of two parts), tally (which uses the variable total), floats (with memory of
-///   numbers of many kinds), many (one launch 1000 times), shapes (40 of them), race (in two streams), ordered (with an event between), waited (the host waits
-///   between), dependent, domain, graph, captured, child (a graph in a graph), child/update (whose inner graph is replaced), tile (with a tensor map), tile/moved (whose
-///   address is replaced), tile/pointer (a pointer to a map), tile/im2col, tile/pointer/im2col, cost (prints the time of a launch of small);
-/// * plain=NAME and dependent=NAME: any kernel of one pointer, the second as a programmatic dependent; copy (asynchronously, to the host);
-/// * of what is launched next: stream=N (of plain and dependent; the third is captured), blocks=N, number=N (the first argument of put), total (the variable begins with floats);
-/// * the host: synchronize, output=FILE (the last line of the driver's log), begin=FOLDER and end (of recording), exit=STATUS, abort;
-/// * another process: export=FILE and import=FILE (memory), close, import_event, tell=FILE and hear=FILE (pipes), run=COMMAND (which it waits for at its end);
-/// * memory of its own or of another process, of which the next ones are mapped side by side: part=DEVICE, part_of_file=NUMBER (of those that this process or the one that ran it has exported; a file
-///   that is no memory where there is none), part_of_fabric=FILE, part_again=NUMBER (the same once more), export_file (the last part, for run),
-///   export_fabric=FILE, range=COUNT (reserves addresses for parts and begins with the first), at=NUMBER (data is that part), value=NUMBER (data begins so),
-///   unmap=NUMBER (where the next one is mapped then), device=NUMBER (of what is launched next, in streams of its own), of_table and of_data (what data is).
+/// * Launches of kernels: put (with a struct of pointers, the second of which points to a table), put/fewer (with another shape),
+///   small, late, count, await, meet (with two parts), tally (which uses the variable total), floats (with
+///   memory that holds numbers of many kinds), many (two kernels 1000 times), shapes (40 different shapes), race (in two streams),
+///   ordered (with an event between them), waited (the host waits between them), dependent, domain, graph, captured, child (a
+///   graph within a graph), child/update (whose inner graph is replaced), tile (with a tensor map), tile/moved (whose address is
+///   replaced), tile/pointer (with a pointer to a map), tile/im2col, tile/pointer/im2col, cost (prints the time of a launch of
+///   small).
+/// * plain=NAME and dependent=NAME launch any kernel with one pointer, the second as a programmatic dependent. copy starts an
+///   asynchronous copy to the host.
+/// * Settings for the next launches: stream=N (for plain and dependent; stream 3 is captured), blocks=N, number=N (the first
+///   argument of put), total (the variable begins with floats).
+/// * Actions of the host: synchronize, output=FILE (writes the last line of the driver's log), begin=FOLDER and end (of a
+///   recording), exit=STATUS, abort.
+/// * Communication with another process: export=FILE and import=FILE (memory), close, import_event, tell=FILE and hear=FILE
+///   (pipes), run=COMMAND (the program waits for the command at its end).
+/// * Parts of memory, from this process or from another one, each mapped after the previous part: part=DEVICE,
+///   part_of_file=NUMBER (a part that this process or the one that started it has exported; if there is none, a file that is not
+///   memory), part_of_fabric=FILE, part_again=NUMBER (maps the part once more), export_file (exports the last part, for run),
+///   export_fabric=FILE, range=COUNT (reserves addresses for parts, beginning with the first), at=NUMBER (data is this part),
+///   value=NUMBER (data begins with this value), unmap=NUMBER (the next part is mapped in its place), device=NUMBER (for the next
+///   launches, which are in separate streams), of_table and of_data (what data points to).
 #include <cuda.h>
 #include <dlfcn.h>
 
@@ -42,13 +51,13 @@ std::vector<char> bytes_of_file(const char* path) {
 
 CUstream stream(int i) { return reinterpret_cast<CUstream>(static_cast<std::size_t>(0x1000 * i)); }
 
-/// Parts of memory of 4096 bytes, mapped next to each other.
+/// Parts of memory of 4096 bytes each, mapped next to each other.
 struct parts {
   CUdeviceptr range = 0;
   std::vector<CUmemGenericAllocationHandle> handles{};
   std::size_t mapped = 0;
   int files = 0;
-  int device = 0;  ///< of what is launched next
+  int device = 0;  ///< the device of the next launches
 
   static constexpr std::size_t bytes = 4096;
   void reserve(std::size_t count) {
@@ -202,7 +211,7 @@ int main(int count, char** words) {
         last = line;
       }
       std::ofstream(word.substr(7)) << last << "\n";
-    } else if (word.starts_with("export=")) {  // A pointer into data: its second word.
+    } else if (word.starts_with("export=")) {  // A pointer to the second word of data.
       CUipcMemHandle handle{};
       cuIpcGetMemHandle(&handle, data + 8);
       std::ofstream(word.substr(7), std::ios::binary).write(handle.reserved, sizeof handle.reserved);
@@ -230,9 +239,8 @@ int main(int count, char** words) {
       launch(late, of_data, 1);
     } else if (word == "small") {
       launch(small, of_data, 1);
-    } else if (
-        word ==
-        "floats") {  // A counter and, from byte 32 on, floats next to a pointer, a double, two halves and a large number.
+    } else if (word == "floats") {
+      // A counter and, from byte 32 on, floats next to a pointer, a double, two half-precision numbers and a large number.
       const auto f32 = [](float low, float high) {
         return std::uint64_t{std::bit_cast<unsigned>(high)} << 32U | std::bit_cast<unsigned>(low);
       };
@@ -265,7 +273,7 @@ int main(int count, char** words) {
         launch(late, of_data, 1);
         launch(small, of_data, 1);
       }
-    } else if (word == "cost") {  // of a launch
+    } else if (word == "cost") {  // the cost of a launch
       constexpr int launches = 2'000'000;
       double best = 1e9;
       for (int round = 0; round < 5; ++round) {
@@ -307,7 +315,7 @@ int main(int count, char** words) {
       cuLaunchKernelEx(&config, late, of_data, nullptr);
     } else if (word == "captured") {
       launch(late, of_data, 3);
-    } else if (word == "graph") {  // put, followed by late in two nodes.
+    } else if (word == "graph") {  // A graph of put, followed by late in two nodes.
       CUgraph graph = nullptr;
       CUgraphExec exec = nullptr;
       std::array<CUgraphNode, 3> nodes{};
@@ -322,7 +330,8 @@ int main(int count, char** words) {
       cuGraphAddKernelNode(&nodes[2], graph, nodes.data(), 1, &p);
       cuGraphInstantiate(&exec, graph, 0);
       cuGraphLaunch(exec, stream(1));
-    } else if (word == "child" || word == "child/update") {  // late, then a graph of put and late, then late
+      // Launches late, then a graph of put and late, and then late again.
+    } else if (word == "child" || word == "child/update") {
       CUgraph inner = nullptr;
       CUgraph graph = nullptr;
       CUgraphExec exec = nullptr;
@@ -347,7 +356,7 @@ int main(int count, char** words) {
         cuGraphExecChildGraphNodeSetParams(exec, nodes[3], inner);
       }
       cuGraphLaunch(exec, stream(1));
-    } else if (word.starts_with("tile")) {  // For a matrix of 8 rows of 16 numbers, after 64 bytes.
+    } else if (word.starts_with("tile")) {  // The tensor map is of a matrix of 8 rows of 16 numbers that begins after 64 bytes.
       std::vector<std::uint64_t> numbers(8);
       for (std::uint64_t k = 0; k < 32; ++k) {
         numbers.push_back((4 * k + 1) << 48U | (4 * k + 2) << 32U | (4 * k + 3) << 16U | (4 * k + 4));
@@ -378,7 +387,7 @@ int main(int count, char** words) {
       std::vector<std::uint64_t> bytes(16);
       std::memcpy(bytes.data(), &map, sizeof map);
       bytes.insert(bytes.begin(), 8, 0);
-      CUdeviceptr maps = allocated(bytes, 256) + 64;  // After 64 bytes, because a map may be inside a struct.
+      CUdeviceptr maps = allocated(bytes, 256) + 64;  // The map is at byte 64, because a map may be inside a struct.
       void* of_tile[] = {&map, &data};
       void* of_pointer[] = {&maps, &data};
       launch(tile, word.starts_with("tile/pointer") ? of_pointer : of_tile, 1, 1);

@@ -142,7 +142,7 @@ class Record(Recorder):
     def test_the_kernels_of_a_graph_in_a_graph_are_recorded(self):
         recorded = self.record("child")
         self.assertEqual(recorded.scenarios()["put_1"].splitlines()[-1], "launch put grid 1 block 1 args 5 {arg1 arg1_8+16 42}")
-        # Here, each launch of `late` is a scenario of its own.
+        # Here, each launch of `late` is a separate scenario.
         self.assertEqual(recorded.launches(), ["launch late grid 1 block 1 args arg0"] * 3 + ["launch put grid 1 block 1 args 5 {arg1 arg1_8+16 42}"])
         updated = self.record("child/update").launches()
         self.assertEqual(updated, ["launch late grid 1 block 1 args arg0"] * 3 + ["launch put grid 1 block 1 args 5 {arg1+4 arg1_8+16 42}"])
@@ -215,7 +215,7 @@ class Record(Recorder):
         self.assertNotIn("more threads than can be explored", shrunk.said)
         done = subprocess.run([CHECK, shrunk.folder / "count_1.scenario"], capture_output=True, text=True, timeout=60)
         self.assertRegex(done.stdout, r"\tverified\t.*; 2 of the 3000 blocks of count, by --shrink\b")
-        # The fault is also found in the smaller launch.
+        # The fault is found in the smaller launch as well.
         self.assertEqual(self.record("blocks=3000", "race", options=["--shrink"]).check("late_1"), "race")
 
     def test_a_launch_that_needs_its_blocks_is_not_shrunk(self):
@@ -237,7 +237,8 @@ class Record(Recorder):
         self.assertIn("from late_1.arg0.bin", text)
         hidden = self.record("floats", options=["--unknown-floats"])
         line = next(line for line in hidden.scenarios()["late_1"].splitlines() if line.startswith("memory arg0 "))
-        # In every 32 bytes with a float, all but the pointer is unknown; the counter and small numbers elsewhere keep their values.
+        # In every 32 bytes with a float, everything except the pointer is unknown; the counter and small numbers elsewhere keep
+        # their values.
         self.assertTrue(line.endswith(" unknown 8-9 12-31"), line)
         words = struct.unpack("<42I", hidden.files["late_1.arg0.bin"])
         self.assertEqual((words[:8], words[8:10], words[12:40], words[40:]), ((7, 0, 0xffffffff, 0, 0x1234, 0, 0, 0), (0, 0), (0,) * 28, (1, 8_388_607)))
@@ -319,7 +320,8 @@ class Record(Recorder):
 
 
 class Dependents(Recorder):
-    """Tests record --pdl, which prints a table of programmatic dependent launches that too early access memory that others write."""
+    """Tests record --pdl, which prints a table of the programmatic dependent launches that access memory too early, while
+    other kernels write it."""
 
     MODULE = MODULE.with_name("dependents.ptx")
 
@@ -389,7 +391,8 @@ class Dependents(Recorder):
     LATE = ", and the kernel between them does not wait for it"
 
     def require_behind_wait(self, words, expected):
-        """Checks the rows of the last launch against `writer` or `reader`, the first launch: early reads, early writes and verdict."""
+        """Checks the rows of the last launch for `writer` or `reader`, the first launch: early reads, early writes and
+        verdict."""
         rows, last, _ = self.table(*words, status=1 if expected else 0)
         self.assertEqual([tuple(row[2:]) for row in rows], expected, words)
         self.assertEqual([row[:2] for row in rows], [[words[-1].split("=")[1], words[0].split("=")[1] + " (earlier)"]] * len(expected))
@@ -460,7 +463,7 @@ class Dependents(Recorder):
 
     def test_a_capture_goes_on_and_is_named(self):
         done = self.record("stream=3", "plain=writer", "dependent=early", options=["--pdl"], module=self.MODULE)
-        self.assertEqual(done.status, 0)  # These are launches of the program, and they succeeded.
+        self.assertEqual(done.status, 0)  # These are launches of the program, and they have succeeded.
         self.assertRegex(done.printed, "^0 (different )?programmatic dependent launches")
         self.assertIn("captured into a graph, which --pdl does not look at: run the program without graphs", done.said)
 
@@ -490,7 +493,7 @@ class Dependents(Recorder):
 
 
 class Processes(Recorder):
-    """Two processes of one job. The first shares its memory, and they synchronize through pipes."""
+    """Tests two processes of one job. The first one shares its memory, and the two synchronize through pipes."""
 
     def setUp(self):
         super().setUp()
@@ -501,14 +504,14 @@ class Processes(Recorder):
         output = self.folder / "out"
         words = [" ".join(f"{word}={self.folder}/{name}" if (name := {"export": "handle", "import": "handle", "tell": "go", "hear": "go"}.get(word))
                           else word for word in each.split()) for each in (first, second)]
-        # Shells start the two processes: the order of their process ids is the order of the processes.
+        # Shells start the two processes, so the order of their process ids is the order of the processes.
         script = f"{PROGRAM} {MODULE} {words[0]} & FAKE_DRIVER_MOVES={moves} {PROGRAM} {MODULE} {words[1]}; wait"
         done = subprocess.run([CHECK, "record", f"--output={output}", *options, "--", "sh", "-c", script], capture_output=True, text=True,
                               env=dict(os.environ, LD_LIBRARY_PATH=str(DRIVER), TMPDIR=str(self.folder)), timeout=60)
         return Recording(done, output, self.folder / "no log")
 
     def test_launches_of_processes_that_share_memory_are_one_scenario(self):
-        for moves in (1 << 20, 0):  # This also holds if the second process has memory of its own at the first one's address.
+        for moves in (1 << 20, 0):  # This also holds if the second process has its own memory at the first one's address.
             with self.subTest(moves=moves):
                 recorded = self.job("export late tell", "import hear late", moves)
                 self.assertEqual(recorded.launches(), ["launch late grid 1 block 2 stream s1 args arg0", "launch late grid 1 block 2 device 1 stream s2 args arg0"])
@@ -535,12 +538,13 @@ class Processes(Recorder):
 
 
 class Parts(Recorder):
-    """Memory of cuMemCreate, with several pieces mapped next to each other."""
+    """Tests memory of cuMemCreate, with several pieces mapped next to each other."""
 
     MEETING = ["launch meet grid 1 block 1 stream s1 args arg0", "launch meet grid 1 block 1 device 1 stream s2 args arg0_2"]
 
     def of_processes(self, first, second, **variables):
-        """`second` has the arguments of a process that the first process starts with RUN, which moves what it allocates."""
+        """`second` is the arguments of a process that the first process starts with RUN. RUN changes the addresses of its
+        allocations."""
         for name in ("there", "back", "go"):
             if not (self.folder / name).exists():
                 os.mkfifo(self.folder / name)
@@ -607,7 +611,7 @@ class Parts(Recorder):
         self.assertEqual(len(recorded.scenarios()), 1)
 
     def test_a_graph_is_copied_once(self):
-        recorded = self.record("graph")  # The memory that `put` reaches, which `late` also reaches, and the variable.
+        recorded = self.record("graph")  # The memory that `put` reaches, which `late` reaches as well, and the variable.
         self.assertEqual(recorded.log.count("copy "), 4)
 
 
@@ -620,7 +624,7 @@ extern "C" __global__ void small(unsigned* p) { p[0] = 1; }
 
 @unittest.skipUnless(NVCC.exists(), "no nvcc")
 class Images(Recorder):
-    """Images as nvcc produces them."""
+    """Tests images as nvcc produces them."""
 
     def image(self, *options):
         (self.folder / "kernels.cu").write_text(SOURCE)
@@ -675,7 +679,7 @@ class Images(Recorder):
 
 
 class Tests(Recorder):
-    """Recordings as CMake tests, and in the GitHub action."""
+    """Tests recordings as CMake tests, and in the GitHub action."""
 
     def run_command(self, *words, **variables):
         environment = dict(os.environ, **{"LD_LIBRARY_PATH": str(DRIVER), "TMPDIR": str(self.folder), **variables})
@@ -757,7 +761,7 @@ class Tests(Recorder):
 
 
 class Recordings(unittest.TestCase):
-    """Recordings of programs on a GPU, which are stored in the repository."""
+    """Tests recordings of programs on a GPU, which are stored in the repository."""
 
     FOLDER = pathlib.Path(__file__).resolve().with_name("recordings")
     VERIFIED = ("DeviceReduceSingleTileKernel_1", "DeviceScanInitKernel_1", "DeviceScanKernel_1", "ring_sum_1", "through_table_1", "ticket_1")

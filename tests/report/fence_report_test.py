@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tests bench/fence_interference/report/report.py with fake results (synthetic.py). They need only Python."""
+"""Tests bench/fence_interference/report/report.py with fake results (synthetic.py). The tests need only Python."""
 import ast
 import contextlib
 import csv
@@ -60,7 +60,7 @@ class Scratch(unittest.TestCase):
         return self.text("out", "report.md")
 
     def run_report(self, *options):
-        """Runs report.py with these options, and returns its returncode, stdout and stderr."""
+        """Runs report.py with these options. Returns its returncode, stdout and stderr."""
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             try:
@@ -70,7 +70,7 @@ class Scratch(unittest.TestCase):
         return types.SimpleNamespace(returncode=code, stdout=out.getvalue(), stderr=err.getvalue())
 
     def drawn(self, made, *options):
-        """Runs report.py on a fake result, which must succeed, and returns its output."""
+        """Runs report.py on a fake result, which must succeed. Returns its output."""
         done = self.run_report("--input", made.write(self.path("in.json")), "--output-dir", self.output, *options)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done
@@ -156,7 +156,7 @@ class Ranking(Scratch):
 
     def test_one_domain_is_a_negative_control_and_never_a_relief(self):
         made = Synthetic(sync_domain_count="1").alone(BOUNDARY, 1000)
-        made.beside(BOUNDARY, HOST, 4000, 4000)  # A separate variant there runs in the only domain.
+        made.beside(BOUNDARY, HOST, 4000, 4000)  # On such a machine, a separate variant runs in the only domain.
         found = self.findings_of(made)
         self.assertIn("the run is a negative control", found.remarks[0])
         self.assertNotRegex(found.shown[0].text() + found.change(), "separate|domain")
@@ -268,7 +268,7 @@ class Spread(Scratch):
         self.assertIn("2.00 µs ?", chart.finding(shown, self.load(made), None))
 
     def test_intervals_count_where_the_file_has_them(self):
-        for interval, known in ((0.03, True), (0.06, False), (None, False)):  # None: repeated too seldom
+        for interval, known in ((0.03, True), (0.06, False), (None, False)):  # None: there are too few repetitions
             made = Synthetic().alone(BOUNDARY, 1000).case(BOUNDARY, HOST, "same", 3000.0, 50.0, sets=20.0)
             if interval is not None:
                 made.entries[-1].update(interval=interval, spread=0.3)
@@ -395,7 +395,7 @@ class Recorded(Scratch):
         self.waived = Synthetic().waived(BOUNDARY, "none", "alone", "no GPU")
 
     def test_the_pages_are_what_the_report_makes_of_their_results(self):
-        def lines(text):  # Everything except the pictures, which are elsewhere here.
+        def lines(text):  # Everything except the pictures, which are in another place here.
             return [line for line in text.splitlines() if line and "![" not in line]
 
         pages = sorted((BENCH.parent / "docs" / "measurements").glob("*/fence_interference.md"))
@@ -427,7 +427,7 @@ class Recorded(Scratch):
 
 class BadInput(Scratch):
     def refuse(self, *options, naming, code=1):
-        """Checks for one sentence on stderr that names the value, and for no output files."""
+        """Expects one sentence on stderr that names the value, and no output files."""
         done = self.run_report(*options)
         self.assertEqual(done.returncode, code, done.stdout + done.stderr)
         self.assertRegex(done.stderr, r"\Areport\.py: [^\n]+\n\Z")
@@ -476,7 +476,8 @@ class BadInput(Scratch):
 
     def test_output_folder_that_cannot_be(self):
         made, file = self.sound(), self.write("a file", "file")
-        for folder in (file, os.path.join(file, "below"), "/proc", "/proc/below"):  # The latter two also keep out the superuser.
+        # The latter two also prevent access by the superuser.
+        for folder in (file, os.path.join(file, "below"), "/proc", "/proc/below"):
             self.refuse("--input", made, "--output-dir", folder, naming=("--output-dir " + folder, "writable"))
         self.assertEqual(self.text("file"), "a file")
 
@@ -513,7 +514,7 @@ def published(gain=12.0):
 
 class Publisher(Scratch):
     def report_with(self, result, *more):
-        """Runs report.py on a result of the bench publisher, and returns its output and the page."""
+        """Runs report.py on a result of the bench publisher. Returns its output and the page."""
         done = self.run_report("--input", one(BOUNDARY, 3000, NVLINK, 13800, 4500).write(self.path("in.json")), "--output-dir", self.output,
                                "--publisher", self.write(json.dumps(result), "publisher.json"), *more)
         return done, (self.page() if done.returncode == 0 else "")

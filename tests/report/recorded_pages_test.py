@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Checks that the reports in docs/measurements are what their scripts make from the results next to them."""
+"""Checks that the reports in docs/measurements are those that their scripts generate from the results next to them."""
 import pathlib
 import re
 import subprocess

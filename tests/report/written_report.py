@@ -18,8 +18,8 @@ import report_page  # noqa: E402
 
 
 def written_report(script, *documents):
-    """Runs the script, named relative to bench/, on the documents, and returns what it prints and what it writes. A document that is not a
-    string is converted to JSON."""
+    """Runs the script, named relative to bench/, on the documents. Returns what it prints and what it writes. A document
+    that is not a string is converted to JSON."""
     with tempfile.TemporaryDirectory() as folder:
         paths = []
         for i, document in enumerate(documents):
@@ -30,7 +30,7 @@ def written_report(script, *documents):
             try:
                 with contextlib.redirect_stdout(io.StringIO()):
                     runpy.run_path(str(BENCH / script), run_name="__main__")
-            except SystemExit as end:  # As in the interpreter, the text of an exit goes to standard error.
+            except SystemExit as end:  # As in the interpreter, the text of a SystemExit goes to standard error.
                 ran.returncode, ran.stderr = (1, str(end.code)) if isinstance(end.code, str) else (end.code or 0, "")
         page = pathlib.Path(folder, "report.md")
         return ran, page.read_text(encoding="utf-8") if page.exists() else ""

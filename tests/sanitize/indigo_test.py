@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tests what bench/check/indigo.py runs, keeps and resumes, with a fake artifact and a fake checker. The artifact's kernels are never
-compiled.
+"""Tests what bench/check/indigo.py runs, saves and resumes, with a fake artifact and a fake checker. The artifact's kernels
+are never compiled.
 
 usage: indigo_test.py
 """
@@ -54,7 +54,7 @@ class Indigo(unittest.TestCase):
         checker.chmod(0o700)
 
     def indigo(self, *options):
-        """Runs the script, and returns the table and the runs: kernel, first seed, schedules."""
+        """Runs the script. Returns the table and the runs: kernel, first seed, schedules."""
         log = self.folder / "log"
         log.unlink(missing_ok=True)
         done = subprocess.run([sys.executable, ROOT / "bench/check/indigo.py", self.folder, f"--checker={self.folder / 'checker'}", "--jobs=2",

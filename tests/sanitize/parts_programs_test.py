@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compares what `membar-check sanitize` finds of random launches, large enough to run in parts, with the pairs of accesses that conflict in them.
+"""Compares the findings of `membar-check sanitize` in random launches that are large enough to run in parts with the pairs
+of accesses that conflict in them.
 
 usage: parts_programs_test.py <membar-check> [--count=N] [--from=SEED]
 
-A program is one launch whose threads read and write words by simple rules, with barriers of blocks in between: two accesses race if their threads
-are in different blocks, or in one block between the same barriers. What one thread of the host finds and counts, three must as well.
+A program is one launch whose threads read and write words by simple rules, with barriers of blocks in between. Two accesses
+race if their threads are in different blocks, or in one block between the same barriers. Three host threads must find and
+count the same as one.
 """
 import argparse
 import collections
@@ -19,7 +21,8 @@ import tempfile
 BLOCKS, THREADS = 64, 128
 WORDS = 32768
 
-# The words that a thread may access: by its block, its number there, and a constant; as Python and as PTX, into %r2
+# The words that a thread may access, given by its block, its number in the block, and a constant; as Python, and as PTX that
+# writes %r2.
 RULES = {
     "own": (lambda b, t, c: b * THREADS + t, f"mad.lo.u32 %r2, %r1, {THREADS}, %r0;"),
     "of_a_neighbour": (lambda b, t, c: b * THREADS + (t ^ c) % THREADS,
@@ -31,7 +34,8 @@ RULES = {
     "of_some_blocks": (lambda b, t, c: 21000 + b // 16, "shr.u32 %r2, %r1, 4;add.u32 %r2, %r2, 21000;"),
     "of_every_nth_block": (lambda b, t, c: 22000 + b % c, "rem.u32 %r2, %r1, {c};add.u32 %r2, %r2, 22000;"),
 }
-Access = collections.namedtuple("Access", "writes rule constant first_block")  # by blocks from the first one on
+# Only blocks from the first one on access the words.
+Access = collections.namedtuple("Access", "writes rule constant first_block")
 BARRIER = "bar.sync 0;"
 
 
@@ -45,13 +49,13 @@ def random_program(seed):
             rule = source.choice(["own", "own", "of_another_block", *RULES])
             first = source.choice([0, 0, 8, BLOCKS // 2, BLOCKS - 1])
             writes = source.random() < (0.5 if rule == "own" else 0.15)
-            constant = source.choice([1, 3, 8, 8, 8, 16, 33])  # 8: between neighbouring parts, which are in one batch
+            constant = source.choice([1, 3, 8, 8, 8, 16, 33])  # 8: between neighbouring parts, which are in the same batch
             program.append(Access(writes, rule, constant, first))
     return program
 
 
 def has_race(program):
-    """Whether two accesses conflict that nothing orders."""
+    """Returns whether two accesses conflict and nothing orders them."""
     words, barriers = collections.defaultdict(set), 0
     for step in program:
         if step == BARRIER:
@@ -80,7 +84,7 @@ def text_of(program):
         lines.append("mul.wide.u32 %rd0, %r2, 4;mov.u64 %rd1, words;add.u64 %rd1, %rd1, %rd0;")
         lines.append("st.global.u32 [%rd1], %r0;" if step.writes else "ld.global.u32 %r4, [%rd1];add.u32 %r5, %r5, %r4;")
         lines.append(f"L{number}:")
-    return "\n".join(lines + ["setp.eq.u32 %p1, %r5, 123456789;@%p1 trap;", "ret;", "}", ""])  # what is read is used
+    return "\n".join(lines + ["setp.eq.u32 %p1, %r5, 123456789;@%p1 trap;", "ret;", "}", ""])  # the value that is read is used
 
 
 def answer(checker, folder, jobs):

@@ -23,8 +23,8 @@ using check::check_status;
 constexpr std::uint32_t blocks = 256;
 constexpr std::uint32_t threads = 256;
 
-/// Launches of one shape, each after the one before. In each, %r0 is the number of the thread in its block, %r1 that of the block, %rd0 the
-/// address of its own cell, and %r5 of its own word in shared memory.
+/// Launches of one shape, one after the other. In each launch, %r0 is the number of the thread in its block, %r1 is the number
+/// of the block, %rd0 is the address of the thread's cell, and %r5 is the address of its word in shared memory.
 struct large_launches {
   explicit large_launches(const std::vector<std::string>& bodies) {
     std::string text = ".version 9.0\n.target sm_90\n.address_size 64\n.global .u32 x;\n.global .align 16 .b8 cells[" +
@@ -75,7 +75,7 @@ struct large_launches {
   return result;
 }
 
-/// What is found, how often, and by which instructions, on one thread of the host and on several.
+/// Returns the findings, their counts, and the instructions that cause them, on one host thread and on several.
 void expect_same(const large_launches& p, const sanitize::sanitize_result& one) {
   const sanitize::sanitize_result several = p.run(3);
   EXPECT_EQ(several.counts.instructions, one.counts.instructions);
@@ -89,7 +89,7 @@ void expect_same(const large_launches& p, const sanitize::sanitize_result& one) 
   }
 }
 
-/// A thread gives its neighbour in the block a number, and keeps what it is given.
+/// Each thread gives a number to its neighbour in the block, and keeps the number that it receives.
 const std::string exchange =
     "st.shared.u32 [%r5], %r2;bar.sync 0;xor.b32 %r6, %r4, 4;mov.u32 %r7, s;add.u32 %r7, %r7, %r6;ld.shared.u32 %r8, [%r7];"
     "ld.global.u32 %r9, [%rd0];add.u32 %r8, %r8, %r9;st.global.u32 [%rd0], %r8;";
@@ -129,7 +129,7 @@ TEST(parts, find_that_a_later_block_writes_what_earlier_ones_have_read) {
        "W:setp.ne.u32 %p1, %r1, 255;@%p1 bra D;setp.ne.u32 %p1, %r0, 0;@%p1 bra D;st.global.u32 [x], 1;D:"});
   const sanitize::sanitize_result one = p.run(1);
   EXPECT_EQ(counts_of(one),
-            (std::map<check_status, std::uint64_t>{{check_status::race, 4 * 3}}));  // the three reads that are kept
+            (std::map<check_status, std::uint64_t>{{check_status::race, 4 * 3}}));  // the three reads that are remembered
   EXPECT_EQ(one.counts.parts, 4 * blocks / 4);
   expect_same(p, one);
 }
@@ -138,7 +138,7 @@ TEST(parts, are_no_parts_once_blocks_race) {
   const large_launches p({"setp.ne.u32 %p0, %r0, 0;@%p0 bra D;setp.lt.u32 %p0, %r1, 8;@%p0 bra D;st.global.u32 [x], %r1;D:"});
   const sanitize::sanitize_result one = p.run(1);
   EXPECT_EQ(counts_of(one).count(check_status::race), 1U);
-  EXPECT_EQ(one.counts.parts, 4 * 2);  // the first batch, in which nobody writes
+  EXPECT_EQ(one.counts.parts, 4 * 2);  // the first batch, in which no thread writes
   expect_same(p, one);
 }
 

@@ -247,7 +247,8 @@ TEST(sanitizer, does_not_let_threads_that_poll_together_hold_up_others) {
   EXPECT_EQ(both({many(polls, 1, 2), one("st.relaxed.gpu.global.u32 [y], 1;\n")}).sanitized(20), std::set<check_status>{});
 }
 
-// Many more instructions without a write than a thread may execute if it only polls. They have no fault.
+// Each thread executes many more instructions without a write than a thread that only polls may execute. The launches have no
+// fault.
 TEST(sanitizer, lets_threads_only_read) {
   const std::string body =
       "mov.u32 %r0, 0;\nL: ld.global.u32 %r1, [x];\nadd.u32 %r2, %r2, %r1;\nadd.u32 %r0, %r0, 1;\n"
@@ -284,7 +285,7 @@ TEST(sanitizer, orders_by_phases_of_an_mbarrier) {
          {many("mbarrier.init.shared.b64 [bar], 1;\nmbarrier.arrive.shared.b64 %rd0, [bar], 2;\n", 1, 1)});
 }
 
-/// Block 1 of a cluster writes x and arrives at an mbarrier of block 0, which waits for that and reads x.
+/// Block 1 of a cluster writes x and arrives at an mbarrier of block 0, which waits for the arrival and reads x.
 [[nodiscard]] launched arrival_at_another_block(const std::string& scope) {
   const std::string meets = "barrier.cluster.arrive.aligned;\nbarrier.cluster.wait.aligned;\n";
   return many("mov.u32 %r0, %cluster_ctarank;\nsetp.ne.u32 %p0, %r0, 0;\n@!%p0 mbarrier.init.shared.b64 [bar], 1;\n" + meets +

@@ -46,7 +46,7 @@ MAY_INCLUDE = {
     "tools/membar-domains": {"tools/common", "tools/intercept", "tools/membar-domains"},
 }
 WITHOUT_TOOLKIT = {"base", "vocabulary", "model", "tools/ptx", "tools/check", "tools/lint", "tools/sanitize", "tools/witness"}
-# Headers that take longer to compile than their benefit justifies. interop/ has the bridges that need one.
+# Headers that take longer to compile than is justified by their benefit. interop/ has the bridges that need one of them.
 HEAVY = {"cuda/atomic", "cuda/std/atomic", "cuda/annotated_ptr", "cuda/barrier"}
 
 
@@ -75,7 +75,7 @@ def cycle_from(name, includes, path, done):
 
 
 def violations(files):
-    """Checks `files`, the text of each source by the name under which it is included."""
+    """Checks `files`, which has the text of each source by the name under which it is included."""
     found, includes = [], {}
     for name, text in sorted(files.items()):
         part, own = part_of(name), includes.setdefault(name, [])

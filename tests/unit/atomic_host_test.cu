@@ -22,7 +22,7 @@
 #include <utility>
 #include <vector>
 
-/// Two halves that differ.
+/// Two different half-precision numbers.
 template <>
 __half2 membar_test::value_of<__half2>(int i) {
   return __half2{__float2half(static_cast<float>(i)), __float2half(static_cast<float>(-i))};
@@ -33,7 +33,7 @@ namespace {
 using membar::thread_scope;
 using membar_test::equal, membar_test::pair, membar_test::value_of;
 
-/// Every test runs once per scope.
+/// Every test runs once for each scope.
 class atomic_on_the_host : public ::testing::TestWithParam<thread_scope> {
  protected:
   /// Calls `function` with the scope as its template argument. The function has a capture, because nvcc warns about a
@@ -56,7 +56,7 @@ INSTANTIATE_TEST_SUITE_P(, atomic_on_the_host,
                                            thread_scope::system),
                          [](const auto& each) { return std::string(name(each.param)); });
 
-/// The operations whose results are the same for every integer type, on an object of value 12.
+/// The operations whose results are the same for every integer type, on an object with the value 12.
 template <class Atomic>
 void expect_every_operation(Atomic& n) {
   using T = decltype(n.load(membar::acquire));
@@ -117,7 +117,7 @@ TEST_P(atomic_on_the_host, threads_lose_no_increment) {
   });
 }
 
-// Which references convert to cuda::atomic_ref, and to which of its types.
+// Tests which references convert to cuda::atomic_ref, and to which of its types.
 template <thread_scope Scope, cuda::thread_scope Cuda>
 constexpr bool converts = std::is_convertible_v<membar::atomic_ref<int, Scope>, cuda::atomic_ref<int, Cuda>> &&
                           std::is_convertible_v<membar::atomic<int, Scope>&, cuda::atomic_ref<int, Cuda>>;
@@ -137,7 +137,7 @@ TEST(atomic_ref_on_the_host, converts_to_a_cuda_atomic_ref_of_the_same_object) {
 
 static_assert(!std::is_convertible_v<membar::atomic_ref<const int, thread_scope::system>, cuda::atomic_ref<const int>>);
 
-// And back, including the values of scopes and orders.
+// The conversions in the other direction, including the values of scopes and orders.
 static_assert(
     std::is_convertible_v<cuda::atomic_ref<int, cuda::thread_scope_device>, membar::atomic_ref<int, thread_scope::device>>);
 static_assert(std::is_convertible_v<cuda::atomic<int>&, membar::atomic_ref<int, thread_scope::system>>);
@@ -179,7 +179,7 @@ TEST(atomic_ref_on_the_host, names_the_type_and_scope_of_a_cuda_object_by_itself
   EXPECT_EQ(c.load(membar::relaxed), 4);
 }
 
-// The same calls as in a kernel, as a function for both may make them.
+// The same calls as in a kernel, because a function for both sides may make them.
 TEST(atomic_ref_on_the_host, takes_a_policy_that_says_nothing_and_a_fence_of_any_scope) {
   int object = 1;
   const membar::atomic_ref<int, thread_scope::system> n(object);
@@ -232,7 +232,7 @@ TEST(combining_operations, have_an_identity_that_changes_no_value) {
   EXPECT_TRUE(equal(membar::maximum{}(pair, membar::maximum::identity<__half2>()), pair));
 }
 
-// A reference may be copied but not assigned; the object may have an operator & of its own.
+// A reference can be copied but not assigned. The object may have its own operator &.
 struct with_address_of_its_own {
   int value;
   with_address_of_its_own* operator&() = delete;  // NOLINT: that is the point
@@ -378,7 +378,7 @@ TEST(atomic_ref_on_the_host, adds_vectors_by_element) {
   }
 }
 
-/// The bits that `fetch_max`, and then `fetch_min` of a fresh object, leave.
+/// The bits that remain after `fetch_max`, and then after `fetch_min` of a fresh object.
 template <class T>
 std::pair<unsigned short, unsigned short> vector_extremes(unsigned short object, unsigned short operand) {
   using membar::detail::from_bits;

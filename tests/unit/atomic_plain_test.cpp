@@ -28,7 +28,7 @@ struct mailbox {
   unsigned flag;
 };
 
-// This file has the host's part of such a protocol. The kernel acquires the flag with `wait`, like the thread here.
+// This file has the host part of such a protocol. The kernel acquires the flag with `wait`, as the thread here does.
 TEST(plain_host, writes_a_payload_and_releases_a_flag_of_system_scope) {
   for (int turn = 0; turn != 200; ++turn) {
     mailbox box{};
@@ -268,7 +268,7 @@ TEST(plain_host, loses_no_increment) {
   EXPECT_EQ(tries, 4U * count);
 }
 
-/// With the names of <cuda/atomic>, which a plain C++ compiler can also read, and which atomic.hpp does not include.
+/// Uses the names of <cuda/atomic>, which a plain C++ compiler can also read, and which atomic.hpp does not include.
 enum cuda_scope { thread_scope_system, thread_scope_device, thread_scope_block };
 template <class T, cuda_scope Scope>
 struct cuda_ref {

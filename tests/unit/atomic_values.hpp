@@ -12,7 +12,7 @@ struct pair {
   float second;
 };
 
-/// Values of a type that distinguish its bits from each other.
+/// Values of a type that distinguish its bits from one another.
 template <class T>
 T value_of(int i) {
   if constexpr (std::is_same_v<T, pair>) {

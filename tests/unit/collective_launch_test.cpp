@@ -33,7 +33,7 @@ struct meeting_place {
   std::vector<unsigned long long> values;
 };
 
-/// With `ByKernels`, it gathers with kernels, as NVSHMEM does; they do not fit next to a grid that fills its device.
+/// With `ByKernels`, it gathers with kernels, as NVSHMEM does. They do not fit next to a grid that fills its device.
 template <bool ByKernels>
 class basic_fake_backend {
  public:
@@ -51,7 +51,7 @@ class basic_fake_backend {
   void all_gather(const unsigned long long* mine, unsigned long long* all) {
     if (ByKernels && std::any_of(now().launches.begin(), now().launches.end(),
                                  [&](const fake_cuda::launch& each) { return each.device == local_.front().index(); })) {
-      place_->barrier.arrive_and_drop();  // so that the test ends
+      place_->barrier.arrive_and_drop();  // lets the test end
       throw membar::error(cudaErrorLaunchTimeout, "the gathering waits for the grid, and the grid for a PE that gathers");
     }
     std::copy(mine, mine + local_.size(), place_->values.begin() + local_.front().index());
@@ -70,7 +70,7 @@ static_assert(symmetric::backend<fake_backend>);
 
 class collective_launch_of : public fake_cuda::test {
  protected:
-  /// Returns the message that one process with all PEs gets.
+  /// Returns the message that a single process with all PEs gets.
   static std::string in_one_process(collective_grid grid, std::vector<cudaStream_t> streams = {}) {
     meeting_place place(1, fake_cuda::device_count());
     fake_backend backend(place, pe_range(pe(0), fake_cuda::device_count()));
@@ -89,16 +89,16 @@ class collective_launch_of : public fake_cuda::test {
         told[i] = refusal([&] { call(backend, i); });
       });
     }
-    processes.clear();  // joins
+    processes.clear();  // joins the threads
     return told;
   }
-  /// Returns the message of each process, each with its own grid.
+  /// Returns the message of each process, which has its own grid.
   static std::vector<std::string> in_processes(const std::vector<unsigned>& grids) {
     return in_processes(grids.size(), [&](fake_backend& backend, std::size_t i) {
       symmetric::collective_launch(backend, {dim3(grids[i]), dim3(64)}, {}, meets, its_number);
     });
   }
-  /// Expects that each process got these words.
+  /// Expects each process to have got these words.
   static void expect_all_say(const std::vector<std::string>& told, const char* words) {
     for (const std::string& each : told) {
       EXPECT_TRUE(says(each, words));

@@ -24,9 +24,9 @@ namespace deadlock = membar::deadlock;
 using namespace membar::deadlock;
 using stream_simulator::outcome;
 
-/// What a random program may contain.
+/// The elements that a random program may contain.
 struct ingredients {
-  bool sets = false;  ///< Signals 2 and 3 are set; 0 and 1 are added to.
+  bool sets = false;  ///< Signals 2 and 3 are set; signals 0 and 1 are added to.
   bool events = true;
   bool teams = true;
   bool hosts = false;
@@ -55,7 +55,7 @@ class random_program {
     for (int pe = 0; with_.own_queues && pe != program_.pes; ++pe) {
       program_.own_queues.insert({pe, 1 + below(2)});
     }
-    // The order so far is correct: change it in a few places.
+    // The order up to here is correct. Now change it in a few places.
     for (int swaps = below(4); swaps != 0 && !with_.graphs; --swaps) {
       swap(static_cast<std::size_t>(below(static_cast<int>(program_.operations.size()))));
     }
@@ -131,7 +131,7 @@ class random_program {
     std::uint64_t& sum = sums_[{other, signal}];
     sum += value;
     if (below(5) != 0) {
-      const std::uint64_t set_value = below(6) == 0 ? 0 : value;  // 0 is there from the start
+      const std::uint64_t set_value = below(6) == 0 ? 0 : value;  // the value 0 is there from the start
       wait(other, signal, signal < 2 ? (below(3) == 0 ? 1 : sum) : set_value);
     }
     if (with_.sets && signal >= 2 && below(3) == 0) {
@@ -154,7 +154,7 @@ class random_program {
       wait(other, 0, sums_[{other, 0}]);
     }
     for (std::size_t member = 0; member != streams.size(); ++member) {
-      if (below(12) != 0) {  // Otherwise it is the last one of its team.
+      if (below(12) != 0) {  // Otherwise the PE is the last one of its team.
         stream_operation& departure = push(operation_kind::depart, static_cast<int>(member));
         departure.object = world ? 0 : 1;
         departure.stream = streams[member];
@@ -184,7 +184,7 @@ class random_program {
     }
   }
 
-  /// Moves a run of one PE's operations into a graph, which is launched in their place.
+  /// Moves consecutive operations of one PE into a graph, which is launched in their place.
   void capture() {
     const int pe = below(program_.pes);
     std::vector<stream_operation> outside;
@@ -203,7 +203,7 @@ class random_program {
     if (inside.empty()) {
       return;
     }
-    if (inside.size() > 2 && below(2) == 0) {  // an edge between its streams
+    if (inside.size() > 2 && below(2) == 0) {  // an edge between the graph's streams
       stream_operation record = inside[1];
       record.kind = operation_kind::record_event;
       record.object = 9;
@@ -249,7 +249,7 @@ class random_program {
   unsigned kernels_ = 0;
 };
 
-/// Formats a program for a failed test, in the words of the reports.
+/// Formats a program for the message of a failed test, with the names that reports use.
 std::string text(const program& program) {
   const deadlock::detail::program_text words(program);
   std::string result = program.hosts == callers::one ? "one host\n" : "a host for each PE\n";
@@ -262,7 +262,7 @@ std::string text(const program& program) {
   return result;
 }
 
-constexpr int programs = 3000;  // of each kind
+constexpr int programs = 3000;  // programs of each kind
 
 class deadlock_property : public ::testing::TestWithParam<std::pair<const char*, ingredients>> {};
 
@@ -279,7 +279,7 @@ INSTANTIATE_TEST_SUITE_P(
                       std::pair("launches", ingredients{.sets = true, .events = false, .graphs = true, .nonblocking = true})),
     [](const auto& each) { return std::string(each.param.first); });
 
-/// What reports about many programs must satisfy, compared with what really happens.
+/// The properties that the reports on many programs must have, compared with what happens in the schedules.
 class verdicts {
  public:
   /// For a `long_program` that hangs, only the hang must be reported.
@@ -303,7 +303,7 @@ class verdicts {
     // schedule.
     ASSERT_TRUE(!real.hangs || says_hang || says_lost) << "not reported, " << said;
     ASSERT_TRUE(!says_hang || real.hangs || with_.graphs) << "reported and does not hang, " << said;
-    // The names are correct: a report says "false dependency" only if there is one.
+    // The names of hazards are correct: a report says "false dependency" only if there is one.
     if (says_hang && !says_lost && !with_.graphs && !(long_ && with_.sets)) {
       ASSERT_EQ(real.hangs_with_own_queues, !kinds.contains(hazard::wait_before_notify)) << said;
     }
@@ -334,10 +334,11 @@ class verdicts {
   int reported_to_hang_ = 0;
   int clean_ = 0;
   int stale_ = 0;
-  int cautious_ = 0;  // It is reported, although no schedule hangs.
+  int cautious_ = 0;  // The number of programs that are reported although no schedule hangs.
 };
 
-/// The reports on a program that is checked after each of its operations, as if it were too long for the exact analysis.
+/// Returns the reports on a program that is checked after each of its operations, as if it were too long for the exact
+/// analysis.
 std::vector<deadlock::report> reports_in_steps(const program& whole) {
   program grown = whole;
   grown.operations.clear();
@@ -354,7 +355,7 @@ std::vector<deadlock::report> reports_in_steps(const program& whole) {
 TEST_P(deadlock_property, holds_in_every_schedule) {
   const ingredients with = GetParam().second;
   verdicts of_check(with);
-  verdicts of_long_programs(with, true);  // As if the programs were too long for the exact analysis.
+  verdicts of_long_programs(with, true);  // Checked as if the programs were too long for the exact analysis.
   verdicts of_steps(with, true);
   for (unsigned seed = 0; seed != programs; ++seed) {
     const program program = random_program(seed, with).make();
@@ -367,13 +368,13 @@ TEST_P(deadlock_property, holds_in_every_schedule) {
     if (HasFatalFailure()) {
       return;
     }
-    // The operations that have not run may also be too many for the exact analysis: then only part of them is shown.
+    // There may also be too many pending operations for the exact analysis, which then shows only part of them.
     const std::vector<deadlock::report> cut = deadlock::detail::checker(program, 0, 3).reports();
     const auto says_hang = [](const deadlock::report& each) { return deadlock::hangs(each.kind); };
     const bool says_lost = std::ranges::any_of(cut, [](const auto& each) { return each.kind == hazard::lost_signal; });
     ASSERT_TRUE(!real.hangs || says_lost || std::ranges::any_of(cut, says_hang)) << "cut, not reported, " << words;
     ASSERT_TRUE(real.hangs || with.graphs || std::ranges::none_of(cut, says_hang)) << "cut, does not hang, " << words;
-    // The linear check misses nothing that the exact one reports.
+    // The linear check finds everything that the exact check reports.
     const std::vector<deadlock::report> exact = deadlock::detail::analysis(program).reports();
     ASSERT_TRUE(!reports.empty() || exact.empty()) << words << exact.front().sentence;
   }

@@ -110,7 +110,7 @@ TEST(deadlock_recorder, wait_before_its_notification_on_another_stream) {
 
 TEST(deadlock_recorder, a_queue_may_hold_up_the_answer_that_another_pe_waits_for) {
   steps wrong(2);
-  wrong.wait(0, signal_at_least(1)).notify(0, 1, signal_add(1), side_stream);  // may be behind the wait
+  wrong.wait(0, signal_at_least(1)).notify(0, 1, signal_add(1), side_stream);  // the operation may be queued behind the wait
   EXPECT_EQ(kinds(wrong.wait(1, signal_at_least(1)).notify(1, 0, signal_add(1))), only(hazard::wait_before_notify));
 }
 
@@ -129,8 +129,8 @@ TEST(deadlock_recorder, collectives_of_one_team_on_two_streams) {
   EXPECT_EQ(kinds(two_teams), nothing);
 }
 
-/// Two barriers on two streams, the second after a wait for `ready`. The notifications of `before` come in between, those of
-/// `after` at the end.
+/// Two barriers on two streams, the second of them after a wait for `ready`. The notifications of `before` come in between,
+/// those of `after` at the end.
 std::vector<hazard> barriers_ordered_by_a_signal(signal_condition until, const std::vector<signal_effect>& before,
                                                  const std::vector<signal_effect>& after = {}) {
   steps record(1);
@@ -290,7 +290,7 @@ TEST(deadlock_recorder, a_collective_without_a_member) {
 }
 
 TEST(deadlock_recorder, a_barrier_in_two_halves) {
-  // Between its halves, a PE may do what another PE's arrival waits for; a single barrier would hang here.
+  // Between the two halves, a PE may do what another PE's arrival waits for; a single barrier would hang here.
   steps halves(2), whole(2);
   halves.arrive(pe(0), main_stream);
   halves.notify(0, 1, signal_set(1)).wait(1, signal_equals(1));
@@ -301,7 +301,7 @@ TEST(deadlock_recorder, a_barrier_in_two_halves) {
   whole.collective(0).notify(0, 1, signal_set(1)).wait(1, signal_equals(1)).collective(1);
   EXPECT_EQ(kinds(halves), nothing);
   EXPECT_EQ(kinds(whole), only(hazard::barrier_before_put));
-  // After the wait for the barrier, this order would hang again.
+  // After the wait for the barrier, this order would hang as well.
   steps late(2);
   late.arrive(pe(0), main_stream);
   late.wait_for_team(pe(0), main_stream);
@@ -331,7 +331,7 @@ TEST(deadlock_recorder, an_arrival_delivers_what_did_not_block) {
 TEST(deadlock_recorder, an_arrival_that_does_not_come) {
   steps wrong(3);
   wrong.arrive(pe(0), main_stream);
-  EXPECT_EQ(kinds(wrong), nothing);  // it waits for nobody
+  EXPECT_EQ(kinds(wrong), nothing);  // the arrival waits for no PE
   wrong.collective(1);
   wrong.wait_for_team(pe(0), main_stream);
   EXPECT_EQ(kinds(wrong), (std::vector{hazard::missing_member, hazard::missing_member}));
@@ -343,7 +343,7 @@ TEST(deadlock_recorder, two_teams_whose_halves_overlap) {
   record.declare_team(1, {pe(0), pe(1)});
   record.declare_team(2, {pe(0), pe(1)});
   for (const auto& [first, second] : {std::pair(1, 2), std::pair(2, 1)}) {
-    const int i = first - 1;  // in another order on each PE
+    const int i = first - 1;  // each PE has a different order
     record.arrive(pe(i), main_stream, first);
     record.arrive(pe(i), main_stream, second);
   }
@@ -394,7 +394,7 @@ TEST(deadlock_recorder, halves_that_do_not_fit_are_rejected) {
 }
 
 TEST(deadlock_recorder, what_the_host_has_waited_for_keeps_an_arrival) {
-  // Large enough that the recorder would start over after a wait of the host.
+  // So many operations that the recorder would start over after a wait of the host.
   recorder record(2);
   record.arrive(pe(0), main_stream);
   for (int i = 0; i != 20'000; ++i) {
@@ -419,7 +419,7 @@ TEST(deadlock_recorder, a_value_that_is_replaced_before_it_is_seen) {
   steps too_fast(2);
   too_fast.notify(0, 1, signal_set(1)).notify(0, 1, signal_set(2)).wait(1, signal_equals(1));
   EXPECT_EQ(kinds(too_fast), only(hazard::lost_signal));
-  // If the wait is for "at least" that value, the next one is also enough.
+  // If the wait is for "at least" this value, the next value is also enough.
   EXPECT_EQ(kinds(steps(2).notify(0, 1, signal_set(1)).notify(0, 1, signal_set(2)).wait(1, signal_at_least(1))), nothing);
 }
 
@@ -441,7 +441,7 @@ TEST(deadlock_recorder, a_flag_that_its_reader_clears_can_be_set_again_after_the
     toggled.wait(pe(0), main_stream, answer, signal_at_least(round));
   }
   EXPECT_EQ(kinds(toggled), nothing);
-  toggled.notify(0, 1, signal_set(1)).notify(0, 1, signal_set(0));  // It does not wait for the answer.
+  toggled.notify(0, 1, signal_set(1)).notify(0, 1, signal_set(0));  // PE 0 does not wait for the answer.
   EXPECT_EQ(kinds(toggled.wait(1, signal_equals(1))), only(hazard::lost_signal));
 }
 
@@ -482,7 +482,7 @@ TEST(deadlock_recorder, what_a_graph_has_issued_its_launching_stream_has_issued)
 TEST(deadlock_recorder, an_event_means_its_last_record_before_the_wait) {
   steps record(1);
   record.record_event(0, 1, main_stream).wait_event(0, side_stream, 1).collective(0);
-  record.record_event(0, 1, main_stream).collective(0, side_stream);  // too late for the wait above
+  record.record_event(0, 1, main_stream).collective(0, side_stream);  // this record is too late for the wait above
   EXPECT_EQ(kinds(record), only(hazard::concurrent_collectives));
   steps again(1);
   again.record_event(0, 1, main_stream).collective(0);
@@ -505,7 +505,7 @@ TEST(deadlock_recorder, an_event_that_was_not_recorded) {
 std::vector<hazard> branches(bool edge) {
   steps record(1);
   record.begin_capture(pe(0), main_stream);
-  record.record_event(0, 1, main_stream).wait_event(0, side_stream, 1);  // joins
+  record.record_event(0, 1, main_stream).wait_event(0, side_stream, 1);  // joins the capture
   record.notify(0, 0, signal_add(1), side_stream).record_event(0, 2, side_stream);
   if (edge) {
     record.wait_event(0, main_stream, 2).wait(0, signal_at_least(1));
@@ -548,13 +548,13 @@ TEST(deadlock_recorder, what_capture_does_not_allow_is_an_error) {
   record.record_event(pe(0), 1, side_stream);
   record.begin_capture(pe(0), main_stream);
   EXPECT_THROW(record.begin_capture(pe(0), main_stream), membar::error);
-  EXPECT_THROW(record.wait_event(pe(0), main_stream, 1), membar::error);  // recorded outside
+  EXPECT_THROW(record.wait_event(pe(0), main_stream, 1), membar::error);  // the event was recorded outside the capture
   EXPECT_THROW(record.synchronize_stream(pe(0), main_stream), membar::error);
   EXPECT_THROW(record.host_copy(pe(0), main_stream, true), membar::error);
   record.record_event(pe(0), 2, main_stream);
   static_cast<void>(record.end_capture(pe(0), main_stream));
   EXPECT_THROW(static_cast<void>(record.end_capture(pe(0), main_stream)), membar::error);
-  EXPECT_THROW(record.wait_event(pe(0), side_stream, 2), membar::error);  // recorded inside
+  EXPECT_THROW(record.wait_event(pe(0), side_stream, 2), membar::error);  // the event was recorded inside the capture
 }
 
 TEST(deadlock_recorder, a_signal_is_set_or_added_to) {
@@ -562,7 +562,7 @@ TEST(deadlock_recorder, a_signal_is_set_or_added_to) {
   record.notify(0, 1, signal_add(1));
   EXPECT_THROW(record.notify(0, 1, signal_set(1)), membar::error);
   EXPECT_THROW(record.wait(1, signal_equals(1)), membar::error);
-  record.notify(1, 0, signal_set(1));  // PE 0's signal is a different one.
+  record.notify(1, 0, signal_set(1));  // PE 0's signal is a different signal.
   steps late(2);
   late.wait(1, signal_equals(1));
   EXPECT_THROW(late.notify(0, 1, signal_add(1)), membar::error);
@@ -623,7 +623,7 @@ TEST(deadlock_recorder, takes_what_several_threads_record) {
       }
     });
   }
-  threads.clear();  // joins
+  threads.clear();  // joins the capture
   EXPECT_EQ(record.operations().size(), 400U);
   EXPECT_EQ(kinds(record), nothing);
 }
@@ -722,7 +722,7 @@ TEST(deadlock_recorder, a_record_that_hangs_can_be_discarded) {
   record.discard();
   EXPECT_TRUE(record.operations().empty());
   EXPECT_EQ(kinds(record), nothing);
-  // A different kind of signal than before.
+  // The signal is of a different kind than before.
   record.notify(0, 1, signal_add(1)).wait(1, signal_at_least(1)).synchronize_pe(pe(1));
   record.wait(1, signal_at_least(2));
   EXPECT_EQ(kinds(record), only(hazard::never_notified));
@@ -789,7 +789,7 @@ TEST(deadlock_recorder, a_wait_that_ends_by_what_an_earlier_wait_has_seen) {
 TEST(deadlock_recorder, a_wait_is_stale_also_where_the_host_waits_between) {
   for (const bool forgets : {false, true}) {
     steps record(2);
-    for (int i = 0; i != 600; ++i) {  // So many that the recorder discards them.
+    for (int i = 0; i != 600; ++i) {  // So many operations that the recorder discards them.
       record.work(pe(0), main_stream);
     }
     record.notify(0, 1, signal_set(1)).wait(1, signal_equals(1)).synchronize_pe(pe(0));
@@ -823,7 +823,8 @@ TEST(deadlock_recorder, a_later_notification_takes_an_order_away) {
   record.collective(0).notify(0, 0, signal_add(1)).wait(0, signal_at_least(1), side_stream).collective(0, side_stream);
   record.collective(1).collective(1);
   EXPECT_EQ(kinds(record), nothing);
-  record.notify(1, 0, signal_add(1));  // The wait may also end because of this one, but it comes after both collectives.
+  // The wait may also end because of this notification, but the notification comes after both collectives.
+  record.notify(1, 0, signal_add(1));
   EXPECT_EQ(kinds(record), nothing);
   record.notify(pe(1), 3, pe(0), ready, signal_add(1));
   EXPECT_EQ(kinds(record), only(hazard::concurrent_collectives));
@@ -870,7 +871,7 @@ TEST(deadlock_recorder, an_epoch_gives_each_replay_the_next_number) {
 TEST(deadlock_recorder, an_epoch_continues_where_the_host_has_waited_or_the_record_is_forgotten) {
   for (const bool forgets : {false, true}) {
     replayed record;
-    for (int i = 0; i != 600; ++i) {  // So many that the recorder discards them.
+    for (int i = 0; i != 600; ++i) {  // So many operations that the recorder discards them.
       record.work(pe(0), main_stream);
     }
     record.send().receive();
@@ -881,7 +882,7 @@ TEST(deadlock_recorder, an_epoch_continues_where_the_host_has_waited_or_the_reco
       EXPECT_EQ(kinds(record), nothing);
       continue;
     }
-    record.forget();  // the graphs too
+    record.forget();  // the graphs are discarded as well
     record.notify(0, 1, signal_next(1)).wait(1, signal_at_least_next(2));
     EXPECT_EQ(kinds(record), nothing);
     record.wait(1, signal_at_least(2));
@@ -911,7 +912,7 @@ TEST(deadlock_recorder, a_long_program_of_epochs_hangs_where_a_short_one_does) {
   EXPECT_EQ(kinds(record), nothing);
 }
 
-// The cost of a check, in work and not in time.
+// The cost of a check, measured in work and not in time.
 
 using checker = membar::deadlock::detail::checker;
 
@@ -935,7 +936,7 @@ TEST(deadlock_checker, starts_over_once_for_all_orders_that_are_invalidated) {
     add(operation_kind::wait, 0, side_stream, i);
   }
   for (int i = 0; i != signals; ++i) {
-    add(operation_kind::notify, 1, 3, i);  // The wait may also end because of this one.
+    add(operation_kind::notify, 1, 3, i);  // The wait may also end because of this notification.
   }
   checker all(program);
   EXPECT_TRUE(all.reports().empty());
@@ -1024,7 +1025,7 @@ TEST(deadlock_checker, acquits_nothing_that_it_has_not_seen) {
   checker all(program, 0);
   wait_of_the_host();
   EXPECT_TRUE(all.reports_of_last_wait().empty()) << "the lost signal may yet be none";
-  source.notify(pe(1), 4, pe(0), ready, signal_add(1));  // This removes what orders the collectives.
+  source.notify(pe(1), 4, pe(0), ready, signal_add(1));  // This removes the order between the collectives.
   program.operations.push_back(source.operations().back());
   wait_of_the_host();
   const auto found = all.reports_of_last_wait();

@@ -17,10 +17,10 @@ using membar::set_attribute, membar::sync_domain, membar::sync_domain_map;
 
 std::array<float, 1024> table;
 
-/// CUDA reads only the attribute's member of a value, up to that member's last field.
+/// Compares the bytes that CUDA reads: only the attribute's member of a value, up to that member's last field.
 bool same_bytes(cudaLaunchAttributeID id, const cudaLaunchAttributeValue& left, const cudaLaunchAttributeValue& right) {
   constexpr std::size_t window_bytes =
-      offsetof(cudaAccessPolicyWindow, missProp) + sizeof(cudaAccessProperty);  // and padding after it
+      offsetof(cudaAccessPolicyWindow, missProp) + sizeof(cudaAccessProperty);  // padding follows
   const std::size_t bytes = id == cudaLaunchAttributeMemSyncDomain      ? sizeof left.memSyncDomain
                             : id == cudaLaunchAttributeMemSyncDomainMap ? sizeof left.memSyncDomainMap
                                                                         : window_bytes;
@@ -39,9 +39,9 @@ cudaAccessPolicyWindow window_of_cuda() {
 
 class from_cuda : public fake_cuda::test {
  protected:
-  from_cuda() { now().devices[0].persisting_l2_limit = fake_cuda::MiB; }  // for windows
+  from_cuda() { now().devices[0].persisting_l2_limit = fake_cuda::MiB; }  // windows need it
 
-  /// Sets the attribute on one stream with CUDA's call, and on another with membar's.
+  /// Sets the attribute on one stream with CUDA's call and on another with membar's call.
   void expect_same(cudaLaunchAttributeID id, cudaLaunchAttributeValue value, const auto& attribute) {
     fake_cuda::stream by_cuda, by_membar;
     ASSERT_EQ(cudaStreamSetAttribute(by_cuda.handle(), id, &value), cudaSuccess);

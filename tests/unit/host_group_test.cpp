@@ -116,7 +116,7 @@ TEST_F(host_groups, of_one_process_need_no_other) {
   EXPECT_EQ(alone.all_gather(7), std::vector<unsigned long long>{7});
 }
 
-/// A group of four, of which PE 2 is killed. Returns the faults that the others find.
+/// A group of four processes, in which PE 2 is killed. Returns the errors that the others report.
 std::vector<int> one_killed_of_four(const rendezvous& where) {
   return processes(4, [&](int rank) {
     host_group all = host_group::join(where, rank, 4, budget);
@@ -177,7 +177,7 @@ TEST_F(host_groups, notice_at_once_that_one_was_killed_whose_child_lives) {
                          [&](int rank) {
                            host_group all = host_group::join(where, rank, 2, budget);
                            if (rank == 1) {
-                             if (::fork() == 0) {  // has its sockets
+                             if (::fork() == 0) {  // the child has the PE's sockets
                                std::_Exit(noticed.wait_for(1) ? 0 : 1);
                              }
                              ::raise(SIGKILL);
@@ -251,7 +251,7 @@ TEST_F(host_groups, refuse_another_size_and_a_rank_that_has_joined) {
     if (process == 3 && !refused.wait_for(2)) {
       return 2;
     }
-    const int rank = process == 0 ? 0 : process == 3 ? 2 : 1;  // two are PE 1
+    const int rank = process == 0 ? 0 : process == 3 ? 2 : 1;  // two processes are PE 1
     const std::string sentence = refusal([&] { static_cast<void>(host_group::join(where, rank, 3, budget)); });
     if (sentence.find("PE 1 joined its group twice") != sentence.npos) {
       refused.come();
@@ -301,11 +301,11 @@ TEST_F(host_groups, notice_the_end_of_a_process_of_another_pid_namespace) {
                          [&](int rank) {
                            const auto member = [&] {
                              const auto begin = std::chrono::steady_clock::now();
-                             // The join is also rejected if another process has noticed the end before this one has joined.
+                             // The join is also rejected if another process has noticed the end before this process has joined.
                              const std::string sentence = refusal([&] {
                                host_group all = host_group::join(where, rank, 3, budget);
                                if (rank == 1) {
-                                 std::_Exit(0);  // Without destroying its objects.
+                                 std::_Exit(0);  // Exits without destroying its objects.
                                }
                                for (;;) {
                                  calls ? static_cast<void>(all.all_gather(1)) : all.require_all();
@@ -322,7 +322,7 @@ TEST_F(host_groups, notice_the_end_of_a_process_of_another_pid_namespace) {
   }
 }
 
-/// Leaves this process `left` free descriptors.
+/// Leaves this process only `left` free descriptors.
 void use_up_descriptors(int left) {
   const rlimit few{128, 128};
   if (::setrlimit(RLIMIT_NOFILE, &few) != 0) {
@@ -338,7 +338,7 @@ void use_up_descriptors(int left) {
   }
 }
 
-/// Returns the messages of all PEs if PE `poor` of three joins and takes files with that many free descriptors; and the PE that
+/// Returns the messages of all three PEs if PE `poor` joins and receives files with that many free descriptors, and the PE that
 /// was rejected.
 std::vector<std::string> said_by_poor(const rendezvous& where, int poor, int left) {
   void* const memory = ::mmap(nullptr, 3 * 1024, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -373,7 +373,7 @@ TEST_F(host_groups, without_descriptors_say_so_and_lose_no_file_in_silence) {
   EXPECT_EQ(::rmdir(where.directory.c_str()), 0);
   for (int poor = 0; poor != 3; ++poor) {
     int refusals = 0;
-    for (int left = poor == 0 ? 2 : 1; left != 14; ++left) {  // With fewer descriptors, not all processes get the message.
+    for (int left = poor == 0 ? 2 : 1; left != 14; ++left) {  // With fewer descriptors, not all processes receive the message.
       const rendezvous here = symmetric::make_rendezvous();
       const std::vector<std::string> said = said_by_poor(here, poor, left);
       const std::string& own = said[static_cast<std::size_t>(poor)];
@@ -384,7 +384,7 @@ TEST_F(host_groups, without_descriptors_say_so_and_lose_no_file_in_silence) {
         EXPECT_EQ(each.empty(), own.empty()) << "PE " << poor << " with " << left << ": " << own << " and " << each;
       }
       refusals += own.empty() ? 0 : 1;
-      static_cast<void>(::rmdir(here.directory.c_str()));  // Here PE 0 had no socket with which to open it.
+      static_cast<void>(::rmdir(here.directory.c_str()));  // In this case PE 0 had no socket with which to open the directory.
     }
     EXPECT_GE(refusals, 1) << "PE " << poor;
     EXPECT_LE(refusals, 12) << "PE " << poor << " needs more than thirteen descriptors";
@@ -452,7 +452,7 @@ TEST_F(host_groups, remove_what_a_killed_first_process_left) {
                              "PE 0", [&] { static_cast<void>(host_group::join({where.directory, "other"}, 1, 3, hardly)); });
                        }),
              {-1, 0});
-  // The next rendezvous there removes the socket, or a process that waits in vain.
+  // The next rendezvous there, or a process that waits unsuccessfully, removes the socket.
   EXPECT_TRUE(says(refusal([&] { static_cast<void>(host_group::join(where, 1, 2, hardly)); }), "PE 0 did not open"));
 }
 
@@ -464,7 +464,7 @@ TEST_F(host_groups, remove_what_a_first_process_left_that_was_killed_when_they_h
                              return std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {});
                            };
                            const std::jthread killer([files, before = files()] {
-                             while (files() < before + 2) {  // where it listens, and PE 1
+                             while (files() < before + 2) {  // the socket on which it listens, and the connection of PE 1
                              }
                              ::kill(::getpid(), SIGKILL);
                            });

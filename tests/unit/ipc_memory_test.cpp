@@ -40,7 +40,7 @@ class ipc_memories : public membar_test::fake_processes {
   ipc_memories() { now().interprocess = true; }
 };
 
-/// Returns 0 if each process is rejected with these words when it shares `bytes`, and has nothing open afterwards.
+/// Returns 0 if each process is rejected with these words when it shares `bytes`, and has no memory open afterwards.
 int refused(host_group& group, const std::string& words, void* mine, std::size_t bytes = size) {
   const int wrong =
       unless_refused(words.c_str(), [&] { const ipc_memory memory(mine, bytes, group.rank(), group.callback()); });
@@ -69,7 +69,7 @@ TEST_F(ipc_memories, may_be_parts_of_larger_allocations_at_any_offset) {
 }
 
 TEST_F(ipc_memories, of_processes_on_one_device_need_no_peer_access) {
-  now().no_access = {{0, 0}};  // CUDA's answer about a device and itself.
+  now().no_access = {{0, 0}};  // CUDA's answer for a device and itself.
   expect_success(3, [](host_group& group, int rank) {
     membar::check(cudaSetDevice(0));
     const allocated mine(size);
@@ -96,7 +96,7 @@ TEST_F(ipc_memories, are_opened_on_their_device_whichever_is_current) {
 
 TEST_F(ipc_memories, of_devices_that_are_hidden_are_opened) {
   now().hidden = {1};
-  now().no_access = {{0, 1}};  // nobody can ask
+  now().no_access = {{0, 1}};  // no process can query this
   expect_success(2, [](host_group& group, int rank) {
     const allocated mine(size);
     ipc_memory memory(mine.at(), size, rank, group.callback());
@@ -251,7 +251,7 @@ TEST_F(ipc_memories, that_one_pe_cannot_open_are_open_nowhere) {
                               "membar: no PE shares memory by CUDA IPC, because PE 1 could not open the memory of PE 2 with "
                               "cudaErrorMapBufferObjectFailed (mapping of buffer object failed): give each PE its own process",
                               mine.at());
-    ipc_memory again(mine.at(), size, rank, group.callback());  // the group has survived
+    ipc_memory again(mine.at(), size, rank, group.callback());  // the group still works
     const int late = passes_on(group, again, size) + (now().last_error == cudaSuccess ? 0 : 4);
     again.close();
     return wrong + late;

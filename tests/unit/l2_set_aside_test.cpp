@@ -85,7 +85,7 @@ TEST_F(l2_set_aside, adds_up_what_is_held) {
   auto second = std::make_unique<membar::l2_set_aside>(0, 20 * MiB);
   EXPECT_EQ(limit(), 30 * MiB);
   EXPECT_EQ(first->granted_together(), 30 * MiB);
-  first.reset();  // In the order of construction, not of nesting.
+  first.reset();  // The first one ends first, because set-asides need not be nested.
   EXPECT_EQ(limit(), 20 * MiB);
   second.reset();
   EXPECT_EQ(limit(), 0U);
@@ -237,7 +237,7 @@ TEST_F(l2_set_aside, that_cannot_be_put_back_is_reported_and_does_not_throw) {
   EXPECT_TRUE(says(now().failures[0], "the L2 set-aside was not restored"));
 }
 
-/// The number of other holders, as read by the handler for failed restores.
+/// The number of other holders, which the handler for failed restores reads.
 const membar::l2_set_aside* read_by_the_handler = nullptr;
 std::size_t granted_to_the_handler = 0;
 
@@ -264,7 +264,7 @@ TEST_F(l2_set_aside_handler, may_use_set_asides_after_a_holder_that_was_destroye
 TEST_F(l2_set_aside_handler, may_use_set_asides_after_a_holder_that_was_made) {
   const membar::l2_set_aside other(0, MiB);
   read_by_the_handler = &other;
-  now().fails["cudaSetDevice"] = {1, cudaErrorUnknown, -1, 1};  // the way back to device 0
+  now().fails["cudaSetDevice"] = {1, cudaErrorUnknown, -1, 1};  // the call that returns to device 0
   const membar::l2_set_aside hold(1, 8 * MiB);
   EXPECT_EQ(granted_to_the_handler, MiB);
 }

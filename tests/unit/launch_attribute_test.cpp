@@ -26,8 +26,8 @@ class launch_attribute : public fake_cuda::test {
 
 // Every call with a legal attribute compiles. tests/compile_fail tests that the calls reject illegal ones.
 
-/// The rule that a value can be read back. It cannot be read as the tag of a domain, because the domain is known only at run
-/// time.
+/// The rule that a value can be read back. It cannot be read back as the tag of a domain, because the domain is known only at
+/// run time.
 template <class Attribute>
 concept readable = requires(cudaLaunchAttributeValue value) {
   { attribute_traits<Attribute>::decode(value) } -> std::same_as<Attribute>;
@@ -89,7 +89,7 @@ static_assert(is<membar::shared_memory_carveout>(cudaLaunchAttributePreferredSha
 static_assert(is<membar::nvlink_centric_scheduling>(cudaLaunchAttributeNvlinkUtilCentricScheduling, true, true, true));
 #endif
 
-// The tags of a domain are one attribute; a physical domain stands for two; other types are legal nowhere.
+// The tags of a domain are one attribute, and a physical domain stands for two. Other types are not legal anywhere.
 struct no_attribute {};
 static_assert(legal_on<sync_domain::default_t>(true, true, true) && legal_on<sync_domain::remote_t>(true, true, true));
 static_assert(legal_on<membar::physical_domain<0>>(true, false, false) &&

@@ -53,7 +53,7 @@ void takes_fixed_channel(fixed_channel) {}
 void never_throws(int) noexcept {}
 void takes_numbers(unsigned char, std::size_t, float, bool) {}
 
-// Attributes may be given only once; a physical domain counts as a domain and a map.
+// Each attribute may be given only once. A physical domain counts as a domain and a map.
 template <class Attribute>
 consteval bool is_domain() {
   return std::same_as<Attribute, sync_domain> || std::same_as<Attribute, sync_domain::default_t> ||
@@ -182,7 +182,8 @@ TEST_F(launch, a_physical_domain_holds_for_both_logical_domains) {
   EXPECT_EQ(now().launches.back().attributes.size(), 4U);
   EXPECT_EQ(launched_with(cudaLaunchAttributeMemSyncDomainMap).memSyncDomainMap.default_, 3);
   EXPECT_EQ(launched_with(cudaLaunchAttributeMemSyncDomainMap).memSyncDomainMap.remote, 3);
-  static_cast<void>(launched_with(cudaLaunchAttributeMemSyncDomain));  // Otherwise the stream's domain would be copied.
+  // Without this attribute, the stream's domain would be copied.
+  static_cast<void>(launched_with(cudaLaunchAttributeMemSyncDomain));
   EXPECT_EQ(launched_with(cudaLaunchAttributeCooperative).cooperative, 1);
 }
 
@@ -313,7 +314,7 @@ TEST_F(launch, what_cuda_refuses_is_an_error) {
   EXPECT_EQ(now().last_error, cudaSuccess) << "the error is left for the next call";
 }
 
-// Sharing bound to a domain.
+// Shared data that is bound to a domain.
 
 TEST_F(launch, a_handle_of_the_static_domain_is_accepted) {
   membar::launch(config.with(physical_domain<2>{}), takes_fixed, domain_bound<int*, 2>(data));

@@ -84,7 +84,7 @@ TEST_F(processes_that_leave, after_an_exception_that_was_caught_end_at_once_and_
                           std::optional<symmetric::heap<adopted_backend>> heap(std::in_place, *gpus, size);
                           std::optional<scoped_array<int, adopted_backend>> words(std::in_place, heap->allocate<int>(8));
                           if (rank == left) {
-                            // A Python exception has been caught before the objects of its frames are destroyed.
+                            // A Python exception is caught before the objects of its frames are destroyed.
                             const auto begin = clock::now();
                             words.reset();
                             heap.reset();
@@ -143,7 +143,7 @@ TEST_F(processes_that_leave, when_all_work_is_done_are_no_error) {
                           return 0;
                         }
                         static_cast<void>(left.wait_for(1));
-                        all.group->synchronize(nullptr);  // the kernel has ended
+                        all.group->synchronize(nullptr);  // waits until the kernel has ended
                         return 0;
                       }),
             (std::vector<int>{0, 0}));
@@ -157,7 +157,7 @@ TEST_F(processes_that_leave, may_end_their_objects_in_any_order) {
                       [&](int rank) {
                         membar::check(cudaSetDevice(rank));
                         std::array<int, 5> order{0, 1, 2, 3, 4};
-                        std::mt19937 random(7);  // alike in both
+                        std::mt19937 random(7);  // the same order in both processes
                         for (const symmetric::rendezvous& each : all_where) {
                           engine all(each, rank, 2);
                           const std::function<void()> ends[] = {[&] { all.first.reset(); }, [&] { all.heap.reset(); },
@@ -305,7 +305,7 @@ TEST_F(processes_that_leave, have_children_that_do_not) {
   expect_success(2, [](host_group& group, int) {
     auto all = std::make_unique<std::function<std::vector<unsigned long long>(unsigned long long)>>(group.callback());
     const int code = processes(1, [&](int) {
-      all.reset();  // of the child alone
+      all.reset();  // this affects only the child
       return 0;
     })[0];
     return (*all)(1).size() == 2 ? code : 1;
@@ -320,7 +320,7 @@ TEST_F(processes_that_leave, are_named_where_they_never_come) {
                         engine all(where, rank, 3);
                         int wrong = 0;
                         if (rank != 1) {
-                          if (rank == 0) {  // PE 2, whose budget is long, also learns it from PE 0.
+                          if (rank == 0) {  // PE 2, whose budget is long, learns about it from PE 0.
                             all.group->set_budget(std::chrono::milliseconds(1));
                           }
                           wrong = unless_refused_at_once("PE 1 of the group did not reach a collective call within ",

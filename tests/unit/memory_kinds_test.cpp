@@ -27,7 +27,7 @@ template <class Memory>
 concept lends_the_host_its_objects = requires(Memory memory) { memory[0] = 1; } || requires(Memory memory) { memory.data(); } ||
                                      requires(Memory memory) { *memory.begin() = 1; };
 
-// Therefore no atomic operation and no host channel can be in memory where a release orders nothing.
+// For this reason, no atomic operation and no host channel can use memory in which a release orders nothing.
 TEST_F(mapped_memory, that_is_write_combined_is_written_by_calls_only) {
   static_assert(lends_the_host_its_objects<membar::mapped_memory<int>>);
   static_assert(!lends_the_host_its_objects<membar::write_combined_memory<int>>);
@@ -118,7 +118,7 @@ TEST_F(mapped_memory, that_moves_is_freed_once) {
     membar::mapped_memory<int> first(4);
     membar::mapped_memory<int> second(5);
     EXPECT_EQ(now().allocations.size(), 2U);
-    first = std::move(second);  // frees what `first` had
+    first = std::move(second);  // frees the memory that `first` had
     EXPECT_EQ(now().allocations.size(), 1U);
     EXPECT_EQ(first.size(), 5U);
     EXPECT_EQ(second.size(), 0U);  // NOLINT: what is left of it
@@ -190,7 +190,7 @@ TEST_F(atomicity, of_device_memory_with_a_peer_needs_the_peers_link) {
   EXPECT_FALSE(membar::atomicity_of(facts, add));
   facts.peer.to_owner.native = true;
   EXPECT_TRUE(membar::atomicity_of(facts, add));
-  facts.owner = 2;  // On a third device, both links count.
+  facts.owner = 2;  // On a third device, both links matter.
   EXPECT_FALSE(membar::atomicity_of(facts, add));
   facts.device.to_owner.native = true;
   EXPECT_TRUE(membar::atomicity_of(facts, add));
@@ -232,16 +232,16 @@ TEST_F(atomicity, over_a_partial_link_asks_for_the_instructions_that_are_emitted
     facts.device.to_host.capabilities = capabilities;
     return static_cast<bool>(membar::atomicity_of(facts, use));
   };
-  // A maximum of floats is a maximum of signed integers or a minimum of unsigned ones.
+  // A maximum of floats becomes a maximum of signed integers or a minimum of unsigned integers.
   const atomic_use float_max{.operation = atomic_operation::float_max};
   EXPECT_TRUE(holds_with(capability_scalar_32 | capability_signed | capability_unsigned, float_max));
   EXPECT_FALSE(holds_with(capability_scalar_32 | capability_signed, float_max));
   EXPECT_FALSE(holds_with(capability_scalar_32 | capability_unsigned, float_max));
-  // Bytes and halves are changed with a compare-and-swap of the surrounding word.
+  // Bytes and 16-bit values are changed with a compare-and-swap of the surrounding word.
   EXPECT_TRUE(holds_with(capability_scalar_32, {.bytes = 1, .is_signed = true, .returns_value = false}));
   EXPECT_TRUE(holds_with(capability_scalar_32, {.operation = atomic_operation::compare_exchange, .bytes = 2}));
   EXPECT_FALSE(holds_with(capability_scalar_128, {.bytes = 1}));
-  // 64-bit additions are unsigned for both signs; 64-bit wrapping increments are a loop.
+  // 64-bit additions are unsigned for both signs, and 64-bit wrapping increments are a loop.
   EXPECT_TRUE(holds_with(capability_scalar_64 | capability_unsigned, {.bytes = 8, .is_signed = true}));
   EXPECT_TRUE(holds_with(capability_scalar_64, {.operation = atomic_operation::increment, .bytes = 8, .returns_value = false}));
 }

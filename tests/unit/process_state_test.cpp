@@ -47,7 +47,7 @@ cudaError_t cudaDeviceSetLimit(cudaLimit, std::size_t value) {
 
 namespace {
 
-/// A loaded library. Its symbols are not visible to others.
+/// A loaded library. Its symbols are not visible to other libraries.
 class library {
  public:
   explicit library(const char* file) : handle_(dlopen(file, RTLD_NOW | RTLD_LOCAL)) {

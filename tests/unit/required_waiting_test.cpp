@@ -16,7 +16,7 @@ const char* const publishers[] = {"kernel_boundary.stream",      "kernel_boundar
                                   "fence.system.acq_rel.own_sm", "fence.system.seq_cst.shared_sm",
                                   "release_store.device.own_sm", "release_store.system.shared_sm"};
 
-/// Calls `expect` with every arm and what a publishing victim requires in it.
+/// Calls `expect` with every arm and the requirement of each publishing victim in it.
 void of_every_publisher(auto expect) {
   for (const arm& each : fence_interference::domain_arms) {
     for (const char* victim : publishers) {

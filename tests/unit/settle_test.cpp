@@ -32,7 +32,7 @@ TEST(settle, two_steady_cases_make_a_known_ratio) {
   const double widest = 100 * most_spread / std::sqrt(2.0);
   EXPECT_TRUE(is_steady({100, 100, 100, 100, 100, 100 + 0.99 * widest}));
   EXPECT_FALSE(is_steady({100, 100, 100, 100, 100, 100 + 1.01 * widest}));
-  EXPECT_FALSE(is_steady({100, 100, 100, 100, 100}));  // too few to know
+  EXPECT_FALSE(is_steady({100, 100, 100, 100, 100}));  // too few repetitions
 }
 
 TEST(settle, repeats_until_each_case_is_steady_and_no_further) {

@@ -19,7 +19,7 @@ using membar_test::refusal, membar_test::says;
 
 class guarded_team : public fake_cuda::test {
  protected:
-  /// Returns the message with which a hold is rejected; if it is granted, ends it and returns an empty string.
+  /// Returns the message with which a hold is rejected. If the hold is granted, ends it and returns an empty string.
   std::string on(stream& in) {
     return refusal([&] { return guard.on(in.handle()); });
   }
@@ -84,7 +84,7 @@ TEST_F(guarded_team, tells_streams_apart_that_have_one_handle_after_the_other) {
   std::optional<stream> old(std::in_place);
   const cudaStream_t handle = old->handle();
   { const auto held = guard.on(handle); }
-  old.emplace();  // It is destroyed, but work that it was given still runs.
+  old.emplace();  // The old stream is destroyed, but work that was enqueued in it still runs.
   old->busy = true;
   ASSERT_EQ(old->handle(), handle);
   EXPECT_TRUE(says(on(*old), "may still run"));
@@ -127,7 +127,7 @@ TEST_F(guarded_team, is_kept_by_a_capture_from_its_own_streams_only) {
   first.capturing = true;
   std::unique_ptr<stream_guard::hold> captured(new stream_guard::hold(guard.on(first.handle())));
   const auto held = guard.on(second.handle());
-  captured.reset();  // It releases nothing of the other hold.
+  captured.reset();  // This does not release the other hold.
   EXPECT_TRUE(says(on_host(), "is in use on stream"));
 }
 
@@ -166,7 +166,7 @@ TEST_F(guarded_team, is_never_held_twice_by_threads_that_try) {
       }
     });
   }
-  threads.clear();  // joins
+  threads.clear();  // joins the thread
   EXPECT_EQ(together, 0);
   EXPECT_GT(taken, 0);
 }

@@ -63,7 +63,7 @@ class stream_partition : public fake_cuda::test {
       expect_as_before(i);
     }
   }
-  /// Expects of a stream partition that its streams use the domains in turn.
+  /// Expects the streams of a stream partition to use the domains in turn.
   void expect_in_turn(int domains) {
     const membar::stream_partition partition(handles);
     for (std::size_t i = 0; i != handles.size(); ++i) {

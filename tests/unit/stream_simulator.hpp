@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Runs a small `program` in every schedule: every assignment of streams to hardware queues that the
-/// program does not rule out, every order of the nodes
-/// of a captured graph, every interleaving. It follows the definition in deadlock/check.hpp directly, and is slow.
+/// Runs a small `program` in every schedule: every assignment of streams to hardware queues that the program does not rule out,
+/// every order of the nodes of a captured graph, and every interleaving. It follows the definition in deadlock/check.hpp
+/// directly, and is slow.
 #pragma once
 
 #include <membar/deadlock/program.hpp>
@@ -23,15 +23,16 @@ namespace membar_test::stream_simulator {
 using membar::deadlock::callers, membar::deadlock::handle, membar::deadlock::operation_kind, membar::deadlock::program,
     membar::deadlock::stream_operation;
 
-/// What may happen in some schedule.
+/// The events that may happen in some schedule.
 struct outcome {
-  bool hangs = false;                  ///< in some schedule
-  bool hangs_with_own_queues = false;  ///< With a queue for each stream, and graphs that run as parallel as their edges allow.
-  bool collectives_at_once = false;    ///< of one team and PE
-  bool copy_overtaken = false;         ///< An operation reached the heap before a host copy that had returned.
+  bool hangs = false;  ///< the program hangs in some schedule
+  /// It hangs even with a queue for each stream, and graphs that run with as much parallelism as their edges allow.
+  bool hangs_with_own_queues = false;
+  bool collectives_at_once = false;  ///< Two collectives of one team and PE run at the same time.
+  bool copy_overtaken = false;       ///< An operation reached the heap before a host copy that had already returned.
   /// A wait may end before a notification that could also end it, because of a value that an earlier wait of its stream has
-  /// seen and that nothing replaces in between in any schedule. Computed only for programs without graphs that end in every
-  /// schedule.
+  /// seen and that nothing replaces in between in any schedule. This is computed only for programs without graphs that end in
+  /// every schedule.
   bool stale_wait = false;
   std::size_t schedules = 0;
 };
@@ -67,13 +68,13 @@ class simulator {
 
  private:
   using enum operation_kind;
-  using of_pe = std::pair<int, handle>;  ///< A stream, an event, or a signal of a PE.
+  using of_pe = std::pair<int, handle>;  ///< A stream, an event or a signal of a PE.
   using values = std::map<of_pe, std::uint64_t>;
 
   struct item {
     enum class kind_t { passes, notifies, waits, arrives, departs } kind = kind_t::passes;
     std::size_t operation = 0;
-    std::uint64_t after = 0;  ///< items
+    std::uint64_t after = 0;  ///< The set of items that must come before, one bit each.
     std::size_t number = 0;   ///< For a collective: the number of the call in its PE and team.
     std::uint64_t arrivals = 0;
     bool complete = true;
@@ -84,7 +85,7 @@ class simulator {
   }
   static bool is_step(const stream_operation& each) { return each.kernel != 0 && each.kind != kernel; }
 
-  /// Every assignment of the streams from `next` on to queues of their PE.
+  /// Tries every assignment of the streams from `next` on to queues of their PE.
   void partition(const std::vector<of_pe>& all, std::size_t next) {
     if (next == all.size()) {
       order_graphs(0);
@@ -97,14 +98,14 @@ class simulator {
         used.insert(queue_of_[all[i]]);
       }
     }
-    used.insert(static_cast<int>(next));  // its own queue
+    used.insert(static_cast<int>(next));  // the stream gets its own queue
     for (const int queue : used) {
       queue_of_[all[next]] = queue;
       partition(all, next + 1);
     }
   }
 
-  /// The operations captured in a graph, without the steps of kernels.
+  /// Returns the operations captured in a graph, without the steps of kernels.
   [[nodiscard]] std::vector<std::size_t> captured(unsigned graph) const {
     std::vector<std::size_t> found;
     for (std::size_t i = 0; i != program_.operations.size(); ++i) {
@@ -115,7 +116,7 @@ class simulator {
     return found;
   }
 
-  /// The direct predecessors of an operation in its graph.
+  /// Returns the direct predecessors of an operation in its graph.
   [[nodiscard]] std::vector<std::size_t> before_in_graph(const std::vector<std::size_t>& nodes, std::size_t at) const {
     std::vector<std::size_t> found;
     const stream_operation& operation = program_.operations[nodes[at]];
@@ -133,7 +134,7 @@ class simulator {
     return found;
   }
 
-  /// Every order of the nodes in every launch of a graph.
+  /// Tries every order of the nodes in every launch of a graph.
   void order_graphs(std::size_t from) {
     while (from != program_.operations.size() && program_.operations[from].kind != launch_graph) {
       ++from;
@@ -169,7 +170,7 @@ class simulator {
     extend();
   }
 
-  // One schedule of queues: its items, and everything that may happen.
+  // One assignment of queues: its items, and everything that may happen.
 
   std::size_t add(item::kind_t kind, std::size_t operation, std::uint64_t after) {
     if (items_.size() == 60) {
@@ -180,7 +181,7 @@ class simulator {
   }
   static std::uint64_t bit(std::size_t i) { return std::uint64_t{1} << i; }
 
-  /// Adds the items of an operation, and returns those that end it.
+  /// Adds the items of an operation. Returns those that end it.
   std::uint64_t expand(std::size_t index, std::uint64_t after) {
     const stream_operation& operation = program_.operations[index];
     const of_pe stream{operation.pe, operation.stream};
@@ -243,7 +244,7 @@ class simulator {
     deliveries_.clear();
     values stream;
     std::map<int, std::uint64_t> queue;
-    values event;  // each process has its own
+    values event;  // each process has its own events
     std::map<int, std::uint64_t> host;
     for (std::size_t i = 0; i != program_.operations.size(); ++i) {
       const stream_operation& operation = program_.operations[i];
@@ -403,7 +404,7 @@ class simulator {
     }
   }
 
-  /// Whether it is undefined that this item runs now.
+  /// Records the undefined behaviour that occurs if this item runs now.
   void look(std::size_t i, std::uint64_t done) {
     always_before_[i] &= done;
     const stream_operation& operation = program_.operations[items_[i].operation];
@@ -433,11 +434,11 @@ class simulator {
   bool any_order_ = false;
   std::vector<item> items_;
   std::map<std::pair<handle, int>, std::vector<std::pair<std::size_t, std::size_t>>> calls_;
-  values deliveries_;            ///< issued without blocking
+  values deliveries_;            ///< The notifications that were issued without blocking.
   std::uint64_t launching_ = 0;  ///< Through the stream that launches the graph.
   std::set<std::pair<std::uint64_t, values>> seen_;
   std::vector<std::uint64_t> always_before_ =
-      std::vector<std::uint64_t>(64, ~std::uint64_t{0});  ///< For each item, in all schedules.
+      std::vector<std::uint64_t>(64, ~std::uint64_t{0});  ///< For each item, the items that come before it in all schedules.
 };
 
 [[nodiscard]] inline outcome run(const program& program) { return simulator(program).run(); }

@@ -103,7 +103,7 @@ TEST_F(peers, without_virtual_memory_have_plain_allocations) {
             "membar: device 2 has no virtual memory management: ask for peer_memory::plain, which needs none");
 }
 
-/// On both kinds of memory.
+/// Tested on both kinds of memory.
 class region : public peers, public ::testing::WithParamInterface<peer_memory> {};
 INSTANTIATE_TEST_SUITE_P(of_both_kinds, region, ::testing::Values(peer_memory::mapped, peer_memory::plain));
 
@@ -178,7 +178,7 @@ TEST_F(links, that_carry_none_carry_none_in_either_direction) {
 }
 
 TEST_F(links, that_carry_some_are_asked_for_each) {
-  // Unsigned 64-bit reductions, and no operation that returns a value.
+  // The additions are unsigned 64-bit reductions, and no operation returns a value.
   now().partial_atomics = {{{0, 1},
                             atomic_capability::capability_unsigned | atomic_capability::capability_reduction |
                                 atomic_capability::capability_scalar_64},
@@ -300,7 +300,7 @@ TEST_F(heap, rejects_to_free_twice) {
   all.free(first);
   EXPECT_EQ(refusal([&] { all.free(first); }),
             "membar: allocation 1 of the symmetric heap was freed twice: free each allocation once on every PE");
-  // The same place holds another allocation: its old name does not refer to the new one.
+  // The same position now holds another allocation, and its old name does not refer to the new one.
   const auto second = all.allocate<int>(8);
   EXPECT_TRUE(says(refusal([&] { all.free(first); }), "allocation 1 of the symmetric heap was freed twice"));
   all.free(second);
@@ -397,7 +397,7 @@ TEST_F(heap, has_no_words_that_the_links_do_not_carry) {
       says(refusal([&] { return all.allocate<symmetric::signal<symmetric::add>>(1); }), "an atomic operation of signal<add>"));
   EXPECT_TRUE(says(refusal([&] { return all.allocate<counter<int>>(1); }), "name fewer operations"));
   EXPECT_EQ(all.bytes_taken(), 0U);
-  // Objects that are only stored to need no atomics.
+  // Objects that are only stored to do not need atomics.
   const scoped_array flags(all.allocate<symmetric::signal<symmetric::set>>(1));
   const scoped_array words(all.allocate<counter<int, amo::load | amo::store>>(1));
 }
@@ -449,7 +449,7 @@ TEST_F(heap, keeps_offsets_apart_whatever_is_asked_of_it) {
   EXPECT_EQ(bytes.largest_hole(), 4096U);
 }
 
-/// Two processes with one PE each, of which this is one; the test sets the other's values.
+/// Two processes with one PE each, of which this process is one. The test sets the values of the other.
 class fake_cluster {
  public:
   static constexpr symmetric::visibility visible = symmetric::visibility::destination_only;
@@ -472,8 +472,8 @@ class fake_cluster {
   }
   [[nodiscard]] region map(std::size_t bytes) const { return region::plain({0, 0}, bytes); }
 
-  std::optional<unsigned long long> other;  ///< The value that the other process passes next, if it differs.
-  int after = 0;                            ///< It lags behind this many times when it passes the same value.
+  std::optional<unsigned long long> other;  ///< The value that the other process passes next, if it is a different one.
+  int after = 0;                            ///< The number of values that agree before that.
   int meetings = 0;
 };
 static_assert(symmetric::backend<fake_cluster>);
@@ -495,7 +495,7 @@ TEST_F(heap_of_processes, rejects_collective_calls_that_differ) {
   const auto second = all.allocate<int>(1);
   cluster.other = tagged(collective::freed, 1);
   EXPECT_TRUE(says(refusal([&] { all.free(second); }), "PE 1 has freed allocation number 2, but PE 0 has 1"));
-  cluster.other = tagged(collective::objects, 2);  // Another call with the same value.
+  cluster.other = tagged(collective::objects, 2);  // A different call with the same value.
   EXPECT_TRUE(
       says(refusal([&] { all.free(second); }), "PE 1 has freed allocation number 2, but PE 0 has an allocation of objects 2"));
   all.free(first);
@@ -518,7 +518,7 @@ TEST_F(heap_of_processes, meet_in_close_and_not_at_the_end_of_a_scope) {
   EXPECT_EQ(all.bytes_taken(), 0U);
 }
 
-/// Ends the scope of memory with an exception. Returns its offset.
+/// Ends the scope of memory with an exception. Returns the memory's offset.
 std::size_t abandoned(symmetric::heap<fake_cluster>& from) {
   std::size_t place = 0;
   try {
@@ -534,7 +534,7 @@ TEST_F(heap_of_processes, keeps_what_an_exception_ended_on_one_pe_alone) {
   const std::size_t place = abandoned(all);
   EXPECT_EQ(all.bytes_taken(), 8 * sizeof(int));
   cluster.other = 0;  // The other process has abandoned nothing.
-  cluster.after = 4;  // After size, element, alignment and the memory's own alignment.
+  cluster.after = 4;  // The other process differs after size, element, alignment and the memory's own alignment.
   const scoped_array next(all.allocate<int>(8));
   EXPECT_NE(next.offset(), place) << "the other process still has it";
 }
@@ -557,7 +557,7 @@ TEST_F(heap_of_processes, agrees_on_the_place_of_an_allocation) {
 
 TEST_F(heap_of_processes, keeps_what_close_could_not_free) {
   scoped_array data(all.allocate<int>(8));
-  cluster.other = tagged(collective::objects, 1);  // which makes another call
+  cluster.other = tagged(collective::objects, 1);  // the other process makes another call
   EXPECT_TRUE(
       says(refusal([&] { data.close(); }), "PE 1 has freed allocation number 1, but PE 0 has an allocation of objects 1"));
   EXPECT_EQ(all.bytes_taken(), 8 * sizeof(int));
@@ -574,13 +574,13 @@ TEST_F(heap_of_processes, reports_no_leak_of_what_an_exception_ended) {
   EXPECT_TRUE(now().failures.empty());
 }
 
-/// Two PEs of one process with a network between them: a put is delivered on request, in any order.
+/// Two PEs of one process with a network between them that delivers puts on request, in any order.
 class late_network : public peer_backend {
  public:
   using peer_backend::peer_backend;
 
   void put(int* to, int value) { on_its_way.push_back({to, value}); }
-  /// Delivers the puts in flight, the last one first.
+  /// Delivers the puts in flight, starting with the last one.
   void deliver() {
     for (; !on_its_way.empty(); on_its_way.pop_back()) {
       *on_its_way.back().first = on_its_way.back().second;
@@ -600,7 +600,7 @@ TEST_F(peers, that_free_memory_have_completed_the_puts_to_it) {
   symmetric::heap<late_network> all(network, 1 << 16);
   const auto before = all.allocate<int>(8);
   int* const place = before.on(pe(0)).at(pe(1)).data();
-  network.put(place, 7);  // by a kernel that has ended
+  network.put(place, 7);  // put by a kernel that has ended
   all.free(before);
   const auto after = all.allocate<int>(8);
   ASSERT_EQ(after.on(pe(1)).local(), place);
@@ -626,8 +626,8 @@ TEST_F(peers, that_end_a_scope_have_completed_the_puts_to_it) {
 }
 
 TEST_F(heap_of_processes, rejects_an_alignment_that_only_the_other_process_lacks) {
-  cluster.other = 1;  // PE 0, as number and 1
-  cluster.after = 3;  // After size, element and alignment, which agree.
+  cluster.other = 1;  // PE 0, encoded as its number and 1
+  cluster.after = 3;  // The other process differs after size, element and alignment.
   EXPECT_EQ(refusal([&] { return all.allocate<char>(1, 128); }),
             "membar: an alignment of 128 was requested, but the backend's memory on PE 0 is aligned to less: ask for 256 at "
             "most, or for peer_memory::mapped");

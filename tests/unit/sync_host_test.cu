@@ -62,7 +62,7 @@ static_assert(wait_budget::milliseconds(1ULL << 58).in_nanoseconds() == ~0ULL,
 static_assert(wait_budget::microseconds(~0ULL).in_nanoseconds() == ~0ULL);
 static_assert(wait_budget::milliseconds(~0ULL / 1'000'000).in_nanoseconds() == ~0ULL / 1'000'000 * 1'000'000);
 
-// Durations of the standard library, wherever a budget is taken.
+// Durations of the standard library are accepted wherever a budget is.
 static_assert(wait_budget(std::chrono::milliseconds(3)).in_nanoseconds() == 3'000'000 &&
               wait_budget(std::chrono::duration<double>(0.5)).in_nanoseconds() == 500'000'000 &&
               wait_budget(std::chrono::duration<long, std::pico>(2500)).in_nanoseconds() == 2);
@@ -95,7 +95,7 @@ TEST(wait_result_names, are_the_words_of_the_documentation) {
   EXPECT_STREQ(name(wait_result::closed), "closed");
 }
 
-/// Fills a channel by `push`.
+/// Fills a channel by calling `push` once for each element of its capacity.
 void fill(auto push) {
   for (unsigned i = 0; i != capacity; ++i) {
     EXPECT_EQ(push(numbered(0, i)), wait_result::done);
@@ -287,7 +287,7 @@ TEST(many_consumers, end_within_their_budget_when_it_is_empty_and_find_it_closed
   EXPECT_EQ(channel->pop(got, generous), wait_result::closed);
 }
 
-/// Locks with a common interface: the ticket lock as it is, the queue lock with a node for each thread.
+/// Locks with a common interface: the ticket lock itself, and the queue lock with a node for each thread.
 struct ticket : membar::ticket_lock<thread_scope::system> {
   struct holder {
     explicit holder(ticket& t) : of(t) {}

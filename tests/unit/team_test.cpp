@@ -137,7 +137,7 @@ TEST_F(barrier_of_a_team, frees_its_words) {
   EXPECT_TRUE(now().failures.empty());
 }
 
-/// Two processes with two PEs each, of which this is the second.
+/// Two processes with two PEs each, of which this is the second process.
 class half_of_four : public peer_backend {
  public:
   half_of_four() : peer_backend(std::vector<int>{0, 1, 2, 3}) {}
@@ -164,7 +164,7 @@ TEST_F(barrier_of_a_team, is_made_in_every_process_of_the_same_team) {
             "PE 0, and here it is PEs 0, 1: make each team in every process, in the same order, even in processes without a PE "
             "of the team");
   half.difference = 0;
-  const team_barrier<half_of_four> elsewhere(of_half, team::all(2));  // no PE of it is here
+  const team_barrier<half_of_four> elsewhere(of_half, team::all(2));  // this process has no PE of the team
 }
 
 }  // namespace

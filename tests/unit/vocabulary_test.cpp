@@ -13,7 +13,7 @@ namespace {
 
 using orders = std::tuple<membar::relaxed_t, membar::acquire_t, membar::release_t, membar::acq_rel_t, membar::seq_cst_t>;
 
-/// How many of the five orders a rule allows.
+/// Returns how many of the five orders a rule allows.
 template <template <class> class Rule>
 constexpr int allowed = []<class... Order>(std::type_identity<std::tuple<Order...>>) {
   return (int{Rule<Order>::value} + ...);
@@ -60,7 +60,7 @@ TEST(memory_order, is_named_as_in_cxx) {
 }
 
 using membar::acquire_half, membar::memory_order, membar::release_half;
-/// Returns whether an order releases and acquires in the same way as these.
+/// Returns whether an order releases and acquires as these arguments say.
 consteval bool has_halves(memory_order order, memory_order release, memory_order acquire) {
   return release_half(order) == release && acquire_half(order) == acquire;
 }
@@ -103,7 +103,7 @@ TEST(version, is_the_same_as_a_macro_as_values_and_in_cmake) {
 #define MEMBAR_TEST_NAMESPACE_OF(major, minor) v##major##_##minor
 #define MEMBAR_TEST_NAMESPACE(major, minor) MEMBAR_TEST_NAMESPACE_OF(major, minor)
 
-// Therefore two versions in one program do not define the same entity twice.
+// For this reason, two versions in one program do not define the same entity twice.
 TEST(version, is_in_the_names_that_the_linker_sees) {
   using membar::MEMBAR_TEST_NAMESPACE(MEMBAR_PROJECT_MAJOR, MEMBAR_PROJECT_MINOR)::thread_scope;
   EXPECT_TRUE((std::is_same_v<thread_scope, membar::thread_scope>));

@@ -29,7 +29,7 @@ std::size_t persisting(const std::vector<membar::planned_window>& planned) {
   return sum;
 }
 
-/// The plan for kernels on the device `big`, or on another one.
+/// Returns the plan for kernels on the device `big`, or on another one.
 std::vector<membar::planned_window> plan(const std::vector<planned_kernel>& kernels, const membar::l2_facts& facts = big) {
   return membar::plan_windows(kernels, facts);
 }
@@ -94,7 +94,7 @@ TEST(plan_windows, counts_a_region_that_streams_share_once) {
 }
 
 TEST(plan_windows, does_not_take_a_shared_region_for_one_of_a_stream) {
-  // While the second stream reads the shared region, the first one may already run its other kernel.
+  // While the second stream reads the shared region, the first stream may already run its other kernel.
   const auto planned =
       plan({{stream(1), {{at(0), 24 * MiB}}}, {stream(2), {{at(0), 24 * MiB}}}, {stream(1), {{at(MiB << 10), 24 * MiB}}}});
   EXPECT_LE(planned[1].window.persisting_bytes() + planned[2].window.persisting_bytes(), big.set_aside);
@@ -142,7 +142,7 @@ TEST(plan_windows, rejects_a_weight_that_is_none) {
   }
 }
 
-/// A fake kernel: the persisting part of its region is read at L2's speed until the lines evict each other.
+/// A fake kernel: the persisting part of its region is read at the speed of L2 until the lines evict each other.
 class fake_kernel {
  public:
   fake_kernel(std::size_t region, double capacity) : region_(static_cast<double>(region)), capacity_(capacity) {}

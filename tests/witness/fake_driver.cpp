@@ -22,19 +22,19 @@ constexpr int invalid_value = 1;
 constexpr int invalid_ptx = 218;
 constexpr int illegal_address = 700;
 constexpr int most_dynamic_shared = 8;             // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-constexpr std::size_t usual_shared = 48U * 1024U;  // The limit of a block without that attribute.
+constexpr std::size_t usual_shared = 48U * 1024U;  // The limit of a block that does not set this attribute.
 std::string module_text;
-std::map<std::string, std::size_t> allowed_shared;  // The value to which a kernel's attribute was set.
+std::map<std::string, std::size_t> allowed_shared;  // The value to which each kernel's attribute was set.
 int failure = 0;
 
-/// Returns the number of words in a row of delays, as the PTX declares registers for them.
+/// Returns the number of words in a row of delays, which is the number of registers that the PTX declares for them.
 std::size_t words_of(const std::string& kernel) {
   const std::string registers = ".reg .b32 %mw_s<";
   const std::size_t at = module_text.find(registers, module_text.find(".entry " + kernel + "("));
   return std::strtoul(module_text.c_str() + at + registers.size(), nullptr, 10);
 }
 
-/// Returns the parameters of a kernel, as the PTX declares them.
+/// Returns the number of parameters of a kernel, as the PTX declares them.
 std::size_t parameters_of(const std::string& kernel) {
   const std::size_t begin = module_text.find(".entry " + kernel + "(");
   const std::size_t end = module_text.find(')', begin);
@@ -45,7 +45,7 @@ std::size_t parameters_of(const std::string& kernel) {
   return count;
 }
 
-/// Returns the static shared memory of a kernel: the fake kernels have at most one variable.
+/// Returns the static shared memory of a kernel. The fake kernels have at most one variable.
 std::size_t static_shared_of(const std::string& kernel) {
   const std::size_t begin = module_text.find(".entry " + kernel + "(");
   const std::size_t end = module_text.find(".entry ", begin + 1);
@@ -53,8 +53,8 @@ std::size_t static_shared_of(const std::string& kernel) {
   return variable < end ? std::strtoul(module_text.c_str() + module_text.find('[', variable) + 1, nullptr, 10) : 0;
 }
 
-/// Returns whether a block has as much shared memory as a launch requests. More than the usual limit needs an attribute, which
-/// counts only the dynamic part.
+/// Returns whether a block can have as much shared memory as a launch requests. More than the usual limit requires an
+/// attribute, which counts only the dynamic part.
 bool fits_in_shared(const std::string& kernel, std::size_t dynamic) {
   return dynamic + static_shared_of(kernel) <= usual_shared || (dynamic != 0 && allowed_shared[kernel] >= dynamic);
 }
@@ -77,7 +77,7 @@ int cuDeviceGetName(char* name, int, int) {
   return 0;
 }
 int cuDeviceGetAttribute(int* value, int attribute, int) {
-  *value = attribute == 16 ? 4 : 1000000;  // multiprocessors, or kHz: a cycle is a nanosecond
+  *value = attribute == 16 ? 4 : 1000000;  // multiprocessors, or the rate in kHz, at which a cycle is a nanosecond
   return 0;
 }
 int cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, handle, int, std::size_t) {
@@ -92,7 +92,7 @@ int cuDevicePrimaryCtxRetain(handle*, int) { return 0; }
 int cuCtxSetCurrent(handle) { return 0; }
 int cuModuleLoadDataEx(handle*, const void* text, unsigned, int*, void**) {
   if (std::getenv("FAKE_NO_DELAYS") != nullptr && std::strstr(static_cast<const char*>(text), "membar_rows_") != nullptr) {
-    return invalid_ptx;  // A driver that does not accept the inserted code.
+    return invalid_ptx;  // Simulates a driver that does not accept the inserted code.
   }
   module_text = static_cast<const char*>(text);
   if (const char* const path = std::getenv("FAKE_MODULE"); path != nullptr) {
@@ -151,7 +151,7 @@ int cuGetErrorName(int status, const char** name) {
   return 0;
 }
 
-/// A launch by a program, which passes no delays: they are constants of the module.
+/// A launch by a program, which passes no delays, because they are constants of the module.
 int cuLaunchKernel(handle function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, handle,
                    void** parameters, void**) {
   const std::string rows = "membar_rows_" + std::string(static_cast<const char*>(function)) + "[";
@@ -181,7 +181,7 @@ int cuLaunchKernelEx(const membar_witness::driver::launch_shape* shape, handle f
     auto* const report = reinterpret_cast<std::uint64_t*>(plan.report + shift);
     const auto* const row = reinterpret_cast<const std::uint32_t*>(plan.rows) + copy * words;
     const bool goes_wrong = std::accumulate(row, row + words, std::uint64_t{0}) >= smallest;
-    if (kernel == "follows") {  // It writes to the target of a pointer in memory.
+    if (kernel == "follows") {  // This kernel writes to the target of a pointer in memory.
       std::uint64_t to = 0;
       std::memcpy(&to, memory, 8);
       *reinterpret_cast<std::uint32_t*>(to) = goes_wrong ? 1 : 2;
@@ -190,7 +190,7 @@ int cuLaunchKernelEx(const membar_witness::driver::launch_shape* shape, handle f
     *memory = goes_wrong && kernel == "wrong" ? 1 : 2;
     report[0] = goes_wrong && kernel == "hangs" ? 1 : 0;
     failure = goes_wrong && kernel == "faults" ? illegal_address : failure;
-    if (kernel == "racy") {  // The value that its load is reported to have read.
+    if (kernel == "racy") {  // The value that the report says its load has read.
       report[2] = plan.watch;
       report[3] = goes_wrong ? 0 : 7;
     }

@@ -44,7 +44,7 @@ def shows(checker, entry, reproducer):
 
 
 def reproduces(folder):
-    """Checks that the reproducer compiles with the one command that its file names, and shows the fault."""
+    """Checks that the reproducer compiles with the single command that its file names, and that it shows the fault."""
     command = re.search(r"^// (nvcc .*) && ", (folder / "witness.cu").read_text(), re.M)[1]
     words = [os.environ.get("CUDACXX", "nvcc"), *command.split()[1:]]
     built = subprocess.run(words, cwd=folder, capture_output=True, text=True)

@@ -34,7 +34,7 @@ def cycles_of(smallest):
 
 
 def assembles(folder, nvcc, environment):
-    """Checks that ptxas accepts the PTX that the program loads; a wrapper of the program keeps it."""
+    """Checks that ptxas accepts the PTX that the program loads, which a wrapper of the program saves."""
     ptxas = pathlib.Path(nvcc).resolve().parent / "ptxas"
     request = folder / "request.json"
     request.write_text(json.dumps({"limit": 1000, "report": str(folder / "report"), "kernels": [
@@ -50,7 +50,7 @@ def assembles(folder, nvcc, environment):
 
 
 def ends(pipe):
-    """Waits until all processes that hold the pipe open have ended, and returns whether they did."""
+    """Waits until all processes that hold the pipe open have ended. Returns whether they did."""
     while select.select([pipe], [], [], 20)[0]:
         if os.read(pipe, 4096) == b"":
             return True
@@ -62,7 +62,7 @@ def processes(folder, environment, run):
     pipe = folder / "pipe"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-    writer = os.open(pipe, os.O_WRONLY)  # Until then there is no writer, which reads as an end of file.
+    writer = os.open(pipe, os.O_WRONLY)  # Until then the pipe has no writer, which a reader sees as an end of file.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         temporary = folder / f"temporary{number}"
         temporary.mkdir()

@@ -18,8 +18,8 @@ namespace {
 using namespace membar::witness;
 namespace check = membar::check;
 
-/// A kernel in which block 0 writes data and sets a flag, and a thread of block 1 waits for it; both threads of a block pass a
-/// barrier.
+/// A kernel in which block 0 writes data and sets a flag, and a thread of block 1 waits for the flag; both threads of a block
+/// pass a barrier.
 constexpr std::string_view announce = R"(.version 8.0
 .target sm_90
 .address_size 64
@@ -97,7 +97,7 @@ TEST(witness, each_loop_of_the_kernel_ends_at_the_limit) {
       has(r.text,
           "$AGAIN:\n\tmov.u64 %mw_t, %clock64;\n\tsub.u64 %mw_t, %mw_t, %mw_begin;\n\tsetp.gt.u64 %mw_p, %mw_t, %mw_limit;\n"
           "\t@%mw_p st.volatile.global.u64 [%mw_report], 1;\n\t@%mw_p exit;\n"));
-  EXPECT_EQ(count(r.text, "@%mw_p exit;"), 1U);  // And nowhere else: $WAIT is reached by a forward branch.
+  EXPECT_EQ(count(r.text, "@%mw_p exit;"), 1U);  // And nowhere else, because a forward branch leads to $WAIT.
 }
 
 TEST(witness, a_kernel_without_parameters_gets_a_list) {
@@ -124,10 +124,10 @@ TEST(witness, the_copy_for_a_thread_of_the_warp_has_its_own_labels_and_barriers_
   EXPECT_EQ(count(text, "barrier.sync 0;"), 2U);
   EXPECT_EQ(count(text, "bar.sync 0;"), 0U);
   EXPECT_EQ(count(text, ".shared .align 4 .b8 cell[4];"), 1U);
-  EXPECT_EQ(count(text, ".reg .pred %q;"), 2U);  // of a scope
+  EXPECT_EQ(count(text, ".reg .pred %q;"), 2U);  // the registers of a scope
 }
 
-/// A kernel that reads its block's position in the grid, and pointers from a struct.
+/// A kernel that reads its block's position in the grid and receives pointers in a struct.
 constexpr std::string_view placed = R"(.version 8.0
 .target sm_90
 .address_size 64
@@ -234,7 +234,7 @@ TEST(witness, without_delays_nothing_else_is_decided) {
   }
 }
 
-/// Two copies of a grid whose memories are 256 bytes apart. In each, block 1 waits for block 0 of its copy and records what it
+/// Two copies of a grid whose memories are 256 bytes apart. In each copy, block 1 waits for block 0 and records what it has
 /// read.
 check::check_result two_copies(const std::string& stride, const std::string& final) {
   std::string ptx = with_order("release");
@@ -243,7 +243,7 @@ check::check_result two_copies(const std::string& stride, const std::string& fin
   request.parameters = {{"data", 0, 8}, {"flag", 8, 8}};
   request.pointers = {0, 8};
   const rewritten_kernel r = rewrite(ptx, request);
-  // The delays are zero; the actors are the first threads of the two blocks, and block 1 loads the data early.
+  // The delays are zero. The actors are the first threads of the two blocks, and block 1 loads the data early.
   const std::string plan =
       "{memory+128 " + stride + " 3 rows 1000000 0 4294967296 0xffffffffffffffff 0xffffffffffffffff 0 0 0 0 0 1}";
   const check::scenario s = check::read_scenario(
@@ -257,7 +257,7 @@ TEST(witness, each_copy_of_a_grid_uses_its_own_memory) {
       "memory[0] == 7 /\\ memory[1] == 1 /\\ memory[2] == 7 /\\ memory[64] == 7 /\\ memory[65] == 1 /\\ memory[66] == 7";
   const check::check_result apart = two_copies("256", each);
   EXPECT_EQ(apart.status, check::check_status::verified) << apart.found.message;
-  EXPECT_EQ(two_copies("0", each).status, check::check_status::race);  // both write the same memory
+  EXPECT_EQ(two_copies("0", each).status, check::check_status::race);  // both copies write the same memory
 }
 
 TEST(witness, the_threads_to_blame_are_actors_and_the_early_load_is_of_the_reader) {
@@ -291,7 +291,7 @@ TEST(witness, words_that_are_addresses_are_found_and_numbers_that_look_like_one_
     EXPECT_EQ(o.variable, o.name == "v");
     EXPECT_EQ(o.pointers, o.name == "x" ? std::vector<std::uint64_t>{0} : std::vector<std::uint64_t>{}) << o.name;
   }
-  // The same if memory has no place to be shifted to.
+  // The same test with memory that cannot be shifted.
   const check::scenario tight = check::read_scenario(
       "source k.ptx\nmemory x u64[2] = x+8, 3\nmemory y u32 at 0x100000700\nlaunch k args x 1024 1 {y x+4}\n");
   EXPECT_EQ(program_of(tight, ptx, {}, {}, {}).launched.launches[0].pointers, (std::vector<std::uint64_t>{0, 16, 24}));

@@ -18,7 +18,7 @@ SMALLEST = 5000
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUGS = ROOT / "examples" / "bugs"
 
-# `fine` adds atomically; the others add with a load and a store, and `racy` may read its data too early.
+# `fine` adds atomically; the other kernels add with a load and a store, and `racy` may read its data too early.
 HEAD = ".version 8.0\n.target sm_90\n.address_size 64\n"
 LOSES = """.visible .entry NAME(.param .u64 x)
 {
@@ -73,7 +73,7 @@ st.relaxed.gpu.global.u32 [%rd2], %r2;
 ret;
 }
 """
-# Its static shared memory plus what its launch adds exceeds the usual limit of a block.
+# The kernel's static shared memory plus the memory that its launch adds exceeds the usual limit of a block.
 STAGES = LOSES.replace("NAME", "stages").replace("{\n", "{\n.shared .align 4 .b8 stage[40960];\n", 1)
 KERNELS = ["wrong", "hangs", "faults", "stuck", "calm"]
 COPIES = 8  # Four multiprocessors hold four blocks each, and a grid has two blocks.
@@ -103,8 +103,8 @@ def reproducer_runs(folder, compiler, environment, checker):
 
 
 def corpus_assembles(checker, nvcc, toolkit, environment, folder):
-    """Checks that ptxas accepts the rewritten PTX of entries of the corpus and of a PyTorch program's kernels, and that it is decided as
-    before."""
+    """Checks that ptxas accepts the rewritten PTX of entries of the corpus and of a PyTorch program's kernels, and that the
+    answers for it are as before."""
     ptxas = pathlib.Path(toolkit).resolve().parent / "ptxas"
     entries = [*((BUGS, name) for name in ("look_back", "leader_scalar", "table_before_wait")), (ROOT / "tests" / "record", "dependent_kernels")]
     for where, name in entries:

@@ -5,7 +5,7 @@ costs.
 
     report.py --output <folder> <bench.json>...
 
-The files are those of --benchmark_out of atomic_cost, atomic_contention, atomic_levels and fence_cost, at most one of each. A ratio is
+The files are the --benchmark_out results of atomic_cost, atomic_contention, atomic_levels and fence_cost, at most one of each. A ratio is
 membar's time divided by the time of another variant: below 1, membar is faster. Without matplotlib the page has no pictures, and says so.
 """
 import pathlib
@@ -31,8 +31,8 @@ def arms_of(results):
 
 
 def has_code_of_its_own(case):
-    """Returns whether membar's kernel has other machine code than cuda::atomic_ref's. The tests codegen.same_code check this against the
-    code."""
+    """Returns whether the machine code of membar's kernel differs from that of cuda::atomic_ref. The tests codegen.same_code
+    check this against the code."""
     parts = case.split("/")
     if "u8" in parts:
         return "load" not in parts or "latency" in parts
@@ -40,20 +40,20 @@ def has_code_of_its_own(case):
         return "load" not in parts and "store" not in parts
     if not any("add" in part or "max" in part for part in parts):
         return False
-    # A relaxed operation names global memory and, at block scope, shared memory. An operation that ptxas may expand into loops acquires
-    # with a fence. Float maxima use integer maxima.
+    # A relaxed operation in the code names global memory and, at block scope, shared memory. An operation that ptxas may expand
+    # into loops acquires with a fence. Maxima of floats use integer maxima.
     named = "shared" in parts or not any("shared" in part for part in parts)
     return "relaxed" in parts and named or not {"u32", "s32"} & set(parts)
 
 
 def from_one(ratio):
-    """Returns how far a ratio is from 1, in either direction."""
+    """Returns how much a ratio differs from 1, in either direction."""
     return max(ratio, 1 / ratio)
 
 
 def beside_cuda(cases):
-    """Returns one promise for the largest ratio to cuda::atomic_ref; another for how far the ratio is from 1 if both have the same machine
-    code; and the cases above the limit."""
+    """Returns a promise for the largest ratio to cuda::atomic_ref; a promise for how much the ratio differs from 1 if both
+    have the same machine code; and the cases above the limit."""
     every = [(case, arms["membar"], arms["cuda_atomic_ref"]) for case, arms in cases.items() if "cuda_atomic_ref" in arms]
     different = [each for each in every if has_code_of_its_own(each[0])]
     same = [each for each in every if not has_code_of_its_own(each[0])]
@@ -65,7 +65,7 @@ def beside_cuda(cases):
         uncertainty = each[2]["ratio_uncertainty"]
         return ratio_of(each) - (uncertainty if uncertainty == uncertainty else 0)
 
-    # A case that is certainly above the limit counts more than a larger one that is not.
+    # A case that is certainly above the limit takes precedence over a larger ratio that is not certain.
     worst = max(different, key=lambda each: (surely(each) > MOST_BESIDE_CUDA, ratio_of(each)), default=None)
     rows = [limit_row(f"membar / `cuda::atomic_ref`, the greatest of {len(different)} cases whose machine code differs",
                     ratio_of(worst) if worst else NONE, MOST_BESIDE_CUDA, uncertainty=worst[2]["ratio_uncertainty"] if worst else NONE)]
@@ -87,7 +87,7 @@ def above_table(above):
 
 
 def controls(cases):
-    """Returns a promise for how far the same kernel differs from itself."""
+    """Returns a promise for the difference between two measurements of the same kernel."""
     ratios = [arms["membar_again"]["membar_ratio"] for arms in cases.values() if "membar_again" in arms]
     return limit_row("the same kernel twice, farthest from 1", max(map(from_one, ratios), default=NONE), MOST_BESIDE_CUDA)
 
@@ -98,7 +98,7 @@ def recommended(case, arms, cases):
     if operation.startswith("fetch_") and f"{operation[len('fetch_'):]}/{rest}" in cases:
         return None  # The result is not used here, so the recommendation is a reduction, which is another case.
     pattern = case.rpartition("/")[2]
-    aggregated = pattern in SHARED_BY_LANES or ("/u8/" in case and pattern == "per_lane")  # Bytes next to each other: four share a word.
+    aggregated = pattern in SHARED_BY_LANES or ("/u8/" in case and pattern == "per_lane")  # Adjacent bytes: four share a word.
     form = "aggregated" if aggregated else "membar"
     return form if form in arms else None
 
@@ -143,7 +143,7 @@ def atomic_contention(results, page):
         if "membar_again" in arms or form is None:
             continue
         quickest = min(arms, key=lambda arm: arms[arm]["ns"])
-        # Computed from launches that followed each other, like all ratios.
+        # Computed from consecutive launches, like all ratios.
         shares.append(arms[form]["membar_ratio"] / arms[quickest]["membar_ratio"])
         if shares[-1] < LEAST_OF_BEST:
             slower.append([f"`{case}`", form, quickest, arms[form]["ns"], arms[quickest]["ns"], shares[-1]])

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Draws what the benches on caches measured: one picture and one table per bench, in a page.
+"""Draws the results of the benches on caches: one picture and one table per bench, in one page.
 
     report.py --output <folder> <bench.json>...
 
-The files are those of --benchmark_out; the names of its cases say which bench a file is from. Without matplotlib the tables are
-written without pictures, and the page says so.
+The files are the outputs of --benchmark_out; the names of the cases identify the bench of each file. Without matplotlib the
+tables are written without pictures, and the page says so.
 """
 import pathlib
 import sys

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Kernels that synchronize with libcu++ and cooperative groups, which readable_kernels.py counts.
+/// Kernels that synchronize with libcu++ and cooperative groups; readable_kernels.py counts them.
 #include <cooperative_groups.h>
 #include <cooperative_groups/memcpy_async.h>
 #include <cooperative_groups/reduce.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Instances of the algorithms of Thrust, whose kernels readable_kernels.py counts.
+/// Instances of Thrust's algorithms; readable_kernels.py counts their kernels.
 #include <thrust/adjacent_difference.h>
 #include <thrust/copy.h>
 #include <thrust/count.h>

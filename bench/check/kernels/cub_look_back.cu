@@ -3,7 +3,7 @@
 #include <cub/agent/single_pass_scan_operators.cuh>
 #include <cub/block/block_scan.cuh>
 
-// Two words, whose status is in its own word.
+// A value of two words, whose status is in a separate word.
 struct wide {
   long long x;
   long long y;

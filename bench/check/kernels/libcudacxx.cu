@@ -54,7 +54,7 @@ __global__ void by_wait(int* flag, int* data, int* out) {
   }
 }
 
-// Warp 0 fills stages, warp 1 uses them.
+// Warp 0 fills stages, and warp 1 uses them.
 __global__ void by_stages(const int* from, int* out, int count) {
   __shared__ cuda::barrier<cuda::thread_scope_block> full[2];
   __shared__ cuda::barrier<cuda::thread_scope_block> empty[2];

@@ -32,13 +32,13 @@ import results as result_files  # noqa: E402
 
 
 def ended(words, seconds):
-    """Returns the exit status, the output, the seconds, and the peak memory in MiB. A process that takes longer is stopped, with status
-    124."""
+    """Returns the exit status, the output, the seconds, and the peak memory in MiB. A process that takes longer than the
+    limit is stopped, with status 124."""
     begin = time.monotonic()
     with tempfile.TemporaryFile("w+") as said, tempfile.TemporaryFile("w+") as complained:
         process = subprocess.Popen([str(w) for w in words], stdout=said, stderr=complained)
-        # Python's own wait does not report the memory. The value that wait4 reports is at least the size of this process, which starts the
-        # other one.
+        # Python's own wait does not report the memory. The value that wait4 reports is never less than the size of the Python
+        # process that starts the other one.
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
             waiting = pool.submit(os.wait4, process.pid, 0)
             try:
@@ -63,7 +63,7 @@ def program(options, folder):
 
 
 def recorded(options, words, name, folder):
-    """Returns how the recording of a call ended, and its scenarios."""
+    """Returns how the recording of a call ended, and the recorded scenarios."""
     output = folder / name
     status, said, complained, seconds, _ = ended([options.checker, "record", "--all", "--limit=1G", f"--output={output}", "--", *words, name],
                                                  options.end - time.monotonic())

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A program built with nvcc: a cooperative launch, a flag without fences, pointers in a table, a graph in a graph, and a box
-/// that a tensor map copies.
+/// A program built with nvcc: a cooperative launch, a flag without fences, pointers in a table, a graph within a graph, and a
+/// box that a tensor map copies.
 #include <cooperative_groups.h>
 #include <cuda.h>
 
 #include <cstdio>
 #include <cstring>
 
-// Not in a namespace without a name, whose kernels have other names in each compilation: `attach` finds them by name.
+// There is no unnamed namespace, in which each compilation gives kernels other names: `attach` finds them by name.
 
 /// Each thread sums the values that its neighbours in the grid have stored.
 __global__ void ring_sum(const unsigned* in, unsigned* stored, unsigned* out, int n) {
@@ -38,7 +38,7 @@ __global__ void through_table(table t) {
   __threadfence();
 }
 
-/// Every block of this grid counts. It is too large to explore, unless --shrink gives it fewer blocks.
+/// Every block of this grid increments a counter. The grid is too large to explore, unless --shrink gives it fewer blocks.
 __global__ void count_ranges(const float* in, unsigned* counts) {
   if (in[blockIdx.x * blockDim.x + threadIdx.x] > 0.5F) {
     atomicAdd(&counts[threadIdx.x], 1);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tests for pytest --membar: a correct counter, and one without atomic additions."""
+"""Tests for pytest --membar: a correct counter, and a counter without atomic additions."""
 
 import cupy
 import pytest

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Shared code of the PyTorch programs in this folder. It times a step alone and during communication on a side stream, alternating within
-one process. The programs do not use membar. Run them with torch.distributed.run; rank 0 prints RESULT and a line of JSON."""
+"""Shared code of the PyTorch programs in this folder. It times a step without communication and during communication on a
+side stream, alternating within one process. The programs do not use membar. Run them with torch.distributed.run; rank 0
+prints RESULT and a line of JSON."""
 import hashlib
 import json
 import os
@@ -27,8 +28,8 @@ def start(kind='symm'):
 
 
 class Offload:
-    """Copies `mib` MiB to pinned host memory on a side stream, as a program that moves out a key-value cache does: with a kernel, or with the
-    copy engine (`copy`)."""
+    """Copies `mib` MiB to pinned host memory on a side stream, as a program that offloads a key-value cache does: with a
+    kernel, or with the copy engine (`copy`)."""
 
     CODE = r'''extern "C" __global__ void offload_cache(uint4* host, const uint4* cache, unsigned long long count) {
       for (auto i = blockIdx.x * blockDim.x + threadIdx.x; i < count; i += gridDim.x * blockDim.x) { host[i] = cache[i]; }
@@ -54,7 +55,7 @@ class Offload:
 
 
 class Communication:
-    """All-reduces of `mib` MiB on a side stream, by NCCL or by PyTorch's symmetric memory (two-shot)."""
+    """Runs all-reduces of `mib` MiB on a side stream, with NCCL or PyTorch's symmetric memory (two-shot)."""
 
     def __init__(self, kind, mib, device):
         self.kind = kind
@@ -84,7 +85,7 @@ def beside(kind, mib, device):
 
 
 def together():
-    """Waits until all processes have reached this point, if there are several."""
+    """Waits until all processes have reached this point. With a single process it returns at once."""
     if dist.is_initialized():
         dist.barrier()
 
@@ -112,7 +113,7 @@ def digest(tensor):
 
 
 def times_of(step, count):
-    """Returns the step's times on the device, in us."""
+    """Returns the times of the step on the device, in us."""
     out = []
     for _ in range(count):
         first, last = (torch.cuda.Event(enable_timing=True) for _ in range(2))
@@ -130,7 +131,7 @@ def percentile(values, fraction):
 
 
 def summary(values):
-    """`low` and `high` are the 95 % interval of the median, if steps are independent of each other."""
+    """`low` and `high` bound the 95 % interval of the median, assuming that steps are independent of each other."""
     half = .98 / len(values)**.5
     return {
         **{name: round(percentile(values, min(max(at, 0), 1)), 3) for name, at in (('p50', .5), ('low', .5 - half), ('high', .5 + half), ('p99', .99))},
@@ -139,7 +140,7 @@ def summary(values):
 
 
 def rounds(count):
-    """Yields for `count` rounds, or for ARMS_SECONDS seconds; rank 0 tells the other processes when time is up."""
+    """Yields `count` times, or for ARMS_SECONDS seconds; rank 0 tells the other processes when the time is up."""
     seconds = float(os.environ.get('ARMS_SECONDS', 0))
     end = time.monotonic() + seconds
     done = 0
@@ -156,7 +157,7 @@ def rounds(count):
 
 
 def pairs(alone, beside, times, count):
-    """Times `count` steps alone, then as many during communication, for `times` rounds."""
+    """Times `count` steps alone and then as many during communication, and repeats this `times` times."""
     out = [], []
     for _ in rounds(times):
         for side, step in zip(out, (alone, beside)):
@@ -167,7 +168,7 @@ def pairs(alone, beside, times, count):
 
 
 def by_turns(program, step, communication, divide=1, times=8, steps=40):
-    """Times `steps` steps alone, then during communication, for `times` rounds; prints the time of a step."""
+    """Times `steps` steps alone and then during communication, in `times` rounds. Prints the time of a step."""
     launches = 700 if isinstance(communication, Offload) else 250
     communication.enqueue(8)
     times_of(step, 5)
@@ -204,7 +205,7 @@ def result(program, alone, beside, divide=1, **more):
 
 
 def without_communication(program, step, steps=1500):
-    """Times `steps` steps as a graph, then a fifth as many launch by launch; prints the time of a step."""
+    """Times `steps` steps as a graph, and then a fifth as many launch by launch. Prints the time of a step."""
     times = {}
     for how, once, count in (('graph', captured(step), steps), ('eager', step, steps // 5)):
         times_of(once, 50)

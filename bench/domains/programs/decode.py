@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A captured step of a transformer during the all-reduce of another micro-batch, while a cache is moved out to the host (on one GPU; by a kernel: `offload`,
-or by the copy engine: `copy`), or without other work: `alone`. decode.py KIND MIB MODEL: MiB of the communication, and a model of MODELS."""
+"""A captured step of a transformer that runs during the all-reduce of another micro-batch, or while a cache is moved to the
+host on one GPU, by a kernel (`offload`) or by the copy engine (`copy`), or without other work (`alone`). usage: decode.py
+KIND MIB MODEL: the MiB of the communication, and a model of MODELS."""
 import sys
 
 import torch
@@ -8,7 +9,7 @@ import torch.nn.functional as F
 
 import arms
 
-# hidden size, layers, batch size, new tokens per sequence, keys, heads
+# the hidden size, layers, batch size, new tokens per sequence, keys, and heads
 MODELS = {
     'small': (1024, 12, 4, 1, 256, 16),
     'large': (2048, 16, 8, 1, 256, 16),

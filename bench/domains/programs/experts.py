@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""A mixture of experts: 8 small experts of this GPU compute one micro-batch, while the tokens of the next are sent to their experts, half of them on the
-next GPU: a gather whose output is in that GPU's memory, on a side stream."""
+"""A mixture of experts: 8 small experts of this GPU compute one micro-batch, while the tokens of the next micro-batch are
+sent to their experts on a side stream. Half of these experts are on the next GPU: the output of a gather is in that GPU's
+memory."""
 import torch
 import torch.distributed as dist
 import torch.distributed._symmetric_memory as symmetric
@@ -34,7 +35,7 @@ experts = arms.captured(compute)
 
 def step(send=True):
     side.wait_stream(torch.cuda.current_stream())
-    for _ in range(4):  # This takes longer on the device than the host needs to launch the following work.
+    for _ in range(4):  # This runs longer on the device than the host needs to launch the following work.
         out = experts()
     if send:
         with torch.cuda.stream(side):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Starts a program of this folder once for each GPU, as torch.distributed.run does, but without the seconds that importing PyTorch takes:
-launch.py <processes> <port> program.py [arguments]. Its exit status is 0, or the first other exit status of a process."""
+"""Starts a program of this folder once for each GPU, as torch.distributed.run does, but without the seconds that importing
+PyTorch takes: launch.py <processes> <port> program.py [arguments]. The exit status is 0, or the exit status of a process
+that failed."""
 import os
 import subprocess
 import sys
@@ -18,7 +19,7 @@ processes = [
 failed = 0
 while None in (statuses := [p.poll() for p in processes]):
     failed = next((s for s in statuses if s), 0)
-    if failed:  # The other processes would wait for it.
+    if failed:  # The other processes would wait for the failed one.
         for p in processes:
             p.terminate()
         break

@@ -8,14 +8,15 @@ from results import ResultError, load as load_file
 
 COUNTERS = ("p50_ns", "p90_ns", "p99_ns", "max_ns", "p50_cycles", "p90_cycles", "p99_cycles", "max_cycles",
             "samples", "spread", "interval", "sets", "chain", "noise_gbps")
-# What the memory model requires of the victim, 1 or 0; also known for waived cases.
+# What the memory model requires of the victim, 1 or 0; it is known for waived cases as well.
 REQUIRED = ("orders_own", "orders_noise", "orders_noise_seen_at_device_scope", "orders_noise_seen_at_system_scope")
 RATIOS = ("interference", "slowdown", "relief", "residual")
-MOST_SPREAD = 0.05  # of a ratio that is known
+MOST_SPREAD = 0.05  # The maximum spread of a known ratio.
 
 
 class Results:
-    """The cases of one file by (victim, noise, arm). Ratios are computed here from p50_ns, whatever the file says about them."""
+    """The cases of one file by (victim, noise, arm). Ratios are computed here from p50_ns, whatever the file says about
+    them."""
 
     def __init__(self, cases, context):
         self.context = context
@@ -35,7 +36,7 @@ class Results:
         return [noise for noise in words.NOISES if noise in seen]
 
     def case(self, victim, noise, arm):
-        """The case, if it was measured; arm 'alone' is the victim without any noise."""
+        """Returns the case, if it was measured. The arm 'alone' is the victim without any noise."""
         found = self._by_name.get((victim, "none" if arm == "alone" else noise, arm))
         return found if found is not None and found.measured else None
 
@@ -70,7 +71,7 @@ class Results:
         return self.ratio(victim, noise, "same", "alone")
 
     def relief(self, victim, noise):
-        # With one domain, both arms run in it, so their ratio says nothing about domains.
+        # With only one domain, both arms run in it, so their ratio does not measure the effect of domains.
         return None if self.one_domain else self.ratio(victim, noise, "same", "separate")
 
     def residual(self, victim, noise):

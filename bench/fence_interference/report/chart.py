@@ -50,7 +50,8 @@ def _picture(title, body, height, context, recorded, width=WIDTH):
 
 
 def bars(title, groups, context, recorded, unit="ns"):
-    """`groups` is [(label, [(the arm's class, the arm's name, value, whether its ratio is known)])]: a bar for each value, from 0."""
+    """`groups` is [(label, [(the arm's class, the arm's name, value, whether its ratio is known)])]. Each value is a bar
+    that starts at 0."""
     longest = max(value for _, members in groups for _, _, value, _ in members)
     divisor, unit = words.unit_of(longest) if unit == "ns" else (1.0, unit)
     body, y, left, room = [_text(10, 22, title, "bold")], 40, 400, 240
@@ -69,7 +70,7 @@ def bars(title, groups, context, recorded, unit="ns"):
 
 
 def finding(found, results, recorded):
-    """Draws the victim of a finding alone and during each noise, in one domain and in two."""
+    """Draws the victim of a finding alone and during each noise, with one domain and with two."""
     together = "the same queue" if found.name == "queue" else "the only domain" if results.one_domain else "traffic in its domain"
     alone = "another queue" if found.name == "queue" else "alone"
     groups = [] if found.name == "queue" else [("no noise", [("alone", alone, found.worst.alone, True)])]
@@ -83,7 +84,7 @@ def finding(found, results, recorded):
 
 
 def publisher(figures, recorded):
-    """Draws the pace of computing warps during each noise, in three ways."""
+    """Draws the pace of computing warps during each noise, for the three ways to publish."""
     warps = min(figures.warps(), key=lambda count: abs(count - 4))
     ways = (("nothing", "alone", "the work alone"), ("publisher", "separate", "publisher warp"), ("release", "same", "a release in every warp"))
     groups = []

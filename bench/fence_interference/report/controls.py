@@ -5,7 +5,7 @@ import typing
 import cases
 import words
 
-TOLERANCE = 0.1  # The tolerance of medians that must be equal.
+TOLERANCE = 0.1  # The tolerance for medians that should be equal.
 _ROUNDING = 1e-9
 
 
@@ -13,13 +13,13 @@ class Value(typing.NamedTuple):
     """The measured ratio of a rule in one case."""
     where: str
     ratio: float
-    spread: float = 0.0  # The larger one of the two cases that form the ratio.
+    spread: float = 0.0  # the larger of the two cases that form the ratio
 
 
 class Control:
-    """One rule, with its ratio in every case in which both sides were measured. `beyond_spread`: a case fails only if its ratio is also
-    farther from 1 than its spread. If the spread exceeds the tolerance, a ratio beyond the tolerance is not a failure, and the case says
-    nothing."""
+    """One rule, with its ratio in every case in which both sides were measured. `beyond_spread`: a case fails only if its
+    ratio is also farther from 1 than its spread. If the spread exceeds the tolerance, a ratio beyond the tolerance is not a
+    failure, and the case is inconclusive."""
 
     def __init__(self, name, rule, tolerance=TOLERANCE, only_above=False, beyond_spread=False):
         self.name, self.rule, self._tolerance, self._only_above, self._beyond_spread = name, rule, tolerance, only_above, beyond_spread
@@ -72,7 +72,7 @@ def check(results):
     def equal(name, rule):
         return Control(name, rule, beyond_spread=True)
 
-    rules = (  # The control, the kind of noise it concerns or "", and the two arms of its ratio.
+    rules = (  # The control, the kind of noise that it concerns or "", and the two arms of its ratio.
         (Control("spin interference", "a spinning kernel costs the victim nothing: interference ≤ 1.1", only_above=True), "spin",
          ("same", "alone")),
         (Control("spin relief", "domains change nothing during a spinning kernel: relief 1 ± 0.1"), "spin", ("same", "separate")),
@@ -87,7 +87,7 @@ def check(results):
          "", ("env0", "same")))
     for control, kind, arms in rules:
         if results.one_domain and arms == ("same", "separate"):
-            continue  # Both arms run in the only domain, so their ratio says nothing about domains.
+            continue  # Both arms run in the only domain, so their ratio does not measure the effect of domains.
         for victim in results.victims():
             for noise in results.noises(victim):
                 ratio = results.ratio(victim, noise, *arms) if noise.startswith(kind) else None

@@ -18,7 +18,8 @@ endforeach()
 get_filename_component(output "${MEMBAR_OUTPUT_DIR}" ABSOLUTE)
 file(MAKE_DIRECTORY "${output}")
 
-function(measure bench json)  # These options come first; files left here by an earlier run must not pass for this run's result.
+# These options come first. Files that an earlier run left here must not be mistaken for this run's result.
+function(measure bench json)
   file(REMOVE "${json}")
   get_filename_component(name "${bench}" NAME)
   message(STATUS "fence_report: measuring with ${name}, which takes a few minutes on a GPU")

@@ -8,7 +8,7 @@ import controls as control_rules
 import words
 
 MOST = 5
-LIMIT = 1.0 + control_rules.TOLERANCE  # Below this ratio nothing waits, and nothing is gained.
+LIMIT = 1.0 + control_rules.TOLERANCE  # A ratio below this counts as no wait and no gain.
 
 _QUEUE = "kernel_boundary.shared_queue"
 # (name, what waits, the names of the victims, the advice if no domain helps)
@@ -60,7 +60,8 @@ class Effect:
 
 
 class Finding:
-    """What one family of victims loses, and the advice. `effects` are the effects on the victim that loses most, for the picture."""
+    """The time that one family of victims loses, and the advice. `effects` are the effects on the victim that loses most,
+    for the picture."""
 
     def __init__(self, name, what, advice, effects, all_effects):
         self.name, self.what, self.effects = name, what, effects
@@ -105,7 +106,7 @@ def _apart(spread):
 
 
 class Findings:
-    """The findings in `shown` (at most five), and the sentences about the rest in `remarks`."""
+    """Returns the findings in `shown` (at most five), and the sentences about the other ones in `remarks`."""
 
     def __init__(self, results, controls, publisher=""):
         self.results = results

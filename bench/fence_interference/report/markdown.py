@@ -39,7 +39,7 @@ def _victim_section(results, victim):
     divisor, unit = words.unit_of(min(case.get("p50_ns") for case in members))
     ratios = {case: results.ratios_of(case) for case in members}
     for case, formed in ratios.items():
-        if case.arm in ("same", "separate"):  # The slowdown of this arm has its own name.
+        if case.arm in ("same", "separate"):  # The slowdown of this arm has a separate name.
             formed["slowdown"] = None
     columns = [name for name in ("interference", "relief", "residual", "slowdown") if any(formed[name] for formed in ratios.values())]
     widths = [name for name in ("interval", "spread") if any(case.get(name) is not None for case in members)]
@@ -48,7 +48,7 @@ def _victim_section(results, victim):
              *[_or_dash(case.get(width), lambda share: "%.1f %%" % (100 * share)) for width in widths],
              _or_dash(case.get("noise_gbps"), words.bandwidth),
              *["" if ratios[case][name] is None else words.factor(ratios[case][name]) for name in columns]] for case in members]
-    for row, before in reversed(list(zip(rows[1:], rows))):  # A noise is written once, before its arms.
+    for row, before in reversed(list(zip(rows[1:], rows))):  # The name of a noise is written once, before its arms.
         row[0] = "" if row[0] == before[0] else row[0]
     text = "### %s\n\n" % words.victim_name(victim)
     times = ["%s, %s" % (time, unit) for time in ("p50", "p90", "p99", "max")]
@@ -56,7 +56,8 @@ def _victim_section(results, victim):
 
 
 def _required_section(results, decided):
-    """Returns the section on required and wasted waiting; `decided` holds the answers of the model, which need no measurement."""
+    """Returns the section on required and wasted waiting. `decided` holds the answers of the model, which need no
+    measurement."""
     groups = requirements.groups(decided)
     if not groups:
         return ""

@@ -10,13 +10,13 @@ from report_page import table
 from results import ResultError, load as load_file, number
 
 _NAME = re.compile(r"(pace|latency)/(nothing|release|publisher|by_lane)/warps:(\d+)(?:/lag:(\d+))?/([a-z.]+)$")
-_HAND_OVER = ("publisher", "by_lane")  # the ways that have a lag
+_HAND_OVER = ("publisher", "by_lane")  # the ways to publish that have a lag
 USUAL_LAG = 16
 MOST_WARPS = 4  # The number of publishing warps of a block that the sentence describes.
 
 
 class Figures:
-    """The medians over the repetitions, by (what, way, warps, lag or None, noise)."""
+    """Returns the medians over the repetitions, by (what, way, warps, lag or None, noise)."""
 
     def __init__(self, by_case, context):
         self._by_case, self.context = by_case, context
@@ -45,7 +45,7 @@ class Figures:
         return math.hypot(*[self.get("pace", way, warps, noise, "cv") or 0.0 for way in ("release", "publisher")])
 
     def kept(self, warps, noise):
-        """Returns the pace of the publisher's block during noise, as a share of its pace without noise."""
+        """Returns the pace of a block with a publisher during noise, as a share of its pace without noise."""
         quiet, beside = self.get("pace", "publisher", warps, "none"), self.get("pace", "publisher", warps, noise)
         return quiet / beside if quiet and beside else None
 
@@ -75,8 +75,8 @@ def _cycles(value):
 
 
 def sentence(figures):
-    """Returns what the publisher recovers with the largest measured number of warps per block, at most four: during the worst noise of each
-    kind, the largest gain first."""
+    """Returns what the publisher recovers with the largest measured number of warps per block, at most four, during the
+    worst noise of each kind. The largest gain comes first."""
     warps = max((w for w in figures.warps() if w <= MOST_WARPS), default=None)
     best = {}
     for noise in figures.noises():

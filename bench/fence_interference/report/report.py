@@ -46,7 +46,7 @@ def _options(arguments):
 
 
 def _choose(options):
-    """Returns the results to draw; this machine's own results, or None; and whether the former are recorded ones."""
+    """Returns the results to draw; this machine's own results, or None; and whether the results to draw are recorded ones."""
     try:
         own = cases.load(options.input)
         if own.measured or not options.recorded:
@@ -85,7 +85,7 @@ def _written(options, folder):
     checked = controls.check(results)
     published, published_is_recorded = _publisher(options)
     found = findings.Findings(results, checked, publisher.sentence(published) if published else "")
-    drawn, links = {}, {}  # Link in report.md: SVG; name of the drawing: its link.
+    drawn, links = {}, {}  # The links in report.md and their SVG; the name of each picture and its link.
 
     def draw(what, picture):
         if picture is not None:
@@ -115,7 +115,7 @@ def _write(path, text):
 
 
 def _publish(staging, folder):
-    """Moves the finished files into place, and removes pictures of an earlier report that this one does not have."""
+    """Moves the finished files into place, and removes pictures that an earlier report had and this one does not."""
     fresh = os.listdir(staging)
     for name in fresh:
         if os.path.isdir(os.path.join(folder, name)):

@@ -9,8 +9,8 @@ _TOGETHER, _APART = "same", "separate"
 
 
 def _kind_name(victim):
-    """Returns the kind of a victim: its name without the multiprocessor or the form of the chain. Victims of a kind have the same answers
-    wherever they run."""
+    """Returns the kind of a victim: its name without the multiprocessor or the form of the chain. Victims of a kind have the
+    same answers wherever they run."""
     operation, scope, *_ = victim.split(".")
     name = {"kernel_boundary": "kernel boundaries", "fence": "fences", "release_store": "release stores",
             "acquire_load": "acquire loads"}[operation]
@@ -33,7 +33,7 @@ def groups(decided):
 
 
 def sentence(decided):
-    """Returns the table's conclusion, if it supports it: no victim must wait for noise that it has not observed."""
+    """Returns the conclusion of the table, if the table supports it: no victim must wait for noise that it has not observed."""
     known = [decided.required(victim, arm) for victim in words.VICTIMS for arm in (_TOGETHER, _APART)]
     known = [answers for answers in known if answers is not None]
     if any(noise for _, noise, _, _ in known):
@@ -47,12 +47,13 @@ def sentence(decided):
 
 
 def waits(results):
-    """Returns (victim, noise, alone, same, separate or None) in ns, for foreign noise that is known to have made the victim wait."""
+    """Returns (victim, noise, alone, same, separate or None) in ns, for foreign noise that is known to have made the victim
+    wait."""
     found = []
     for victim in results.victims():
         required = results.required(victim, _TOGETHER)
         if required is not None and not required[0]:
-            continue  # It publishes nothing: it waits for its turn, not for an order.
+            continue  # This victim publishes nothing: it waits for its turn and not for memory operations.
         for noise in results.noises(victim):
             ratio = results.interference(victim, noise)
             alone, same, apart = ((victim, noise, arm) for arm in ("alone", _TOGETHER, _APART))

@@ -58,7 +58,7 @@ def page(markdown, pictures, title):
         elif block.startswith("- "):
             out.append("<ul>" + "".join(f"<li>{_inline(line[2:])}</li>" for line in lines) + "</ul>")
         else:
-            alone = re.fullmatch(r"\*\*[^*]*\*\*", block)  # A paragraph that is entirely bold.
+            alone = re.fullmatch(r"\*\*[^*]*\*\*", block)  # a paragraph that is entirely bold
             out.append(f"<p{' class=headline' if alone else ''}>{_inline(' '.join(lines))}</p>")
     return (f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
             f"<title>{html.escape(title)}</title>{chart.STYLE}<style>{_STYLE}</style></head><body>\n" + "\n".join(out)

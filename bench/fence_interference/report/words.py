@@ -5,8 +5,8 @@ SCOPES = ("block", "cluster", "device", "system")
 ORDERS = ("acq_rel", "seq_cst")
 PLACEMENTS = ("own_sm", "shared_sm")
 
-# Traffic that is not the victim's own. Spin and local stores are controls: nothing may wait for spin, and domains may not make a difference
-# for either.
+# Traffic that is not the victim's own. Spin and local stores are controls: nothing may wait for spin, and domains must not make
+# a difference for either.
 FOREIGN = ("nvlink", "nvlink_both", "nccl", "host")
 KINDS = ("none", "spin", "local", "host", "nvlink", "nvlink_both", "nccl")
 PACES = ("saturating", "paced")
@@ -24,7 +24,7 @@ _PLACED = {"own_sm": "on an SM of its own", "shared_sm": "sharing an SM with the
 _BOUNDARY = {"stream": "stream launches", "graph": "graph", "shared_queue": "stream launches, NCCL's queue"}
 _OPERATION = {"fence": "Fence", "release_store": "Release store", "acquire_load": "Acquire load"}
 
-# The order of the sections; the second item describes the times of the section.
+# The order of the sections; the second item of each describes the section's times.
 FAMILIES = (
     ("kernel_boundary", "Kernel boundary", "time per kernel of a chain of tiny local kernels"),
     ("fence", "Fence", "time of one fence"),
@@ -33,7 +33,7 @@ FAMILIES = (
 )
 
 
-# The names that the bench knows, in the report's order.
+# The names that the bench uses, in the report's order.
 VICTIMS = (*[f"kernel_boundary.{form}" for form in _BOUNDARY],
            *[f"fence.{scope}.{order}.{place}" for scope in SCOPES for place in PLACEMENTS for order in ORDERS],
            *[f"{operation}.{scope}.{place}" for operation in ("release_store", "acquire_load") for scope in SCOPES
@@ -116,7 +116,7 @@ def span(values):
 
 
 def unit_of(typical_ns):
-    """Returns one unit for all times of a victim: (divisor, name)."""
+    """Returns a unit for all times of a victim: (divisor, name)."""
     return (1000.0, "µs") if typical_ns >= 2000 else (1.0, "ns")
 
 
@@ -148,6 +148,6 @@ def machine(context):
 
 
 def recorded_line(context):
-    """Returns the line on every page and picture of a recorded report."""
+    """Returns the line that appears on every page and picture of a recorded report."""
     parts = [f"recorded on {context.get('gpu') or 'another machine'}", day(context), "not measured on this machine"]
     return ", ".join(part for part in parts if part)

@@ -4,8 +4,8 @@
 
     report.py --output <folder> <bench.json>...
 
-The files are those of --benchmark_out; the names of its cases say which bench a file is from. If a variant was measured with several groups
-or grids, the report uses the fastest of them, and a table lists them all. Without matplotlib the page has no pictures, and says so.
+The files are the outputs of --benchmark_out; the names of the cases identify the bench of each file. If a variant was measured with several
+groups or grids, the report uses the fastest of them, and a table lists them all. Without matplotlib the page has no pictures, and says so.
 """
 import pathlib
 import sys
@@ -17,7 +17,7 @@ RATE = "GB/s"
 MOST_SIGNAL, MOST_PACKED_16, MOST_PACKED_1024, LEAST_SIGNAL_GAIN, LEAST_PACKED_GAIN, MOST_OF_NVSHMEM, LEAST_OF_COPY = (
     3.6, 1.5, 1.65, 1.5, 3.0, 1.03, 0.95)
 
-# The name of a line in the picture, and the variants whose fastest it shows.
+# The name of a line in the picture, and the variants of which it shows the fastest.
 ROUND_TRIPS = {
     "put_signal": ["membar_peer"],
     "put_signal from shared memory": ["membar_peer_from_shared"],
@@ -30,7 +30,7 @@ ROUND_TRIPS = {
     "NCCL send, receive": ["nccl_send_recv"],
 }
 COPY = "cudaMemcpyPeerAsync"
-# By one of membar's kernels: the variants that are compared with the copy engine.
+# Puts by one of membar's kernels: these variants are compared with the copy engine.
 PUTS = ["membar_peer", "membar_peer_tiles"]
 
 

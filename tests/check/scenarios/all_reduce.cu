@@ -16,7 +16,7 @@ __device__ symmetric::span<T> of(T* all, int self, int count, int each) {
       symmetric::peer_reach(symmetric::pe(self), count, each * static_cast<long>(sizeof(T))));
 }
 
-/// With boxes for `pieces`, or staged vectors of `part`.
+/// Memory with boxes for `pieces`, or with staged vectors of `part`.
 struct places {
   box* boxes;
   symmetric::signal<symmetric::set>* ended;

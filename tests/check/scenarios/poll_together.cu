@@ -54,7 +54,7 @@ __global__ void by_shared(unsigned* data, unsigned* flag, unsigned* out) {
   out[threadIdx.x] = *data;
 }
 
-// Blocks take turns, in the manner of CUTLASS's Semaphore.
+// Blocks take turns, as in CUTLASS's Semaphore.
 __global__ void by_turns(unsigned* lock, unsigned* sum) {
   const bool waits = threadIdx.x == 0;
   unsigned seen = waits ? poll(lock) : 0;

@@ -6,7 +6,7 @@
 namespace symmetric = membar::symmetric;
 using symmetric::by_thread, symmetric::pe;
 
-/// A team as a kernel gets it.
+/// A team as a kernel receives it.
 struct team_bytes {
   int first, stride, size;
   unsigned long long listed[2];
@@ -33,7 +33,7 @@ __device__ void take_part(symmetric::barrier_word* words, team_bytes members, in
   if (symmetric::try_barrier(by_thread, here, budget) != membar::wait_result::done) {
     __trap();
   }
-  cells[self] = 2;  // after all have read
+  cells[self] = 2;  // after all threads have read
 }
 
 extern "C" __global__ void pair(symmetric::barrier_word* words, int self, unsigned* cells, unsigned* sum, unsigned* own_work) {

@@ -12,7 +12,7 @@ extern "C" __global__ void producer(channel* c, unsigned* note, unsigned message
       __trap();
     }
   }
-  *note = 5;  // After the last message, before the end.
+  *note = 5;  // After the last message, before the channel ends.
   end.close();
 }
 

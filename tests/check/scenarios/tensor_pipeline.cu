@@ -40,7 +40,7 @@ __device__ void load(void* to, const tensor_map* map, int x, int y, std::uint64_
                : "memory");
 }
 
-/// Swizzled rows of 128 bytes, 8 of which are 1024 bytes.
+/// Swizzled rows of 128 bytes: 8 rows are 1024 bytes.
 __device__ std::uint64_t descriptor(const void* tile) {
   return ((shared_address(tile) & 0x3ffffULL) >> 4) | (1ULL << 16) | (64ULL << 32) | (1ULL << 62);
 }

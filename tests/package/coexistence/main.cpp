@@ -22,7 +22,7 @@ int main() {
     return 1;
   }
 #if !defined(WITHOUT_EXCEPTIONS)
-  // State that exists once per process is shared by both parts.
+  // Both parts share the state that exists once per process.
   exchange_handler_a(&mine);
   if (exchange_handler_b(nullptr) != &mine) {
     std::puts("each part has its own handler");

@@ -59,7 +59,7 @@ extern "C" __global__ void JOIN(share_,
   membar::symmetric::put_signal(membar::symmetric::by_block, data, from, signal, 1, membar::symmetric::pe(1));
 }
 
-/// Launches a kernel if there is a device; otherwise, the error message proves that host code runs.
+/// Launches a kernel if there is a device. Otherwise, the error message shows that host code runs.
 const char* JOIN(sentence_, PART)() {
   static char sentence[256];
   try {

@@ -81,7 +81,7 @@ handle_of = {}
 
 
 class FileStore:
-    """The store of real processes, which has a file for each key."""
+    """The store of real processes, with a file for each key."""
 
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)
@@ -136,7 +136,7 @@ class Adopted(unittest.TestCase):
         self.adopted_memory = _adopted.adopted_memory
 
     def processes(self, body):
-        """Returns what `body(rank)` returned or raised in each."""
+        """Returns what `body(rank)` returned or raised in each process."""
         found = [None] * COUNT
 
         def run(rank):
@@ -183,7 +183,7 @@ class Adopted(unittest.TestCase):
         for _ in range(2):
             with self.assertRaisesRegex(TimeoutError, r"ranks \[1, 2\] did not join"):
                 memory.all_gather(1)
-            for rank in (1, 2):  # too late
+            for rank in (1, 2):  # These values come too late.
                 self.store.set(f"membar/0_1_2/1/0/{rank}", "1")
         memory = self.adopted_memory(Tensor(0))
         with self.assertRaises(ValueError):
@@ -220,7 +220,7 @@ class Adopted(unittest.TestCase):
 
     def test_a_forked_child_does_not_leave(self):
         memory = self.adopted_memory(Tensor(0))
-        memory.all_gather._process = os.getpid() + 1  # as in a child
+        memory.all_gather._process = os.getpid() + 1  # as in a forked child
         del memory
         self.assertNotIn("membar/0_1_2/1/left/0", self.store.values)
 
@@ -257,7 +257,8 @@ class Adopted(unittest.TestCase):
 
 
 def process(rank, folder, how):
-    """The code of process `rank`. Process 1 leaves in one of several ways; the others print the error they get, and how long it took."""
+    """The code of process `rank`. Process 1 leaves in one of several ways; the others print the error that they get, and how
+    long it took."""
     _, _, store = made_up_torch(FileStore(folder))
     from membar import _adopted
     seconds = 0.01 if how == "never" and rank == 0 else 60

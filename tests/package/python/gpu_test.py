@@ -58,7 +58,7 @@ def attributes_of_captured_nodes(graph):
 
 
 def captured(handle, launch):
-    """Returns the domains of the kernels that `launch` puts into the stream."""
+    """Returns the domains of the kernels that `launch` enqueues in the stream."""
     graph = ctypes.c_void_p()
     _driver.call("cuStreamBeginCapture_v2", ctypes.c_void_p(handle), 2, remedy="")  # CU_STREAM_CAPTURE_MODE_RELAXED
     try:
@@ -112,7 +112,7 @@ def with_cupy():
     stream = cupy.cuda.Stream(non_blocking=True)
     with stream:
         array = cupy.zeros(1 << 18, dtype=cupy.float32)
-        cupy.add(array, 1, out=array)  # compiled before a capture
+        cupy.add(array, 1, out=array)  # the kernel is compiled before a capture
         array.fill(0)
         check(f"CuPy {cupy.__version__}", stream, stream.ptr, array, array.data.ptr, array.nbytes, lambda: cupy.add(array, 1, out=array),
               lambda: int(array.sum()), stream.synchronize)

@@ -21,7 +21,7 @@ struct device {
 };
 device devices[2];
 std::map<CUstream, std::map<int, CUlaunchAttributeValue>> attributes;
-std::vector<std::uintptr_t> current = {1};  // contexts are 1 + the device
+std::vector<std::uintptr_t> current = {1};  // a context is 1 + its device
 int failing_attribute = -1;
 
 device& current_device() { return devices[current.back() - 1]; }
@@ -110,13 +110,13 @@ CUresult cuStreamSetAttribute(CUstream stream, CUstreamAttrID attribute, const C
   return CUDA_SUCCESS;
 }
 
-// For the tests.
+// Functions for the tests.
 void stub_device(int which, int domains, int max_set_aside) {
   devices[which].domains = domains;
   devices[which].max_set_aside = max_set_aside;
 }
 void stub_fail(int attribute) { failing_attribute = attribute; }
-/// What is set, in words.
+/// Returns a text that describes what is set.
 const char* stub_state(std::uintptr_t handle) {
   static char text[512];
   auto& of_stream = attributes[reinterpret_cast<CUstream>(handle)];
