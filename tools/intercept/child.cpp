@@ -134,6 +134,18 @@ bool wait_for(pid_t child, const run_options& how) {
   _exit(why == ENOENT ? 127 : 126);
 }
 
+/// Sets the exit status of a process from its wait status, or from the reason why the program could not start.
+void set_status(outcome& result, int status, int why) {
+  if (!result.started) {
+    result.status = why == ENOENT ? 127 : 126;
+  } else if (WIFSIGNALED(status)) {
+    result.signal = WTERMSIG(status);
+    result.status = 128 + result.signal;
+  } else {
+    result.status = WEXITSTATUS(status);
+  }
+}
+
 }  // namespace
 
 outcome run(const std::vector<std::string>& program, const std::vector<std::pair<std::string, std::string>>& environment,
@@ -209,14 +221,7 @@ outcome run(const std::vector<std::string>& program, const std::vector<std::pair
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   result.interrupted = interrupted_by;
-  if (!result.started) {
-    result.status = why == ENOENT ? 127 : 126;
-  } else if (WIFSIGNALED(status)) {
-    result.signal = WTERMSIG(status);
-    result.status = 128 + result.signal;
-  } else {
-    result.status = WEXITSTATUS(status);
-  }
+  set_status(result, status, why);
   return result;
 }
 
