@@ -245,7 +245,7 @@ class runner {
       }
       sites_.resize(program_.kernels.size());
       for (std::size_t k = 0; k < program_.kernels.size(); ++k) {
-        if (program_.kernels[k].name == told.at("kernel")) {
+        if (told.at("kernel").get<std::string>() == program_.kernels[k].name) {
           sites_[k].clear();
           for (const json& site : told.at("sites")) {
             sites_[k].push_back({site[0], site[1]});
