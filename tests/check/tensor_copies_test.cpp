@@ -183,7 +183,7 @@ TEST(tensor_copies, take_a_map_that_a_pointer_leads_to) {
   expect(run(init + load(8, 2, 128, "%rd3") + wait + holds(0, 40), plain), check_status::verified);
 }
 
-// A map that a kernel modifies in shared memory and publishes to global memory, as CUTLASS does for groups of matrices.
+// A tensor map that a kernel modifies in shared memory and publishes to global memory, as CUTLASS does for grouped matrix products.
 const std::string to_shared =  // Each lane writes words of the map at %rd3.
     "mul.wide.u32 %rd4, %r15, 4; add.u64 %rd5, %rd3, %rd4; ld.global.u32 %r1, [%rd5]; cvt.u32.u64 %r2, %rd4; mov.u32 %r3, copy;"
     "add.u32 %r3, %r3, %r2; st.shared.u32 [%r3], %r1; bar.warp.sync -1;";

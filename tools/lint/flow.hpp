@@ -60,9 +60,9 @@ class flow {
   /// Returns the conditions that decide whether an instruction runs: its own predicate and the branches that it depends on.
   [[nodiscard]] std::vector<condition> conditions_of(pc_t pc) const;
 
-  /// Returns whether the instruction runs only if the condition held when its branch was last executed. This is not the case
-  /// for an instruction in the same loop that comes after the sides of the branch have rejoined, although `conditions_of`
-  /// includes the condition.
+  /// Returns whether the instruction runs only if the condition held when its branch was last executed. An instruction in the
+  /// same loop after the point where the branch's paths rejoin does not qualify, although `conditions_of` includes the
+  /// condition for it.
   [[nodiscard]] bool guards(const condition& c, pc_t pc) const;
 
   [[nodiscard]] const std::vector<loop>& loops() const noexcept { return loops_; }

@@ -337,7 +337,8 @@ void spin_without_acquire(const kernel_view& k, std::vector<warning>& out) {
   if (spins.empty()) {
     return;
   }
-  // written as data; excludes what one thread of the grid writes, because that thread already knows it
+  // written as data; the locations that a single thread of the grid writes are collected separately, because that thread needs
+  // no acquire to read them
   std::set<origin> written;
   std::set<origin> written_by_one;
   for (const access& a : k.data.accesses()) {

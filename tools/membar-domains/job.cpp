@@ -81,7 +81,7 @@ std::vector<process> processes_of(const fs::path& folder) {
   return out;
 }
 
-/// Returns whether the program's file refers to functions of AddressSanitizer.
+/// Returns whether the program's executable references AddressSanitizer functions.
 bool is_address_sanitized(const std::string& program) {
   std::vector<fs::path> places{program};
   if (program.find('/') == std::string::npos) {

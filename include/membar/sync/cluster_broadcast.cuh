@@ -176,7 +176,7 @@ class cluster_broadcast {
   };
 
  private:
-  /// Returns the barrier for use only among threads of its own block, because an order at cluster scope costs a fence of that
+  /// Returns the barrier for synchronization within its own block only, because ordering at cluster scope costs a fence of that
   /// scope.
   [[nodiscard]] __device__ static block_mbarrier& in_block(cluster_mbarrier& barrier) noexcept {
     return block_mbarrier::of(barrier.native_handle());

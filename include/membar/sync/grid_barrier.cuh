@@ -17,7 +17,8 @@ inline namespace v0_2 {
 ///
 /// Synchronizes: with `arrive(release)` and `wait(acquire)`, everything that any thread of a block did before its arrive is
 /// visible to every thread of every block after its wait. With `relaxed` on one side, the block on that side orders nothing
-/// with other blocks, which is sufficient for phases that share no data. Each call is a barrier of the block. The barrier
+/// with other blocks, which is sufficient for phases that share no data. Each call also acts as a block-wide barrier. The
+/// barrier
 /// guarantees nothing if some block does not run: all blocks must be resident on the device at the same time, which
 /// `launch_co_resident` (co_residency.hpp) checks. Ends: a wait that uses up its budget returns `timed_out` in every thread of
 /// the block. The barrier must be zeroed before it is used again.

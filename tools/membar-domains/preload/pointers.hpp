@@ -15,7 +15,7 @@ enum class reach { own, host, peer };
 
 /// Returns the farthest memory to which a launch's arguments point. Examines every aligned 8-byte word of each argument, and
 /// therefore finds pointers in structures and arrays that are passed by value. `parameters` and `extra` are the arguments of
-/// cuLaunchKernel; either may be null. The driver is asked only once about an address, and again after `memory_changed`.
+/// cuLaunchKernel; either may be null. The driver is queried only once per address, until `memory_changed` is called.
 /// Pointers in memory are not followed. The driver does not recognize pointers to pageable host memory.
 [[nodiscard]] reach reach_of(CUfunction kernel, void** parameters, void** extra);
 

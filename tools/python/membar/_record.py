@@ -102,7 +102,7 @@ class Recording:
     def sanitize(self, *, options=(), schedules=10, seconds=600):
         """Executes each scenario at full size, once per schedule. Raises `Finding` with the report if a schedule shows an error.
 
-        `options` are those of membar-check sanitize. The result lines of scenarios that are cut short, for example after `seconds`, are added to
+        `options` are passed to membar-check sanitize. The result lines of scenarios that are cut short, for example after `seconds`, are added to
         `undecided`. The absence of findings says nothing about other schedules.
         """
         self._each(lambda scenario: _sanitize(scenario, options, schedules, seconds, self.undecided))
