@@ -281,4 +281,23 @@ TEST(ptx_machine, calls_that_were_not_inlined) {
   EXPECT_EQ(r.status, check::check_status::verified) << r.found.message;
 }
 
+TEST(ptx_machine, addresses_of_functions) {
+  const std::string text = ".global .u32 x;\n.func one() { ret; }\n.func two() { ret; }\n" +
+                           kernel_text("k",
+                                       "mov.u64 %rd1, one; mov.u64 %rd2, two; mov.u64 %rd3, one; setp.ne.u64 %p1, %rd1, %rd2;"
+                                       " setp.eq.u64 %p2, %rd1, %rd3; mov.u32 %r1, 0; @%p1 add.u32 %r1, %r1, 1;"
+                                       " @%p2 add.u32 %r1, %r1, 2; st.global.u32 [x], %r1;");
+  const check::ptx_module m = check::read_ptx(text);
+  const check::module_layout layout = check::layout_of(m);
+  check::program p;
+  check::add_variables(p, m, layout);
+  check::launch_request request;
+  request.kernel = std::make_shared<check::kernel_code>(check::decode_kernel(m, layout, m.functions[2]));
+  check::add_launch(p, request);
+  const check::check_result r = check::explore(p, [&](const check::final_memory& end) {
+    return end.value(layout.globals.at("x"), 4) == 3 ? std::string() : "the addresses are not those of two functions";
+  });
+  EXPECT_EQ(r.status, check::check_status::verified) << r.found.message;
+}
+
 }  // namespace

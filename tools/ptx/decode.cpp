@@ -1105,6 +1105,9 @@ class kernel_decoder {
     if (const auto it = layout_.shared.find(name); it != layout_.shared.end()) {
       return {state_space::shared, it->second};
     }
+    if (const auto it = std::ranges::find(module_.functions, name, &ptx_function::name); it != module_.functions.end()) {
+      return {state_space::generic, function_window + 16 * static_cast<std::uint64_t>(it - module_.functions.begin())};
+    }
     refuse(s, quote(name) + " is not a known register, variable or special register");
   }
 

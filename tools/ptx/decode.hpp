@@ -24,6 +24,8 @@ inline constexpr std::uint64_t local_window = std::uint64_t{1} << 47U;
 /// The addresses of tensor memory. Each block has 4 GiB of them. One location represents 16 lanes, because no instruction
 /// accesses fewer lanes. There are 512 columns of 4 bytes.
 inline constexpr std::uint64_t tensor_window = std::uint64_t{1} << 48U;
+/// The addresses of functions, which no object contains.
+inline constexpr std::uint64_t function_window = std::uint64_t{1} << 49U;
 inline constexpr std::uint64_t tensor_columns = 512;
 inline constexpr std::uint64_t tensor_lanes = 128;
 inline constexpr std::uint64_t tensor_bytes = tensor_lanes / 16 * tensor_columns * 4;
