@@ -259,6 +259,22 @@ TEST(ptx_machine, variables_of_one_name_in_blocks_of_their_own) {
       9U);
 }
 
+/// Expects that the module's function number `kernel`, launched alone, leaves `expected` in the variable x.
+void expect_x(const std::string& text, std::size_t kernel, std::uint64_t expected) {
+  const check::ptx_module m = check::read_ptx(text);
+  const check::module_layout layout = check::layout_of(m);
+  check::program p;
+  check::add_variables(p, m, layout);
+  check::launch_request request;
+  request.kernel = std::make_shared<check::kernel_code>(check::decode_kernel(m, layout, m.functions[kernel]));
+  check::add_launch(p, request);
+  const check::check_result r = check::explore(p, [&](const check::final_memory& end) {
+    const std::uint64_t x = end.value(layout.globals.at("x"), 4);
+    return x == expected ? std::string() : "x is " + std::to_string(x);
+  });
+  EXPECT_EQ(r.status, check::check_status::verified) << r.found.message;
+}
+
 TEST(ptx_machine, calls_that_were_not_inlined) {
   const std::string text =
       ".global .u32 x;\n"
@@ -268,17 +284,7 @@ TEST(ptx_machine, calls_that_were_not_inlined) {
       kernel_text("k",
                   "mov.u32 %r1, 21; { .param .b32 param0; .param .b32 retval0; st.param.b32 [param0], %r1;"
                   " call.uni (retval0), twice, (param0); ld.param.b32 %r2, [retval0]; } st.global.u32 [x], %r2;");
-  const check::ptx_module m = check::read_ptx(text);
-  const check::module_layout layout = check::layout_of(m);
-  check::program p;
-  check::add_variables(p, m, layout);
-  check::launch_request request;
-  request.kernel = std::make_shared<check::kernel_code>(check::decode_kernel(m, layout, m.functions[1]));
-  check::add_launch(p, request);
-  const check::check_result r = check::explore(p, [&](const check::final_memory& end) {
-    return end.value(layout.globals.at("x"), 4) == 42 ? std::string() : "x is not 42";
-  });
-  EXPECT_EQ(r.status, check::check_status::verified) << r.found.message;
+  expect_x(text, 1, 42);
 }
 
 TEST(ptx_machine, addresses_of_functions) {
@@ -287,17 +293,7 @@ TEST(ptx_machine, addresses_of_functions) {
                                        "mov.u64 %rd1, one; mov.u64 %rd2, two; mov.u64 %rd3, one; setp.ne.u64 %p1, %rd1, %rd2;"
                                        " setp.eq.u64 %p2, %rd1, %rd3; mov.u32 %r1, 0; @%p1 add.u32 %r1, %r1, 1;"
                                        " @%p2 add.u32 %r1, %r1, 2; st.global.u32 [x], %r1;");
-  const check::ptx_module m = check::read_ptx(text);
-  const check::module_layout layout = check::layout_of(m);
-  check::program p;
-  check::add_variables(p, m, layout);
-  check::launch_request request;
-  request.kernel = std::make_shared<check::kernel_code>(check::decode_kernel(m, layout, m.functions[2]));
-  check::add_launch(p, request);
-  const check::check_result r = check::explore(p, [&](const check::final_memory& end) {
-    return end.value(layout.globals.at("x"), 4) == 3 ? std::string() : "the addresses are not those of two functions";
-  });
-  EXPECT_EQ(r.status, check::check_status::verified) << r.found.message;
+  expect_x(text, 2, 3);
 }
 
 }  // namespace
