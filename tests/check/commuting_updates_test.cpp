@@ -395,21 +395,16 @@ TEST(check_merges_updates, and_compares_no_states_before_a_branch_on_a_hidden_re
   EXPECT_EQ(ptx_program({waits}).explore().status, check_status::hang);
 }
 
-TEST(check_merges_updates, which_reads_pass_over_on_random_programs) {
-  drawn stream(4);
-  tally t;
-  for (int n = 0; n < 200; ++n) {
+/// Compares `count` random programs of three threads with and without merging, until one differs. `body_of` draws the body of a
+/// thread of program `n`.
+template <class BodyOf>
+void compare_random(const char* what, int count, tally& t, const BodyOf& body_of) {
+  for (int n = 0; n < count; ++n) {
     std::vector<std::string> bodies;
     std::string text;
     for (int thread = 0; thread < 3; ++thread) {
-      std::string body;
-      for (int k = thread == 0 ? 2 : 1; k > 0; --k) {
-        const std::string r = "%r" + std::to_string(stream.below(4));
-        body += stream.access(n % 8 == 0) + "ld." + stream.pick({"relaxed", "acquire"}) + ".gpu.global.u32 " + r + ", [x];\n" +
-                stream.pick({"and.b32 ", "and.b32 ", "or.b32 "}) + r + ", " + r + ", " + stream.pick({"4", "8", "24"}) + ";\n";
-      }
-      bodies.push_back(body + drawn::result(thread));
-      text += body + "--\n";
+      bodies.push_back(body_of(n, thread) + drawn::result(thread));
+      text += bodies.back() + "--\n";
     }
     ptx_program p(bodies);
     check::program whole = p.get();
@@ -418,8 +413,22 @@ TEST(check_merges_updates, which_reads_pass_over_on_random_programs) {
       return;
     }
   }
-  std::cout << "reads: executions " << t.apart << ", merged " << t.merged << ", clean " << t.clean << ", found " << t.found
+  std::cout << what << ": executions " << t.apart << ", merged " << t.merged << ", clean " << t.clean << ", found " << t.found
             << "\n";
+}
+
+TEST(check_merges_updates, which_reads_pass_over_on_random_programs) {
+  drawn stream(4);
+  tally t;
+  compare_random("reads", 200, t, [&](int n, int thread) {
+    std::string body;
+    for (int k = thread == 0 ? 2 : 1; k > 0; --k) {
+      const std::string r = "%r" + std::to_string(stream.below(4));
+      body += stream.access(n % 8 == 0) + "ld." + stream.pick({"relaxed", "acquire"}) + ".gpu.global.u32 " + r + ", [x];\n" +
+              stream.pick({"and.b32 ", "and.b32 ", "or.b32 "}) + r + ", " + r + ", " + stream.pick({"4", "8", "24"}) + ";\n";
+    }
+    return body;
+  });
   EXPECT_GT(t.clean, 50);
   EXPECT_LT(t.merged, t.apart * 9 / 10);
 }
@@ -510,24 +519,10 @@ TEST(check_reads_unused_values_once, and_finds_the_same_states) {
 TEST(check_merges_updates, around_waits_on_random_programs) {
   drawn stream(5);
   tally t;
-  for (int n = 0; n < 300; ++n) {
-    std::vector<std::string> bodies;
-    std::string text;
-    for (int thread = 0; thread < 3; ++thread) {
-      const std::string first = stream.access(n % 8 == 0);
-      const std::string body = first + (thread == 0 ? stream.access(false) : wait_of(stream, thread));
-      bodies.push_back(body + drawn::result(thread));
-      text += body + "--\n";
-    }
-    ptx_program p(bodies);
-    check::program whole = p.get();
-    compare(whole, p.address("wide"), 12, text, t);
-    if (testing::Test::HasFailure()) {
-      return;
-    }
-  }
-  std::cout << "waits: executions " << t.apart << ", merged " << t.merged << ", clean " << t.clean << ", found " << t.found
-            << "\n";
+  compare_random("waits", 300, t, [&](int n, int thread) {
+    const std::string first = stream.access(n % 8 == 0);
+    return first + (thread == 0 ? stream.access(false) : wait_of(stream, thread));
+  });
   EXPECT_GT(t.clean, 50);
   EXPECT_GT(t.found, 50);
   EXPECT_GT(t.apart, t.merged);
