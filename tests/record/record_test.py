@@ -672,6 +672,22 @@ class Images(Recorder):
         self.assertEqual(right.returncode, 0, right.stderr)
         self.assertEqual(recorded.check("put_1"), "verified")
 
+    def test_a_kernel_in_an_anonymous_namespace_is_attached_whatever_its_hash_is(self):
+        source = self.folder / "unit.cu"
+        source.write_text("namespace app { namespace {\ntemplate <typename T> __global__ void put(T* to) { *to = 1; }\n"
+                          "__global__ void putt(int* to) { *to = 2; }\n}\n"
+                          "void run(int* to) { put<int><<<1, 1>>>(to); putt<<<1, 1>>>(to); } }\n")
+        name = "_ZN3app34_GLOBAL__N__0123abcd_4_x_cu__Z1fPi3putIiEEvPT_"
+        relocatable = f"__nv_static_23__0123abcd_4_x_cu__Z1fPi_{name}"
+        for recorded in (name, relocatable):
+            scenario = self.folder / "put_1.scenario"
+            scenario.write_text(f"scenario 1\nmemory arg0 u32[1]\nlaunch {recorded} grid 1 block 1 args arg0\nfinal arg0[0] == 1\n")
+            attached = subprocess.run([CHECK, "attach", scenario, "--source", source], capture_output=True, text=True, timeout=120,
+                                      env=dict(os.environ, CUDACXX=str(NVCC)))
+            self.assertEqual(attached.returncode, 0, attached.stderr)
+            checked = subprocess.run([CHECK, "--quiet", scenario], capture_output=True, text=True, timeout=60, check=False)
+            self.assertIn("\tverified\t", checked.stdout, checked.stdout + checked.stderr)
+
     def test_launches_of_one_kernel_without_ptx_that_run_at_once_are_one_scenario(self):
         recorded = self.record("race", module=self.image("-cubin", "-arch=sm_90"), options=["--kernels=late"])
         (text,) = recorded.scenarios().values()

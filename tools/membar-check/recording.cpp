@@ -18,7 +18,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cctype>
 #include <cstdint>
+#include <cstdlib>
 #include <iterator>
 #include <map>
 #include <optional>
@@ -936,6 +938,58 @@ recording write_recording(const fs::path& records, const fs::path& output, const
   return out.end();
 }
 
+namespace {
+
+/// Returns the mangled name without the words by which nvcc distinguishes translation units: the name of an anonymous
+/// namespace, `<length>_GLOBAL__N__<hash>...`, and the prefix of kernels in relocatable code, `__nv_static_<length>__...`. They
+/// contain a hash, which differs between two compilations of the same kernel.
+std::string without_unit(std::string name) {
+  constexpr std::string_view prefix = "__nv_static_";
+  if (name.starts_with(prefix)) {
+    const std::size_t length_end = name.find("__", prefix.size());
+    const std::size_t skipped = std::strtoul(name.c_str() + prefix.size(), nullptr, 10) + 2;
+    if (length_end != std::string::npos && length_end + skipped < name.size()) {
+      name.erase(0, length_end + skipped);
+    }
+  }
+  constexpr std::string_view unit = "_GLOBAL__N_";
+  for (std::size_t at = name.find(unit); at != std::string::npos; at = name.find(unit, at + unit.size())) {
+    std::size_t digits = at;
+    while (digits > 0 && std::isdigit(static_cast<unsigned char>(name[digits - 1])) != 0) {
+      --digits;
+    }
+    const std::size_t length = std::strtoul(name.c_str() + digits, nullptr, 10);
+    if (length > unit.size() && at + length <= name.size()) {
+      name.erase(at + unit.size(), length - unit.size());
+      name.erase(digits, at - digits);
+      at = digits;
+    }
+  }
+  return name;
+}
+
+/// Returns the name that the PTX has for a recorded kernel.
+std::string kernel_in(const std::string& ptx, const std::string& recorded) {
+  if (membar::ptx::defines_kernel(ptx, recorded)) {
+    return recorded;
+  }
+  std::vector<std::string> all;
+  for (const membar::ptx::ptx_part& p : membar::ptx::parts_of(ptx)) {
+    if (p.kind == membar::ptx::ptx_part::kind_t::kernel) {
+      all.emplace_back(p.name);
+    }
+  }
+  const auto same = std::find_if(all.begin(), all.end(),
+                                 [&](const std::string& name) { return without_unit(name) == without_unit(recorded); });
+  if (same == all.end()) {
+    throw error("the source has no kernel " + membar_tools::quote(recorded) + membar::check::did_you_mean(recorded, all) +
+                ": compile it with the definitions and options of the program's build");
+  }
+  return *same;
+}
+
+}  // namespace
+
 std::string attach_ptx(const fs::path& scenario, const std::string& ptx) {
   std::istringstream lines(read_file(scenario.string()));
   std::vector<std::string> kernels;
@@ -947,17 +1001,9 @@ std::string attach_ptx(const fs::path& scenario, const std::string& ptx) {
       line = "source " + source;
       placed = true;
     } else if (line.starts_with("launch ")) {
-      const std::string kernel = line.substr(7, line.find(' ', 7) - 7);
-      if (!membar::ptx::defines_kernel(ptx, kernel)) {
-        std::vector<std::string> all;
-        for (const membar::ptx::ptx_part& p : membar::ptx::parts_of(ptx)) {
-          if (p.kind == membar::ptx::ptx_part::kind_t::kernel) {
-            all.emplace_back(p.name);
-          }
-        }
-        throw error("the source has no kernel " + membar_tools::quote(kernel) + membar::check::did_you_mean(kernel, all) +
-                    ": compile it with the definitions and options of the program's build");
-      }
+      const std::size_t end = std::min(line.find(' ', 7), line.size());
+      const std::string kernel = kernel_in(ptx, line.substr(7, end - 7));
+      line.replace(7, end - 7, kernel);
       kernels.push_back(kernel);
       text += placed ? "" : "source " + source + "\n";
       placed = true;
