@@ -107,6 +107,16 @@ class Record(Recorder):
         self.assertEqual(nothing.scenarios(), {})
         self.assertIn("No launch was recorded. By default, membar-check record selects the kernels whose PTX has an atomic operation", nothing.said)
 
+    def test_files_are_named_after_kernels_in_anonymous_namespaces(self):
+        name = "_ZN3app34_GLOBAL__N__0123abcd_4_x_cu__Z1fPi5smallIiEEvPT_"
+        module = self.folder / "module.ptx"
+        module.write_text(re.sub(r"\bsmall\b", name, pathlib.Path(MODULE).read_text()))
+        self.assertEqual(list(self.record(f"plain={name}", options=["--all"], module=module).scenarios()), ["small_1"])
+
+    def test_the_last_line_says_what_the_recording_contains(self):
+        self.assertIn("The recording contains the program's data, and only you can read its files. --no-contents keeps only shapes and pointers, "
+                      "and --unknown-floats omits floats\n", self.record("put").said)
+
     def test_equal_launches_are_recorded_once(self):
         self.assertEqual(list(self.record("many").scenarios()), ["late_1"])
         self.assertEqual(len(self.record("put", "put", "put/fewer").scenarios()), 2)

@@ -141,9 +141,7 @@ void say_recorded(const recording& of) {
         "--all select others");
   } else if (of.has_contents) {
     say("The recording contains the program's data, and only you can read its files. --no-contents keeps only shapes and "
-        "pointers, "
-        "and "
-        "and --unknown-floats omits floats");
+        "pointers, and --unknown-floats omits floats");
   }
 }
 

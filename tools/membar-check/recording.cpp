@@ -121,6 +121,10 @@ class launch_groups {
 /// Returns a kernel's name in the form that is used in file names.
 std::string short_name(const std::string& mangled) {
   std::string name = membar::check::source_name(mangled);
+  constexpr std::string_view unnamed = "(anonymousnamespace)::";  // source names have no spaces
+  for (std::size_t at = name.find(unnamed); at != std::string::npos; at = name.find(unnamed)) {
+    name.erase(at, unnamed.size());
+  }
   name = name.substr(0, name.find_first_of("<("));
   if (const std::size_t last = name.rfind("::"); last != std::string::npos) {
     name = name.substr(last + 2);
