@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// L2 access-policy windows: a range of addresses whose lines persist in L2, as a launch attribute.
+/// L2 access-policy windows, a launch attribute. A window is a range of addresses whose cache lines can persist in L2.
 ///
-/// L2 applies the hit property to a share of the accesses in the window, and the miss property to the rest. That share is the
-/// hit ratio. Accesses outside of the window are not affected. L2 keeps persisting lines in the part that an `l2_set_aside`
-/// reserves, so the sum of window bytes times hit ratio over all concurrent kernels should not exceed the set-aside. A window
+/// The hit ratio is the fraction of the accesses in the window to which L2 applies the hit property. The miss property applies
+/// to the others. Accesses outside of the window are not affected. L2 keeps persisting lines in the part that an `l2_set_aside`
+/// reserves, so window size times hit ratio, summed over all concurrent kernels, should not exceed the set-aside. A window
 /// changes neither the values nor the order of accesses. Source: CUDA C++ Programming Guide, "L2 Cache Control". Requires
 /// compute capability 8.0.
 #pragma once
@@ -143,8 +143,8 @@ template <memory_range Range>
   return window;
 }
 
-/// Turns all persisting lines of the current device back to normal, including lines that other parts of the program made
-/// persist.
+/// Turns all persisting lines of the current device back to normal, including lines that persist because of other parts of the
+/// program.
 ///
 /// Turning a window off does not end the persistence of its lines. They persist until this call, until a kernel accesses them
 /// under `back_to_normal`, or until L2 turns them back to normal on its own, at an undocumented time.
@@ -152,7 +152,7 @@ inline void reset_persisting_lines() {
   check(cudaCtxResetPersistingL2Cache(), "this call needs a working CUDA driver and device");
 }
 
-/// Computes windows with a hit ratio at which as much of a region persists as fits into the set-aside.
+/// Computes windows whose hit ratio makes as much of a region persist as fits into the set-aside.
 ///
 /// The constructor reads the set-aside, so construct an `l2_set_aside` first. `share` is the part of the set-aside that one
 /// kernel may use. window_planning.hpp divides the set-aside among several kernels.
@@ -164,14 +164,14 @@ class l2_plan {
   [[nodiscard]] constexpr const l2_facts& facts() const noexcept { return facts_; }
   [[nodiscard]] constexpr std::size_t share() const noexcept { return share_; }
 
-  /// Returns a plan for `bytes` of the set-aside, or for all of it if it is smaller than that.
+  /// Returns a plan for `bytes` bytes of the set-aside, or for the whole set-aside if it is smaller.
   [[nodiscard]] constexpr l2_plan with_share(std::size_t bytes) const noexcept {
     l2_plan plan = *this;
     plan.share_ = bytes < facts_.set_aside ? bytes : facts_.set_aside;
     return plan;
   }
 
-  /// Returns a window over `bytes` bytes from `start` whose persisting bytes do not exceed the share.
+  /// Returns a window over the `bytes` bytes at `start`. Its persisting bytes do not exceed the share.
   ///
   /// Errors: there is no set-aside, or `validate` rejects the window.
   [[nodiscard]] access_policy_window window(const void* start, std::size_t bytes) const {
@@ -182,8 +182,8 @@ class l2_plan {
     }
     if (share_ == 0) {
       throw error(cudaErrorInvalidValue,
-                  "membar: a plan with a share of 0 of the %zu bytes that are set aside on device %d has no window for %zu "
-                  "bytes: use a share above 0",
+                  "membar: this plan's share of the %zu bytes that are set aside on device %d is 0, so there is no window for "
+                  "%zu bytes: use a share above 0",
                   facts_.set_aside, facts_.device, bytes);
     }
     if (bytes > share_) {

@@ -112,16 +112,15 @@ class lane_group {
   [[nodiscard]] __device__ int leader() const noexcept { return 31 - __clz(static_cast<int>(group_)); }
   [[nodiscard]] __device__ bool leads() const noexcept { return leader() == lane_; }
 
-  /// Executes a barrier of the lanes before the leader's operation if that operation releases, so that it releases the earlier
-  /// accesses of every lane.
+  /// Executes a barrier among the lanes before the leader's operation if that operation releases, so that it also releases the
+  /// earlier accesses of the other lanes.
   template <memory_order Order>
   __device__ void release() const noexcept {
     if constexpr (release_half(Order) != memory_order::relaxed) {
       __syncwarp(together_);
     }
   }
-  /// Executes a barrier of the lanes after the leader's operation if that operation acquires, so that it acquires for every
-  /// lane.
+  /// Executes a barrier among the lanes after the leader's operation if that operation acquires, so that every lane acquires.
   template <memory_order Order>
   __device__ void acquire() const noexcept {
     if constexpr (acquire_half(Order) != memory_order::relaxed) {
@@ -212,18 +211,19 @@ template <class T>
 
 }  // namespace detail
 
-/// The read-modify-writes of `atomic_ref`, performed once for all lanes of a warp that call together for the same object.
+/// The read-modify-writes of `atomic_ref`, performed once for all lanes of a warp that execute a call together on the same
+/// object.
 ///
 /// Each lane receives the value before its own operation, as if the lanes had executed their operations one after the other in
-/// lane order. Floating-point sums may be rounded differently. The hardware chooses which lanes execute together, which affects
-/// the cost but not the result. With `aggregation::one_address`, the caller guarantees that all lanes that call together refer
-/// to the same object.
+/// lane order. Floating-point sums may be rounded differently. The hardware chooses which lanes execute together. Its choice
+/// affects the cost but not the result. With `aggregation::one_address`, the caller guarantees that all lanes that execute a
+/// call together refer to the same object.
 ///
-/// Synchronizes: as if each lane had performed its operation with the given order. A barrier of the lanes precedes the leader's
-/// operation if that operation releases, and another one follows it if it acquires.
+/// Synchronizes: as if each lane had performed its operation with the given order. A barrier among the lanes precedes the
+/// leader's operation if that operation releases, and another barrier follows it if it acquires.
 ///
 /// PTX: `match.any.sync` to group by address, shuffles with a doubling step, then the operation of `atomic_ref`, once per
-/// group. Requires: device code; an associative operation; what `atomic_ref` requires. Source: PTX ISA, "match.sync",
+/// group. Requires: device code; an associative operation; the requirements of `atomic_ref`. Source: PTX ISA, "match.sync",
 /// "shfl.sync", "bar.warp.sync".
 template <class T, thread_scope Scope, aggregation Form = aggregation::any_address>
 class aggregated_ref {
@@ -284,13 +284,14 @@ class aggregated_ref {
   /// Stores the bitwise exclusive or of the current value and `value`, and returns the value before this lane's operation.
   __device__ T fetch_xor(T value, auto order) const noexcept { return fetch_combine(value, membar::bit_xor{}, order); }
 
-  /// Adds 1, or stores 0 if the value is `limit` or more, and returns the previous value. Lanes that update the same object must pass the same limit.
+  /// Adds 1, or stores 0 if the value is `limit` or more, and returns the previous value. Lanes that update the same object
+  /// must pass the same limit.
   template <class Order>
   __device__ T fetch_inc(T limit, Order order) const noexcept {
     return fetch_wrapping([](T old, unsigned count, T most) { return detail::incremented(old, count, most); }, limit, order);
   }
-  /// Subtracts 1, or stores `limit` if the value is 0 or above `limit`, and returns the previous value. Lanes that update the same object
-  /// must pass the same limit.
+  /// Subtracts 1, or stores `limit` if the value is 0 or above `limit`, and returns the previous value. Lanes that update the
+  /// same object must pass the same limit.
   template <class Order>
   __device__ T fetch_dec(T limit, Order order) const noexcept {
     return fetch_wrapping([](T old, unsigned count, T most) { return detail::decremented(old, count, most); }, limit, order);
@@ -332,18 +333,18 @@ class aggregated_ref {
   T* object_;
 };
 
-/// Bins of one block in shared memory. The threads of the block combine values into the bins, and `flush` combines each bin
-/// into global memory.
+/// The histogram bins of one block, in shared memory. The threads of the block combine values into the bins, and `flush`
+/// combines each bin into global memory.
 ///
 /// Use: `__shared__ membar::privatized_histogram<unsigned, 256> bins;`. All threads of the block call `bins.clear()`, any
 /// thread calls `bins.add(bin, value)`, and all threads call `bins.flush<Scope>(target, order)`. `Operation` must be
 /// associative and commutative and have an identity element: bins are initialized with the identity, and `flush` skips bins
 /// that still hold it.
 ///
-/// Synchronizes: values are combined with relaxed atomics of block scope. `flush` begins with a barrier of the block, so with
-/// the order release, each of its operations releases the earlier accesses of all threads of the block. Requires: device code;
-/// all threads of the block call `clear` and `flush`; the requirements of `atomic_ref`. The object is aligned to at least 4
-/// bytes and its size is a multiple of its alignment, so plain variables may be adjacent to bins of 8 or 16 bits.
+/// Synchronizes: values are combined with relaxed atomics at block scope. `flush` begins with a block barrier, so if the order
+/// is release, each of its operations releases the earlier accesses of all threads of the block. Requires: device code; all
+/// threads of the block call `clear` and `flush`; the requirements of `atomic_ref`. The object is aligned to at least 4 bytes
+/// and its size is a multiple of its alignment, so plain variables may be adjacent to bins of 8 or 16 bits.
 template <class T, int Bins, class Operation = plus>
 class privatized_histogram {
   static_assert(Bins > 0, "membar: a histogram needs at least one bin");
@@ -352,7 +353,8 @@ class privatized_histogram {
   static constexpr int size = Bins;
 
   /// Sets every bin to the operation's identity. membar's operations have one, as does any other operation with an
-  /// `identity<T>()`. All threads of the block call this function, also between a flush and the next use.
+  /// `identity<T>()`. All threads of the block must call this function before the first use, and again between a flush and the
+  /// next use.
   __device__ void clear() noexcept {
     constexpr bool known = requires { Operation::template identity<T>(); };
     static_assert(known, "membar: the identity element of this operation is not known: pass it to clear()");
@@ -377,7 +379,7 @@ class privatized_histogram {
     combine(atomic_ref<T, thread_scope::block>(bins_[bin]), value, operation, relaxed);
   }
 
-  /// Combines the bins into `target[0]`, ... `target[Bins - 1]`. All threads of the block call it. The order is relaxed or
+  /// Combines the bins into `target[0]`, ... `target[Bins - 1]`. All threads of the block must call it. The order is relaxed or
   /// release.
   template <thread_scope Scope, class Order>
   __device__ void flush(T* target, Order order, Operation operation = Operation{}) noexcept {

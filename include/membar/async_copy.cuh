@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Small asynchronous operations: each thread copies a few bytes of global memory into shared memory (compute capability 8.0), or
-/// writes a value into the shared memory of another block of the cluster (9.0).
+/// Small asynchronous operations: each thread copies a few bytes of global memory into shared memory (compute capability 8.0 or
+/// later), or writes a value into the shared memory of another block of the cluster (9.0 or later).
 ///
 /// The return type of each call says how to detect its completion. A copy must be committed to a group or arrive at an
 /// mbarrier. A remote store returns the number of bytes that a phase of the other block's mbarrier must expect. A store or
-/// reduction that releases (`async_store_release`, compute capability 10.0) writes to global memory, and only a thread that
-/// reads its value can detect its completion.
+/// reduction that releases (`async_store_release`, compute capability 10.0 or later) writes to global memory, and only a thread
+/// that reads its value can detect its completion.
 ///
 /// These operations access memory through the generic proxy, like ordinary loads and stores, so they need no proxy fence.
 /// However, they are not in program order:
@@ -31,7 +31,7 @@
 namespace membar {
 inline namespace v0_2 {
 
-/// Selects the caches that `async_copy` fills: all levels, or only L2, which requires 16 bytes.
+/// Selects the caches that `async_copy` fills: all levels, or only L2, which requires a 16-byte type.
 enum class async_caching : unsigned char { all_levels, l2_only };
 
 namespace detail {
@@ -89,7 +89,8 @@ template <> struct ptx_remote_type<async_operation::add, unsigned long long> { s
 template <> struct ptx_remote_type<async_operation::add, long long> { static constexpr char text[] = "u64"; };
 // clang-format on
 
-/// Requires a type that a single `cp.async` can copy. Returns whether it is one, so that the compiler prints a single message.
+/// Requires a type that a single `cp.async` can copy. Returns whether `T` is such a type, so that the compiler prints a single
+/// message.
 template <class T, async_caching Caching>
 [[nodiscard]] __device__ constexpr bool require_copyable() noexcept {
   constexpr bool whole = (sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16) && alignof(T) >= sizeof(T) && is_bytes<T>;
@@ -110,8 +111,9 @@ template <class T, async_caching Caching>
 /// The copy is ordered after everything that precedes the call in the thread. It does not synchronize with anything on its own:
 /// use a group (`async_commit`, `async_wait`) or an mbarrier (`async_arrive`) to wait for it.
 ///
-/// PTX: `cp.async.{ca,cg}.shared::cta.global [to], [from], sizeof(T)`, one instruction. Requires: compute capability 8.0; a trivially
-/// copyable `T` of 4, 8 or 16 bytes, aligned to its size; 16 bytes for `async_caching::l2_only`. Source: PTX ISA, "cp.async".
+/// PTX: `cp.async.{ca,cg}.shared::cta.global [to], [from], sizeof(T)`, one instruction. Requires: compute capability 8.0; a
+/// trivially copyable `T` of 4, 8 or 16 bytes, aligned to its size; 16 bytes for `async_caching::l2_only`. Source: PTX ISA,
+/// "cp.async".
 template <async_caching Caching = async_caching::all_levels, class T>
 __device__ inline started_copies async_copy(T* to, const T* from) noexcept {
   if constexpr (detail::require_copyable<T, Caching>()) {
@@ -136,7 +138,7 @@ __device__ inline started_copies async_copy(T* to, const T* from, l2_policy poli
   return detail::copy_results::started();
 }
 
-/// Like `async_copy`, but copies only the first `there` bytes of the object, 0 to `sizeof(T)`. The rest of `*to` becomes zero,
+/// Like `async_copy`, but copies only the first `there` bytes of the object (0 to `sizeof(T)`). The rest of `*to` becomes zero,
 /// and the rest of `*from` is not read. Use 0 for an element past the end of its array.
 ///
 /// PTX: `cp.async.{ca,cg}.shared::cta.global [to], [from], sizeof(T), there`, one instruction. Requires: the same as
@@ -177,7 +179,7 @@ __device__ inline void async_commit(started_copies) noexcept {
 /// Waits until at most the newest `Pending` groups of the thread are incomplete. The data of the completed groups is then
 /// visible to this thread, and to other threads of the block after a barrier.
 ///
-/// It does not wait for bulk copies, and `bulk_wait` does not wait for these copies.
+/// This function does not wait for bulk copies, and `bulk_wait` does not wait for these copies.
 ///
 /// PTX: `cp.async.wait_group Pending`, one instruction. Requires: compute capability 8.0. It has no time limit.
 template <int Pending = 0>
@@ -191,11 +193,11 @@ __device__ inline void async_wait() noexcept {
 /// Arrives once at `barrier`, an mbarrier of the block, when all copies that the thread started before the call are complete.
 /// This counts as one of the arrivals that a phase expects: if each thread calls it once, use `init(threads)`.
 ///
-/// A wait that acquires the phase sees the data of the copies. It does not order anything else that the thread did: for
-/// ordinary stores, follow it with an `arrive(release)`.
+/// A wait that acquires the phase sees the data of the copies. This arrival does not order anything else that the thread did.
+/// To order ordinary stores, call `arrive(release)` afterwards.
 ///
-/// PTX: `cp.async.mbarrier.arrive.noinc.shared::cta.b64 [barrier]`, one instruction. Requires: compute capability 8.0. Source: PTX
-/// ISA, "cp.async.mbarrier.arrive".
+/// PTX: `cp.async.mbarrier.arrive.noinc.shared::cta.b64 [barrier]`, one instruction. Requires: compute capability 8.0. Source:
+/// PTX ISA, "cp.async.mbarrier.arrive".
 template <thread_scope Scope>
 __device__ inline void async_arrive(started_copies, mbarrier<Scope>& barrier) noexcept {
   detail::require_async_copies<Scope == Scope>();
@@ -203,11 +205,11 @@ __device__ inline void async_arrive(started_copies, mbarrier<Scope>& barrier) no
   asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier.address()) : "memory");
 }
 
-/// Like `async_arrive`, but the phase expects one more arrival, which happens when the copies are complete. The same thread
-/// must arrive afterwards, because otherwise the phase may be complete before the call.
+/// Like `async_arrive`, but the phase expects one more arrival, which occurs when the copies are complete. The same thread must
+/// arrive afterwards, because otherwise the phase might already be complete at the time of the call.
 ///
-/// PTX: `cp.async.mbarrier.arrive.shared::cta.b64 [barrier]`, one instruction. Requires: compute capability 8.0. Source: PTX ISA,
-/// "cp.async.mbarrier.arrive".
+/// PTX: `cp.async.mbarrier.arrive.shared::cta.b64 [barrier]`, one instruction. Requires: compute capability 8.0. Source: PTX
+/// ISA, "cp.async.mbarrier.arrive".
 template <thread_scope Scope>
 __device__ inline void async_arrive_beside(started_copies, mbarrier<Scope>& barrier) noexcept {
   detail::require_async_copies<Scope == Scope>();
@@ -258,11 +260,10 @@ __device__ inline transaction_bytes async_store(T* to, unsigned rank, const std:
   return detail::copy_results::bytes(sizeof(T));
 }
 
-/// Updates the object that corresponds to `to` in the shared memory of block `rank` of the cluster with `value`, by a relaxed
-/// atomic of cluster scope. It completes in the same way as `async_store`.
+/// Updates the object that corresponds to `to` in the shared memory of block `rank` of the cluster with `value`, in a relaxed
+/// atomic operation at cluster scope. The update completes in the same way as an `async_store`.
 ///
-/// `T` is an unsigned integer of 32 bits (all operations), a signed integer of 32 bits (add, min, max), or an integer of 64
-/// bits (add).
+/// `T` must be a 32-bit unsigned integer (all operations), a 32-bit signed integer (add, min, max), or a 64-bit integer (add).
 ///
 /// PTX: `mapa.shared::cluster.u32` for `to` and for `barrier`, then
 /// `red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.OP.T`. Requires: compute capability 9.0; the other
@@ -318,7 +319,7 @@ template <thread_scope Scope, class Order, bool Fits>
 /// The store releases everything that precedes the call in the thread, to threads that acquire the value at `Scope`. It is not
 /// ordered with anything that follows the call: a later load of `*to` by this thread may still read the old value, and a later
 /// store to it may be performed first. With `mmio`, at system scope, the store is performed exactly once and as written, as a
-/// device register requires. There is no other way to detect its completion.
+/// device register requires. Only a thread that reads the value can detect the store's completion.
 ///
 /// PTX: `st.async{.mmio}.release.{gpu,sys}.global.{b16,b32,b64} [to], value`, one instruction. Requires: compute capability
 /// 10.0 (PTX ISA 8.7); `to` is in global memory; a trivially copyable `T` of 2, 4 or 8 bytes, aligned to its size. Source: PTX
@@ -351,9 +352,9 @@ __device__ inline void async_store_release(T* to, const std::type_identity_t<T>&
   }
 }
 
-/// Updates the object in global memory at `to` with `value` by an atomic with release semantics. The thread continues before
-/// the update is performed. It releases and is ordered in the same way as `async_store_release`, and supports the operations
-/// and types of `async_reduce`.
+/// Updates the object in global memory at `to` with `value`, in an atomic operation with release semantics. The thread
+/// continues before the update is performed. The update releases and is ordered in the same way as an `async_store_release`.
+/// The operations and types are the same as for `async_reduce`.
 ///
 /// PTX: `red.async{.mmio}.release.{gpu,sys}.global.OP.T [to], value`, one instruction. Requires: compute capability 10.0 (PTX
 /// ISA 8.7); `to` is in global memory. Source: PTX ISA, "red.async".
@@ -396,8 +397,8 @@ __device__ constexpr void require_bulk_zero() noexcept {
 /// order, through the generic proxy. Other threads see it after a barrier. A bulk copy that reads the bytes sees it after a
 /// proxy fence.
 ///
-/// PTX: `st.bulk.weak.shared::cta [to], bytes, 0`, one instruction. Requires: compute capability 10.0 (PTX ISA 8.6); `bytes` is a
-/// multiple of 8, at most 2^24. Source: PTX ISA, "st.bulk".
+/// PTX: `st.bulk.weak.shared::cta [to], bytes, 0`, one instruction. Requires: compute capability 10.0 (PTX ISA 8.6); `bytes` is
+/// a multiple of 8, at most 2^24. Source: PTX ISA, "st.bulk".
 template <bool Needed = true>
 __device__ inline void bulk_zero(void* to, std::uint64_t bytes) noexcept {
   detail::require_bulk_zero<Needed>();

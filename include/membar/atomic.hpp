@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Atomic operations whose type contains the scope and whose calls name the order. They work in kernels and on the host.
+/// Atomic operations with the scope in the type and the order at each call. They work in kernels and on the host.
 ///
 /// On the device, a call compiles to a single instruction if the hardware has one. Otherwise it compiles to the sequence that
 /// `atomic_ref` lists: a fence and an instruction at seq_cst, a choice between two instructions, or a loop. An operation that
-/// has none of these does not compile. A plain C++ compiler can also compile this header, for the host's side of a protocol.
+/// has none of these does not compile. A plain C++ compiler can also compile this header, for the host side of a protocol.
 #pragma once
 
 #include <membar/base/config.hpp>
@@ -53,10 +53,10 @@ void device_wait(const T* object, const T& old) noexcept;
 /// Atomic operations on an object that is defined elsewhere, for the threads in `Scope`.
 ///
 /// Synchronizes: a release operation synchronizes with an acquire operation that reads its value, or a value of a
-/// read-modify-write chain that starts with it, if each operation's scope includes the other's thread. At device scope, both
-/// kernels must also run in the same physical synchronization domain. Relaxed operations order only accesses to the same
-/// object. While a thread may access the object through an `atomic_ref`, every concurrent access must be such an operation,
-/// with a scope that includes the other threads.
+/// read-modify-write chain that starts with it, if each operation's scope includes the thread of the other operation. At device
+/// scope, both kernels must also run in the same physical synchronization domain. Relaxed operations order only accesses to the
+/// same object. While a thread may access the object through an `atomic_ref`, every concurrent access must also be an atomic
+/// operation, with a scope that includes the other threads.
 ///
 /// PTX, where S is cta, cluster, gpu or sys for block, cluster, device or system, and T is the instruction's type:
 ///   load              ld.{relaxed,acquire}.S.T                          seq_cst: fence.sc.S; ld.acquire.S.T
@@ -68,31 +68,30 @@ void device_wait(const T* object, const T& old) noexcept;
 ///                     .u32/.u64 for a negative one
 ///   no instruction:   fence of the order's release half; ld.relaxed; loop { atom.relaxed.cas }; fence of its acquire half;
 ///                     on the aligned 32-bit word around an object of 8 or 16 bits. Each lane first makes its own attempt.
-///                     After that, one lane makes the attempts for all lanes of its warp that change the same word, with the
-///                     fences repeated, between two barriers of these lanes. For a compare_exchange of 8 or 16 bits, each lane
-///                     always makes its own attempts. Its release fence is after the load, if the load finds the expected bits;
-///                     at seq_cst it is before the load.
+///                     After that, one lane makes the attempts for all lanes of its warp that change the same word. It repeats
+///                     the fences, between two barriers among these lanes. For a compare_exchange of 8 or 16 bits, each lane
+///                     always makes its own attempts. The release fence follows the load and is executed only if the load finds
+///                     the expected bits; at seq_cst the fence precedes the load.
 ///   acquire, acq_rel, seq_cst at cluster scope or wider, for 64-bit operations except exchange and compare_exchange, and for
-///                     additions of float, double and pairs: atom without the acquire; fence.acquire.S. ptxas adds loops for
-///                     shared memory after the acquire that the instruction itself implies.
+///                     additions of float, double and pairs: atom without the acquire; fence.acquire.S. If the
+///                     instruction itself acquired, the loops that ptxas adds for shared memory would follow that acquire.
 ///   state spaces:     in global memory, a reduction and a relaxed fetch_* name .global. In the block's own shared memory, a
-///                     reduction is the fence of a release and red.relaxed.S.shared.OP.T, and a relaxed fetch_* of 32-bit
+///                     reduction is red.relaxed.S.shared.OP.T, after a fence if it releases, and a relaxed fetch_* of 32-bit
 ///                     integers at block scope names .shared. In the shared memory of another block of the cluster, 64-bit
 ///                     and, or, xor, min, max and additions of pairs use the loop. If the compiler does not know the state
 ///                     space, isspacep instructions determine it.
 ///   with an L2 policy after the order of an exchange, a fetch_* or a reduction: atom....S.global.OP.L2::cache_hint.T and
 ///                     red....S.global.OP.L2::cache_hint.T in every order; a loop does not accept a policy.
-/// docs/headers/atomic.md has the table of types, operations and architectures. On the host every scope acts as an operation of
-/// the host's memory model, implemented with the compiler's `__atomic` functions on the value's bits, and a policy has no
-/// effect.
+/// docs/headers/atomic.md has the table of types, operations and architectures. On the host, an operation at any scope uses the
+/// compiler's `__atomic` functions on the value's bits and follows the host's memory model, and a policy has no effect.
 ///
 /// `atomic_ref<const T, Scope>` can only load and wait. Its other operations do not compile.
 ///
-/// Comparisons, and floating-point minimum and maximum, compare bits: padding takes part in the comparison, and -NaN < -inf <
-/// -0 < +0 < +inf < +NaN. Integer arithmetic wraps around.
+/// Comparisons, and floating-point minimum and maximum, compare bits: padding is compared as well, and -NaN < -inf < -0 < +0 <
+/// +inf < +NaN. Integer arithmetic wraps around.
 ///
 /// Requires: an object aligned to its size, in global, shared or distributed shared memory or in host memory that the device
-/// can access, never on a thread's stack. For a read-modify-write of 8 or 16 bits, the whole aligned 32-bit word around the
+/// can access, never on a thread's stack. For an 8-bit or 16-bit read-modify-write, the whole aligned 32-bit word around the
 /// object must be in the same allocation or variable. Vectors, and operations with an L2 policy, require global memory. A
 /// policy requires compute capability 8.0. Cluster scope, 16-byte read-modify-writes and vectors require compute capability 9.0
 /// in all code compiled for a device, including host functions of the same file. 16-byte objects on the host require libatomic,
@@ -120,7 +119,8 @@ class atomic_ref {
   /// change the value.
   MEMBAR_HOST_DEVICE atomic_ref& operator=(const atomic_ref&) = delete;
 
-  /// Refers to the object of a `cuda::atomic_ref` or `cuda::atomic` of the same scope, in a file that includes interop/cuda_atomic.cuh.
+  /// Refers to the object of a `cuda::atomic_ref` or `cuda::atomic` with the same scope, in a file that includes
+  /// interop/cuda_atomic.cuh.
   template <detail::has_cuda_object Object>
     requires std::is_same_v<typename detail::cuda_object<std::remove_cvref_t<Object>>::value_type, value_type>
   MEMBAR_HOST_DEVICE atomic_ref(Object&& object) noexcept
@@ -142,8 +142,8 @@ class atomic_ref {
     requires(std::is_same_v<const U, T> && !std::is_const_v<U>)
   MEMBAR_HOST_DEVICE atomic_ref(const atomic_ref<U, Scope>& other) noexcept : object_(other.object_) {}
 
-  /// Converts to the `cuda::atomic_ref` of the same object and scope, in a file that includes <cuda/atomic>. There is no
-  /// conversion for const objects, cluster scope and packed pairs.
+  /// Converts to the `cuda::atomic_ref` for the same object and scope, in a file that includes <cuda/atomic>. There is no
+  /// conversion for const objects, cluster scope or packed pairs.
   template <detail::cuda_atomic_ref_of<T, Scope> Ref>
   [[nodiscard]] MEMBAR_HOST_DEVICE operator Ref() const noexcept {
     return Ref(*object_);
@@ -311,7 +311,7 @@ class atomic_ref {
   /// Subtracts 1, or stores `limit` if the value is 0 or above `limit`. The order is relaxed or release.
   MEMBAR_HOST_DEVICE void dec(operand limit, auto... said) const noexcept { reduce<op::dec>(limit, said...); }
 
-  /// Stores `function(value)` and returns the previous value, by a loop of relaxed compare-and-swap on the bits.
+  /// Stores `function(value)` and returns the previous value, in a loop of relaxed compare-and-swap operations on the bits.
   ///
   /// The order applies outside of the loop. `function` may be called several times. Lanes of a warp that update the same word
   /// may be merged into one attempt, which stores the result of applying their functions one after the other.
@@ -329,7 +329,7 @@ class atomic_ref {
     }
   }
 
-  /// Blocks until the value's bits differ from those of `old`. The order is that of a load that reads the new value.
+  /// Blocks until the value's bits differ from those of `old`. The order applies to the load that reads the new value.
   ///
   /// It polls with back-off and has no time limit. The order is relaxed, acquire or seq_cst.
   template <class Order = detail::missing_order>
@@ -444,9 +444,9 @@ class atomic_ref {
   T* object_;
 };
 
-/// Returns a reference to `object`, which the caller guarantees is in global memory: `atomic_ref<T,
-/// thread_scope::device>(in_global(*pointer))`. Operations then need no code for other state spaces. Without this call, that
-/// code is most of an operation if the compiler does not know the state space. The call itself compiles to no instruction.
+/// Returns a reference to `object`, which must be in global memory: `atomic_ref<T, thread_scope::device>(in_global(*pointer))`.
+/// Operations then need no code for other state spaces. Without this call, if the compiler does not know the state space, that
+/// code is the largest part of an operation. The call itself compiles to no instruction.
 template <class T>
 [[nodiscard]] MEMBAR_HOST_DEVICE T& in_global(T& object) noexcept {
 #if defined(__CUDA_ARCH__)
@@ -455,7 +455,7 @@ template <class T>
   return object;
 }
 
-/// An object that is accessed only by atomic operations, by the threads in `Scope`.
+/// An object that the threads in `Scope` access only with atomic operations.
 ///
 /// It has the operations of `atomic_ref`, which documents their synchronization and their machine code. It is neither copyable
 /// nor movable, has the size of its value, and is aligned to that size.
@@ -486,8 +486,8 @@ class atomic {
     return atomic_ref<const T, Scope>(value_);
   }
 
-  /// Converts to the `cuda::atomic_ref` of the object, in a file that includes <cuda/atomic>. There is no conversion for cluster
-  /// scope and packed pairs.
+  /// Converts to a `cuda::atomic_ref` to the object, in a file that includes <cuda/atomic>. There is no conversion for cluster
+  /// scope or packed pairs.
   template <detail::cuda_atomic_ref_of<T, Scope> Ref>
   [[nodiscard]] MEMBAR_HOST_DEVICE operator Ref() noexcept {
     return Ref(value_);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Determines whether an operation of system scope is atomic with respect to the host or another device. The answer depends on
+/// Determines whether an operation at system scope is atomic with respect to the host or another device. The answer depends on
 /// the location of the memory and on the links to it, which no compiler can check.
 ///
-/// Atomicity is not ordering: the memory order of an atomic operation determines its ordering.
-/// Source: libcu++ documentation, "Memory model: Atomicity"; CUDA 13.0's `cudaDeviceGetHostAtomicCapabilities` and
-/// `cudaDeviceGetP2PAtomicCapabilities`.
+/// Atomicity is not ordering, which depends on the memory order of the operation. Source: libcu++ documentation, "Memory model:
+/// Atomicity"; CUDA 13.0's `cudaDeviceGetHostAtomicCapabilities` and `cudaDeviceGetP2PAtomicCapabilities`.
 #pragma once
 
 #include <membar/detail/atomic_type.hpp>
@@ -82,7 +81,7 @@ enum class memory_kind { device, mapped, managed, pageable };
 /// A link between a device and the memory, and the atomic operations that the link supports.
 struct atomic_link {
   bool native = false;        ///< whether the link supports all atomic operations
-  bool partial = false;       ///< whether the link supports some of them, which `capabilities` lists; known from CUDA 13.0 on
+  bool partial = false;       ///< whether the link supports only those in `capabilities`; reported by CUDA 13.0 or later
   unsigned capabilities = 0;  ///< bits of `cudaAtomicOperationCapability` for the instructions of the operation
 };
 
@@ -127,8 +126,8 @@ enum atomic_capability : unsigned {
   capability_scalar_128 = 1U << 5
 };
 
-/// The instructions that an operation of membar compiles to on compute capability 9.0. There are at most two; if there are two,
-/// a condition selects one of them at run time.
+/// The instructions that an operation of membar compiles to for compute capability 9.0. There are at most two; if there are
+/// two, a condition selects one of them at run time.
 struct atomic_instructions {
   atomic_use each[2] = {};
   int count = 0;
@@ -332,8 +331,8 @@ namespace detail {
 #endif
 
 #if CUDART_VERSION >= 13000
-/// Returns which of an operation's instructions a link supports; `ask` queries the capabilities of one instruction. Properties
-/// that an instruction does not need count as supported.
+/// Returns the capabilities that a link has for all instructions of an operation; `ask` queries the capabilities for one
+/// instruction. Capabilities that an instruction does not need count as present.
 template <class Ask>
 [[nodiscard]] unsigned capabilities_of(const atomic_use& use, Ask ask) {
   unsigned all = ~0U;
@@ -432,7 +431,7 @@ template <class Ask>
   return atomicity_of(facts, use);
 }
 
-/// Returns whether `use` of the object at `pointer` is atomic among only the threads of `device`.
+/// Returns whether `use` of the object at `pointer` is atomic if only the threads of `device` use the object.
 [[nodiscard]] inline atomicity atomicity_alone(const void* pointer, int device, const atomic_use& use) {
   return atomicity_of(detail::facts_of(pointer, device, use), use);
 }

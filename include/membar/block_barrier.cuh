@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The numbered barriers of a block, which synchronize some of its warps: producers arrive and continue, and consumers wait.
-/// Also the election of one thread of a warp.
+/// `elect_one` elects one thread of a warp.
 #pragma once
 
 #include <membar/cluster_barrier.cuh>
@@ -22,7 +22,7 @@ __device__ constexpr void require_election() noexcept {
 
 }  // namespace detail
 
-/// One of a block's 16 barriers, for `threads` of its threads. `__syncthreads` uses barrier 0.
+/// One of a block's 16 barriers, used by `threads` of the block's threads. `__syncthreads` uses barrier 0.
 ///
 /// Arrivals are counted per warp: a call by any thread counts as 32 threads. All calls for one barrier must pass the same
 /// `threads`. The barrier can be reused once all its threads have arrived. A thread that only arrives can learn this only
@@ -40,7 +40,8 @@ class named_barrier {
   /// Arrives and waits until `threads` threads have arrived. Afterwards the thread sees everything that any of them did before
   /// its `sync` or `arrive`.
   ///
-  /// PTX: `barrier.cta.sync{.aligned} number, threads`, one instruction; `.aligned` for `warp_execution::together`. PTX ISA 7.8.
+  /// PTX: `barrier.cta.sync{.aligned} number, threads`, one instruction; `.aligned` for `warp_execution::together`. PTX ISA
+  /// 7.8.
   template <warp_execution Execution = warp_execution::diverged>
   __device__ void sync() const noexcept {
     check();
@@ -49,10 +50,11 @@ class named_barrier {
                  : "memory");
   }
 
-  /// Arrives without waiting. The threads that `sync` at this barrier then see what this thread did before it. This thread does
-  /// not see what they did.
+  /// Arrives without waiting. The threads that call `sync` at this barrier then see what this thread did before its arrival,
+  /// but this thread does not see what they did.
   ///
-  /// PTX: `barrier.cta.arrive{.aligned} number, threads`, one instruction; `.aligned` for `warp_execution::together`. PTX ISA 7.8.
+  /// PTX: `barrier.cta.arrive{.aligned} number, threads`, one instruction; `.aligned` for `warp_execution::together`. PTX ISA
+  /// 7.8.
   template <warp_execution Execution = warp_execution::diverged>
   __device__ void arrive() const noexcept {
     check();
@@ -75,8 +77,8 @@ class named_barrier {
   unsigned threads_;
 };
 
-/// Returns whether the hardware elects the calling thread among the threads of `mask`, all of which must call it. It elects the
-/// same thread for each call with this mask.
+/// Returns whether the hardware elects the calling thread from the threads in `mask`, all of which must call this function. It
+/// elects the same thread in every call with this mask.
 ///
 /// The election does not synchronize: use `__syncwarp` to make a thread's writes visible to the elected thread.
 ///

@@ -12,13 +12,13 @@
 /// * Ordinary stores are ordered before a copy that reads their data only if a `proxy_fence<proxy::async>` (fence.cuh) is
 ///   between them, in the block that starts the copy. Either each storing thread executes the fence before a barrier, or the
 ///   copying thread executes it after it has acquired a flag.
-/// * Ordinary loads are ordered before a copy that overwrites their data only with such a fence as well.
+/// * Likewise, ordinary loads are ordered before a copy that overwrites their data only if such a fence is between them.
 /// * The data that a copy writes is visible, without a fence, to a thread that has waited for the copy: on the mbarrier with
 ///   `acquire`, or with `bulk_wait` in the thread that committed it.
 /// * The source of a copy out of shared memory may be overwritten after `bulk_wait_read`, by the thread that committed the copy
-///   and by threads that it synchronizes with.
+///   and by the threads with which it then synchronizes.
 ///
-/// Copies from and to global memory take an `l2_policy` (cache_hint.cuh) as their last argument, which becomes `.L2::cache_hint`.
+/// A copy from or to global memory takes an optional `l2_policy` (cache_hint.cuh) as its last argument: `.L2::cache_hint`.
 ///
 /// For every call, addresses and sizes must be multiples of 16, and the size must be at least 16. Source: PTX ISA,
 /// "cp.async.bulk", "Async Proxy".
@@ -60,7 +60,7 @@ __device__ constexpr void require_masked_copies() noexcept {
 /// an mbarrier of the block: a wait that acquires the phase sees the bytes.
 ///
 /// PTX: `cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [to], [from], bytes, [barrier]`, one instruction.
-/// Requires: compute capability 9.0 (PTX ISA 8.6). A proxy fence is needed after ordinary accesses of `to` and after ordinary
+/// Requires: compute capability 9.0 (PTX ISA 8.6). A proxy fence is needed after ordinary accesses to `to` and after ordinary
 /// stores to `from`.
 template <thread_scope Scope>
 __device__ inline transaction_bytes bulk_load(void* to, const void* from, unsigned bytes, mbarrier<Scope>& barrier) noexcept {
@@ -130,7 +130,7 @@ __device__ inline transaction_bytes bulk_load_multicast(void* to, const void* fr
 ///
 /// PTX: `mapa.shared::cluster.u32` for `to` and for `barrier`, then `cp.async.bulk.shared::cluster.shared::cta.mbarrier::...`.
 /// Requires: compute capability 9.0; the other block is running. A proxy fence is needed after ordinary stores to `from` and
-/// after ordinary accesses of the destination in the other block.
+/// after ordinary accesses to the destination in the other block.
 template <bool Needed = true>
 __device__ inline transaction_bytes bulk_send(void* to, unsigned rank, const void* from, unsigned bytes,
                                               mbarrier<thread_scope::cluster>& barrier) noexcept {
@@ -147,8 +147,8 @@ __device__ inline transaction_bytes bulk_send(void* to, unsigned rank, const voi
 /// Copies `bytes` bytes of the block's shared memory at `from` to global memory at `to`. The copy belongs to a group of the
 /// calling thread.
 ///
-/// PTX: `cp.async.bulk.global.shared::cta.bulk_group [to], [from], bytes`, one instruction. Requires: compute capability 9.0.
-/// A proxy fence is needed after ordinary stores to `from` and after ordinary accesses of `to`.
+/// PTX: `cp.async.bulk.global.shared::cta.bulk_group [to], [from], bytes`, one instruction. Requires: compute capability 9.0. A
+/// proxy fence is needed after ordinary stores to `from` and after ordinary accesses to `to`.
 template <bool Needed = true>
 __device__ inline uncommitted_copies bulk_store(void* to, const void* from, unsigned bytes) noexcept {
   detail::require_bulk_copies<Needed>();
@@ -171,11 +171,11 @@ __device__ inline uncommitted_copies bulk_store(void* to, const void* from, unsi
   return detail::copy_results::copies();
 }
 
-/// Like `bulk_store`, but copies only some bytes of each 16: bit i of `mask` selects byte i. The other bytes of `to` are not
+/// Like `bulk_store`, but copies only some of every 16 bytes: bit i of `mask` selects byte i. The other bytes of `to` are not
 /// written.
 ///
-/// PTX: `cp.async.bulk.global.shared::cta.bulk_group.cp_mask [to], [from], bytes, mask`, one instruction. Requires: compute capability
-/// 10.0 (PTX ISA 8.6).
+/// PTX: `cp.async.bulk.global.shared::cta.bulk_group.cp_mask [to], [from], bytes, mask`, one instruction. Requires: compute
+/// capability 10.0 (PTX ISA 8.6).
 template <bool Needed = true>
 __device__ inline uncommitted_copies bulk_store_masked(void* to, const void* from, unsigned bytes,
                                                        std::uint16_t mask) noexcept {
@@ -246,15 +246,16 @@ template <auto Operation, class T>
 }  // namespace detail
 
 /// Updates `bytes` bytes of global memory at `to`, element by element, with the block's shared memory at `from`. The reduction
-/// belongs to a group of the calling thread. Each element is updated by a relaxed atomic of device scope, which is atomic only
-/// with respect to other bulk copies, because an ordinary atomic on the same memory uses another proxy.
+/// belongs to a group of the calling thread. Each element is updated by a relaxed atomic operation at device scope. The update
+/// is atomic only with respect to other bulk copies, because an ordinary atomic operation on the same memory uses another
+/// proxy.
 ///
-/// `T` is an unsigned integer of 32 bits (all operations) or 64 (all but inc and dec), a signed integer of 32 or 64 bits (add,
-/// min, max), `float` or `double` (add), or `__half`, `__nv_bfloat16` or a pair of either (min, max, and add, which keeps
-/// subnormal numbers).
+/// `T` must be a 32-bit unsigned integer (all operations), a 64-bit unsigned integer (all but inc and dec), a 32-bit or 64-bit
+/// signed integer (add, min, max), `float` or `double` (add), or `__half`, `__nv_bfloat16` or a pair of either (min, max, and
+/// add, which keeps subnormal numbers).
 ///
-/// PTX: `cp.reduce.async.bulk.global.shared::cta.bulk_group.OP.T [to], [from], bytes`, one instruction. Requires: compute capability
-/// 9.0. A proxy fence is needed in the same places as for `bulk_store`. Source: PTX ISA, "cp.reduce.async.bulk".
+/// PTX: `cp.reduce.async.bulk.global.shared::cta.bulk_group.OP.T [to], [from], bytes`, one instruction. Requires: compute
+/// capability 9.0. A proxy fence is needed in the same places as for `bulk_store`. Source: PTX ISA, "cp.reduce.async.bulk".
 template <auto Operation, class T>
 __device__ inline uncommitted_copies bulk_reduce(T* to, const T* from, unsigned bytes) noexcept {
   if constexpr (detail::require_bulk_reduction<Operation, T>()) {

@@ -66,7 +66,7 @@ __device__ inline void prefetch_tensor_map(const T* map) noexcept {
   asm volatile("prefetch.tensormap [%0];" ::"l"(map) : "memory");
 }
 
-/// Starts to bring `bytes` bytes from `address` into L2. A single thread requests all of them. There is no way to detect when
+/// Starts to bring the `bytes` bytes at `address` into L2. A single thread requests all of them. There is no way to detect when
 /// they have arrived.
 ///
 /// PTX: `cp.async.bulk.prefetch.L2.global [a], size`. Requires: compute capability 9.0; the address and the size are multiples
@@ -77,7 +77,7 @@ __device__ inline void bulk_prefetch_l2(const T* address, std::uint32_t bytes) n
   // cp.async.bulk.prefetch.L2.src{.level::cache_hint} [a], size{, cache-policy};  (PTX ISA 8.0, sm_90)
   asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(__cvta_generic_to_global(address)), "r"(bytes) : "memory");
 }
-/// Starts to bring `bytes` bytes from `address` into L2, with an L2 policy.
+/// Starts to bring the `bytes` bytes at `address` into L2, with an L2 policy.
 ///
 /// PTX: `cp.async.bulk.prefetch.L2.global.L2::cache_hint [a], size, policy`. Requires: compute capability 9.0; the address and
 /// the size are multiples of 16. Source: PTX ISA, "cp.async.bulk.prefetch".
@@ -89,7 +89,7 @@ __device__ inline void bulk_prefetch_l2(const T* address, std::uint32_t bytes, l
                "r"(bytes), "l"(policy.bits())
                : "memory");
 }
-/// Starts to bring `Bytes` bytes from `address` into L2, with an L2 policy if one is given. The size is checked at compile
+/// Starts to bring the `Bytes` bytes at `address` into L2, with an L2 policy if one is given. The size is checked at compile
 /// time.
 ///
 /// PTX: `cp.async.bulk.prefetch.L2.global{.L2::cache_hint} [a], size{, policy}`. Requires: compute capability 9.0; the address

@@ -76,8 +76,8 @@ MEMBAR_CONSTANT l1_hint<l1_priority::no_allocate> no_allocate{};
 
 /// L2 eviction priorities, used as the arguments of a `cache_policy`, which any access accepts.
 ///
-/// An access that names an L2 priority directly, as in `load_weak(p, l2::evict_first)`, requires 32 bytes and compute
-/// capability 10.0.
+/// An access that names an L2 priority directly, as in `load_weak(p, l2::evict_first)`, requires a 32-byte type and compute
+/// capability 10.0 or later.
 namespace l2 {
 MEMBAR_CONSTANT l2_hint<l2_priority::evict_normal> evict_normal{};
 MEMBAR_CONSTANT l2_hint<l2_priority::evict_unchanged> evict_unchanged{};
@@ -107,7 +107,7 @@ namespace detail {
 /// When nvcc rejects a fraction, its message shows only the names of the constructor's template arguments, so these names
 /// explain the error.
 struct needs_a_constant_above_0_and_at_most_1_or_hit_fraction_at_run_time;
-/// A call of this function is not a constant expression, so the compiler rejects an invalid constant even if exceptions are
+/// A call to this function is not a constant expression, so the compiler rejects an invalid constant even if exceptions are
 /// disabled.
 MEMBAR_HOST void the_fraction_of_a_cache_policy_lies_above_0_and_is_at_most_1();
 }  // namespace detail
@@ -204,9 +204,10 @@ class cache_policy : public l2_policy {
   }
 };
 
-/// A policy by address: `Primary` for `primary_bytes` from `start`, `Secondary` for the rest of a window of `total_bytes`.
+/// A policy by address: `Primary` for the `primary_bytes` bytes at `start`, and `Secondary` for the bytes around them.
 ///
-/// The window extends as far before the primary range as after it. Addresses outside of the window have normal priority.
+/// `Secondary` applies to `total_bytes - primary_bytes` bytes before the primary range and to the same number of bytes after
+/// it. The priority of all other addresses is unspecified.
 ///
 /// PTX: `createpolicy.range.global.L2::Primary{.L2::Secondary}.b64`, one instruction. Requires: compute capability 8.0; `start`
 /// is in global memory. Errors: the kernel stops unless 0 < `primary_bytes` <= `total_bytes`. Source: PTX ISA, "createpolicy".

@@ -54,7 +54,7 @@ struct cluster_arrivals {
 /// Arrives at the cluster barrier without waiting.
 ///
 /// With `release` it synchronizes with the `cluster_wait` of every thread of the cluster. With `relaxed` it orders nothing on
-/// its own, but a `thread_fence<thread_scope::cluster>(release)` before it synchronizes with these waits.
+/// its own, but a preceding `thread_fence<thread_scope::cluster>(release)` synchronizes with these waits.
 ///
 /// PTX: `barrier.cluster.arrive.{relaxed,release}{.aligned}`, one instruction; `.aligned` for `warp_execution::together`.
 /// Requires: compute capability 9.0; all threads of the cluster that have not exited must arrive. Source: PTX ISA,

@@ -75,15 +75,15 @@ class alignas(16) cancelled_launch {
   unsigned long long words_[2];
 };
 
-/// Requests that the launch of a cluster that has not started be cancelled. The response is written to `answer` and completes
-/// on `barrier`, an mbarrier of the block, one phase of which must expect the 16 bytes. A wait that acquires the phase sees the
-/// response.
+/// Requests that the launch of a cluster that has not started be cancelled. The response is written to `answer`, and this write
+/// completes on `barrier`, an mbarrier of the block. A phase of `barrier` must expect the 16 bytes of the response. A wait that
+/// acquires the phase sees the response.
 ///
-/// One thread of the cluster calls it, with an `answer` and a `barrier` of its own block. It orders nothing else: a cancelled
-/// block has not executed anything and never will.
+/// One thread of the cluster must make the call, with an `answer` and a `barrier` of its own block. The call orders nothing
+/// else: a cancelled block has not executed anything and never will.
 ///
-/// PTX: `clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [answer], [barrier]`, one instruction.
-/// Requires: compute capability 10.0 (PTX ISA 8.6). Source: PTX ISA, "clusterlaunchcontrol.try_cancel".
+/// PTX: `clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [answer], [barrier]`, one
+/// instruction. Requires: compute capability 10.0 (PTX ISA 8.6). Source: PTX ISA, "clusterlaunchcontrol.try_cancel".
 template <thread_scope Scope>
 __device__ inline transaction_bytes cancel_launch(cancelled_launch& answer, mbarrier<Scope>& barrier) noexcept {
   detail::require_launch_control<Scope == Scope>();

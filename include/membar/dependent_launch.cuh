@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Programmatic dependent launch from inside of kernels: waiting for preceding kernels, and letting dependent kernels start.
+/// Programmatic dependent launch from within kernels: waiting for preceding kernels, and letting dependent kernels start.
 ///
 /// A kernel launched with `programmatic_stream_serialization` (launch_attribute.hpp), or through a programmatic edge of a
 /// graph, may start before the kernel that it depends on has ended. The two kernels are not ordered until the later one calls
@@ -25,9 +25,9 @@ __device__ constexpr void require_dependent_launch() noexcept {
 
 /// Waits until the kernels that this one depends on have ended. Everything that they did is then visible to the calling thread.
 ///
-/// Each thread that reads or overwrites data that those kernels access must first call this function, or a barrier must order
-/// it after such a call. Accesses before the call, including loads of pointers and sizes, are not ordered with those kernels.
-/// In a chain of kernels, every kernel must wait, because a kernel that does not wait may end before its predecessor. If no
+/// Each thread that reads or overwrites data that those kernels access must first call this function or pass a barrier that
+/// follows such a call. Accesses before the call, including loads of pointers and sizes, are not ordered with those kernels. In
+/// a chain of kernels, every kernel must wait, because a kernel that does not wait may end before its predecessor. If no
 /// prerequisite is running, the kernel continues immediately.
 ///
 /// PTX: `griddepcontrol.wait`, one instruction. Requires: compute capability 9.0. Source: PTX ISA, "griddepcontrol".
@@ -42,7 +42,8 @@ __device__ inline void wait_for_prerequisites() noexcept {
 ///
 /// The call is a scheduling hint. It makes no access visible, whether the access is before or after the call.
 ///
-/// PTX: `griddepcontrol.launch_dependents`, one instruction. Requires: compute capability 9.0. Source: PTX ISA, "griddepcontrol".
+/// PTX: `griddepcontrol.launch_dependents`, one instruction. Requires: compute capability 9.0. Source: PTX ISA,
+/// "griddepcontrol".
 template <bool Needed = true>
 __device__ inline void launch_dependents() noexcept {
   detail::require_dependent_launch<Needed>();

@@ -8,12 +8,12 @@
 namespace membar {
 inline namespace v0_2 {
 
-/// Returns the time of the device's clock in nanoseconds. All multiprocessors share this clock, and changes of their clock rate
+/// Returns the time of the device's clock in nanoseconds. All multiprocessors share this clock, and changes in their clock rate
 /// do not affect it.
 ///
-/// Only differences are meaningful. It does not order accesses of other threads, but the compiler does not move memory accesses
-/// across it. Its resolution may be as coarse as a microsecond. The clocks of two devices, or of host and device, are not
-/// comparable.
+/// Only differences are meaningful. The call does not order the accesses of other threads, but the compiler does not move
+/// memory accesses across it. The clock's resolution may be as coarse as a microsecond. The clocks of two devices, or of host
+/// and device, are not comparable.
 ///
 /// PTX: `mov.u64 d, %globaltimer`, one instruction. Source: PTX ISA, "%globaltimer".
 [[nodiscard]] __device__ inline unsigned long long global_nanoseconds() noexcept {

@@ -19,7 +19,8 @@ class device_switch {
     if (status_ != cudaSuccess || previous_ == device) {
       return;
     }
-    // The runtime API only switches devices: it would make the primary context current even if the thread had another context.
+    // The runtime API can switch only devices: it would make the primary context current even if the thread had another
+    // context.
     void* get = nullptr;
     void* set = nullptr;
     if (find_in_driver("cuCtxGetCurrent", get) == cudaSuccess && find_in_driver("cuCtxSetCurrent", set) == cudaSuccess &&

@@ -8,7 +8,7 @@
 #include <membar/base/process_state.hpp>
 
 #if !defined(__cpp_exceptions)
-#error "membar: host functions throw membar::error: compile without -fno-exceptions (atomic.hpp, fence.hpp, kernels do without)"
+#error "membar: host functions throw: compile without -fno-exceptions (atomic.hpp, fence.hpp and kernels do not throw)"
 #if !defined(__CUDACC__)
 #include "the_error_above_ends_the_compilation"
 #endif
@@ -78,7 +78,7 @@ struct function_name {
   return {start, static_cast<int>(at - start)};
 }
 
-/// Returns the remedy if CUDA does not work at all, regardless of the call, and null for every other status.
+/// Returns the remedy for a status that means that CUDA does not work at all, and null for every other status.
 [[nodiscard]] constexpr const char* remedy_without_cuda(cudaError_t status) noexcept {
   switch (status) {
     case cudaErrorInsufficientDriver:
@@ -114,9 +114,9 @@ struct function_name {
 
 /// Throws `error` unless `status` is success: `check(cudaStreamSynchronize(stream), "an earlier kernel failed")`.
 ///
-/// The sentence contains the CUDA code, the remedy, and the file, line and function of the call of `check`. If there is no
+/// The sentence contains the CUDA code, the remedy, and the file, line and function of the call to `check`. If there is no
 /// driver or no device, the message says so instead of giving `remedy`. CUDA's last error is cleared, so a caller that handles
-/// the exception does not get the same error again. CUDA keeps errors after which the process cannot use the device.
+/// the exception does not get the same error again. CUDA does not clear an error after which the process cannot use the device.
 inline void check(cudaError_t status, const char* remedy = "see the CUDA documentation of this call",
                   const std::source_location& where = std::source_location::current()) {
   if (status != cudaSuccess) {

@@ -13,8 +13,8 @@ inline namespace v0_2 {
 
 /// A proxy: a path to memory other than ordinary loads and stores, or access through another virtual address.
 ///
-/// PTX has no proxy fence for constant memory, textures and surfaces: only a later kernel may read data through these paths
-/// that ordinary stores wrote.
+/// PTX has no proxy fence for constant memory, textures and surfaces: through these paths, only a later kernel may read what
+/// ordinary stores wrote.
 enum class proxy {
   alias,                 ///< another virtual address of the same memory
   async,                 ///< asynchronous copies (bulk and tensor) and matrix operations, in every state space
@@ -85,9 +85,9 @@ __device__ inline void proxy_fence() noexcept {
   }
 }
 
-/// Releases the calling thread's ordinary writes of a tensor map to tensor copies of the threads in `Scope`.
+/// Releases the calling thread's ordinary writes to a tensor map, for tensor copies by the threads in `Scope`.
 ///
-/// It does for the map what a release fence does for data: an atomic store of a flag must follow it. The thread that reads the
+/// It does for the map what a release fence does for data: an atomic store to a flag must follow it. The thread that reads the
 /// flag uses `proxy_fence<proxy::tensormap, Scope>(acquire, map)`.
 ///
 /// PTX: `fence.proxy.tensormap::generic.release.{cta,cluster,gpu,sys}`, one instruction.
@@ -114,11 +114,11 @@ __device__ inline void proxy_fence(acquire_t, const void* map) noexcept {
                : "memory");
 }
 
-/// Copies the 128-byte tensor map at `from`, in the block's shared memory, to global memory at `to`, and releases it to tensor
-/// copies of the threads in `Scope`. A kernel edits a tensor map in shared memory and publishes it with this function. The
+/// Copies the 128-byte tensor map at `from`, in the block's shared memory, to global memory at `to`, and releases it for tensor
+/// copies by the threads in `Scope`. A kernel edits a tensor map in shared memory and publishes it with this function. The
 /// whole warp must call it together.
 ///
-/// It releases like `proxy_fence<proxy::tensormap, Scope>(release)`: an atomic store of a flag must follow it, and the thread
+/// It releases like `proxy_fence<proxy::tensormap, Scope>(release)`: an atomic store to a flag must follow it, and the thread
 /// that reads the flag uses `proxy_fence<proxy::tensormap, Scope>(acquire, to)`.
 ///
 /// PTX: `tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.{cta,cluster,gpu,sys}.sync.aligned [to], [from],
@@ -134,7 +134,7 @@ __device__ inline void publish_tensor_map(void* to, const void* from) noexcept {
                : "memory");
 }
 
-/// A fence of cluster scope for objects in shared memory only. An acquire applies to objects anywhere in the cluster, a release
+/// A fence at cluster scope for objects in shared memory only. An acquire applies to objects anywhere in the cluster, a release
 /// to objects of the calling thread's block.
 ///
 /// It orders less than `thread_fence<thread_scope::cluster>`, and is sufficient for barriers in shared memory.
@@ -149,12 +149,12 @@ __device__ inline void shared_fence(Order) noexcept {
   }
 }
 
-/// A fence of cluster scope between ordinary accesses and the async proxy, for objects in shared memory only.
+/// A fence at cluster scope between ordinary accesses and the async proxy, for objects in shared memory only.
 ///
 /// It works in one direction and needs a matching fence: ordinary accesses before a release happen before asynchronous copies
-/// after an acquire, which a thread of the block that starts the copies executes. The release applies to the shared memory of
-/// the calling thread's block, and the acquire to that of the cluster. The two synchronize through a relaxed flag or arrival of
-/// cluster scope between them.
+/// after an acquire. The acquire must be executed by a thread of the block that starts the copies. The release applies to the
+/// shared memory of the calling thread's block, and the acquire to the shared memory of the cluster. The two fences synchronize
+/// through a relaxed flag or a relaxed arrival at cluster scope.
 ///
 /// PTX: `fence.proxy.async::generic.{acquire.sync_restrict::shared::cluster,release.sync_restrict::shared::cta}.cluster`.
 /// Requires: compute capability 9.0 (PTX ISA 8.6). Source: PTX ISA, "membar/fence".

@@ -42,13 +42,13 @@ void device_fence() noexcept;
 /// Orders the calling thread's accesses before the fence with those after it, for the threads in `Scope`.
 ///
 /// Synchronizes: a release fence followed by a relaxed (or stronger) store synchronizes with an acquire fence that follows a
-/// relaxed (or stronger) load of that store's value, or of a value in the chain of read-modify-writes after it, if both fences
-/// and both accesses include each other's threads. This is cumulative: accesses that the releasing thread has observed are also
-/// released. All `seq_cst` fences in scope also have a single order. Device scope includes the threads of one physical
-/// synchronization domain.
+/// relaxed (or stronger) load of that store's value, or of a value in the chain of read-modify-writes after it, if the scopes
+/// of both fences and both accesses include each other's threads. Release is cumulative: accesses that the releasing thread has
+/// observed are also released. All `seq_cst` fences in scope also have a single order. Device scope includes the threads of one
+/// physical synchronization domain.
 ///
 /// PTX: `fence.{acquire,release,acq_rel,sc}.{cta,cluster,gpu,sys}`, one instruction; `acquire` and `release` are `acq_rel`
-/// before sm_90. On the host every scope is a fence of the host's memory model, `__atomic_thread_fence`. Requires: compute
+/// before sm_90. On the host, a fence at any scope is `__atomic_thread_fence`, in the host's memory model. Requires: compute
 /// capability 7.0, or 9.0 for `thread_scope::cluster`. Cost: at device scope and wider, the fence waits until all earlier
 /// writes of the domain, including those of other threads, are visible at that scope. Source: PTX ISA, "membar/fence" and
 /// "Memory Consistency Model".

@@ -45,9 +45,9 @@ inline void validate_set_aside(std::size_t limit, const l2_facts& facts) {
   return account.sum < account.largest ? account.sum : account.largest;
 }
 
-/// The lock of all accounts and of the limits that they represent. A thread that finds it locked sleeps. Code that holds the
-/// lock must not call the handler for failed restores, because the handler may use set-asides itself. This is not a std::mutex,
-/// because including <mutex> costs more than this header.
+/// The lock that protects all accounts and the limits that they represent. A thread that finds it locked sleeps. Code that
+/// holds the lock must not call the handler for failed restores, because the handler may use set-asides itself. This is not a
+/// std::mutex, because including <mutex> costs more than this header.
 class l2_accounts_guard {
  public:
   l2_accounts_guard() noexcept { pthread_mutex_lock(&membar_process_l2_accounts_v1.lock); }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Kernel launches with typed attributes and checked arguments. Data that is bound to a synchronization domain is rejected in a
-/// launch in another domain.
+/// Kernel launches with typed attributes and checked arguments. A launch rejects data that is bound to another synchronization
+/// domain.
 #pragma once
 
 #include <membar/detail/standard.hpp>
@@ -40,8 +40,8 @@ template <class First, class Second>
   return false;
 }
 
-/// One attribute of a configuration. A configuration inherits from one of these per attribute, so that each can be found by its
-/// type.
+/// One attribute of a configuration. A configuration inherits from one holder per attribute, so that each attribute can be
+/// found by its type.
 template <class Attribute>
 struct attribute_holder {
   Attribute value;
@@ -141,7 +141,8 @@ template <class T>
   }
 }
 
-/// Returns whether `To` can hold the value of a constant: an integer exactly, a floating-point number within its range.
+/// Returns whether `To` can hold the value of a constant: an integer must be represented exactly, and a floating-point number
+/// must be within the range of `To`.
 template <class To, class From>
 [[nodiscard]] consteval bool holds(From value) {
   if constexpr (std::floating_point<From>) {

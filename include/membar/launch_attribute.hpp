@@ -3,10 +3,10 @@
 /// Launch attributes as types. For each attribute, this header defines a type, the places (launch, stream, graph kernel node)
 /// in which CUDA accepts it, and the calls that set it there and read it back.
 ///
-/// Capturing a launch copies to the graph node the attributes of the launch and, for attributes that the launch does not name,
-/// those of the stream. From then on, only the node's attributes apply: the attributes of the stream that launches the graph do
-/// not affect its nodes. Source: `cudaLaunchAttributeID` in CUDA 13.0's driver_types.h, whose comments say where each attribute
-/// is valid.
+/// When a launch is captured, the graph node receives the attributes of the launch and, for attributes that the launch does not
+/// name, the attributes of the stream. From then on, only the node's attributes apply: the attributes of the stream that
+/// launches the graph do not affect its nodes. Source: `cudaLaunchAttributeID` in CUDA 13.0's driver_types.h, whose comments
+/// say where each attribute is valid.
 #pragma once
 
 #include <membar/detail/stream_handle.hpp>
@@ -72,7 +72,7 @@ struct launch_completion_event {
 /// z, and divide the grid's dimensions. The launch also needs `cluster_dimensions`.
 ///
 /// Requires compute capability 10.0. On older devices, membar reports an error, because CUDA may silently ignore the attribute:
-/// on an H200, it accepts the attribute on a launch without an error, and the node of the captured launch does not have it.
+/// on an H200, it accepts the attribute on a launch without an error, but the node of the captured launch does not have it.
 struct preferred_cluster_dimensions {
   unsigned x = 1;
   unsigned y = 1;
@@ -80,7 +80,7 @@ struct preferred_cluster_dimensions {
   friend constexpr bool operator==(const preferred_cluster_dimensions&, const preferred_cluster_dimensions&) noexcept = default;
 };
 
-/// The preferred share of shared memory, in percent, in the memory that L1 and shared memory have in common.
+/// The preferred percentage of the memory that L1 and shared memory have in common to use as shared memory.
 struct shared_memory_carveout {
   int percent = 0;
   friend constexpr bool operator==(shared_memory_carveout, shared_memory_carveout) noexcept = default;
@@ -106,8 +106,8 @@ struct shared_memory_opt_in {
   friend constexpr bool operator==(shared_memory_opt_in, shared_memory_opt_in) noexcept = default;
 };
 
-/// Permits clusters of more than 8 blocks, which not every device of compute capability 9.0 and above can place. The launch
-/// also needs `cluster_dimensions`.
+/// Permits clusters of more than 8 blocks, which not every device of compute capability 9.0 or later can place. The launch also
+/// needs `cluster_dimensions`.
 ///
 /// CUDA stores the permission with the kernel and not with the launch, so it also applies to later launches of the kernel on
 /// the device.
@@ -322,7 +322,7 @@ struct attribute_traits<shared_memory_opt_in> {
                   "but a block on device %d can have at most %zu in total: ask for at most %zu",
                   launch.dynamicSmemBytes, of_kernel.sharedSizeBytes, device, block, room);
     }
-    // It always sets the whole limit, so that threads that launch the kernel with different sizes do not undo each other's
+    // Always set the limit to its maximum, so that threads that launch the kernel with different sizes do not undo each other's
     // permission.
     if (launch.dynamicSmemBytes > static_cast<std::size_t>(of_kernel.maxDynamicSharedSizeBytes)) {
       check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(room)),
@@ -429,8 +429,7 @@ template <class Attribute>
 inline constexpr char pass_a_stream[] = "pass a stream of the current device";
 inline constexpr char pass_a_node[] = "pass a kernel node of a graph that still exists";
 
-/// Converts `value` to CUDA's attribute. This function handles attributes with a single id. All attributes of streams and nodes
-/// have a single id.
+/// Converts `value` to CUDA's attribute. `Attribute` must have a single id, as all attributes of streams and nodes do.
 template <class Attribute>
 [[nodiscard]] cudaLaunchAttribute encoded(const Attribute& value) {
   static_assert(attribute_id_count<Attribute> == 1);
@@ -441,8 +440,8 @@ template <class Attribute>
 
 }  // namespace detail
 
-/// Sets an attribute of a stream, or of the default stream if it is null. Later launches into the stream use it unless they set
-/// the attribute themselves.
+/// Sets an attribute of a stream, or of the default stream if `stream` is null. Later launches into the stream use it unless
+/// they set the attribute themselves.
 ///
 /// Errors: the current device cannot honour the value, the stream is invalid, or the driver does not accept the attribute
 /// there. The stream is then unchanged.

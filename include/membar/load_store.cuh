@@ -15,11 +15,11 @@ inline namespace v0_2 {
 /// Reads `*address` with an order, for the threads in `Scope`: `load<thread_scope::system>(p, acquire)`.
 ///
 /// The order's tag follows the pointer, along with at most one each of an L1 eviction priority, an L2 policy and a prefetch
-/// size, in any order.
+/// size, in any sequence.
 ///
 /// Synchronizes: an acquire load synchronizes with the release operation whose value it reads, if each scope includes the
-/// other's thread. A relaxed load is atomic but orders nothing. `mmio`, at system scope only, is relaxed and is neither merged
-/// nor repeated. The load is a single access for every size: 16 bytes are `.b128`, not a vector.
+/// other's thread. A relaxed load is atomic but orders nothing. An `mmio` load, which requires system scope, is relaxed and is
+/// neither merged nor repeated. The load is a single access for every size: 16 bytes use `.b128`, not a vector.
 ///
 /// PTX: `ld.{relaxed,acquire}.S{.global.HINTS}.T`; seq_cst is two instructions: `fence.sc.S; ld.acquire.S...`; mmio:
 /// `ld.mmio.relaxed.sys.T`. S is cta, cluster, gpu or sys for block, cluster, device or system. Requires: a trivially copyable
@@ -60,7 +60,7 @@ template <class T, class... Said>
 
 /// Writes `value` to `*address` with an order, for the threads in `Scope`: `store<thread_scope::device>(p, 1, release)`.
 ///
-/// The order's tag follows the value, along with at most one each of an L1 eviction priority and an L2 policy, in any order.
+/// The order's tag follows the value, along with at most one each of an L1 eviction priority and an L2 policy, in any sequence.
 ///
 /// Synchronizes: a release store synchronizes with the acquire operation that reads the value, if each scope includes the
 /// other's thread, and releases everything that this thread has observed. A relaxed store is atomic but orders nothing. `mmio`

@@ -5,10 +5,10 @@
 ///
 /// Every access by a device crosses the link to the host. Use it for data that is accessed once, for a small part of large
 /// data, or for words that host and device exchange while both are running. Copies from pinned memory reach the bandwidth of
-/// the link. Only operations of system scope and synchronization order the writes of host and device, and only for ordinary
-/// host memory. `mapped_memory` is always ordinary memory. Memory that the host does not cache has a type of its own, whose
-/// `publish` orders the writes. Whether a read-modify-write is atomic with respect to the host depends on the link: see
-/// atomicity.hpp.
+/// the link. The writes of host and device are ordered only by operations at system scope and by synchronization, and only in
+/// ordinary host memory. `mapped_memory` is always ordinary memory. Memory that the host does not cache has its own type,
+/// `write_combined_memory`, whose `publish` orders the writes. Whether a read-modify-write is atomic with respect to the host
+/// depends on the link: see atomicity.hpp.
 #pragma once
 
 #include <membar/detail/owned_array.hpp>
@@ -113,7 +113,7 @@ class mapped_memory : public detail::owned_array<T, &cudaFreeHost> {
             detail::mapped_allocation(detail::bytes_of_array<T>(size), detail::allocation_flags(how)), size) {}
 };
 
-/// An array of `size` zeroed objects in mapped host memory that the host writes past its caches (write-combined) and never
+/// An array of `size` zeroed objects in mapped host memory that the host writes around its caches (write-combined) and never
 /// reads: for data that the host writes once and kernels read.
 ///
 /// The host has no pointer to this memory, so the host cannot use atomics or channels in it: on x86, a release store or fence
@@ -153,7 +153,7 @@ class write_combined_memory : private detail::owned_array<T, &cudaFreeHost> {
     }
   }
 
-  /// Orders the calling thread's writes to any write-combined memory before its later stores, so that a release store of system
+  /// Orders the calling thread's writes to any write-combined memory before its later stores, so that a release store at system
   /// scope to ordinary memory publishes them. Machine code: `sfence` on x86, `dmb oshst` on Arm.
   static void publish() noexcept { detail::order_write_combined_stores(); }
 };

@@ -81,7 +81,7 @@ class pending_token : public mbarrier_token {
  public:
   /// Returns the number of arrivals that the phase still expected just before this arrival. It does not synchronize.
   ///
-  /// PTX: `mbarrier.pending_count.b64 count, state`, one instruction. The state must come from `.noComplete`, otherwise the
+  /// PTX: `mbarrier.pending_count.b64 count, state`, one instruction. The state must come from `.noComplete`; otherwise the
   /// result is undefined. Source: PTX ISA, "mbarrier.pending_count".
   [[nodiscard]] __device__ unsigned pending_count() const noexcept {
     unsigned count = 0;
@@ -99,7 +99,7 @@ class pending_token : public mbarrier_token {
 /// The operations that a thread of the cluster may perform on an mbarrier in the shared memory of any block of the cluster.
 /// Waiting is not one of them: a thread can wait only on mbarriers of its own block.
 ///
-/// `mbarrier::in_block` creates such an object. An arrival synchronizes with a wait of cluster scope, so the mbarrier must have
+/// `mbarrier::in_block` creates such an object. An arrival synchronizes with a wait at cluster scope, so the mbarrier must have
 /// cluster scope. Source: PTX ISA, "mbarrier.arrive".
 class remote_mbarrier {
  public:
@@ -129,7 +129,7 @@ class remote_mbarrier {
     }
   }
 
-  /// Arrives once and reduces the number of arrivals that later phases expect by one. It synchronizes like `arrive`.
+  /// Arrives once and reduces by one the number of arrivals that later phases expect. It synchronizes like `arrive`.
   ///
   /// PTX: `mbarrier.arrive_drop.{relaxed,release}.cluster.shared::cluster.b64 _, [barrier]`.
   template <class Order>
@@ -221,8 +221,8 @@ class alignas(8) mbarrier {
   /// Initializes the mbarrier: each phase expects `expected` arrivals, 1 to `most`. One thread must call it before any other
   /// use.
   ///
-  /// It does not synchronize: it must be followed by a barrier of the block, and before that by `mbarrier_init_fence`
-  /// (fence.cuh) if another block or an asynchronous copy uses the mbarrier.
+  /// It does not synchronize: it must be followed by a block barrier. If another block or an asynchronous copy uses the
+  /// mbarrier, `mbarrier_init_fence` (fence.cuh) must precede that barrier.
   __device__ void init(unsigned expected) noexcept {
     // mbarrier.init.shared::cta.b64 [addr], count;  PTX ISA 7.0, sm_80
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address()), "r"(expected) : "memory");
@@ -249,7 +249,8 @@ class alignas(8) mbarrier {
     return mbarrier_token::from_native(state);
   }
 
-  /// Arrives `count` times at once, 1 to the number that the phase still expects. It synchronizes like `arrive(order)`.
+  /// Arrives `count` times at once; `count` may be 1 to the number of arrivals that the phase still expects. It synchronizes
+  /// like `arrive(order)`.
   template <class Order>
   __device__ mbarrier_token arrive(Order, unsigned count) noexcept {
     unsigned long long state = 0;
@@ -278,7 +279,7 @@ class alignas(8) mbarrier {
     return mbarrier_token::from_native(state);
   }
 
-  /// Arrives once and reduces the number of arrivals that later phases expect by one. It synchronizes like `arrive(order)`.
+  /// Arrives once and reduces by one the number of arrivals that later phases expect. It synchronizes like `arrive(order)`.
   template <class Order>
   __device__ mbarrier_token arrive_drop(Order) noexcept {
     unsigned long long state = 0;
@@ -341,7 +342,7 @@ class alignas(8) mbarrier {
                  : "memory");
   }
 
-  /// Returns whether the phase of the token is complete. If it is, and with `acquire`, it synchronizes with the phase's
+  /// Returns whether the phase of the token is complete. With `acquire`, a call that returns true synchronizes with the phase's
   /// arrivals and completions.
   template <class Order>
   [[nodiscard]] __device__ bool test_wait(mbarrier_token token, Order) noexcept {
@@ -467,8 +468,8 @@ class alignas(8) mbarrier {
     });
   }
 
-  /// Returns the mbarrier at the same location in the shared memory of block `rank` of the cluster, 0 to the number of its
-  /// blocks - 1.
+  /// Returns the mbarrier at the same location in the shared memory of block `rank` of the cluster. Ranks are 0 to the
+  /// cluster's number of blocks - 1.
   ///
   /// PTX: `mapa.shared::cluster.u32`. Requires: cluster scope; compute capability 9.0. The other block must have started and
   /// must not have exited: execute a cluster barrier before the first use and after the last. Source: PTX ISA, "mapa".

@@ -12,11 +12,12 @@
 namespace membar {
 inline namespace v0_2 {
 
-/// Eight halves in 16 bytes, in the form that the instructions of `multimem_ref` need; each word has the bits of an `__half2`.
+/// Eight `__half` values in 16 bytes, in the form that the instructions of `multimem_ref` need; each word has the bits of an
+/// `__half2`.
 struct alignas(16) packed_half8 {
   unsigned words[4];
 };
-/// Eight bfloat16 in 16 bytes; each word has the bits of an `__nv_bfloat162`.
+/// Eight bfloat16 values in 16 bytes; each word has the bits of an `__nv_bfloat162`.
 struct alignas(16) packed_bfloat8 {
   unsigned words[4];
 };
@@ -156,15 +157,16 @@ template <class Order, class Scope, class Operation, class Type, class T>
 /// address). A store writes all objects, a reduction updates all of them, and a load returns the sum, the minimum, or another
 /// reduction of all their values.
 ///
-/// `T` can be an integer of 32 or 64 bits; `float`, `double`, `float2` or `float4`, which support only sums; or `packed_half8`
+/// `T` can be a 32-bit or 64-bit integer; `float`, `double`, `float2` or `float4`, which support only sums; or `packed_half8`
 /// or `packed_bfloat8`, whose sums are accumulated as floats and which support no bitwise operations. Each device's object is
 /// accessed by a separate operation, and these operations are unordered: another thread may see the new value on one device and
 /// the old value on another. The operation on one device's object, and on each element of a vector, is a single access.
 ///
 /// Synchronizes at `Scope`, like the same operation of an `atomic_ref` on each device's object: a release store or reduction
-/// synchronizes with an acquire that reads it, and the releases that an acquire load reads synchronize with it. A multimem
-/// address is another virtual address of the objects, so accesses through it and through the devices' own addresses are ordered
-/// only if `proxy_fence<proxy::alias>` is on the path between them (the litmus tests `Alias.multimem.*`).
+/// synchronizes with an acquire operation that reads its value, and every release operation whose value an acquire load reads
+/// synchronizes with that load. A multimem address is another virtual address of the objects, so accesses through it and
+/// through the devices' own addresses are ordered only if `proxy_fence<proxy::alias>` is on the path between them (the litmus
+/// tests `Alias.multimem.*`).
 ///
 /// PTX: `multimem.st`, `multimem.red` and `multimem.ld_reduce` with `.{relaxed,acquire,release}.{cta,cluster,gpu,sys}.global`,
 /// one instruction. Requires: compute capability 9.0, and the address of a multicast object; with any other address, the

@@ -3,10 +3,11 @@
 /// Data that does not change while a kernel runs: loads through the read-only (non-coherent) path, and a span whose elements
 /// are read only through this path.
 ///
-/// The path may keep a line cached for as long as the kernel runs, even if the data is written in the meantime. Therefore a
-/// read-only load is undefined if any thread, including the thread that reads, writes the loaded bytes between the start and
-/// the end of the kernel. It is safe to read data that an earlier kernel of the stream wrote, or that was copied before the
-/// launch. With programmatic dependent launch, data of the previous kernel is safe only after `cudaGridDependencySynchronize`.
+/// The path may keep a line cached for as long as the kernel runs, even if the data is written in the meantime. Therefore the
+/// result of a read-only load is undefined if any thread, including the thread that reads, writes the loaded bytes between the
+/// start and the end of the kernel. It is safe to read data that an earlier kernel of the stream wrote, or that was copied
+/// before the launch. With programmatic dependent launch, data that the previous kernel wrote is safe to read only after
+/// `cudaGridDependencySynchronize`.
 #pragma once
 
 #include <membar/base/config.hpp>
@@ -120,7 +121,7 @@ class read_only_span {
   /// Returns the address of the first element.
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr const value_type* data() const noexcept { return data_; }
 
-  /// Returns `count` elements starting at `first`. Both must be within this span.
+  /// Returns a span of `count` elements starting at `first`, all of which must be within this span.
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr read_only_span subspan(std::size_t first, std::size_t count) const noexcept {
     return {data_ + first, count};
   }
@@ -137,7 +138,7 @@ read_only_span(T*, std::size_t) -> read_only_span<T>;
 
 /// Detects a write to a span between two points of a kernel. It is meant for debugging.
 ///
-/// Every thread of a block creates such an object at the beginning of the interval, and calls `unchanged()` at the end. Each
+/// Every thread of a block must create such an object at the beginning of the interval, and call `unchanged()` at the end. Each
 /// thread checks its share of the bytes: it compares a fingerprint from the beginning with one from the end. It does not read
 /// the bytes from L1 or through the read-only path. It does not detect a write of an equal value, a write that is undone, or a
 /// write outside of the interval. It reads the whole span twice per block.

@@ -16,8 +16,8 @@ inline namespace v0_2 {
   return static_cast<int>(index % static_cast<std::size_t>(domain_count));
 }
 
-/// Maps both logical domains of each stream to one physical domain, and restores the streams' previous maps when it is
-/// destroyed. Streams are assigned to the domains in turn.
+/// Maps both logical domains of each stream to one physical domain. The destructor restores the streams' previous maps. Streams
+/// are assigned to the domains in turn.
 ///
 /// Kernels in streams of different domains no longer wait for each other's writes. If they exchange data while they run, they
 /// need system scope. The order that streams and events impose does not change. On a device with a single domain, nothing

@@ -3,11 +3,11 @@
 /// Memory synchronization domains as values: the logical domain of a launch, the map to physical domains, and handles that are
 /// bound to a domain.
 ///
-/// A kernel's writes and fences carry the id of a physical domain. A fence at device scope or below, and the flush at the end of
-/// a kernel, wait only for writes of the kernel's domain. Kernels in different domains of one device need system scope to order
-/// accesses between them; device scope is not enough. A domain does not change which accesses are legal.
-/// Source: CUDA C++ Programming Guide, "Memory Synchronization Domains". Requires CUDA 12.8; more than one domain exists from
-/// compute capability 9.0.
+/// A kernel's writes and fences carry the id of a physical domain. A fence at device scope or below, and the flush at the end
+/// of a kernel, wait only for writes of the kernel's domain. Kernels in different domains of one device need system scope to
+/// order accesses between them; device scope is not enough. A domain does not change which accesses are legal. Source: CUDA C++
+/// Programming Guide, "Memory Synchronization Domains". Requires CUDA 12.8 or later. Only devices of compute capability 9.0 or
+/// later have more than one domain.
 #pragma once
 
 #include <membar/base/config.hpp>
@@ -45,8 +45,8 @@ class sync_domain {
 
 /// The physical domain of each logical domain. CUDA's default map is {0, 1} if the device has several domains.
 ///
-/// The members are `int`, so an id out of range is rejected instead of wrapping. On a device with a single domain, both ids
-/// must be 0, so the default map is rejected there as well.
+/// The members are `int`, so that an id that is out of range is rejected instead of wrapping around. On a device with a single
+/// domain, both ids must be 0, so the default map is rejected there as well.
 struct sync_domain_map {
   int default_ = 0;
   int remote = 1;
@@ -115,8 +115,8 @@ inline constexpr int dynamic_domain = -1;
 ///
 /// `launch` rejects it in any other domain: at compile time if both `PhysicalId` and the launch's `physical_domain<N>` are
 /// known, and otherwise with an `error` once the launch's domain is known. Data that is shared across domains needs
-/// `thread_scope::system` and no binding. The check does not cover raw pointers, handles inside of structs without a
-/// `domain_of`, and node attributes that are changed after capture.
+/// `thread_scope::system` and no binding. The check does not cover raw pointers, handles inside structs without a `domain_of`,
+/// or node attributes that are changed after capture.
 template <class Handle, int PhysicalId = dynamic_domain>
 class domain_bound {
  public:

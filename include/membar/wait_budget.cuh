@@ -17,7 +17,7 @@ namespace membar {
 inline namespace v0_2 {
 namespace detail {
 
-/// Returns the time of the host's clock, after yielding, because the awaited thread may need this processor.
+/// Yields, because the awaited thread may need this processor, and then returns the time of the host's clock.
 [[nodiscard]] MEMBAR_HOST inline unsigned long long host_clock_ns() noexcept {
 #if defined(__CUDACC_RTC__)
   return 0;  // this compilation pass has no host code

@@ -14,8 +14,8 @@
 namespace membar {
 inline namespace v0_2 {
 
-/// A part of memory that a kernel reads repeatedly. `weight` serves to compare regions. It is the number of accesses per byte,
-/// in any unit.
+/// A part of memory that a kernel reads repeatedly. `weight` is the number of accesses per byte. Any unit will do, because
+/// weights are only compared with each other.
 struct hot_region {
   const void* start = nullptr;
   std::size_t bytes = 0;
@@ -32,7 +32,7 @@ struct planned_kernel {
 struct planned_window {
   cudaStream_t stream = nullptr;
   access_policy_window window{};
-  /// The kernel's part of the set-aside, in bytes. The product of the window's bytes and its hit ratio does not exceed it.
+  /// The kernel's part of the set-aside, in bytes. The window's size times its hit ratio does not exceed this share.
   std::size_t share = 0;
 };
 
@@ -42,7 +42,7 @@ namespace detail {
 inline constexpr auto greater = [](auto a, auto b) { return a < b ? b : a; };
 inline constexpr auto lesser = [](auto a, auto b) { return b < a ? b : a; };
 
-/// Returns the range of a kernel's window, because a launch can have only one window. Neighbouring regions are merged if the
+/// Returns the range that a kernel's window covers. A launch can have only one window. Neighbouring regions are merged if the
 /// gaps make up at most an eighth of the range; of the resulting ranges, the range with the most accesses is chosen.
 [[nodiscard]] inline hot_region chosen_region(std::vector<hot_region> regions, std::size_t max_window) {
   std::erase_if(regions, [](const hot_region& region) { return region.bytes == 0; });
@@ -168,8 +168,8 @@ inline constexpr auto lesser = [](auto a, auto b) { return b < a ? b : a; };
     }
   }
 
-  // Kernels of one stream never run concurrently, so their claims get the same share. A claim of several streams gets a share
-  // of its own.
+  // Kernels of one stream never run concurrently, so their claims get the same share. A claim that several streams make gets
+  // its own share.
   std::vector<std::size_t> demands;
   std::vector<double> weights;
   for (std::size_t i = 0; i != claims.size(); ++i) {

@@ -93,18 +93,18 @@ class CommandLine(litmus_command.Case):
 
     def test_a_search_beyond_its_limit_is_undecided(self):
         path = self.file("t.litmus", MP + "~exists " + OUTCOME)
-        undecided = f"{path}\terror: undecided: the search was stopped after its limit of steps\n"
+        undecided = f"{path}\terror: undecided: the search was stopped at its step limit\n"
         self.assertEqual(run("verdict", "--limit=1", path)[:2], (2, undecided))
         code, out, problem = run("explain", "--limit=1", path)
         self.assertEqual((code, out), (2, ""))
-        self.assertIn("stopped after its limit of steps", problem)
+        self.assertIn("stopped at its step limit", problem)
         self.assertEqual(run("verdict", "--limit=0", path)[:2], (0, f"{path}\t1\n"))
 
     def test_a_search_is_bounded_by_time_and_by_memory(self):
         loads = "".join(f" | ld.weak r{i}, x;\n" for i in range(30))
         path = self.file("t.litmus", "PTX t\n{ x=0; }\nP0@cta 0,gpu 0 | P1@cta 1,gpu 0;\nst.weak x, 1 |;\n" + loads +
                          "exists (" + " \\/ ".join(f"P1:r{i} == 2" for i in range(30)) + ")\n")
-        late = "undecided: the search was stopped after its time limit"
+        late = "undecided: the search was stopped at its time limit"
         self.assertEqual(run("verdict", "--time=0.1", path)[:2], (2, f"{path}\terror: {late}\n"))
         for command in ("outcomes", "explain"):
             self.assert_refused(run(command, "--time=0.1", path), late)

@@ -216,10 +216,9 @@ TEST_F(l2_plan, without_a_set_aside_says_so) {
 }
 
 TEST_F(l2_plan, without_a_share_says_so) {
-  EXPECT_EQ(
-      refusal([&] { static_cast<void>(membar::l2_plan(big).with_share(0).window(somewhere, 100)); }),
-      "membar: a plan with a share of 0 of the 25165824 bytes that are set aside on device 0 has no window for 100 bytes: use "
-      "a share above 0");
+  EXPECT_EQ(refusal([&] { static_cast<void>(membar::l2_plan(big).with_share(0).window(somewhere, 100)); }),
+            "membar: this plan's share of the 25165824 bytes that are set aside on device 0 is 0, so there is no window for "
+            "100 bytes: use a share above 0");
 }
 
 TEST_F(l2_plan, of_an_empty_range_is_a_window_that_is_off) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// All macros of membar. Headers that a plain C++ compiler also compiles use these macros so that one declaration works for
+/// All of membar's macros. Headers that a plain C++ compiler also compiles use these macros so that one declaration works for
 /// host and device.
 #pragma once
 
@@ -8,7 +8,7 @@
 /// version from this line.
 #define MEMBAR_VERSION 200
 
-// nvcc stops at a preprocessor error. A host compiler continues and reports consequential errors, unless an included file is
+// nvcc stops at a preprocessor error. A host compiler continues and reports follow-on errors, unless an included file is
 // missing, so this header includes a file that is always missing.
 #if __cplusplus < 202002L
 #error "membar: these headers need C++20: compile with -std=c++20 or newer"
@@ -28,7 +28,7 @@
 #define MEMBAR_CONSTANT inline constexpr
 #endif
 
-/// MEMBAR_CALLS_EITHER precedes a template for host and device. It allows calls of functions that exist for only one of the
+/// MEMBAR_CALLS_EITHER precedes a template for host and device. It allows calls to functions that exist for only one of the
 /// two.
 #if defined(__CUDACC__)
 #define MEMBAR_HOST_DEVICE __host__ __device__

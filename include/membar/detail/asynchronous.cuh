@@ -73,7 +73,7 @@ enum class async_operation : unsigned char { add, min, max, inc, dec, bitwise_an
 
 namespace detail {
 
-/// Only copies can create the values that they return. They do so through this class.
+/// Only the copy functions can create the values that they return, through this class.
 struct copy_results {
   [[nodiscard]] __device__ static constexpr transaction_bytes bytes(unsigned count) noexcept {
     return transaction_bytes(count);
@@ -82,8 +82,8 @@ struct copy_results {
   [[nodiscard]] __device__ static constexpr started_copies started() noexcept { return started_copies(); }
 };
 
-/// The type whose operations `T` supports: for an integer, the type of the same size and sign in the tables; for a pair, the
-/// element type.
+/// The type whose operations `T` supports: for an integer, the type of the same size and signedness in the tables; for a pair,
+/// the element type.
 template <class T>
 struct element_of {
   using type = T;

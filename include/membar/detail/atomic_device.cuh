@@ -64,19 +64,19 @@ struct replacement {
   return __shfl_xor_sync(__activemask(), low, 2) == low;
 }
 
-/// Performs an operation merged with those of the warp's lanes that change the same word, and returns the object's previous
-/// bits.
+/// Performs this lane's operation together with the operations of the warp's other lanes that change the same word, and returns
+/// the object's previous bits.
 ///
 /// If several lanes of a warp try to change one value at the same time, only one of them succeeds, and the others delay other
 /// warps. Therefore the lanes that share a word apply their operations one after the other, each to the previous lane's result,
 /// and a single compare-and-swap stores the final result. The last call of `next` in each lane receives the value to which the
 /// lane's operation is applied. No lane sleeps.
 ///
-/// Only one lane accesses the object. A barrier of the lanes precedes its release fence, and another one follows its acquire
-/// fence, so its operation is ordered with the earlier and later accesses of every lane. A lane that shares its word with no
-/// other lane needs no barriers.
+/// Only one lane accesses the object. A barrier among the lanes precedes that lane's release fence, and another barrier follows
+/// its acquire fence, so the lane's operation is ordered with the earlier and later accesses of every lane. A lane that shares
+/// its word with no other lane needs no barriers.
 ///
-/// A lane of `same_word` may execute this code again, for a later operation on another word, while this lane is still
+/// A lane in `same_word` may execute this code again, for a later operation on another word, while this lane is still
 /// attempting. The lane then has a different `same_word`, because two lanes that are in each other's set computed the set at
 /// the same time. Therefore lanes with equal sets are merged.
 template <thread_scope Scope, memory_order Order, class Bits, class Next>
@@ -123,7 +123,7 @@ __device__ inline Bits attempt_together(const cell<Bits>& c, typename cell<Bits>
   }
 }
 
-/// Replaces the value with `function(value)` and returns the previous value. The comparison is of bits. The order's fences are
+/// Replaces the value with `function(value)` and returns the previous value. The comparison is bitwise. The order's fences are
 /// outside of the attempts.
 ///
 /// A lane first makes its own attempt, which avoids the cost of determining which lanes share its word. If more than two lanes
@@ -183,7 +183,7 @@ class back_off {
   unsigned nanoseconds_ = 0;
 };
 
-/// Stores `desired` if the bits of an object of 8 or 16 bits equal those of `expected`; otherwise it copies them into
+/// Stores `desired` if the bits of an 8-bit or 16-bit object equal those of `expected`; otherwise it copies them into
 /// `expected`. Returns whether it stored.
 ///
 /// Each lane makes its own attempts, so a lane that fails has read the object itself. It tries again if only the rest of the
@@ -288,7 +288,7 @@ struct integer_form {
   [[nodiscard]] __device__ static bool is_signed(bits_of<T> operand) noexcept { return operand >> (8 * sizeof(T) - 1) != 0; }
 };
 
-/// Returns the bits of a vector's elements.
+/// The bits of a vector's elements.
 template <class T, int Size>
 struct element_bits {
   bits_of<T> values[static_cast<std::size_t>(Size)];

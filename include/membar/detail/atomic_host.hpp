@@ -20,8 +20,8 @@ namespace membar {
 inline namespace v0_2 {
 namespace detail {
 
-/// The object's bits, as a type that may alias: the compiler makes no type-based assumptions about what the functions below
-/// modify.
+/// Returns a pointer to the object's bits as a type that may alias, so that the compiler makes no type-based assumptions about
+/// what the functions below modify.
 template <class T>
 [[nodiscard]] MEMBAR_HOST inline auto host_bits(T* object) noexcept {
   return reinterpret_cast<bits_of<std::remove_const_t<T>>*>(const_cast<std::remove_const_t<T>*>(object));

@@ -167,8 +167,8 @@ __device__ inline void ptx_red(void* object, Bits value) noexcept {
   }
 }
 
-/// atom.sem.scope.global.op.vec.type d, [a], b;  op.vec.type: add.{v2,v4}.f32, {add,min,max}.noftz.{v2,v4,v8}.{f16,bf16} (PTX ISA 8.1,
-/// sm_90). `v` and `old` are the bits of the elements; atomic per element.
+/// atom.sem.scope.global.op.vec.type d, [a], b; op.vec.type: add.{v2,v4}.f32, {add,min,max}.noftz.{v2,v4,v8}.{f16,bf16} (PTX
+/// ISA 8.1, sm_90). `v` and `old` are the bits of the elements; atomic per element.
 template <atom_op Op, ptx_type Type, thread_scope Scope, memory_order Order, class Bits, std::size_t Size>
 __device__ inline void ptx_atom(void* object, const Bits (&v)[Size], Bits (&old)[Size]) noexcept {
   using order = ptx_order<Order>;

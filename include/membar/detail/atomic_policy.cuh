@@ -42,7 +42,7 @@ __device__ inline Bits ptx_atom_with_policy(void* object, Bits value, unsigned l
   return old;
 }
 
-/// red.sem.scope.global.op.level::cache_hint.type [a], b, cache-policy;  cache_hint (PTX ISA 7.4, sm_80); otherwise as `ptx_red`
+/// red.sem.scope.global.op.level::cache_hint.type [a], b, cache-policy; cache_hint (PTX ISA 7.4, sm_80); otherwise as `ptx_red`
 /// without a policy
 template <atom_op Op, ptx_type Type, thread_scope Scope, memory_order Order, class Bits>
 __device__ inline void ptx_red_with_policy(void* object, Bits value, unsigned long long policy) noexcept {
@@ -138,8 +138,8 @@ __device__ inline void ptx_red_with_policy(void* object, const Bits (&v)[Size], 
   }
 }
 
-/// Returns whether the operation is implemented with instructions that accept a policy. Operations that are not, and
-/// architectures without policies, are rejected.
+/// Returns whether the operation is implemented with instructions that accept a policy. Rejects all other operations, and
+/// architectures without policies.
 template <atom_op Op, class T, thread_scope Scope>
 __device__ constexpr bool takes_policy() noexcept {
   constexpr bool is_vector = is_by_element<Op, T>;

@@ -10,7 +10,7 @@ namespace membar {
 inline namespace v0_2 {
 namespace detail {
 
-/// Returns whether `Value` is libcu++'s name of the scope. libcu++'s enumeration is recognized by its enumerators, which have
+/// Returns whether `Value` is libcu++'s name for the scope. libcu++'s enumeration is recognized by its enumerators, which have
 /// the same values.
 template <thread_scope Scope, class CudaScope, CudaScope Value>
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr bool is_cuda_scope() noexcept {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Functions that only the driver provides. They are looked up at run time, so that programs need not link with the driver.
+/// Functions that only the driver provides. They are looked up at run time, so that programs need not link against the driver.
 #pragma once
 
 #include <membar/error.hpp>
@@ -32,7 +32,7 @@ template <class Function>
   return reinterpret_cast<Function*>(driver_address(name));
 }
 
-/// Converts a driver's `CUresult` to the runtime's error code. Both have the same values.
+/// Converts a driver's `CUresult` to the runtime's error code. Both types use the same values.
 template <class Result>
 [[nodiscard]] constexpr cudaError_t as_runtime(Result code) noexcept {
   return static_cast<cudaError_t>(code);

@@ -96,7 +96,8 @@ __device__ __noinline__ void copy_odd(unsigned rank, unsigned size, unsigned cha
   }
 }
 
-/// The calling group copies `bytes` bytes to `there(to)`, which has the alignment of `to`. The ranges must not overlap.
+/// The calling group copies `bytes` bytes to `there(to)`, which must have the same alignment as `to`. The ranges must not
+/// overlap.
 ///
 /// No thread waits for another. A group has a `rank()`, a `size()` and the number of `lanes` that access neighbouring memory at
 /// once. If the source is small, it is read before `there` is called, so that the load does not wait for the address.

@@ -23,7 +23,7 @@ namespace detail {
 
 /// Returns the number of threads in the block.
 [[nodiscard]] __device__ inline unsigned block_threads() noexcept { return blockDim.x * blockDim.y * blockDim.z; }
-/// Returns the calling thread's linear number in its block, x first.
+/// Returns the calling thread's linear index in its block, with x varying fastest.
 [[nodiscard]] __device__ inline unsigned thread_rank() noexcept {
   return threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
 }
@@ -41,13 +41,13 @@ __device__ inline void require_whole_warp() noexcept {
 
 /// Returns the number of blocks in the grid.
 [[nodiscard]] __device__ inline unsigned grid_blocks() noexcept { return gridDim.x * gridDim.y * gridDim.z; }
-/// Returns the block's linear number in the grid, x first.
+/// Returns the block's linear index in the grid, with x varying fastest.
 [[nodiscard]] __device__ inline unsigned block_rank() noexcept {
   return blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
 }
 
-/// Returns the value that lane `from` passes as `mine`. All lanes of `lanes` must call it. `Bits` is an unsigned integer of any
-/// size.
+/// Returns the value that lane `from` passes as `mine`. All lanes in `lanes` must call this function. `Bits` is an unsigned
+/// integer of any size.
 template <class Bits>
 [[nodiscard]] __device__ inline Bits bits_of_lane(unsigned lanes, Bits mine, int from) noexcept {
   if constexpr (sizeof(Bits) <= 4) {
@@ -61,7 +61,8 @@ template <class Bits>
   }
 }
 
-/// Returns the largest of the values, each below 64, that the lanes of `lanes` pass. All of these lanes must call it.
+/// Returns the largest of the values, each below 64, that the lanes in `lanes` pass. All of these lanes must call this
+/// function.
 [[nodiscard]] __device__ inline unsigned most_of_lanes(unsigned lanes, unsigned mine) noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
   unsigned most = 0;  // bit by bit, because there is no instruction for the maximum over lanes before sm_80

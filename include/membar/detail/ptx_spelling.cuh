@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The PTX spellings of scopes and orders, as operands of the "C" constraint of inline assembly, which inserts a text into the
+/// The PTX spellings of scopes and orders, as operands for the "C" constraint of inline assembly, which inserts text into the
 /// statement.
 #pragma once
 

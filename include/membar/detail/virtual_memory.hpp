@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Virtual memory management. Only the driver provides it. Its functions are looked up at run time, so that programs need not
-/// link with the driver.
+/// Virtual memory management, which only the driver provides. Its functions are looked up at run time, so that programs need
+/// not link against the driver.
 #pragma once
 
 #include <membar/detail/driver_function.hpp>

@@ -4,7 +4,7 @@
 ///
 /// With this header, a `membar::atomic_ref` can be constructed from a `cuda::atomic_ref` or a `cuda::atomic` of the same type
 /// and scope. The conversion from `membar::atomic_ref` and `membar::atomic` to `cuda::atomic_ref` requires only <cuda/atomic>.
-/// All of them may access an object concurrently, because they are operations of the same memory model.
+/// Atomics of both libraries may access an object concurrently, because their operations follow the same memory model.
 #pragma once
 
 #include <membar/atomic.cuh>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The engine runs a litmus test on a machine, with launches and host threads, and counts its outcomes.
+/// The engine runs a litmus test on a machine, with launches and host threads, and counts the test's outcomes.
 #pragma once
 
 #include <membar/device_guard.hpp>
@@ -44,7 +44,7 @@ struct run_options {
 struct run_result {
   std::vector<std::uint64_t> counts;       ///< the number of instances with each outcome
   std::vector<std::uint64_t> slices_with;  ///< per outcome: the number of slices in which it was observed
-  std::uint64_t slices = 0;                ///< the number of slices, which are parts of the run with launches of their own
+  std::uint64_t slices = 0;                ///< the number of slices; each slice is a part of the run with its own launches
   std::uint64_t instances = 0;
   std::uint64_t steps = 0;
   double seconds = 0;  ///< the time that the kernels ran
@@ -73,12 +73,12 @@ class engine {
   /// Returns the machine on which the engine runs tests.
   [[nodiscard]] const machine& runs_on() const noexcept { return on_; }
 
-  /// Runs `test` with the places of its model test.
+  /// Runs `test`, with its threads placed as in its model test.
   ///
   /// Everything is allocated and loaded before the first kernel starts. The run is divided into slices. A slice consists of one
-  /// launch per device and domain, and one host thread per test thread on the host; a barrier of all of them ends each step.
-  /// Errors: throws `error` if the machine does not support the places, if the parameters do not fit, if a kernel fails, or if
-  /// the run timed out. Afterwards the engine can run the next test, unless the failed kernel made the device unusable.
+  /// launch per device and domain, and one host thread per test thread on the host; a barrier across all of them ends each
+  /// step. Errors: throws `error` if the machine does not support the places, if the parameters do not fit, if a kernel fails,
+  /// or if the run timed out. Afterwards the engine can run the next test, unless the failed kernel made the device unusable.
   [[nodiscard]] run_result run(const runnable_test& test, const parameters& how = {}, const run_options& options = {}) {
     return run(test, place_threads(test.model_test, on_), how, options);
   }
@@ -156,7 +156,7 @@ class engine {
   static_assert(sizeof(std::uint64_t) == sizeof(unsigned long long));
 
   /// Returns an upper estimate of the time of a step. It uses only the parameters, because no step has run yet. It assumes that
-  /// a clock takes at most a nanosecond, and that a host thread runs an instance in less than a microsecond.
+  /// a clock cycle takes at most a nanosecond, and that a host thread runs an instance in less than a microsecond.
   [[nodiscard]] static double seconds_at_most(const runnable_test& test, const placement& where, const run_shape& shape) {
     const double waits = 1e-9 * shape.used.delay * shape.used.batch * static_cast<double>(test.model_test.threads.size());
     const double on_host = where.threads_on_host.empty() ? 0.0 : 1e-6 * static_cast<double>(shape.layout.instances());

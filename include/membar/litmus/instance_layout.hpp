@@ -3,7 +3,7 @@
 /// Determines which GPU thread runs which thread of which instance of a litmus test, and where the instance's memory is.
 ///
 /// A step runs `instances()` instances of a test concurrently. Every GPU thread runs all test threads of its launch, each of
-/// them for a different instance. The permutations of the step select the instance. They depend only on the seed and the step's
+/// them for a different instance. The step's permutations select the instance. They depend only on the seed and the step's
 /// number, so every launch and the host compute them independently.
 ///
 /// This header is freestanding: the host compiler, nvcc and NVRTC, which has no standard headers, compile it.
@@ -30,7 +30,7 @@ inline constexpr unsigned cell_bytes = 16;
 /// Cells per line of 128 bytes. A step rotates the cells of a location by whole lines.
 inline constexpr unsigned cells_per_line = 8;
 
-/// How close to each other the threads of an instance run that share a block.
+/// The placement of those threads of an instance that share a block.
 enum class spread : unsigned char {
   lanes,  ///< in different lanes of one warp
   warps,  ///< in different warps
@@ -85,7 +85,7 @@ struct position {
 
 namespace detail {
 
-/// A bijective hash: every bit of `x` changes every bit of the result. Source: the finalizer of MurmurHash3 (public domain).
+/// A bijective hash: every bit of `x` affects every bit of the result. Source: the finalizer of MurmurHash3 (public domain).
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned mixed(unsigned x) noexcept {
   x = (x ^ (x >> 16)) * 0x85ebca6bU;
   x = (x ^ (x >> 13)) * 0xc2b2ae35U;
@@ -152,16 +152,16 @@ inline constexpr unsigned tally = 0xd00;
   return add_modulo(first, ((random & 1U) != 0 ? of - 1 - which : which) * distance, n);
 }
 
-/// The low bits of a thread's number that a step permutes by a factor: the lane's bits, or all bits of the thread's number in
-/// the block.
+/// The low bits of a thread's number that a step permutes by multiplication with a factor: the lane's bits, or all bits of the
+/// thread's number in the block.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned low_bits(const instance_layout& l) noexcept {
   return l.within == spread::block ? l.width - 1 : warp_lanes - 1;
 }
 
 }  // namespace detail
 
-/// The mapping of a step from the GPU threads that run one test thread to the owners of the instances. Blocks are shifted by a
-/// number of clusters and, inside of the cluster, by a number of blocks. Threads are permuted by multiplying and shifting the
+/// The mapping, in one step, from the GPU threads that run one test thread to the owners of the instances. Blocks are shifted
+/// by a number of clusters and, within the cluster, by a number of blocks. Threads are permuted by multiplying and shifting the
 /// low bits of their number, and by shifting the high bits.
 struct seat_map {
   unsigned clusters = 0;
@@ -215,8 +215,8 @@ struct seat_map {
 }
 
 /// Returns the instance whose test thread with seat `s` runs in the GPU thread at `at` in `step`. For every seat and step this
-/// is a bijection. Seats of one group give an instance different threads of one block; seats of different groups give it
-/// different blocks.
+/// is a bijection. Seats of the same group place an instance in different threads of one block; seats of different groups place
+/// it in different blocks.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned instance_at(const instance_layout& l, const seat& s, unsigned step,
                                                                 const position& at) noexcept {
   const seat_map m = seat_map_of(l, s, step);
@@ -237,7 +237,7 @@ struct seat_map {
           instance / l.per_round()};
 }
 
-/// Returns the instance that a host thread with seat `s` runs as number `turn` of `step`. The host thread proceeds round by
+/// Returns the instance that a host thread with seat `s` runs at position `turn` in `step`. The host thread proceeds round by
 /// round, as the GPU threads do.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned host_instance(const instance_layout& l, const seat& s, unsigned step,
                                                                   unsigned turn) noexcept {
@@ -254,8 +254,8 @@ struct seat_map {
   return cells_per_line * detail::scaled(random, l.instances() / cells_per_line);
 }
 
-/// Returns the offset in bytes from the start of a region to the cell of `location` of `instance`, in a step whose rotation of
-/// the location is `rotation`.
+/// Returns the offset in bytes from the start of a region to the cell for `location` in `instance`, in a step that rotates the
+/// cells of the location by `rotation`.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned long long cell_offset(const instance_layout& l, unsigned rotation,
                                                                           unsigned location, unsigned instance) noexcept {
   const unsigned n = l.instances();
@@ -263,7 +263,7 @@ struct seat_map {
   return l.together ? (1ULL * index * l.locations + location) * l.stride : (1ULL * location * n + index) * l.stride;
 }
 
-/// Returns the offset in bytes from the start of a region to the digit of `observation` of `instance`.
+/// Returns the offset in bytes from the start of a region to the digit for `observation` in `instance`.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned long long digit_offset(const instance_layout& l, unsigned observation,
                                                                            unsigned instance) noexcept {
   return 1ULL * observation * l.instances() + instance;

@@ -19,8 +19,8 @@
 /// ```
 ///
 /// An outcome is a number: the sum over the observations of each digit times the product of the radices of the preceding
-/// observations. `test.cuh` creates such a type from a test written with membar's operations. The command membar-litmus
-/// generates such a type for a litmus file. A loop in `run` must check `abandoned(at)` and exit if it is true.
+/// observations. `test.cuh` creates such a type from a test written with membar's operations. The membar-litmus command
+/// generates such a type from a litmus file. A loop in `run` must check `abandoned(at)` and exit if it is true.
 ///
 /// This header is freestanding: NVRTC compiles it with only instance_layout.hpp, launch_view.hpp, device_clock.cuh and
 /// base/config.hpp.
@@ -47,9 +47,7 @@ template <class Test>
 
 namespace detail {
 
-/// @name Accesses of the barriers' words
-/// At device scope, or at system scope if `wide` is set.
-/// @{
+/// @name Accesses to the barriers' words At device scope, or at system scope if `wide` is set. @{
 [[nodiscard]] __device__ inline unsigned load_relaxed(const unsigned* word, bool wide) noexcept {
   unsigned value = 0;
   if (wide) {
@@ -123,7 +121,7 @@ struct block_plan {
 };
 static_assert(max_threads + max_locations == warp_lanes, "a lane for each");
 
-/// Computes the entry of `lane` in the plan of `step` for this block.
+/// Computes `lane`'s entry in this block's plan for `step`.
 __device__ inline void plan_step(const launch_view& view, unsigned step, unsigned lane, block_plan& plan) noexcept {
   if (lane < max_threads) {
     const seat_map m = seat_map_of(view.layout, view.seats[lane], step);
@@ -133,7 +131,7 @@ __device__ inline void plan_step(const launch_view& view, unsigned step, unsigne
   }
 }
 
-/// Returns whether a waiting thread should pause between two polls, to leave memory bandwidth to others.
+/// Whether a waiting thread pauses between two polls, to leave memory bandwidth to others.
 enum class polling : unsigned char { busy, resting };
 
 /// Waits until the counter `word` reaches `target`. Returns false if the run is aborted, either by another participant or by
@@ -197,7 +195,7 @@ __device__ inline bool wait_for_others(const launch_view& view, unsigned barrier
 ///
 /// Every access before the barrier happens before every access after it, including weak accesses:
 /// 1. bar.sync synchronizes the block's threads with its first thread, whose arrival releases.
-/// 2. The last block to arrive acquires all arrivals and releases them by one store.
+/// 2. The last block to arrive acquires all arrivals and releases them with one store.
 /// 3. The first thread of every other block acquires that store, and bar.sync synchronizes it with its block.
 /// Every step of this chain is morally strong, so base causality orders a reset or a store of an earlier step before every
 /// access of a later step. The axioms Coherence and Causality then forbid a stale value, so a stale value cannot be mistaken
@@ -246,7 +244,7 @@ __device__ inline void stress_access(unsigned* word, bool stores, unsigned& valu
   }
 }
 
-/// Makes two accesses to this thread's word of scratch line `line`, `turns` times.
+/// Makes two accesses to this thread's word in scratch line `line`, `turns` times.
 __device__ inline void stress_line(const launch_view& view, stress_pattern pattern, unsigned line, unsigned turns) noexcept {
   const unsigned offset = line * view.stress_line_bytes + threadIdx.x * 4U % view.stress_line_bytes;
   auto* const word = reinterpret_cast<unsigned*>(view.scratch + offset);
@@ -409,8 +407,8 @@ __device__ void run_test_threads(const launch_view& view, unsigned step, const b
 
 }  // namespace detail
 
-/// Returns whether the run has been aborted or its time is over. A loop inside of a test must then exit, and the run is
-/// reported as timed out. It reads a clock and a shared word, so check it only every few dozen iterations.
+/// Returns whether the run has been aborted or its time is over. A loop in a test must then exit, and the run is reported as
+/// timed out. This function reads a clock and a shared word, so call it only every few dozen iterations.
 [[nodiscard]] __device__ inline bool abandoned(const instance_cells& at) noexcept {
   if (detail::load_relaxed(&at.run_barrier()->abandoned, true) != 0) {
     return true;

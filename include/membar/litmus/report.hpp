@@ -27,11 +27,9 @@ namespace membar {
 inline namespace v0_2 {
 namespace litmus {
 
-/// @name Statistics of a run
-/// @{
-/// Returns an upper bound, with 95 % confidence, on the rate of an outcome that none of `instances` showed, by the rule of
-/// three. It is 1 for fewer than three instances. It assumes independent instances; the instances of one step run concurrently
-/// under the same stress, so they are not fully independent.
+/// @name Statistics of a run @{ Returns an upper bound, with 95 % confidence, on the rate of an outcome that none of
+/// `instances` instances showed, by the rule of three. It is 1 for fewer than three instances. It assumes independent
+/// instances; the instances of one step run concurrently under the same stress, so they are not fully independent.
 [[nodiscard]] inline double rate_bound(std::uint64_t instances) noexcept {
   return instances < 3 ? 1.0 : 3.0 / static_cast<double>(instances);
 }

@@ -53,12 +53,12 @@ class bounded {
     return size_++;
   }
 
-  /// Removes all items from index `size` on.
+  /// Removes all items at index `size` and above.
   constexpr void shrink(int size) noexcept { size_ = size; }
 
  private:
   static_assert(std::is_trivially_copyable_v<T>);
-  // At run time, an item is first written by `push`, because clearing all items would cost more than the search of a small
+  // At run time, an item is first written by `push`, because clearing all items would take longer than the search for a small
   // test. A constant expression copies the whole array, so there the items must be initialized.
   union storage {
     constexpr storage() noexcept {

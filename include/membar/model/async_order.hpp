@@ -2,13 +2,18 @@
 /// @file
 /// The order of operations that a thread starts and does not wait for: bulk copies, `cp.async`, `st.async`, `red.async`.
 ///
-/// | PTX ISA | says | where | |---|---|---| | "Asynchronous Operations" | they are ordered after the preceding instructions of
-/// their thread, and are not in program order | `in_program_order`, `issued` | | the same | `complete_tx` is ordered with the
-/// operations of its own instruction only | `issued` is added to base causality last, so that nothing goes through it | |
-/// "cp.async.bulk" | `complete_tx` releases at cluster scope | `barrier_groups::join` | | "Async Proxy" | a completion is
-/// followed by a fence between the generic and the async proxy | `relate_causes` | | "cp.async.bulk.wait_group" | groups
-/// complete in the thread that committed them; `.read`: their sources have been read | `complete_groups` | | "griddepcontrol" |
-/// `.wait` ends when the grids before have completed and their memory operations are visible | `order_grids` |
+/// The rules of the PTX ISA, and the functions and relations that implement them:
+///
+/// * "Asynchronous Operations": they are ordered after the preceding instructions of their thread, and are not in program order
+///   (`in_program_order`, `issued`).
+/// * "Asynchronous Operations": `complete_tx` is ordered only with the operations of its own instruction. `issued` is therefore
+///   added to base causality last, so that no path continues through it.
+/// * "cp.async.bulk": `complete_tx` releases at cluster scope (`barrier_groups::join`).
+/// * "Async Proxy": a completion is followed by a fence between the generic and the async proxy (`relate_causes`).
+/// * "cp.async.bulk.wait_group": groups complete in the thread that committed them. With `.read`, only their sources have been
+///   read (`complete_groups`).
+/// * "griddepcontrol": `.wait` ends when the prerequisite grids have completed and their memory operations are visible
+///   (`order_grids`).
 #pragma once
 
 #include <membar/model/array.hpp>

@@ -12,8 +12,9 @@
 /// ```
 ///
 /// An mbarrier is a separate variable; `litmus_program::with_mbarrier` sets its expected arrivals. A kernel that depends on
-/// another kernel is a thread that `litmus_program::dependent` names. Copies have 16 bytes, which the model represents as one
-/// value. async_order.hpp and barrier_groups.hpp implement the rules; docs/model.md, "Asynchronous copies", quotes the PTX ISA.
+/// another kernel is a thread that `litmus_program::dependent` names. Copies are 16 bytes long, which the model represents as
+/// one value. async_order.hpp and barrier_groups.hpp implement the rules; docs/model.md, "Asynchronous copies", quotes the PTX
+/// ISA.
 #pragma once
 
 #include <membar/memory_order.hpp>
@@ -76,11 +77,12 @@ namespace detail {
 [[nodiscard]] constexpr instruction bulk_send(variable to, variable from, variable barrier) noexcept {
   return bulk_load(to, from, barrier);
 }
-/// `cp.async.bulk.global.shared::cta`: copies 16 bytes of shared memory into global memory, in a group of the thread.
+/// `cp.async.bulk.global.shared::cta`: copies 16 bytes of shared memory into global memory. The copy belongs to a group of the
+/// thread.
 [[nodiscard]] constexpr instruction bulk_store(variable to, variable from) noexcept {
   return detail::copy_of(to, from, proxy::async, completion::bulk_group);
 }
-/// `cp.reduce.async.bulk.global.shared::cta.add`, in a group of the thread.
+/// `cp.reduce.async.bulk.global.shared::cta.add`. The reduction belongs to a group of the thread.
 [[nodiscard]] constexpr instruction bulk_add(variable to, variable from) noexcept {
   instruction i = bulk_store(to, from);
   i.reduces = true;
@@ -150,7 +152,7 @@ namespace detail {
   i.barrier_at = barrier.index;
   return i;
 }
-/// `fence.proxy.async`: orders ordinary accesses and accesses of bulk copies with each other.
+/// `fence.proxy.async`: orders ordinary accesses with the accesses of bulk copies, in both directions.
 [[nodiscard]] constexpr instruction async_proxy_fence() noexcept {
   instruction i;
   i.code = opcode::proxy_fence;
@@ -175,7 +177,7 @@ template <class Order>
   i.scope = thread_scope::cluster;
   return i;
 }
-/// `fence.proxy.tensormap::generic.release.scope`: belongs after the writes of a tensor map.
+/// `fence.proxy.tensormap::generic.release.scope`: must follow the writes to a tensor map.
 template <thread_scope Scope>
 [[nodiscard]] constexpr instruction tensor_map_fence(release_t) noexcept {
   instruction i;
@@ -186,7 +188,7 @@ template <thread_scope Scope>
   i.scope = Scope;
   return i;
 }
-/// `fence.proxy.tensormap::generic.acquire.scope [map], 128`: belongs before the copies that use the map.
+/// `fence.proxy.tensormap::generic.acquire.scope [map], 128`: must precede the copies that use the map.
 template <thread_scope Scope>
 [[nodiscard]] constexpr instruction tensor_map_fence(acquire_t, variable map) noexcept {
   instruction i = tensor_map_fence<Scope>(release_t{});
@@ -244,7 +246,7 @@ template <thread_scope Scope = thread_scope::block>
   i.arrivals = 0;
   return i;
 }
-/// `mbarrier.complete_tx.relaxed.scope`: updates the mbarrier as the end of a copy does, but without an order.
+/// `mbarrier.complete_tx.relaxed.scope`: updates the mbarrier like the completion of a copy, but without an order.
 template <thread_scope Scope = thread_scope::block>
 [[nodiscard]] constexpr instruction complete(variable barrier, int bytes) noexcept {
   instruction i = expect<Scope>(barrier, 0);
@@ -259,7 +261,7 @@ template <thread_scope Scope = thread_scope::block, class Order = acquire_t>
   i.a.value = number;
   return i;
 }
-/// `mbarrier.try_wait.parity.{relaxed,acquire}.scope` in a loop, until the phase of this parity is complete.
+/// `mbarrier.try_wait.parity.{relaxed,acquire}.scope` in a loop, until the phase with this parity is complete.
 template <thread_scope Scope = thread_scope::block, class Order = acquire_t>
   requires order_among<Order, memory_order::relaxed, memory_order::acquire>
 [[nodiscard]] constexpr instruction wait_parity(variable barrier, int parity, Order order = Order{}) noexcept {

@@ -2,11 +2,14 @@
 /// @file
 /// The axioms of the PTX memory consistency model, one function each, over the relations that causality.hpp derives.
 ///
-/// | axiom | where | |---|---| | Coherence | `cohere`; coherence.hpp chooses the orders that it leaves open | | Fence-SC |
-/// `orient_fences` in enumerate.hpp, which builds only orders that satisfy it and puts them into causality | | Atomicity |
-/// `updates_are_atomic`; for atomics of different sizes, `atomics_are_serial` | | No-Thin-Air | `assign` in enumerate.hpp,
-/// which chooses only sources that satisfy it | | SC-per-Location | `sequential_per_location` | | Causality |
-/// `reads_not_from_effects`, `reads_not_from_the_past` |
+/// | axiom | where |
+/// |---|---|
+/// | Coherence | `cohere`; coherence.hpp chooses the orders that it leaves open |
+/// | Fence-SC | `orient_fences` in enumerate.hpp, which builds only orders that satisfy it and puts them into causality |
+/// | Atomicity | `updates_are_atomic`; for atomics of different sizes, `atomics_are_serial` |
+/// | No-Thin-Air | `assign` in enumerate.hpp, which chooses only sources that satisfy it |
+/// | SC-per-Location | `sequential_per_location` |
+/// | Causality | `reads_not_from_effects`, `reads_not_from_the_past` |
 ///
 /// `event_structure` holds the relations that the instructions determine on their own; `candidate` holds the relations that
 /// follow from one choice of reads-from, barrier groups, Fence-SC order and coherence. Sets of events are words and relations
@@ -33,7 +36,7 @@ namespace membar {
 inline namespace v0_2 {
 namespace model {
 
-/// Returns the coherence that every consistent order contains: initial writes come first, and writes to the same memory follow
+/// Computes the coherence that every consistent order contains: initial writes come first, and writes to the same memory follow
 /// causality. Returns false if the result is not an order, which violates axiom Coherence. Source: PTX ISA, "Coherence order",
 /// "Axiom: Coherence".
 template <class Rules>

@@ -185,8 +185,8 @@ class barrier_groups {
     }
   }
 
-  // Adds the edges of fences that release only some accesses, together with the operation that acquires them. These edges are
-  // not in base causality.
+  // Adds the edges from fences that release only some accesses to the operations that acquire them. These edges are not in base
+  // causality.
   constexpr void synchronize_restricted_through(int arrival, int wait) noexcept {
     for (event_set s = facts_.initialization_fences | facts_.one_way_releases; s != 0; s = rest(s)) {
       const bool one_way = contains(facts_.one_way_releases, first(s));
@@ -202,7 +202,7 @@ class barrier_groups {
     }
   }
 
-  // Forms a group of `arrivals`: they synchronize with `waits`, which do not continue before all of them have arrived.
+  // Forms a group: `arrivals` synchronize with `waits`, which do not continue before all of these arrivals.
   constexpr void join(event_set arrivals, event_set waits) noexcept {
     for (event_set a = arrivals; a != 0; a = rest(a)) {
       const int arrival = first(a);
@@ -312,7 +312,7 @@ class barrier_groups {
     return everybody || !rules_.holds(rule::waiting_ends) ? group(open) : true;
   }
 
-  // Returns whether every thread of the warp whose lane is in the mask has arrived. Lanes number the threads of a warp in the
+  // Returns whether every thread of the warp whose lane is in the mask has arrived. The lanes of a warp are its threads in the
   // order of the test.
   [[nodiscard]] constexpr bool all_lanes(event_set arrivals) const noexcept {
     const event& e = at_event(first(arrivals));
@@ -417,7 +417,7 @@ class barrier_groups {
     return at_event(index).issue < 0 ? index : at_event(index).issue;
   }
 
-  // Returns the number by which an update increases the transactions of its phase.
+  // Returns the amount by which an update increases the transaction count of its phase.
   [[nodiscard]] constexpr int transaction(const event& e) const noexcept {
     return rules_.holds(rule::transactions_hold_a_phase_open) ? e.expected_bytes - e.completed_bytes : 0;
   }
@@ -448,7 +448,7 @@ class barrier_groups {
     return wait.parity && rules_.holds(rule::parity_is_of_every_second_phase);
   }
 
-  // Returns the waits of `left` that identify the phase by its parity.
+  // Returns the waits in `left` that identify the phase by its parity.
   [[nodiscard]] constexpr event_set by_parity(event_set left, int phase) const noexcept {
     event_set found = 0;
     for (event_set s = left; s != 0; s = rest(s)) {
@@ -472,8 +472,8 @@ class barrier_groups {
     }
   }
 
-  // Returns whether the waits by parity that have ended on an mbarrier could do so before `members` completed its next phase;
-  // waits for that phase come later.
+  // Returns whether the waits by parity that have ended on an mbarrier could have ended before `members` completed its next
+  // phase; waits for that phase come later.
   [[nodiscard]] constexpr bool have_passed(event_set members, event_set waits) noexcept {
     for (event_set p = passed_; p != 0; p = rest(p)) {
       if (at_event(first(p)).location != at_event(first(members)).location) {
@@ -504,8 +504,8 @@ class barrier_groups {
     return remaining == 0 ? group(open) : group_phases(open, remaining, 0);
   }
 
-  // Enumerates phases with the expected number of arrivals, whose transactions add up to 0, in every order that program order
-  // allows.
+  // Enumerates phases with the expected number of arrivals and a final transaction count of 0, in every order that program
+  // order allows.
   constexpr bool group_phases(event_set open, event_set left, int phase) {
     const event_set updates = arrivals_of(left);
     event_set waits = 0;

@@ -35,8 +35,8 @@ template <class Rules>
 class coherence_orders {
  public:
   /// `pairs` are the pairs of writes, of all locations, that must be ordered in one of the two directions. `c.coherence` holds
-  /// the minimal order. Only the reads in `reads` have a source. `checked` counts the orders that are checked, which the
-  /// options limit.
+  /// the minimal order. Only the reads in `reads` have a source. `checked` counts the orders that are checked; the options
+  /// limit their number.
   constexpr coherence_orders(candidate& c, const Rules& rules, const event_structure& f, std::span<const event> events,
                              std::span<const event_pair> pairs, event_set memory, event_set reads, std::uint64_t& checked,
                              const search_options& options = {}) noexcept

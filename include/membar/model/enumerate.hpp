@@ -5,7 +5,7 @@
 /// It first chooses paths through the threads (thread_paths.hpp), then reads-from, one read at a time, and then barrier groups
 /// (barrier_groups.hpp) and Fence-SC orientations. Coherence comes last, and only those writes are ordered whose order matters
 /// (coherence.hpp). If many choices of reads-from are open, the axioms are checked after each choice, because additional reads
-/// never repair a violated axiom. The accesses of memory on which nothing depends are interleaved at the end
+/// never repair a violated axiom. The accesses to memory on which nothing depends are interleaved at the end
 /// (private_memory.hpp).
 #pragma once
 
@@ -181,12 +181,13 @@ class enumerator final : private private_memory {
     }
   }
 
-  // The number of choices, multiplied by the number of a read's sources.
+  // Returns `choices`, multiplied by the number of possible sources of a read.
   [[nodiscard]] constexpr std::uint64_t times(std::uint64_t choices, int read) const noexcept {
     return choices > many_choices ? choices : choices * static_cast<std::uint64_t>(std::popcount(at(sources_, read)));
   }
 
-  // Excludes memory on which nothing else depends and whose reads have many possible sources; it is interleaved at the end.
+  // Excludes memory on which nothing else depends and whose reads have many possible sources; such memory is interleaved at the
+  // end.
   constexpr void set_private() {
     if constexpr (Rules::complete) {
       if (std::is_constant_evaluated()) {
@@ -206,8 +207,8 @@ class enumerator final : private private_memory {
     }
   }
 
-  // The order in which the reads get their sources. If there are many choices, it advances through all threads in parallel,
-  // because the source of a read is more often determined once the earlier reads of all threads are known.
+  // The order in which the reads get their sources. If there are many choices, the order advances through all threads in
+  // parallel, because the source of a read is more often determined once the earlier reads of all threads are known.
   constexpr void order_reads() {
     reads_.shrink(0);
     for (event_set left = facts_.reads & ~private_ & ~left_out_; left != 0;) {
@@ -444,7 +445,7 @@ class enumerator final : private private_memory {
 
   // ---- Fence-SC
 
-  // If there are many pairs, it begins with those for which one direction on its own violates an axiom.
+  // If there are many pairs, this function begins with the pairs for which one direction on its own violates an axiom.
   constexpr bool order_fences() {
     constexpr int few_pairs = 6;
     if (!Rules::complete || sc_pairs_.size() <= few_pairs) {
@@ -626,7 +627,7 @@ class enumerator final : private private_memory {
   event_set left_out_ = 0;            ///< loads that are left without a source
   int related_ = -1;                  ///< the read to assign next, if the candidate's relations cover exactly the reads before
                                       ///< it
-  event_set private_ = 0;             ///< accesses of the memory that is interleaved at the end
+  event_set private_ = 0;             ///< accesses to the memory that is interleaved at the end
   bool many_ = false;                 ///< whether the path has many choices of reads-from
   bool one_order_is_enough_ = false;  ///< whether it is sufficient to find one order of the `fence.sc`
 

@@ -47,7 +47,7 @@ struct event_structure {
   bool has_mixed_sizes = false;
 
   relation po;                ///< program order, transitive
-  relation po_loc;            ///< program order between accesses of the same memory
+  relation po_loc;            ///< program order between accesses to the same memory
   relation overlap;           ///< accesses to the same memory, including each access with itself
   relation same_address;      ///< accesses through the same virtual address, including each access with itself
   relation same_proxy_block;  ///< accesses through the same proxy by threads of one block
@@ -67,8 +67,8 @@ struct event_structure {
   relation dependency;       ///< read -> event that depends on it
 };
 
-/// Returns whether tensor maps are acquired at the start of a kernel. Source: PTX ISA, "API synchronization"; since version 9.2
-/// they are not.
+/// Returns whether tensor maps are acquired at the start of a kernel. Since PTX ISA 9.2, they are not. Source: PTX ISA, "API
+/// synchronization".
 template <class Rules>
 [[nodiscard]] constexpr bool maps_are_acquired_at_start(const Rules& rules, const program_view& program) noexcept {
   return (program.version != 0 && program.version < 92) || rules.takes(reading::maps_at_kernel_start);

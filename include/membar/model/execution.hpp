@@ -64,8 +64,8 @@ struct event {
   int resource = -1;  ///< an expression: the second number of a barrier, or -1
   int quorum = -1;    ///< an expression: the number of arrivals that complete the barrier, or -1 for all threads that arrive
 
-  /// for events of an asynchronous operation: the event of the instruction that started it; they belong to its thread only
-  /// nominally
+  /// for events of an asynchronous operation: the event of the instruction that started it; such events belong to the thread
+  /// only nominally
   int issue = -1;
   int arrivals = 1;                          ///< for mbarriers: the number of arrivals; -1 if the phase expects one more
                                              ///< arrival instead

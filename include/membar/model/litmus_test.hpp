@@ -91,7 +91,7 @@ struct litmus_test {
 }
 
 /// Decides a test that was read from a file. Throws `error` if the test has no condition, or for the same reasons as `decide`
-/// with its view.
+/// throws it for the test's view.
 template <class Rules = every_rule>
 [[nodiscard]] decision decide(const litmus_test& test, const search_options& options = {}, Rules rules = {}) {
   if (!test.has_condition) {

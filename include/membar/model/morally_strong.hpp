@@ -34,8 +34,8 @@ template <class Rules>
   }
 }
 
-/// Returns whether two atomic operations, which may differ in size, are performed one completely before the other. This is the
-/// case if they overlap and their scopes include each other's thread. Source: PTX ISA, "Atomicity of mixed-size RMW
+/// Returns whether one of two atomic operations, which may differ in size, is performed completely before the other. This is
+/// the case if they overlap and their scopes include each other's thread. Source: PTX ISA, "Atomicity of mixed-size RMW
 /// operations".
 template <class Rules>
 [[nodiscard]] constexpr bool serial_atomics(const Rules& rules, const program_view& program, const event& x,

@@ -63,7 +63,8 @@ template <std::size_t Count>
     return std::array<instruction, Count>{of_object(one, Number)...};
   }(std::make_index_sequence<Count>{});
 }
-/// The `Count` loads of one operation, each except the first into its own register, followed by the combination of all values.
+/// Returns instruction `number` of one load operation. The instructions are `Count` loads, each into its own register, followed
+/// by `Count - 1` instructions that combine all values in the first load's register.
 template <std::size_t Count>
 [[nodiscard]] constexpr instruction of_load(const instruction& one, int scratch, std::size_t number) noexcept {
   const std::size_t object = number < Count ? number : number - Count + 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Gives a C++ test (test.hpp) names and text, so that it can be printed and explained, and its outcomes can be listed, like
-/// those of a test from a file.
+/// Gives a C++ test (test.hpp) names and text, so that it can be printed and explained and its outcomes can be listed, as for a
+/// test from a file.
 #pragma once
 
 #include <membar/memory_order.hpp>

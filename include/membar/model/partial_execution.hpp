@@ -79,7 +79,7 @@ class partial_execution {
   [[nodiscard]] constexpr std::int64_t number_of(int expression_index) const noexcept {
     return expression_index < 0 ? -1 : evaluate(expression_index);
   }
-  /// Returns the writes of a location that may give its final value: those that are last in some order that the rules allow.
+  /// Returns the writes that may give a location its final value: the writes that are last in some order that the rules allow.
   /// Each location has its own order, so the last writes of several locations combine freely.
   [[nodiscard]] constexpr event_set last_writes(int location_index) const noexcept {
     event_set result = 0;

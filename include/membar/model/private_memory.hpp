@@ -96,7 +96,7 @@ class private_memory : public thread_paths {
     return result;
   }
 
-  /// Interleaves the accesses of the memory in `left` in every way that base causality allows. Returns false if a visitor has
+  /// Interleaves the accesses to the memory in `left` in every way that base causality allows. Returns false if a visitor has
   /// ended the enumeration.
   [[nodiscard]] bool interleave(event_set left) {
     if (left == 0) {

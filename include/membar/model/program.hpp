@@ -16,7 +16,7 @@ namespace model {
 
 /// The maximum number of threads in a test.
 inline constexpr int max_threads = 16;
-/// The maximum number of registers of a thread.
+/// The maximum number of registers per thread.
 inline constexpr int max_registers = 32;
 
 /// The place where a thread runs. Blocks are numbered per GPU; a block belongs to one cluster and one domain.
@@ -176,7 +176,7 @@ struct instruction {
   int source = -1;               ///< the location that is read, or the register with its address; -1 if operand `a` is written
   bool source_indirect = false;  ///< whether the source's address is in register `source`
   state_space source_space = state_space::generic;
-  bool reduces = false;  ///< whether the operation updates the destination by `what` instead of overwriting it
+  bool reduces = false;  ///< whether the operation updates the destination with `what` instead of overwriting it
   completion completes = completion::bulk_group;
   int tensor_map = -1;      ///< for tensor copies: the location that holds the address to read from; such copies have no
                             ///< `source`

@@ -27,7 +27,7 @@ struct statistics {
 /// The error of a search that was stopped because it reached its limit of steps, memory or time.
 class limit_reached : public error {
  public:
-  limit_reached() : error("undecided: the search was stopped after its limit of steps") {}
+  limit_reached() : error("undecided: the search was stopped at its step limit") {}
   explicit limit_reached(const std::string& why) : error("undecided: the search was stopped " + why) {}
 };
 
@@ -57,7 +57,7 @@ struct search_options {
       throw limit_reached("because its states need more than " + std::to_string(memory >> 20U) + " MiB");
     }
     if (control != nullptr && steps % now_and_then == 0 && control->is_over()) {
-      throw limit_reached("after its time limit");
+      throw limit_reached("at its time limit");
     }
   }
 };

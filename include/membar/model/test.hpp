@@ -402,8 +402,8 @@ class litmus_program {
   [[nodiscard]] constexpr int arrivals(int location) const noexcept { return at(arrivals_, location); }
   [[nodiscard]] constexpr std::int64_t initial(int location) const noexcept { return at(initial_, location); }
   [[nodiscard]] constexpr int locations() const noexcept { return locations_; }
-  /// For a location of a multimem address, returns its first location and the object; for other locations, returns -1 and the
-  /// location itself.
+  /// For a location of a multimem address, `multimem` returns the first location of that address, and `object` returns the
+  /// location's object. For other locations, they return -1 and the location itself.
   [[nodiscard]] constexpr int multimem(int location) const noexcept { return at(multimem_, location) - 1; }
   [[nodiscard]] constexpr int object(int location) const noexcept {
     return multimem(location) < 0 ? location : at(objects_, location);
@@ -568,7 +568,7 @@ template <std::size_t... Counts>
 }
 
 /// Returns whether the model forbids the test's condition, that is, whether no execution ends in such a state. A
-/// `static_assert` on this function reports only that it failed; `static_assert(model::require_forbidden<test>())` of
+/// `static_assert` on this function reports only that it failed; `static_assert(model::require_forbidden<test>())` from
 /// `model/witness.hpp` also shows an execution that ends in such a state.
 template <std::size_t... Counts>
 [[nodiscard]] constexpr bool forbidden(const litmus_program<Counts...>& test) {

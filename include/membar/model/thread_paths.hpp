@@ -528,8 +528,8 @@ class thread_paths : public path_values {
     e.physical = l.physical;
   }
 
-  // Creates the events of the last asynchronous operation: it reads location `from`, unless that is -1, through an address that
-  // the reads `addressed` provided.
+  // Creates the events of the most recent asynchronous operation: it reads location `from`, unless that is -1, through an
+  // address that the reads `addressed` provided.
   constexpr void perform_copy(int thread, int index, event e, int from, event_set addressed) {
     const instruction& i = at(code(thread), index);
     e.issue = issued_;

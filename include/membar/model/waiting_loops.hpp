@@ -35,7 +35,7 @@ class waiting_loops {
  public:
   constexpr explicit waiting_loops(const program_view& program) : program_(program) {}
 
-  /// Returns whether the jump from instruction `back` to `head`, which is not after it, satisfies 1 and 2 above.
+  /// Returns whether the jump from instruction `back` to `head` satisfies 1 and 2 above. `head` must not be after `back`.
   [[nodiscard]] constexpr bool repeats_itself(int thread, int back, int head) const {
     const std::span<const instruction> code = program_.threads[thread].code;
     register_set set = 0;

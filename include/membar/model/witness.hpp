@@ -32,7 +32,7 @@ struct witness_text {
   static constexpr int room = 400;
   char letters[room] = {};
 
-  /// Appends to the text, which ends in "..." if it does not fit.
+  /// Appends `more` to the text. A text that does not fit is cut and ends in "...".
   constexpr void append(const char* more) noexcept {
     int end = 0;
     while (letters[end] != 0) {
@@ -63,7 +63,7 @@ struct witness_text {
 
 namespace detail {
 
-/// Returns the name of location `index` of a test, as `named_test` names it.
+/// Appends the name of location `index` of a test, as `named_test` names it.
 constexpr void append_location(witness_text& out, int index) noexcept {
   if (index < location_letters) {
     const char name[] = {first_location_names[index], 0};
