@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// One-shot and two-shot all-reduces (membar::all_reduce chooses by size), captured once in a graph on each GPU and
-/// replayed with other data each time.
+/// replayed with new data each time.
 #include "replayed_graphs.hpp"
 
 #include <membar/symmetric/all_reduce.cuh>
@@ -13,7 +13,7 @@ using symmetric::pe;
 
 constexpr std::size_t small_size = 1001, large_size = 40'003;
 
-/// Value `i` of a PE in a round: whole numbers, so that sums are exact.
+/// Returns value `i` of a PE in a round. All values are whole numbers, so that sums are exact.
 __host__ __device__ float value_of(std::size_t i, int which, unsigned round) {
   return static_cast<float>((i + 7 * round) % 64 * static_cast<unsigned>(which + 1));
 }
@@ -57,7 +57,7 @@ int main() try {
     });
   }
   graphs.replay(1000);
-  sums.check();  // A GPU that is late does not end the process.
+  sums.check();  // Throws if a GPU was late, which does not end the process by itself.
   unsigned long long all_wrong = 0, here = 0;
   for (const pe which : gpus.local_pes()) {
     membar::check(cudaMemcpy(&here, wrong.on(which).local(), sizeof here, cudaMemcpyDefault));

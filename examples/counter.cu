@@ -16,7 +16,7 @@ __global__ void plain(unsigned* counter) { ++*counter; }  // A data race: its re
 __global__ void atomic(unsigned* counter) { counter_ref(*counter).add(1, membar::relaxed); }
 
 __global__ void once_a_block(unsigned* counter) {
-  const int counted = __syncthreads_count(1);  // The number of threads of the block that have something to count.
+  const int counted = __syncthreads_count(1);  // The number of threads in the block that have something to count.
   if (threadIdx.x == 0) {
     counter_ref(*counter).add(static_cast<unsigned>(counted), membar::relaxed);
   }

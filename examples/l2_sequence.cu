@@ -30,7 +30,7 @@ int main() try {
   const auto scale_ten_times = [&] {
     run("tenth of ten launches with the table", stream, 10, blocks, scale, data, count, table, entries - 1, out);
   };
-  const auto another_kernel = [&] {  // After all of the data has passed through L2.
+  const auto another_kernel = [&] {  // Runs after all of the data has passed through L2.
     membar::launch(membar::launch_config{blocks, threads, stream}, read_through, data, count, 1, out);
     run("another kernel, 4096 reads of the table", stream, 1, 1, probe, table, entries - 1, out);
   };

@@ -46,7 +46,7 @@ int main() try {
   cudaStream_t beside = nullptr;  // This stream does not wait for the default stream, in which the chain runs.
   check(cudaStreamCreateWithFlags(&beside, cudaStreamNonBlocking));
 
-  // Prints the time per kernel of the chain, which runs during the communication kernel if that has a tag.
+  // Prints the time per kernel of the chain, which runs during the communication kernel unless `tag` is 0.
   const auto measure = [&](const char* name, int tag, sync_domain communication) {
     if (tag != 0) {
       membar::launch(membar::launch_config{64, 256, beside}.with(communication), communicate, far, tag);

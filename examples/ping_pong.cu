@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// Two GPUs pass one message back and forth: each puts it, with a signal, into the other's memory. The signal's
-/// release and the wait's acquire are at system scope, because no narrower one includes another GPU.
+/// release and the wait's acquire are at system scope, because no narrower scope includes another GPU.
 #include <membar/device_clock.cuh>
 #include <membar/symmetric/collective_launch.hpp>
 #include <membar/symmetric/heap.hpp>

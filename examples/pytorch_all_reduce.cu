@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// membar::all_reduce for PyTorch, in PyTorch's own symmetric memory, with one process for each GPU. pytorch_all_reduce.py
-/// turns it into operators.
+/// turns it into PyTorch operators.
 #include <membar/symmetric/adopted_backend.hpp>
 #include <membar/symmetric/all_reduce.cuh>
 
@@ -16,7 +16,7 @@ namespace symmetric = membar::symmetric;
 template <class T, torch::ScalarType Type>
 class sums_of {
  public:
-  /// `addresses`: from `membar.adopted_memory`. `most`: the largest size. `most_in_one_shot`: 0 lets membar choose.
+  /// `addresses` are from `membar.adopted_memory`; `most` is a number of elements; 0 for `most_in_one_shot` lets membar choose.
   sums_of(int rank, const std::vector<std::uintptr_t>& addresses, std::size_t bytes, symmetric::all_gather_callback all_gather,
           std::size_t most, std::size_t most_in_one_shot)
       : gpus_({rank, {from(addresses), from(addresses) + addresses.size()}, bytes}, std::move(all_gather)),

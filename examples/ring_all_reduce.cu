@@ -15,7 +15,7 @@ using symmetric::by_block, symmetric::equals, symmetric::pe, symmetric::span;
 using arrival = symmetric::signal<symmetric::set>;
 
 /// The inbox has a slot for each step, and each slot has a signal, so that nothing is overwritten: a faster left neighbour
-/// fills the next slot, and on a network a later put may arrive first.
+/// fills the next slot, and on a network, a later put may arrive first.
 template <class Backend>
 __global__ void sum(span<float, Backend> vector, span<float, Backend> inbox, span<arrival, Backend> arrived) {
   const int count = vector.count(), self = vector.self().index();

@@ -105,8 +105,8 @@ def factors(everything):
 
 def text(model, counts, measured=None):
     out = [
-        f'Fitted on two GPUs: rate {model.rate:.0f} GB/s, {model.outstanding / 1e6:.2f} MB outstanding, {model.rest:.2f} of the wait remains in another domain, bursts of {model.burst / 1e3:.0f} kB; all-reduce {model.ring_rate:.0f} GB/s, {model.ring_outstanding / 1e6:.2f} MB, '
-        f'{model.ring_rest:.2f} remains.', '', '| case on two GPUs, not used in the fit | model, µs | measured, µs | error |', '|---|---:|---:|---:|'
+        f'Fitted on two GPUs: {model.rate:.0f} GB/s, {model.outstanding / 1e6:.2f} MB outstanding, bursts of {model.burst / 1e3:.0f} kB; {model.rest:.2f} of the wait remains in another domain. '
+        f'For all-reduces: {model.ring_rate:.0f} GB/s, {model.ring_outstanding / 1e6:.2f} MB outstanding; {model.ring_rest:.2f} of the wait remains.', '', '| case on two GPUs, not used in the fit | model, µs | measured, µs | error |', '|---|---:|---:|---:|'
     ]
     for what, predicted, seen in model.checks():
         out.append(f'| {what} | {predicted / 1000:.2f} | {seen / 1000:.2f} | {(predicted / seen - 1) * 100:+.0f} % |')

@@ -157,9 +157,10 @@ def run_table(everything):
             hand = f"{one['gain_by_hand']:.2f}" if one.get('gain_by_hand') else '—'
             out.append(f"| {WORDS.get(name, name)} | {' | '.join(shown)} | {gain:.3f} | {hand} | {interval(measured) if measured else '—'} | {outcome} |")
     equal = [one.get('outputs_equal') for one in everything['programs'].values()]
-    out.append(f"\n{everything['gpus']} {everything['gpu']}, driver {everything['driver']}, PyTorch {everything['torch']}, {everything['date']}. Medians of the "
-               'last quarter of the steps, with the 95 % interval that they have if steps are independent of each other; processes differ by more. '
-               f'The outputs with the library off, with `run`, and moved by hand were equal in {equal.count(True)} programs and not equal in {equal.count(False)}; they were not compared in {equal.count(None)}, whose output depends on the number of steps.')
+    out.append(f"\n{everything['gpus']} {everything['gpu']}, driver {everything['driver']}, PyTorch {everything['torch']}, {everything['date']}. Times are medians of the "
+               'last quarter of the steps, with a 95 % interval that assumes independent steps; processes differ by more. '
+               f'The outputs with the library off, with `run`, and with kernels moved by hand were equal in {equal.count(True)} programs, and different in {equal.count(False)}. '
+               f'They were not compared in {equal.count(None)} programs, because their output depends on the number of steps.')
     return '\n'.join(out)
 
 

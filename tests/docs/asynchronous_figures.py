@@ -22,17 +22,17 @@ def barriers(results):
                  ("membar", "membar_cluster_scope", "cuda_barrier", "syncthreads", None, None)) for threads in (32, 128, 512, 1024)]
     cluster = [row(f"{blocks} blocks of 128 threads", f"cluster/{blocks}_blocks", (None, None, None, None, "membar", "membar_grid_barrier"))
                for blocks in (2, 4, 8)]
-    return table(["all arrive and wait: ns", "mbarrier, block scope", "mbarrier, cluster scope", "`cuda::barrier`", "`__syncthreads`", "`cluster_sync`",
+    return table(["all arrive and wait, ns", "mbarrier, block scope", "mbarrier, cluster scope", "`cuda::barrier`", "`__syncthreads`", "`cluster_sync`",
                   "`grid_barrier`"], block + cluster)
 
 
 def messages(results):
     cases = results.cases("h200/mbarrier_latency")
-    return table(["two threads, there and back", "ns"], [
+    return table(["round trip between two threads", "ns"], [
         [words, ns(cases[f"mbarrier_latency/{name}/membar"]["ns"])] for words, name in (
-            ("an mbarrier each, in one block", "there_and_back/block"), ("an mbarrier each, in two blocks of a cluster", "there_and_back/cluster"),
+            ("one mbarrier per thread, in one block", "there_and_back/block"), ("one mbarrier per thread, in two blocks of a cluster", "there_and_back/cluster"),
             ("the same with a value, by `async_store`", "there_and_back/cluster_with_value"),
-            ("a wait for a phase that is complete, one way", "complete_phase/block"))])
+            ("a wait for a completed phase, one way", "complete_phase/block"))])
 
 
 def proxy_fences(results):
@@ -43,7 +43,7 @@ def proxy_fences(results):
         of = f"proxy_fence_cost/{situation}/{kind}"
         return ns(cases[f"{of}/{arm}"]["ns"] - cases[f"{of}/no_fence"]["ns"])
 
-    return table(["a fence: ns", "alone", "after a store to shared memory", "after a store to global memory", "beside bulk loads", "beside bulk stores"],
+    return table(["ns per fence", "alone", "after a store to shared memory", "after a store to global memory", "during bulk loads", "during bulk stores"],
                  [[f"`proxy_fence<proxy::{kind}>`", *(cost(w, kind, "membar") for w in where)]
                   for kind in ("async", "async_shared_cluster", "async_shared_block", "async_global")] +
                  [[f"`thread_fence`, {scope} scope", *(cost(w, "thread_fence", scope) for w in where)] for scope in ("block", "cluster", "device")])
@@ -51,7 +51,7 @@ def proxy_fences(results):
 
 def distributed(results):
     cases = results.cases("h200/distributed_shared_memory")
-    return table(["one after the other: ns", "own block", "other block, of 2", "other block, of 8", "global memory, in L2"],
+    return table(["ns per operation", "own block", "another block of 2", "another block of 8", "global memory, in L2"],
                  [[f"`{what}`", *(ns(cases[f"distributed_shared_memory/{what}/{place}/membar"]["ns"])
                                   for place in ("own", "other_of_2", "other_of_8", "global"))] for what in ("load", "fetch_add", "compare_exchange")])
 
@@ -65,7 +65,7 @@ def tile_latency(results):
     arms = ("membar_bulk", "membar_async", "words")
     lines = [[size(count), *(ns(cases[f"copy_by_size/latency/{place}/{count}/{arm}"]["ns"]) for place in ("from_l2", "from_memory") for arm in arms)]
              for count in (64, 256, 1024, 4096, 16384, 32768)]
-    return table(["one tile: ns", *(f"{way}, {place}" for place in ("L2", "memory") for way in ("bulk", "`cp.async`", "loads and stores"))], lines)
+    return table(["ns per tile", *(f"{way}, {place}" for place in ("L2", "memory") for way in ("bulk", "`cp.async`", "loads and stores"))], lines)
 
 
 def tile_bandwidth(results):
@@ -78,7 +78,7 @@ def tile_bandwidth(results):
                       *(f"{cases[f'copy_by_size/{way}/{of}/{arm}']['GB_per_s'] / 1000:.2f}" for way, arm in (
                           ("bandwidth", "membar_bulk"), ("bandwidth", "membar_async"), ("bandwidth", "words"), ("out", "membar_bulk"), ("out", "words")))])
     lines.sort(key=lambda line: int(line[0].split()[0]))
-    return table(["on their way, per multiprocessor", "tile, stages, blocks", "in: bulk, TB/s", "in: `cp.async`", "in: loads and stores", "out: bulk",
+    return table(["in flight, per multiprocessor", "tile, stages, blocks", "in: bulk, TB/s", "in: `cp.async`", "in: loads and stores", "out: bulk",
                   "out: loads and stores"], lines)
 
 
@@ -89,8 +89,8 @@ def chains(results):
     for prepares, works in ((0, 0), (2000, 0), (0, 2000), (2000, 2000), (10000, 10000)):
         of = f"dependent_chain/prepares_{prepares}_ns/works_{works}_ns"
         lines.append([f"{prepares / 1000:.0f} µs, {works / 1000:.0f} µs", *(f"{cases[f'{of}/{arm}']['ns'] / 1000:.2f}" for arm in arms)])
-    return table(["prepares, works", "graph, full edges: µs a kernel", "graph, trigger at the end", "graph, trigger at the begin", "stream, full order",
-                  "stream, trigger at the begin"], lines)
+    return table(["µs per kernel that prepares, works for", "graph, full edges", "graph, trigger at the end", "graph, trigger at the start", "stream, full order",
+                  "stream, trigger at the start"], lines)
 
 
 def ratios(results):
@@ -103,7 +103,7 @@ def ratios(results):
             if found:
                 lines.append([f"`{bench}`", f"`{way}`", str(len(found)), f"{found[0][0]:.2f}", f"{found[len(found) // 2][0]:.3f}",
                               f"{found[-1][0]:.3f}, `{found[-1][1]}`"])
-    return table(["bench", "beside", "cases", "least", "median", "most, where"], lines)
+    return table(["bench", "compared with", "cases", "smallest", "median", "largest, and its case"], lines)
 
 
 def seen(results):
@@ -115,12 +115,12 @@ def seen(results):
     rows = (("the proxy fence before a bulk store", "Proxy+copy_in_bulk.no-fence@one_block", ("Proxy+copy_in_bulk.proxy_fence.async_shared_block@one_block",)),
             ("the proxy fence before a bulk load of what was stored", "Proxy+load_in_bulk.no-fence@one_block",
              ("Proxy+load_in_bulk.proxy_fence.async_global@one_block",)),
-            ("the same, before a bulk load over what was stored", "Proxy+store_before_load_in_bulk.no-fence@one_block",
+            ("the same, before a bulk load that overwrites what was stored", "Proxy+store_before_load_in_bulk.no-fence@one_block",
              ("Proxy+store_before_load_in_bulk.proxy_fence.async_shared_block@one_block",)),
-            ("the same, before a bulk load over what is read", "Proxy+load_before_load_in_bulk.no-fence@one_block",
+            ("the same, before a bulk load that overwrites what was read", "Proxy+load_before_load_in_bulk.no-fence@one_block",
              ("Proxy+load_before_load_in_bulk.proxy_fence.async_shared_block@one_block",)),
             ("the read wait before a stage is written again", "Reuse+no-wait@one_block", ("Reuse+bulk_wait_read.0@one_block",)),
-            ("one group too many may be pending", "Reuse+bulk_wait_read.1@one_block", ("Reuse+bulk_wait_read.0@one_block",)),
+            ("the wait for the newest group before a stage is written again", "Reuse+bulk_wait_read.1@one_block", ("Reuse+bulk_wait_read.0@one_block",)),
             ("the dependency wait", "MP.launch+no-wait@two_kernels", ("MP.launch+wait_for_prerequisites@two_kernels",)),
             ("the fence before a relaxed arrival at the cluster's barrier, data in global memory", "MP+cluster_arrive.relaxed@cluster_barrier",
              ("MP+cluster_arrive.release@cluster_barrier", "MP+thread_fence.release.cluster-cluster_arrive.relaxed@cluster_barrier")),
@@ -136,7 +136,7 @@ def seen(results):
         instances, weak, _ = tests[control]
         forbidden = sum(tests[name][2] for name in guarded)
         lines.append([words, f"{weak / instances:.1e}" if weak else "never", f"{instances:.1e}", str(forbidden), f"{sum(tests[name][0] for name in guarded):.1e}"])
-    return table(["what is missing", "old values per instance", "of instances", "old values where it is there", "of instances"], lines)
+    return table(["what is missing", "old values per instance", "instances", "old values with it in place", "instances"], lines)
 
 
 TABLES = {"seen": seen, "tile latency": tile_latency, "tile bandwidth": tile_bandwidth, "proxy fences": proxy_fences, "barriers": barriers,

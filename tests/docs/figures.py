@@ -59,14 +59,14 @@ class Results:
         return self._cases[name]
 
     def sources(self, page):
-        """Returns a line for `page` that names the files of the last table, and the headers they were made with."""
+        """Returns a line for `page` that names the files of the last table, each with the hash of the headers that it was measured with."""
         to = "../" * (len(pathlib.PurePath(page).parts) - 2) + "measurements"
 
         def headers(name):
             told = self.read(name).get("context", self.read(name))["include"]
-            return f"[{told}]({to}/README.md#{LIST})" if told == NOT_RECORDED else told
+            return f"[no header hash]({to}/README.md#{LIST})" if told == NOT_RECORDED else f"header hash `{told}`"
 
-        told = [f"[{pathlib.PurePath(name).name}.json]({to}/{name}.json), headers `include` {headers(name)}" for name in self._used]
+        told = [f"[{pathlib.PurePath(name).name}.json]({to}/{name}.json) ({headers(name)})" for name in self._used]
         self._used = []
         return "Measured: " + "; ".join(told) + "."
 
@@ -179,9 +179,9 @@ def domain_costs(results):
 def bugs(results):
     lines = []
     for name, case in sorted(results.cases("h200/bugs").items(), key=lambda item: item[1]["wrong"] + item[1]["hangs"] == 0):
-        seen = [f"{case[key]:,} {words}" for key, words in (("wrong", "wrong values"), ("hangs", "hangs")) if case[key]]
+        seen = [f"{case[key]:,} {word}{'s' if case[key] > 1 else ''}" for key, word in (("wrong", "wrong value"), ("hangs", "hang")) if case[key]]
         lines.append([f"`{name}`", ", ".join(seen) or "never", f"{case['runs']:,}", f"{case['fixed_runs']:,}"])
-    return table(["wrong kernel", "seen", "in runs", "fixed, nothing in runs"], lines)
+    return table(["wrong kernel", "faults seen", "runs", "runs of the fixed kernel, without a fault"], lines)
 
 
 def witnessed(folder, file):
@@ -233,12 +233,12 @@ def one_number(results):
 
     alone, beside, moved, count = times("decode_symm")
     _, larger, larger_moved, _ = times("decode_large_symm")
-    return (f"One number: on two {told['gpu'].removeprefix('NVIDIA ')} a captured decode step of a transformer takes {alone:.0f} µs on its own, and {beside:.0f} µs "
-            f"while PyTorch's two-shot all-reduces run. With these in their own domain it takes {moved:.0f} µs, **{beside / moved:.2f} times as fast**. "
-            "`membar-domains run` found them, measured the gain and moved them while the program ran, without a recompile. With twice the hidden size and twice "
-            f"the batch it is {larger / larger_moved:.2f} times as fast ({larger:,.0f} to {larger_moved:,.0f} µs). Conditions: medians of {count:,} steps, PyTorch "
-            f"{told['torch']}, driver {told['driver']}, {told['date']}; [recorded](docs/measurements/h200-x2/domains/run.json). "
-            "[Other programs](docs/membar_domains.md#one-command) gain more, or nothing.")
+    return (f"One number: on two {told['gpu'].removeprefix('NVIDIA ')}, a captured decode step of a transformer takes {alone:.0f} µs on its own, and {beside:.0f} µs "
+            f"while PyTorch's two-shot all-reduces run. With the all-reduces in their own domain, it takes {moved:.0f} µs, **{beside / moved:.2f} times as fast**. "
+            "`membar-domains run` found them, measured the gain and moved them while the program ran, without recompilation. With twice the hidden size and twice "
+            f"the batch, the step becomes {larger / larger_moved:.2f} times as fast ({larger_moved:,.0f} instead of {larger:,.0f} µs). Conditions: medians of "
+            f"{count:,} steps, PyTorch {told['torch']}, driver {told['driver']}, {told['date']} ([results](docs/measurements/h200-x2/domains/run.json)). "
+            "[Other programs](docs/membar_domains.md#one-command) gain more, less, or nothing.")
 
 
 TABLES = {README: {"one number": one_number},

@@ -75,7 +75,7 @@ def fences_beside(results):
                       cell(scope, "own_sm", "none", "alone"), cell(scope, "own_sm", "nvlink.saturating"),
                       cell(scope, "own_sm", "nccl.saturating")])
     return table(["scope", "alone, for traffic on its SM", "paced NVLink stores on its SM", "saturating NVLink stores on its SM",
-                  "those in another domain", "NCCL's all-reduce on its SM", "saturating stores to the host on its SM",
+                  "the same stores in another domain", "NCCL's all-reduce on its SM", "saturating stores to the host on its SM",
                   "alone, for traffic on other SMs", "saturating NVLink stores on other SMs", "NCCL's all-reduce on other SMs"], lines)
 
 
@@ -88,7 +88,7 @@ def boundaries(results):
                          ("NVLink stores, paced", "nvlink.paced"), ("NVLink stores, saturating", "nvlink.saturating"),
                          ("stores to the host, saturating", "host.saturating")):
         lines.append([words, cell(noise, "alone"), ""] if noise == "none" else [words, cell(noise, "same"), cell(noise, "separate")])
-    return table(["beside", "a kernel of a graph", "with the traffic in another domain"], lines)
+    return table(["what runs meanwhile", "a kernel of a graph", "with the traffic in another domain"], lines)
 
 
 LADDER = "h200/memory_ladder"
@@ -116,23 +116,23 @@ def kinds(results):
         return f"{latency(kind, first)} to {latency(kind, last)}"
 
     return table(["memory", "who sees it", "scope", "what orders it", "hint", "size", "latency, cycles", "bandwidth"], [
-        ["[register](#registers)", "the thread; a lane by a shuffle", "none", "nothing is needed", "launch bounds", "255 words a thread",
+        ["[register](#registers)", "the thread; other lanes through a shuffle", "none", "nothing is needed", "launch bounds", "255 words per thread",
          f"{latency('register', 0)}; shuffle {latency('shuffle', 0)}", ""],
-        ["[local](#local-memory)", "the thread", "none", "nothing is needed", "fewer live values", "512 KiB a thread",
+        ["[local](#local-memory)", "the thread", "none", "nothing is needed", "fewer live values", "512 KiB per thread",
          f"{latency('local', '0.250')} in L1, {latency('local', '16.000')} in L2", "as L1, L2"],
-        ["[shared](#shared-memory)", "the block", "block", "`__syncthreads`", "a layout without bank conflicts", "227 KiB a block",
+        ["[shared](#shared-memory)", "the block", "block", "`__syncthreads`", "a layout without bank conflicts", "227 KiB per block",
          latency("shared", 64), rate(results, "shared", 16)],
-        ["[distributed shared](#distributed-shared-memory)", "the cluster", "cluster", "`cluster_sync`", "", "that of each block",
+        ["[distributed shared](#distributed-shared-memory)", "the cluster", "cluster", "`cluster_sync`", "", "the blocks' shared memory",
          latency("distributed_shared", 64), rate(results, "distributed_shared", 16)],
-        ["[L1](#l1-and-its-lines)", "the multiprocessor; not coherent", "block", "an acquire empties it", "`l1::evict_last`, `l1::no_allocate`",
+        ["[L1](#l1-and-its-lines)", "the multiprocessor; not coherent", "block", "an acquire invalidates it", "`l1::evict_last`, `l1::no_allocate`",
          "256 KiB with shared memory", latency("global", 64), rate(results, "each_block_all", 64)],
-        ["[constant](#constant-memory)", "all threads; nobody writes", "none", "the end of a kernel", "one index a warp", "64 KiB",
+        ["[constant](#constant-memory)", "all threads; read-only", "none", "the end of a kernel", "one index per warp", "64 KiB",
          f"{latency('constant', 2)} up to 2 KiB, {latency('constant', 64)} up to 64 KiB", ""],
-        ["[texture](#textures-and-surfaces)", "all threads; nobody writes", "none", "the end of a kernel", "", "as global",
+        ["[texture](#textures-and-surfaces)", "all threads; read-only", "none", "the end of a kernel", "", "as global",
          f"{latency('texture', 64)} in L1, {latency('texture', 16384)} in L2", "as L1, L2"],
         ["[L2](#l2-and-its-set-aside)", "the device", "device", "release and acquire", "a window, `l2::evict_first`", "50 MiB",
          up_to("global_past_l1", 1024, 16384), rate(results, "global", 16384)],
-        ["[global](#global-memory)", "the device, others by their links", "device or system", "release and acquire", "prefetch; 16 bytes a lane",
+        ["[global](#global-memory)", "the device; others over their links", "device or system", "release and acquire", "prefetch; 16 bytes per lane",
          "141 GB", up_to("global_past_l1", 65536, 524288), rate(results, "global", 2097152)],
         ["[managed](#managed-memory), on the device", "host and devices", "system", "release and acquire", "prefetch, advice", "as global",
          up_to("managed_on_device", 16384, 262144), rate(results, "managed_on_device", 262144)],
@@ -149,22 +149,22 @@ def spills(results):
         case = cases[f"register_spill/{blocks}_blocks_per_sm/loads"]
         lines.append([short(case["registers"]), short(case["local_bytes"]), short(case["threads_per_sm"]),
                       *(short(cases[f"register_spill/{blocks}_blocks_per_sm/{kind}"]["real_time"]) for kind in ("loads", "computes"))])
-    return table(["registers", "local bytes a thread", "threads on a multiprocessor", "waits for memory, µs", "computes only, µs"], lines)
+    return table(["registers", "local bytes per thread", "threads per multiprocessor", "waits for memory, µs", "only computes, µs"], lines)
 
 
 def bank_conflicts(results):
     cases = results.cases(LADDER)
     ways = (1, 2, 4, 8, 16, 32)
-    return table(["words of one bank that a warp asks for", *map(str, ways)], [
+    return table(["words of one bank that a warp requests", *map(str, ways)], [
         [words, *(short(cases[f"memory_ladder/bank_conflict/{kind}/{each}"]["cycles"]) for each in ways)]
-        for words, kind in (("cycles, one access after the other", "in_turn"), ("cycles for each of 16 at once", "16_at_once"))])
+        for words, kind in (("cycles per access, one after the other", "in_turn"), ("cycles per access, 16 at once", "16_at_once"))])
 
 
 def strides(results):
     cases = results.cases(LADDER)
     distances = (4, 8, 16, 32, 64, 128)
-    return table(["bytes from lane to lane", *map(str, distances)], [
-        [f"from {words}: GB/s of what was asked for",
+    return table(["bytes from one lane's word to the next", *map(str, distances)], [
+        [f"from {words}: requested GB/s",
          *(short(cases[f"memory_ladder/stride/{kind}/{each}"]["useful_GB_per_s"]) for each in distances)]
         for words, kind in (("L2", "l2"), ("global memory", "global"))])
 
@@ -200,7 +200,7 @@ def restrict(results):
     cases = results.cases("h200/read_only_load")
     return table(["pointer to the coefficients", "registers", "GB/s"], [
         [words, *(short(cases[f"read_only_load/fits_l2/polynomial/{arm}"][key]) for key in ("registers", "GB_per_s"))]
-        for words, arm in (("`const float*`", "plain"), ("`const float* __restrict__`, the data too", "restrict"), ("`__ldg`", "raw_ldg"),
+        for words, arm in (("`const float*`", "plain"), ("`const float* __restrict__`, as are the data pointers", "restrict"), ("`__ldg`", "raw_ldg"),
                            ("`read_only_span`", "read_only"), ("variables", "variables"))])
 
 
@@ -209,7 +209,7 @@ def hints(results):
     lines = [[words, short(cases[f"cache_hint_stream/copy/{arm}"]["table_after_us"]), short(cases[f"cache_hint_stream/copy/{arm}"]["GB_per_s"])]
              for words, arm in (("none", "plain"), ("`l2::evict_first`", "evict_first"), ("`l1::no_allocate`", "no_allocate"),
                                 ("both, and `prefetch_256B`", "everything"))]
-    return table(["hints of the copy", "reading the table after it, µs", "the copy, GB/s"],
+    return table(["the copy's hints", "reading the table afterwards, µs", "the copy, GB/s"],
                  [*lines, ["no copy: the table is in L2", short(cases["cache_hint_stream/copy/plain"]["table_warm_us"]), ""]])
 
 
@@ -219,7 +219,7 @@ def reread(results, size, state):
 
 def set_aside(results):
     sizes = (16, 24, 32, 40, 48, 52, 56, 64, 96)
-    return table(["region that is read again, MiB; TB/s", *map(str, sizes)], [
+    return table(["TB/s, by size of the region in MiB", *map(str, sizes)], [
         [words, *(short(reread(results, size, state), 2) for size in sizes)]
         for words, state in (("nothing set aside", "nothing_aside"), ("37.5 MiB set aside, unused", "aside_idle"),
                              ("37.5 MiB set aside, full of other lines", "aside_full"))])
@@ -236,9 +236,9 @@ def copied(results, share):
 
 def streams(results):
     shares = (0, 0.125, 0.25, 0.5, 0.75, 1)
-    return table(["set aside, of 37.5 MiB", *(f"{share:g}" for share in shares)], [
+    return table(["fraction of 37.5 MiB set aside", *(f"{share:g}" for share in shares)], [
         *([f"the stream is {words}, {also}, µs", *(short(beside_stream(results, kind, 0.5, share, window)) for share in shares)]
-          for words, kind in (("read", "reads"), ("changed", "changes")) for also, window in (("no window", "none"), ("window", "window"))),
+          for words, kind in (("read", "reads"), ("modified", "changes")) for also, window in (("no window", "none"), ("window", "window"))),
         ["a copy, TB/s", *(short(copied(results, share), 2) for share in shares)]])
 
 
@@ -247,7 +247,7 @@ def window_time(results, region, arm):
 
 
 def windows(results):
-    arms = (("nothing set aside", "nothing_aside"), ("no window", "none"), ("the window of `tune_window`", "tuned"), ("of `l2_plan`", "plan"))
+    arms = (("nothing set aside", "nothing_aside"), ("no window", "none"), ("the window of `tune_window`", "tuned"), ("the window of `l2_plan`", "plan"))
     return table(["region / largest set-aside", *(words for words, _ in arms)], [
         [region, *(short(window_time(results, region, arm)) for _, arm in arms)] for region in ("0.1", "0.25", "0.5", "1.0", "1.5", "2.0")])
 
@@ -278,7 +278,7 @@ def host(results):
             ("copy from pageable memory, then read", "copy_from_pageable"), ("managed, prefetched", "managed_prefetched"),
             ("managed, by page faults", "managed_faults"))
     passes = (1, 2, 4, 8, 32)
-    return table(["ms, by passes over the data", *map(str, passes)], [
+    return table(["ms, by number of passes over the data", *map(str, passes)], [
         [words, *(short(cases[f"zero_copy/{each}_passes/{arm}"]["real_time"] / 1000) for each in passes)] for words, arm in arms])
 
 
@@ -289,18 +289,18 @@ def atomics(results):
     return table(["", *(words for words, _ in levels)], [
         ["load, cycles", *(short(cases[f"levels/latency/load/{level}"]["cycles"]) for _, level in levels)],
         ["`fetch_add`, cycles", *(short(cases[f"levels/latency/fetch_add/{level}"]["cycles"]) for _, level in levels)],
-        ["`fetch_add` on objects of their own, per ns",
+        ["`fetch_add` per ns, each thread on its own object",
          *(short(cases[f"levels/throughput/own_objects/fetch_add/{level}"]["operations_per_ns"]) for _, level in levels)],
-        ["`fetch_add` on one object (of each block, if shared), per ns",
+        ["`fetch_add` per ns, all on one object (one per block in shared memory)",
          *(short(cases[f"levels/throughput/one_object/fetch_add/{level}"]["operations_per_ns"]) for _, level in levels)]])
 
 
 def histogram(results):
     cases = results.cases(LEVELS)
     bins = (1, 16, 64, 256, 1024, 4096)
-    return table(["values per ns, by bins", *map(str, bins)], [
+    return table(["values per ns, by number of bins", *map(str, bins)], [
         [words, *(short(cases[f"histogram/{number}_bins/{arm}"]["values_per_ns"]) for number in bins)]
-        for words, arm in (("an atomic each", "direct"), ("one per warp and bin", "aggregated"), ("bins of each block, merge included", "privatized"))])
+        for words, arm in (("one atomic per value", "direct"), ("one atomic per warp and bin", "aggregated"), ("bins per block, including the merge", "privatized"))])
 
 
 TABLES = {"docs/fences_and_scopes.md": {"fences alone": fences_idle, "fences beside traffic": fences_beside, "kernel boundaries": boundaries},
@@ -367,45 +367,45 @@ SAYS = {
             short(constant(r, 1, 1, 2, "constant")), short((constant(r, 32, 1, 2, "constant") - constant(r, 1, 1, 2, "constant")) / 31)],
     },
     "docs/fences_and_scopes.md": {
-        "At block scope a store and an acquire also take {} ns, so that time belongs to the store.": lambda r: [short(fence(r, "block", "acquire", "after_store"))],
-        "even a fence of block scope takes {} µs. Alone it takes {} ns.": lambda r: [
+        "At block scope, a store with an acquire fence takes {} ns, so nearly all of that time is due to the store.": lambda r: [short(fence(r, "block", "acquire", "after_store"))],
+        "even a fence at block scope takes {} µs. Alone it takes {} ns.": lambda r: [
             short(beside(r, "fence.block.acq_rel.shared_sm", "nvlink.saturating") / 1000), short(beside(r, "fence.block.acq_rel.shared_sm"))],
         "While NCCL's all-reduce runs, it takes {} µs on another multiprocessor, and {} µs on the same one.": lambda r: [
             short(beside(r, f"fence.system.acq_rel.{place}", "nccl.saturating") / 1000) for place in ("own_sm", "shared_sm")],
         "While saturating stores run, the fence takes {} µs in another domain instead of {} µs.": lambda r: [
             short(beside(r, "fence.device.acq_rel.shared_sm", "nvlink.saturating", arm) / 1000) for arm in ("separate", "same")],
-        "For saturating stores to the host it took {} µs, on a machine with one H200.": lambda r: [
+        "During saturating stores to the host, it took {} µs on a machine with one H200.": lambda r: [
             short(beside(r, "fence.device.acq_rel.own_sm", "host.saturating", file=X1) / 1000)],
     },
     "docs/memory_guide.md": {
-        "Cycles are of its multiprocessors at {} MHz: a hundred take {} ns.": lambda r: [
+        "Cycles are those of its multiprocessors at {} MHz: a hundred cycles take {} ns.": lambda r: [
             f"{float(r.read(LADDER)['context']['clock_MHz']):,.0f}", short(100_000 / float(r.read(LADDER)["context"]["clock_MHz"]))],
-        "A warp's array of 2 KiB per thread took {} cycles an access, one of 16 KiB took {}": lambda r: [
+        "An access took {} cycles with an array of 2 KiB per thread, and {} cycles with 16 KiB": lambda r: [
             short(cycles(r, "local", "2.000")), short(cycles(r, "local", "16.000"))],
-        "A load takes {} cycles, against {} in the block's own and {} in L2.": lambda r: [
+        "A load takes {} cycles, compared with {} from the block's own shared memory and {} from L2.": lambda r: [
             short(cycles(r, "distributed_shared", 64)), short(cycles(r, "shared", 64)), short(cycles(r, "global_past_l1", 1024))],
         "a second plain load of such a line took {} cycles.": lambda r: [short(cycles(r, "mapped", 4))],
-        "A gather in 64 KiB read {} TB/s by plain loads, and {} TB/s past L1.": lambda r: [
+        "A gather from 64 KiB reached {} TB/s with plain loads, and {} TB/s with loads that bypass L1.": lambda r: [
             short(read_only(r, f"fits_l1/gather/{arm}") / 1000, 2) for arm in ("plain", "cg")],
-        "Each further address costs {} cycles. The shift that makes an index an address costs {} more.": lambda r: [
+        "Each additional address costs {} cycles. The shift that turns an index into an address costs {} more.": lambda r: [
             short((constant(r, 32, 1, 2, "constant") - constant(r, 1, 1, 2, "constant")) / 31),
             short(constant(r, 1, 1, 2, "indexed") - constant(r, 1, 1, 2, "constant"))],
-        "it may load into a register of the warp. Such a load takes {} cycles, at every size.": lambda r: [short(cycles(r, "constant_uniform", 64))],
-        "Then an access takes {} cycles, up to the whole 64 KiB.": lambda r: [short(constant(r, 1, 1, 64, "constant"))],
-        "L1 keeps it, and a look-up takes {} cycles. If each block looks up often enough to pay for the copy, put it into shared memory: {} cycles "
-        "without [bank conflicts](#shared-memory), a few more where two or four lanes meet in a bank. Constant memory is the slowest at this size: "
-        "{} cycles, and only if a warp has one index.": table_lookup,
-        "As a plain load it is slower: {} cycles where L1 takes {}.": lambda r: [short(cycles(r, "texture", 64)), short(cycles(r, "global", 64))],
-        "a region of up to 48 MiB: {} TB/s with it, {} without. One that is full of other lines does: {}.": lambda r: [
+        "it may load into a uniform register. Such a load takes {} cycles, whatever the table's size.": lambda r: [short(cycles(r, "constant_uniform", 64))],
+        "An access then takes {} cycles, up to the whole 64 KiB.": lambda r: [short(constant(r, 1, 1, 64, "constant"))],
+        "L1 keeps the table, and a lookup takes {} cycles. If each block performs enough lookups to pay for the copy, put the table into shared "
+        "memory: {} cycles without [bank conflicts](#shared-memory), a few more if two or four lanes access the same bank. Constant memory is the "
+        "slowest at this size: {} cycles, and only if all lanes of a warp use the same index.": table_lookup,
+        "For plain loads, they are slower: {} cycles, where L1 takes {}.": lambda r: [short(cycles(r, "texture", 64)), short(cycles(r, "global", 64))],
+        "a region of up to 48 MiB: {} TB/s with it, {} TB/s without. A set-aside that is full of other lines does: {} TB/s.": lambda r: [
             short(reread(r, 48, state), 2) for state in ("aside_idle", "nothing_aside", "aside_full")],
         "a plain copy runs at {} instead of {} TB/s.": lambda r: [short(copied(r, 1), 2), short(copied(r, 0), 2)],
-        "`tune_window` finds the best window under a set-aside: {} to {} of the best of 24.": of_the_best,
-        "It is read at {} TB/s in the whole device, where one load alone takes {} cycles": lambda r: [
+        "Under a set-aside, the window of `tune_window` reaches {} to {} of the speed of the best of 24 windows.": of_the_best,
+        "The whole device reads it at {} TB/s, although a single load takes {} cycles": lambda r: [
             terabytes(r.cases(LADDER)["memory_ladder/bandwidth/global/2097152"]["GB_per_s"]), short(cycles(r, "global_past_l1", 524288))],
         "It carries {} GB/s, and a load takes {} cycles.": lambda r: [
             short(r.cases(LADDER)["memory_ladder/bandwidth/mapped/262144"]["GB_per_s"]), short(cycles(r, "mapped_past_l1", 65536))],
-        "A first read of 64 MiB took {} ms by page faults, and {} ms with a prefetch before it.": lambda r: [passes(r, "managed_faults"), passes(r, "managed_prefetched")],
-        "Over 18 NVLinks a load takes {} cycles, and all threads read {} GB/s.": lambda r: [
+        "A first read of 64 MiB took {} ms with page faults, and {} ms with a prefetch before it.": lambda r: [passes(r, "managed_faults"), passes(r, "managed_prefetched")],
+        "Over 18 NVLinks, a load takes {} cycles, and all threads together read {} GB/s.": lambda r: [
             short(cycles(r, "peer_past_l1", 65536)), short(r.cases(LADDER)["memory_ladder/bandwidth/peer/262144"]["GB_per_s"])],
     },
     "docs/headers/l2_set_aside.md": {
@@ -419,45 +419,46 @@ SAYS = {
             short(window_time(r, "1.0", arm)) for arm in ("nothing_aside", "none", "tuned")],
     },
     "docs/older_notes.md": {
-        "An access takes {} cycles where all lanes have one index, and the table has at most 2 KiB. A larger table takes {}. A chain of register "
-        "operations takes {} each. Shared memory takes {}, at any index without [bank conflicts](memory_guide.md#shared-memory). With 32 indices in a warp constant memory takes {} cycles.": lambda r: [
+        "An access takes {} cycles if all lanes use the same index and the table has at most 2 KiB; with a larger table, it takes {}. In a chain of register "
+        "operations, each takes {}. An access to shared memory takes {}, at any index without [bank conflicts](memory_guide.md#shared-memory). With 32 different "
+        "indices in a warp, an access to constant memory takes {} cycles.": lambda r: [
             short(constant(r, 1, 1, 2, "constant")), short(constant(r, 1, 1, 64, "constant")), short(cycles(r, "register", 0)),
             short(cycles(r, "shared", 64)), short(constant(r, 32, 1, 2, "constant"))],
-        "A read-only load in L1 takes {} cycles, a plain one {}. A gather in 64 KiB read {} GB/s by `__ldg` and {} by plain loads.": lambda r: [
+        "A read-only load from L1 takes {} cycles, and a plain load {}. A gather from 64 KiB reached {} GB/s with `__ldg` and {} GB/s with plain loads.": lambda r: [
             short(cycles(r, "read_only", 64)), short(cycles(r, "global", 64)), short(read_only(r, "fits_l1/gather/raw_ldg")),
             short(read_only(r, "fits_l1/gather/plain"))],
         "A texture fetch takes {} cycles where a plain load takes {}.": lambda r: [short(cycles(r, "texture", 64)), short(cycles(r, "global", 64))],
         "the best window made a kernel up to {} times as fast as no window.": lambda r: [gain(r, "1.0", "tuned")],
-        "The same kernel took {} µs with nothing set aside. With the set-aside it took {} without a window, and {} with the best one.": lambda r: [
+        "The same kernel took {} µs with nothing set aside. With the set-aside, it took {} µs without a window, and {} µs with the best one.": lambda r: [
             short(window_time(r, "1.0", arm)) for arm in ("nothing_aside", "none", "tuned")],
-        "A region of 40 MiB is read again at {} TB/s with nothing set aside, and at {} with an idle set-aside of 37.5 MiB. Full of other lines it "
-        "leaves {}.": lambda r: [short(reread(r, 40, state), 2) for state in ("nothing_aside", "aside_idle", "aside_full")],
-        "A copy runs at {} TB/s with nothing or a quarter of that set aside, at {} with half, and at {} with all of it.": lambda r: [
+        "A region of 40 MiB is read repeatedly at {} TB/s with nothing set aside, and at {} TB/s with an idle set-aside of 37.5 MiB. If the set-aside is "
+        "full of other lines, the rate is {} TB/s.": lambda r: [short(reread(r, 40, state), 2) for state in ("nothing_aside", "aside_idle", "aside_full")],
+        "A copy runs at {} TB/s with nothing or a quarter of the 37.5 MiB set aside, at {} TB/s with half, and at {} TB/s with all of it.": lambda r: [
             short(copied(r, share), 2) for share in (0, 0.5, 1)],
         "a window over a hot region of a quarter of the largest set-aside still changed the time of a kernel from {} to {} µs.": lambda r: [
             short(beside_stream(r, "changes", 0.25, 0, window)) for window in ("none", "window")],
-        "that ratio was {} times as fast as no window, and a ratio of 1 was {} times as fast.": lambda r: [
+        "the kernel ran {} times as fast with that ratio as without a window, and {} times as fast with a ratio of 1.": lambda r: [
             gain(r, "1.0", "guide"), gain(r, "1.0", "ratio_1")],
-        "That kernel was still {} times as fast as without a window. With the ratio that fits it was {} times as fast.": lambda r: [
+        "That kernel was still {} times as fast as without a window. With the ratio that fits, it was {} times as fast.": lambda r: [
             gain(r, "2.0", "ratio_1"), gain(r, "2.0", "plan")],
-        "Then the merged form by hand is {} times as fast: nothing is left to gain. For float additions at such an address it is {} times as fast, "
-        "for integer maxima {} times, and for additions to an address that the compiler does not know {} times.": lambda r: [
+        "In that case, merging by hand changes the speed by a factor of {}: there is nothing left to gain. For float additions at such an address, the factor is {}, "
+        "for integer maxima {}, and for additions to an address that the compiler does not know {}.": lambda r: [
             aggregation(r, "fetch_add/u32/relaxed/global/used/known"), aggregation(r, "fetch_add/f32/relaxed/global/used/known"),
             aggregation(r, "fetch_max/u32/relaxed/global/used/known"),
             aggregation(r, "fetch_add/u32/relaxed/global/used/one")],
-        "A load from L2 takes {} cycles, a `fetch_add` there {}. All threads together did {} of them in a nanosecond on objects of their own, where "
-        "loads reached {}. On one object it was {} per nanosecond.": lambda r: [
+        "A load from L2 takes {} cycles, and a `fetch_add` in L2 takes {}. All threads together performed {} `fetch_add`s per nanosecond on objects of "
+        "their own, compared with {} loads. On a single object, they performed {} per nanosecond.": lambda r: [
             level(r, "levels/latency/load/l2", "cycles"), level(r, "levels/latency/fetch_add/l2", "cycles"),
             level(r, "levels/throughput/own_objects/fetch_add/l2"), level(r, "levels/throughput/own_objects/load/l2"),
             level(r, "levels/throughput/one_object/fetch_add/l2")],
-        "Bins of each block in shared memory counted {} values in a nanosecond into 256 bins, one atomic each {}.": lambda r: [
+        "A histogram with 256 bins counted {} values per nanosecond with bins for each block in shared memory, and {} with one atomic per value.": lambda r: [
             level(r, f"histogram/256_bins/{arm}", "values_per_ns") for arm in ("privatized", "direct")],
-        "A kernel with 96 live values took {} µs with 512 threads on a multiprocessor and no spill. With 2,048 threads and 32 registers it took "
+        "A kernel with 96 live values took {} µs with 512 threads per multiprocessor and no spills. With 2,048 threads and 32 registers, it took "
         "{} µs.": lambda r: [spilled(r, 2), spilled(r, 8)],
-        "A second plain load of a line takes {} cycles: L1 holds it. Past L1 each takes {}": lambda r: [
+        "A second plain load of a line takes {} cycles, because L1 holds the line. A load that bypasses L1 takes {}": lambda r: [
             short(cycles(r, "mapped", 4)), short(cycles(r, "mapped_past_l1", 64 * 1024))],
-        "Alone it costs {} ns.": lambda r: [short(fence(r, "block", "seq_cst", "idle"))],
-        "A fence of system scope takes {} ns on an idle device. During saturating NVLink stores on its multiprocessor it took {} µs.": lambda r: [
+        "On an idle device, it costs {} ns.": lambda r: [short(fence(r, "block", "seq_cst", "idle"))],
+        "A fence at system scope takes {} ns on an idle device. During saturating NVLink stores on its multiprocessor, it took {} µs.": lambda r: [
             short(beside(r, "fence.system.acq_rel.shared_sm")), short(beside(r, "fence.system.acq_rel.shared_sm", "nvlink.saturating") / 1000)],
     },
 }

@@ -133,7 +133,7 @@ def round_trips(results):
 def fences_of_fixes(results):
     return table(["fence", "block", "device", "system"], [
         [words, *(fixed(fence(results, scope, order, "after_store")) for scope in ("block", "device", "system"))]
-        for words, order in (("acquire", "acquire"), ("release", "release"), ("seq_cst: `__threadfence` and its kin", "seq_cst"))])
+        for words, order in (("acquire", "acquire"), ("release", "release"), ("seq_cst: `__threadfence` and its variants", "seq_cst"))])
 
 
 def prediction(results):
@@ -384,15 +384,15 @@ SAYS = {
         "Of 16 accesses at once each takes {} to {} cycles.": span(
             "h200/constant_broadcast", "constant_broadcast/(01|32)_addresses/stride_1/2_KiB/constant_16_at_once", key="cycles_per_access")},
     "docs/asynchronous_copies.md": {
-        "takes {} to {} ns, and one of everything {} to {}.": proxy_fences,
-        "takes {} times as long in another block's memory too": at(
+        "takes {} to {} ns, and a fence for all state spaces takes {} to {} ns.": proxy_fences,
+        "also takes {} times as long in another block's memory": at(
             "h200/distributed_shared_memory", "distributed_shared_memory/fetch_add/other_of_2/ptx", key="membar_ratio"),
-        "takes {} ns, and {} by handwritten PTX.": at("h200/mbarrier_latency", *(f"mbarrier_latency/complete_phase/block/{arm}" for arm in ("membar", "ptx")))},
+        "takes {} ns, and {} ns in hand-written PTX.": at("h200/mbarrier_latency", *(f"mbarrier_latency/complete_phase/block/{arm}" for arm in ("membar", "ptx")))},
     "docs/memory_guide.md": {
-        "Plain loads leave L1 after {} KiB": lambda r: [largest_at_first(r, "global")],
-        "Constant memory leaves its first cache after {} KiB.": lambda r: [largest_at_first(r, "constant")],
+        "Plain loads hit L1 up to {} KiB": lambda r: [largest_at_first(r, "global")],
+        "Constant memory fits in its first cache up to {} KiB.": lambda r: [largest_at_first(r, "constant")],
         "within {} % of the plain load for every": from_plain("h200/read_only_load", ".*/(gather|stream)/read_only"),
-        "hints cost it {} to {} % of its bandwidth:": both(*(from_plain("h200/cache_hint_stream", f".*/copy/{arm}")
+        "The hints cost the copy {} to {} % of its bandwidth:": both(*(from_plain("h200/cache_hint_stream", f".*/copy/{arm}")
                                                                for arm in ("evict_first", "everything")))},
     "docs/headers/read_only.md": {
         "within {} % of it, for gathers and streams": from_plain("h200/read_only_load", ".*/(gather|stream)/read_only")},
@@ -511,14 +511,14 @@ SAYS = {
         "| lock, eight blocks or more | {} to {} ns |": span(PATTERNS, "lock/membar.*/blocks:(8|64)"),
         "| message, packed | {} ns |": at(PATTERNS, "channel/packed/pairs:1"),
         "| message, `spsc_channel` at device scope | {} ns |": at(PATTERNS, "channel/spsc/pairs:1"),
-        "| `cross_barrier` of two GPUs | {} ns |": at("h100-x2/barrier_latency", "barrier_latency/cross_barrier/threads:1"),
+        "| `cross_barrier` between two GPUs | {} ns |": at("h100-x2/barrier_latency", "barrier_latency/cross_barrier/threads:1"),
         "`publisher` | {} cycles |": pace("publisher/warps:4/lag:16/nvlink.saturating"),
         "| the same with a release store at system scope in each warp | {} cycles |": pace("release/warps:4/nvlink.saturating")},
     "docs/symmetric_memory.md": {
         "1 KiB of floats takes {} µs in a graph.": at(ALL, "all_reduce_latency/captured_one_shot/gpus:2/bytes:1024", by=1e3),
-        "There an empty kernel takes {} µs, and a kernel that sends one word and receives one takes {}.": at(
+        "In such a graph, an empty kernel takes {} µs, and a kernel that sends one word and receives one takes {} µs.": at(
             ALL, "all_reduce_latency/captured_empty/gpus:2/bytes:0", "all_reduce_latency/captured_exchange/gpus:2/bytes:12", by=1e3),
-        "Launched one by one, 1 KiB takes {} µs, NCCL's {} and NVSHMEM's {}, whose": at(
+        "Launched one by one, membar's all-reduces of 1 KiB take {} µs each, NCCL's {} µs and NVSHMEM's {} µs.": at(
             ALL, *(f"all_reduce_latency/{arm}/gpus:2/bytes:1024" for arm in ("one_shot", "nccl", "nvshmem")), by=1e3),
         **MESSAGES, **some(BIG, "`put` by a grid, in tiles", "NVSHMEM's put", "bulk copy"),
         "| NCCL | {} | {} | {} |": at(ROUND, *(f"put_signal_latency/nccl_send_recv/host/bytes:{n}" for n in (16, 262144, 1048576)), by=1e3, digits=2),
@@ -536,7 +536,7 @@ SAYS = {
             ("ticket lock, four threads", 28, "ticket_lock/threads:4"), ("ticket lock, six threads", 42, "ticket_lock/threads:6"))},
         "a lock that four threads take twice has {}.": lambda r: grown("threads:4/rounds:2")(r)[:1]},
     "docs/membar_domains.md": {
-        "as a graph, took {} [{}, {}] of its time without it, and launch by launch {} [{}, {}]:": step_cost,
+        "took {} [{}, {}] of its time without the library as a graph, and {} [{}, {}] launch by launch.": step_cost,
         "although whole runs on H200 show a gain of {}.": of_program("training_symm", "gain"),
         "a decode step alone took {} and {} of its time without the library, and small kernels took {} and {}.": both(*(
             of_program(program, "apply_costs_alone") for program in ("decode_symm", "decode_nccl_domain0", "small_kernels_symm", "small_kernels_nccl_domain0"))),
