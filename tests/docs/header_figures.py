@@ -64,10 +64,10 @@ def chains(results):
     lines = [("32-bit fetch_add, fetch_max, exchange", of("u32", "fetch_add", "fetch_max", "exchange")),
              ("32-bit compare_exchange", of("u32", "compare_exchange")),
              ("64-bit fetch_add, fetch_max, exchange", of("u64", "fetch_add", "fetch_max", "exchange")),
-             ("float fetch_add", of("f32", "fetch_add")), ("float fetch_max; `cuda::atomic_ref`'s", of("f32", "fetch_max", arms=two)),
-             ("double fetch_max; `cuda::atomic_ref`'s", of("f64", "fetch_max", arms=two)),
-             ("8-bit fetch_add; `cuda::atomic_ref`'s", of("u8", "fetch_add", arms=two)),
-             ("8-bit compare_exchange; `cuda::atomic_ref`'s", of("u8", "compare_exchange", arms=two)),
+             ("float fetch_add", of("f32", "fetch_add")), ("float fetch_max: membar; `cuda::atomic_ref`", of("f32", "fetch_max", arms=two)),
+             ("double fetch_max: membar; `cuda::atomic_ref`", of("f64", "fetch_max", arms=two)),
+             ("8-bit fetch_add: membar; `cuda::atomic_ref`", of("u8", "fetch_add", arms=two)),
+             ("8-bit compare_exchange: membar; `cuda::atomic_ref`", of("u8", "compare_exchange", arms=two)),
              ("16-byte exchange", of("128", "exchange")), ("16-byte compare_exchange", of("128", "compare_exchange"))]
     return table(["chain at device scope", "relaxed", "acq_rel"],
                  [[words, cell("relaxed", *cases), cell("acq_rel", *cases)] for words, cases in lines])
@@ -81,7 +81,7 @@ KINDS = {"fetch_add/u32/relaxed/global/used": "32-bit `fetch_add`", "add/u32/rel
          "loop/128_user_function/relaxed/global/unused": "16-byte function of your own (loop)",
          "fetch_add/u8/acq_rel/global/unused": "8-bit `fetch_add`, acq_rel (loop)",
          "fetch_add/u16/acq_rel/global/unused": "16-bit `fetch_add`, acq_rel (loop)"}
-PLACES = {"one": "one address", "skewed": "skewed, 16 addresses", "per_block": "one a block", "per_warp": "one a warp", "per_lane": "one a lane",
+PLACES = {"one": "one address", "skewed": "skewed, 16 addresses", "per_block": "one per block", "per_warp": "one per warp", "per_lane": "one per lane",
           "stride_32": "32 bytes apart", "stride_128": "128 bytes apart"}
 
 
@@ -99,12 +99,12 @@ def contended(results):
 
     halves = [f"fetch_add/{kind}/acq_rel/global/unused" for kind in ("f16", "bf16")]
     places = ("one", "per_block", "per_warp", "per_lane", "stride_128")
-    return table(["beside", *("one address", "one a block", "one a warp", "neighbours", "128 bytes apart")], [
+    return table(["alternative", *("one address", "one per block", "one per warp", "neighbours", "128 bytes apart")], [
         row("`cuda::atomic_ref`: float fetch_max", ["fetch_max_beside_loops/f32/relaxed/global/used"], "cuda_atomic_ref", places),
         *(row(f"`cuda::atomic_ref`: {bits}-bit fetch_add, acq_rel", [f"fetch_add/u{bits}/acq_rel/global/unused"], "cuda_atomic_ref", places)
           for bits in (8, 16)),
-        row("PTX's instruction, a loop of ptxas: `__half` and `__nv_bfloat16` fetch_add, acq_rel", halves, "ptx", places),
-        row("the relaxed one between two fences", halves, "ptx_between_fences", places)])
+        row("the PTX instruction, for which ptxas generates a loop: `__half` and `__nv_bfloat16` fetch_add, acq_rel", halves, "ptx", places),
+        row("the relaxed PTX instruction between two fences: the same operations", halves, "ptx_between_fences", places)])
 
 
 def all_reduces(results):
@@ -343,26 +343,26 @@ SAYS = {
             r.cases(COST)[f"latency/fetch_add/u32/acq_rel_by_scope/{scope}/membar"]["real_time"] for scope in ("block", "device", "system")), 1)],
         "| load, acquire | {} to {} |": span(COST, "latency/load/.*/membar"),
         "| store, release | {} to {} |": span(COST, "latency/store/.*/membar"),
-        "| store of one byte, release; `cuda::atomic_ref`'s, which loops | {}; {} |": at(
+        "| store of one byte, release: membar; `cuda::atomic_ref`, which loops | {}; {} |": at(
             COST, *(f"latency/store/u8/release/{arm}" for arm in ("membar", "cuda_atomic_ref"))),
-        "| reduction, for the thread that issues it | {} to {} |": span(COST, "latency/add/.*/membar"),
+        "| reduction, as seen by the thread that issues it | {} to {} |": span(COST, "latency/add/.*/membar"),
         "a 32-bit exchange takes {} ns on an `unsigned` and {} on a": at(COST, *(f"latency/exchange/{kind}/relaxed/device/membar" for kind in ("u32", "f32"))),
         "eight warps per object | up to {} times as long |": by_turns,
-        "| `exchange`, each thread its own object | {} ps |": ps("throughput/exchange/u32/relaxed/device/membar"),
-        "| `add`, each thread its own object | {} ps |": ps("throughput/add/u32/relaxed/device/membar"),
+        "| `exchange`, each thread on its own object | {} ps |": ps("throughput/exchange/u32/relaxed/device/membar"),
+        "| `add`, each thread on its own object | {} ps |": ps("throughput/add/u32/relaxed/device/membar"),
         "| **one address**: 32-bit addition and maximum, float maximum, with or without result | {} to {} ns |": span(
             CONTENTION, "(fetch_add/u32|add/u32|fetch_max/u32|fetch_max/f32)/relaxed/global/(un)?used/one/membar"),
         "| **one address**: float addition | {} ns |": at(CONTENTION, "fetch_add/f32/relaxed/global/used/one/membar"),
-        "| 16-byte loop, all on one address | {} ns |": at(CONTENTION, "loop/128_user_function/relaxed/global/unused/one/membar"),
-        "| 16-byte loop, each thread its own object | {} ps |": ps("loop/128_user_function/relaxed/global/unused/per_lane/membar", file=CONTENTION),
-        "In a chain of one thread the addition takes {} to {} times as long as": span(
+        "| 16-byte loop, all threads on one address | {} ns |": at(CONTENTION, "loop/128_user_function/relaxed/global/unused/one/membar"),
+        "| 16-byte loop, each thread on its own object | {} ps |": ps("loop/128_user_function/relaxed/global/unused/per_lane/membar", file=CONTENTION),
+        "In a dependent chain in one thread, this addition takes {} to {} times as long as": span(
             COST, "latency/fetch_add_by_hand/b?f16/.*/ptx.*", key="membar_ratio"),
-        "takes {} times as long: a generic address makes it `ATOM`.": at(CONTENTION, "fetch_add/u32/relaxed/shared/intrinsic", key="membar_ratio"),
+        "takes {} times as long, because with a generic address it compiles to `ATOM`.": at(CONTENTION, "fetch_add/u32/relaxed/shared/intrinsic", key="membar_ratio"),
         "The test slows down a series of reductions: {} ns instead of {}.": at(
             COST, *(f"latency/add_somewhere/u32/relaxed/device/{arm}" for arm in ("membar", "one_instruction"))),
-        "whose result is not used takes {} of the time of `cuda::atomic_ref` and {} of that of": at(
+        "whose result is not used takes {} of the time of `cuda::atomic_ref` and {} of the time of": at(
             COST, "throughput/fetch_add/u32/relaxed/device/cuda_atomic_ref", "throughput/fetch_add_builtin/u32/relaxed/device/builtin", key="membar_ratio"),
-        "and one of 64 bits with acq_rel {} of the latter's": at(COST, "throughput/fetch_add_builtin/u64/acq_rel/device/builtin", key="membar_ratio"),
+        "A 64-bit `fetch_add` with acq_rel takes {} of the time of": at(COST, "throughput/fetch_add_builtin/u64/acq_rel/device/builtin", key="membar_ratio"),
     },
     "docs/measurements/README.md": {
         "take {} cycles per iteration, and {} with a release in each iteration.": pace(
@@ -395,7 +395,7 @@ SAYS = {
         "The hints cost the copy {} to {} % of its bandwidth:": both(*(from_plain("h200/cache_hint_stream", f".*/copy/{arm}")
                                                                for arm in ("evict_first", "everything")))},
     "docs/headers/read_only.md": {
-        "within {} % of it, for gathers and streams": from_plain("h200/read_only_load", ".*/(gather|stream)/read_only")},
+        "within {} % of a plain load's, for gathers and streams": from_plain("h200/read_only_load", ".*/(gather|stream)/read_only")},
     "docs/headers/aggregated.md": {
         "at such an address | plain: aggregation takes {} to {} times as long |": lambda r: [fixed(1 / each, 1) for each in (
             r.cases(CONTENTION)["fetch_max/f32/relaxed/shared/aggregated"]["membar_ratio"],
@@ -434,12 +434,12 @@ SAYS = {
     "docs/headers/symmetric_on_stream.md": {
         "| `barrier_on_stream`, one after the other | {} µs |": barrier("membar_peer_on_stream"),
         "| `barrier` in a kernel | {} µs |": barrier("membar_peer_by_thread/threads:1"),
-        "| `put_on_stream` of 64 MiB, 256 MiB | {}, {} of `cudaMemcpyPeerAsync` |": over_copy("membar_peer_on_stream")},
+        "| `put_on_stream` of 64 MiB, 256 MiB | {}, {} of the rate of `cudaMemcpyPeerAsync` |": over_copy("membar_peer_on_stream")},
     "docs/headers/symmetric_operations.md": {
-        "| `notify`, `relaxed` and released | {}, {} |": us("membar_peer_notify_relaxed/thread:1/bytes:0", "membar_peer_notify/thread:1/bytes:0"),
-        "| 16 bytes by `put_value` and `notify` | {} |": us("membar_peer_value/thread:1/bytes:16"),
+        "| `notify` with `relaxed`, with `release` | {}, {} |": us("membar_peer_notify_relaxed/thread:1/bytes:0", "membar_peer_notify/thread:1/bytes:0"),
+        "| 16 bytes with `put_value` and `notify` | {} |": us("membar_peer_value/thread:1/bytes:16"),
         "from shared memory, from global memory | {}, {} |": us("membar_peer_from_shared/thread:1/bytes:16", "membar_peer/thread:1/bytes:16"),
-        "and with that acquire | {}, {} |": us("nvshmem/*/bytes:16", "nvshmem_and_acquire/*/bytes:16"),
+        "and with an added acquire | {}, {} |": us("nvshmem/*/bytes:16", "nvshmem_and_acquire/*/bytes:16"),
         "| `put_signal` by one block: 1 KiB, 16 KiB, 256 KiB, 1 MiB | {}, {}, {}, {} |": us(
             "membar_peer/block:64/bytes:1024", "membar_peer/block:1024/bytes:16384", "membar_peer/block:256/bytes:262144",
             "membar_peer/block:256/bytes:1048576"),
@@ -456,13 +456,13 @@ SAYS = {
         "| `put_signal` | {}; {}; {} |": us("membar_peer/thread:1/bytes:16", "membar_peer/block:64/bytes:1024", "membar_peer/block:1024/bytes:16384"),
         "whose wait does not acquire | {}; {}; {} |": us("nvshmem/*/bytes:16", "nvshmem/*/bytes:1024", "nvshmem/block:1024/bytes:16384"),
         "| only a relaxed signal | {} |": us("membar_peer_notify_relaxed/thread:1/bytes:0"),
-        "without copies, takes {} without a block barrier and {} with one.": us(
+        "without copies, takes {} µs without a block barrier and {} with one.": us(
             "by_hand_packed_words/block:96/bytes:1024", "by_hand_packed_words_and_barrier/block:96/bytes:1024")},
     "docs/headers/symmetric_wait.md": {
         "| `notify` and `wait`, both relaxed | {} |": us("membar_peer_notify_relaxed/thread:1/bytes:0"),
         "`put_signal`, `try_wait` | {} | {} |": us("membar_peer/thread:1/bytes:16", "membar_peer/warp:32/bytes:16"),
         "`put_signal`, `wait` | {} | {} |": us("membar_peer_trapping/thread:1/bytes:16", "membar_peer_trapping/warp:32/bytes:16"),
-        "with the fence for that | {}; {} |": us("nvshmem/*/bytes:16", "nvshmem_and_acquire/*/bytes:16"),
+        "with an added fence that acquires | {}; {} |": us("nvshmem/*/bytes:16", "nvshmem_and_acquire/*/bytes:16"),
         "`try_take_packed`; `take_packed` | | {}; {} |": us("membar_peer_packed/warp:32/bytes:16", "membar_peer_packed_trapping/warp:32/bytes:16"),
         "takes a packed message in {} instead of {}, because": us("membar_peer_packed_trapping/block:32/bytes:16", "membar_peer_packed/block:32/bytes:16")},
     "docs/headers/sync_barriers.md": {
@@ -471,15 +471,16 @@ SAYS = {
                ["membar", "cooperative_groups", "cuda_barrier"]),
         "With relaxed on both sides, 132 blocks of 256 threads take {} ns.": at(PATTERNS, "grid_barrier/membar_relaxed/blocks_per_sm:1/threads:256")},
     "docs/headers/sync_bulk_pipeline.md": {
-        "three blocks with four stages of 4 KiB each {} TB/s, one with eleven {}, four with four {}, four with eight {}, four with four of 8 KiB {}, four "
-        "with four of 2 KiB {}, loads and stores of 16 bytes {}, `cudaMemcpyAsync` {}.": at(
-            "h200/bulk_pipeline", *(f"bulk_pipeline/copy/{arm}" for arm in (
-                "pipeline_4x4_KiB_of_3_blocks", "pipeline_11x4_KiB_of_1_blocks", "pipeline_4x4_KiB", "pipeline_8x4_KiB", "pipeline_4x8_KiB", "pipeline_4x2_KiB", "words_of_16_bytes", "cudaMemcpyAsync")),
-            key="GB_per_s", by=1e3),
-        "The best pipeline therefore has {} of the copy engine's rate.": over(
+        **rows(("pipeline; three blocks with four stages of 4 KiB", "pipeline; one block with eleven stages of 4 KiB",
+                "pipeline; four blocks with four stages of 4 KiB", "pipeline; four blocks with eight stages of 4 KiB",
+                "pipeline; four blocks with four stages of 8 KiB", "pipeline; four blocks with four stages of 2 KiB", "loads and stores of 16 bytes",
+                "`cudaMemcpyAsync`"), "h200/bulk_pipeline", [f"bulk_pipeline/copy/{arm}" for arm in (
+                    "pipeline_4x4_KiB_of_3_blocks", "pipeline_11x4_KiB_of_1_blocks", "pipeline_4x4_KiB", "pipeline_8x4_KiB", "pipeline_4x8_KiB",
+                    "pipeline_4x2_KiB", "words_of_16_bytes", "cudaMemcpyAsync")], [""], key="GB_per_s", by=1e3),
+        "The best pipeline therefore reaches {} of the copy engine's rate.": over(
             "h200/bulk_pipeline", ("bulk_pipeline/copy/pipeline_4x4_KiB_of_3_blocks", "bulk_pipeline/copy/cudaMemcpyAsync"), key="GB_per_s", digits=3)},
     "docs/headers/sync_cluster_broadcast.md": rows(
-        ("relayed", "multicast", "each block copies separately, by [`bulk_pipeline`](sync_bulk_pipeline.md)"), "h200/cluster_broadcast",
+        ("relayed", "multicast", "each block copies separately, with [`bulk_pipeline`](sync_bulk_pipeline.md)"), "h200/cluster_broadcast",
         [f"cluster_broadcast/{{}}_blocks/{arm}" for arm in ("relayed", "multicast", "each_block")], ["2", "4", "8"], key="ns_per_tile"),
     "docs/headers/sync_channels.md": {
         **rows(("`packed_spsc_channel`, device or system scope", "`spsc_channel`, device scope", "`spsc_channel`, system scope",
