@@ -62,7 +62,7 @@ __global__ void copies(span<int> data, span<float> floats, object<padded> with_g
   // expect: this type has bytes that do not belong to its value
   REFUSED(a_padded_struct_is_not_fetched_at_a_fixed_size, *own = symmetric::fetch(with_gap, other).large);
   *own = symmetric::fetch(one, other).second;
-  // expect: an operation of fixed size transfers one object: select one of
+  // expect: a fixed-size operation transfers one object: select one
   REFUSED(an_operation_of_fixed_size_moves_one_object, *own = symmetric::fetch(data, other));
   *own = symmetric::fetch(data[0], other);
   // expect: only AMOs of its own type may change a counter: a put or a get
@@ -160,7 +160,7 @@ __global__ void words(span<int> data, object<counter<int>> count, object<counter
   // expect: an AMO without a result cannot acquire, because it returns
   REFUSED(an_amo_without_a_result_acquires_nothing, symmetric::amo_add(other_type, 1, other, membar::acquire));
   symmetric::amo_add(other_type, 1, other, membar::release);
-  // expect: packed messages need the visibility class 'everywhere': their
+  // expect: packed messages need the visibility class 'everywhere', because
   REFUSED(a_packed_message_needs_visibility_everywhere, symmetric::put_packed(symmetric::by_thread, far, own, 1, other));
   symmetric::put_packed(symmetric::by_thread, box, own, 1, other);
   symmetric::put_packed(symmetric::by_thread, with_gap, gap, 1, other);

@@ -193,7 +193,7 @@ TEST_F(adopted_memories, of_different_sizes_are_rejected_on_every_pe) {
          memory.bytes = self == 1 ? 4096 : size;
          return memory;
        })) {
-    EXPECT_TRUE(says(each, "PE 1 has a heap of bytes 4096, but PE 0 has 16384"));
+    EXPECT_TRUE(says(each, "PE 1 has a heap whose size in bytes is 4096, but PE 0 has 16384"));
   }
 }
 

@@ -126,15 +126,14 @@ TEST_F(collective_launch_of, a_grid_that_one_pe_cannot_hold_launches_nowhere) {
   const std::string refused = in_one_process({20, 64});
   EXPECT_EQ(refused,
             "membar: a collective launch was cancelled on every PE, because PE 2 cannot run 20 blocks that wait for each "
-            "other: it can "
-            "hold only 14 at once: launch at most that many on each PE, and give each block more work");
+            "other, as it can hold only 14 at once: launch at most that many on each PE, and give each block more work");
   EXPECT_TRUE(now().launches.empty());
   EXPECT_EQ(in_one_process({14, 64}), "");
 }
 
 TEST_F(collective_launch_of, a_grid_that_one_process_cannot_hold_is_the_same_error_in_all) {
   now().attribute(cudaDevAttrMultiProcessorCount, 1) = 3;
-  expect_all_say(in_processes({7, 7, 7}), "because PE 1 cannot run 7 blocks that wait for each other: it can hold only 6");
+  expect_all_say(in_processes({7, 7, 7}), "because PE 1 cannot run 7 blocks that wait for each other, as it can hold only 6");
   EXPECT_TRUE(now().launches.empty());
   EXPECT_EQ(in_processes({6, 6, 6}), (std::vector<std::string>(3)));
   EXPECT_EQ(now().launches.size(), 3U);
@@ -153,7 +152,8 @@ TEST_F(collective_launch_of, a_grid_where_another_process_makes_another_call_is_
       symmetric::collective_launch(backend, {dim3(7), dim3(64)}, {}, meets, its_number);
     }
   };
-  expect_all_say(in_processes(2, call), "PE 1 has a collective launch of blocks 7, but PE 0 has freed allocation number 7");
+  expect_all_say(in_processes(2, call),
+                 "PE 1 has a collective launch whose number of blocks is 7, but PE 0 has freed allocation number 7");
   EXPECT_TRUE(now().launches.empty());
 }
 
@@ -253,7 +253,7 @@ TEST_F(collective_launch_of, different_kernels_is_an_error_in_all) {
 
 TEST_F(collective_launch_of, clusters_counts_and_launches_whole_clusters) {
   const collective_grid eights{.grid = 24, .block = 64, .cluster = {8, 1, 1}};
-  EXPECT_TRUE(says(in_one_process(eights), "cannot run 24 blocks that wait for each other: it can hold only 16"));
+  EXPECT_TRUE(says(in_one_process(eights), "cannot run 24 blocks that wait for each other, as it can hold only 16"));
   const collective_grid fits{.grid = 16, .block = 64, .cluster = {8, 1, 1}};
   EXPECT_EQ(in_one_process(fits), "");
   ASSERT_EQ(now().launches.size(), 4U);

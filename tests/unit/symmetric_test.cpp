@@ -487,17 +487,18 @@ class heap_of_processes : public peers {
 TEST_F(heap_of_processes, rejects_collective_calls_that_differ) {
   cluster.other = tagged(collective::heap_bytes, 4096);
   EXPECT_EQ(refusal([&] { const symmetric::heap refused(cluster, 8192); }),
-            "membar: a collective call differs between PEs: PE 1 has a heap of bytes 8192, but PE 0 has 4096: call it on every "
+            "membar: a collective call differs between PEs: PE 1 has a heap whose size in bytes is 8192, but PE 0 has 4096: "
+            "call it on every "
             "PE, in the same order and with the same arguments");
   cluster.other = tagged(collective::objects, 11);
-  EXPECT_TRUE(says(refusal([&] { return all.allocate<int>(10); }), "PE 1 has an allocation of objects 10"));
+  EXPECT_TRUE(says(refusal([&] { return all.allocate<int>(10); }), "PE 1 has an allocation whose number of objects is 10"));
   const auto first = all.allocate<int>(1);
   const auto second = all.allocate<int>(1);
   cluster.other = tagged(collective::freed, 1);
   EXPECT_TRUE(says(refusal([&] { all.free(second); }), "PE 1 has freed allocation number 2, but PE 0 has 1"));
   cluster.other = tagged(collective::objects, 2);  // A different call with the same value.
-  EXPECT_TRUE(
-      says(refusal([&] { all.free(second); }), "PE 1 has freed allocation number 2, but PE 0 has an allocation of objects 2"));
+  EXPECT_TRUE(says(refusal([&] { all.free(second); }),
+                   "PE 1 has freed allocation number 2, but PE 0 has an allocation whose number of objects is 2"));
   all.free(first);
   all.free(second);
   EXPECT_EQ(all.bytes_taken(), 0U);
@@ -558,8 +559,8 @@ TEST_F(heap_of_processes, agrees_on_the_place_of_an_allocation) {
 TEST_F(heap_of_processes, keeps_what_close_could_not_free) {
   scoped_array data(all.allocate<int>(8));
   cluster.other = tagged(collective::objects, 1);  // the other process makes another call
-  EXPECT_TRUE(
-      says(refusal([&] { data.close(); }), "PE 1 has freed allocation number 1, but PE 0 has an allocation of objects 1"));
+  EXPECT_TRUE(says(refusal([&] { data.close(); }),
+                   "PE 1 has freed allocation number 1, but PE 0 has an allocation whose number of objects is 1"));
   EXPECT_EQ(all.bytes_taken(), 8 * sizeof(int));
   EXPECT_EQ(data.on(pe(1)).size(), 8U);
   data.close();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The exact analysis of a program of up to about a thousand operations. It finds every order and the shortest cycle. Its time
-/// grows with the cube of the number of operations.
+/// The exact analysis of a program with up to about a thousand operations. It finds every order and the shortest cycle. The
+/// time that it takes grows with the cube of the number of operations.
 #pragma once
 
 #include <membar/deadlock/cycle.hpp>
@@ -29,8 +29,8 @@ class analysis : public cycle_finder {
   analysis(const program& program, std::shared_ptr<program_parts> parts)
       : cycle_finder(program, std::move(parts)), text_(program) {}
 
-  /// Returns all faults. Of the cycles, only the shortest one is reported, as the first fault, because one cycle blocks many
-  /// other operations.
+  /// Returns all faults. If there are cycles, only the shortest one is reported, as the first fault, because one cycle blocks
+  /// many other operations.
   [[nodiscard]] std::vector<report> reports() const {
     std::vector<report> all;
     report_stuck(all);
@@ -43,8 +43,9 @@ class analysis : public cycle_finder {
     return all;
   }
 
-  /// Returns the faults so far, assuming that the last operation is a host wait and that the host thread enqueues more after
-  /// it. These are the reasons why that wait would never return, and the faults that no later operation can fix.
+  /// Returns the faults so far, assuming that the last operation is a host wait and that the host thread enqueues more
+  /// operations after it. The result consists of the reasons why that wait would never return, and of the faults that no later
+  /// operation can fix.
   [[nodiscard]] std::vector<report> reports_of_last_wait() const {
     std::vector<report> all;
     const std::size_t last = program_.operations.size() - 1;
@@ -231,7 +232,7 @@ class analysis : public cycle_finder {
     }
   }
 
-  /// Returns whether no order sets the signal to another value between `earlier` (or the start) and the wait.
+  /// Returns whether no set of another value is ordered between `earlier` (or the start) and the wait.
   [[nodiscard]] bool keeps_its_value(std::size_t earlier, std::size_t wait) const {
     const std::vector<std::size_t>& sets = notifications_of(wait);
     return std::none_of(sets.begin(), sets.end(), [&](std::size_t set) {

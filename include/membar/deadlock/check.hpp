@@ -5,29 +5,32 @@
 /// **The schedules of a program.** Each stream of a PE uses one of the device's hardware queues; which one is not specified. A
 /// queue runs its operations in the order in which they were enqueued. Two streams may share a queue, and may then block each
 /// other although nothing orders them. A captured graph is enqueued as a unit; its nodes run in any order that its edges allow.
-/// The host thread enqueues an operation after the waits that it called before. An operation runs when it is the first in its
-/// queue, when the operations that its events name have run, and when the condition that it waits for holds: for a wait, its
-/// signal's value; for a collective, every member's call with the same number. The blocks of one kernel run concurrently.
+/// A host thread enqueues an operation only after its earlier host waits have returned. An operation runs when it is the first
+/// in its queue, the event records that it waits for have run, and the condition that it waits for holds. A wait needs its
+/// signal to have a suitable value; a collective needs every member's call with the same number. The blocks of one kernel run
+/// concurrently.
 ///
-/// **The answer.** The program hangs if some operation never runs in some schedule. With counters, collectives
-/// and events this is decided exactly. Running an operation can only enable others, so the schedule with one queue per device
-/// is the worst case, and the set of operations that run in it does not depend on the order of arrival.
+/// **The answer.** The program hangs if some operation never runs in some schedule. For counters, collectives and events, this
+/// is decided exactly. Running an operation can only enable others, so the schedule with one queue per device is the worst
+/// case, and the set of operations that run in it does not depend on the order of arrival.
 ///
-/// Two kinds of programs are reported even though they may never hang. First, if a signal is set, a later value may overwrite
-/// the value that a wait needs. Such a signal can be decided in the same way as a counter if each set of another value is
-/// ordered before the awaited set or after the wait; otherwise it is reported as `lost_signal`. Second, a captured graph is
-/// reported if each order of its nodes blocks some operation, even if no order blocks all of them. Every program that hangs in
-/// some schedule is reported.
+/// Two kinds of programs are reported even though they may never hang. First, if a signal is set to several values, a later
+/// value may overwrite the value that a wait needs. Such a signal can be analyzed in the same way as a counter if each set of
+/// another value is ordered before the awaited set or after the wait; otherwise it is reported as `lost_signal`. Second, a
+/// captured graph is reported if each of several operations is blocked in some order of the graph's nodes, even if no single
+/// order blocks all of them. Every program that hangs in some schedule is reported.
 ///
-/// CUDA or NVSHMEM leaves `concurrent_collectives`, `grid_too_large` and `early_host_copy` undefined, whether or not the
-/// program hangs. The first and the last are reported unless the check finds an order. The same applies to `lost_signal` and
-/// `stale_wait`, a wait that the value of an earlier wait may satisfy before its own notification arrives. Orders follow from
-/// streams, events, host waits, collectives, and notifications that a wait needs in order to end.
+/// In the cases `concurrent_collectives`, `grid_too_large` and `early_host_copy`, CUDA or NVSHMEM leaves the behaviour
+/// undefined, whether or not the program hangs. `concurrent_collectives` and `early_host_copy` are reported unless the check
+/// finds an order between the operations. The same applies to `lost_signal`, and to `stale_wait`: a wait that the value of an
+/// earlier wait may satisfy before its own notification arrives. Orders follow from streams, events, host waits, collectives,
+/// and notifications that a wait needs in order to end.
 ///
 /// **Time and size.** The check runs a program once in its worst schedule, with vector clocks, in time that grows with the
 /// number of operations. This proves most programs correct. The other programs are analyzed exactly if they have at most
-/// `exact_operations` operations. In a larger program, a hang is demonstrated with the operations that have not run, cut to
-/// that size. A report of another kind may then be a false alarm that the exact analysis would rule out.
+/// `exact_operations` operations. To demonstrate a hang in a larger program, the check analyzes only operations that have not
+/// run, and at most `exact_operations` of them. A report of another kind may then be a false alarm that the exact analysis
+/// would rule out.
 ///
 /// Source: NVSHMEM's documentation, "NVSHMEM and the CUDA model"; CUDA C++ Programming Guide, "Asynchronous concurrent
 /// execution".
@@ -60,8 +63,8 @@ namespace detail {
 /// Checks a program repeatedly while it grows.
 class checker {
  public:
-  /// `exact` and `rest` are the largest numbers of operations that are analyzed exactly, in the whole program and among the
-  /// operations that have not run.
+  /// A program with up to `exact` operations is analyzed exactly as a whole. In a larger program, up to `rest` of the
+  /// operations that have not run are analyzed exactly.
   explicit checker(const program& program, std::size_t exact = exact_operations, std::size_t rest = exact_operations)
       : program_(program), exact_(exact), rest_(rest), watch_(made()) {}
 
@@ -98,7 +101,7 @@ class checker {
     return all;
   }
 
-  /// Starts over, because operations before the program's end changed or the program now begins later.
+  /// Starts over, because the program has changed before its end or now begins later.
   void restart() {
     acquitted_ = 0;
     watch_ = made();
@@ -118,7 +121,8 @@ class checker {
   /// Returns how many operations were examined for captures and kernel steps.
   [[nodiscard]] std::size_t registered() const noexcept { return parts_->taken(); }
 
-  /// Returns whether nothing so far is wrong or affects later operations of the host, apart from the values of signals.
+  /// Returns whether the operations so far have no faults and can affect what the host enqueues later only through the values
+  /// of signals.
   [[nodiscard]] bool is_behind() const {
     return watch_->size() >= least_to_leave && watch_->is_clean() && watch_->host_is_after_all();
   }
@@ -223,8 +227,9 @@ class checker {
     }
   }
 
-  /// Returns the operations that have not run, as a program that starts from the state after those that have. If it is too long
-  /// for the exact analysis, it is truncated. `whole` is set to whether the result is complete, that is, not truncated.
+  /// Returns the operations that have not run, as a program that starts from the state after the operations that have run. The
+  /// program is truncated if it is too long for the exact analysis. `whole` receives whether it is complete, that is, not
+  /// truncated.
   [[nodiscard]] program program_of_rest(bool& whole) const {
     program rest;
     rest.pes = program_.pes;
@@ -239,7 +244,7 @@ class checker {
     if (!whole) {
       nodes = nearest(nodes);
     }
-    // second nodes of operations: the delivery of a notification, and the host's wait for a copy
+    // removes the second nodes of operations: the delivery of a notification, and the host's wait for a copy
     std::erase_if(nodes, [&](std::size_t n) {
       const operation_kind kind = program_.operations[watch_->node_at(n).operation].kind;
       return watch_->node_at(n).unit < 0 && (kind == operation_kind::notify || kind == operation_kind::host_copy);
@@ -301,8 +306,7 @@ class checker {
     rest.operations.push_back(operation);
   }
 
-  /// Returns the operations that are first in each queue among those that have not run, and the first notifications after them
-  /// that they wait for.
+  /// Returns the first operations in each queue that have not run, and the first notifications for which these operations wait.
   [[nodiscard]] std::vector<std::size_t> nearest(const std::vector<std::size_t>& left) const {
     const std::size_t most = rest_ / (4 * watch_->queues()) + 1;
     std::map<std::pair<std::uint32_t, bool>, std::size_t> taken;
@@ -334,12 +338,12 @@ class checker {
   std::shared_ptr<program_parts> parts_ = std::make_shared<program_parts>();
   std::size_t runs_ = 0;
   std::unique_ptr<watch> watch_;
-  std::size_t acquitted_ = 0;  ///< suspected faults that the exact analysis has ruled out at a host wait
+  std::size_t acquitted_ = 0;  ///< the number of suspected faults that the exact analysis has ruled out at a host wait
 };
 
 }  // namespace detail
 
-/// Returns the faults of `program`. The result is empty if every schedule of the program ends. The time grows with the number
+/// Returns the faults of `program`. If the result is empty, every schedule of the program ends. The time grows with the number
 /// of operations.
 [[nodiscard]] inline std::vector<report> check(const program& program) { return detail::checker(program).reports(); }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Vector clocks: decide in constant time which of two operations that have run is ordered before the other.
+/// Vector clocks, which determine in constant time which of two operations that have run is ordered before the other.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,8 @@ namespace deadlock::detail {
 /// once.
 class clocks {
  public:
-  /// Returns the position of an operation in its chain, starting at 1, or 0 if it has not run.
+  /// The clock of an operation. `position` is the operation's position in its chain, starting at 1, or 0 if the operation has
+  /// not run.
   struct stamp {
     std::uint32_t chain = 0;
     std::uint32_t position = 0;
@@ -25,15 +26,15 @@ class clocks {
 
   clocks() { snapshots_.push_back({0, 0}); }
 
-  /// With `unordered`, the members of the chain are not ordered among themselves. An operation ordered after one of them is
-  /// also ordered after all members before it.
+  /// Creates a chain and returns its number. With `unordered`, the members of the chain are not ordered among themselves. An
+  /// operation ordered after one of them is also ordered after all members before it.
   [[nodiscard]] std::uint32_t new_chain(bool unordered = false) {
     chains_.push_back({0, 0, unordered});
     return static_cast<std::uint32_t>(chains_.size() - 1);
   }
   [[nodiscard]] std::size_t chains() const noexcept { return chains_.size(); }
 
-  /// Returns whether `first` is ordered before `second`, which has run.
+  /// Returns whether `first` is ordered before `second`, which must have run.
   [[nodiscard]] bool before(const stamp& first, const stamp& second) const noexcept {
     if (first.position == 0) {
       return false;
@@ -42,7 +43,7 @@ class clocks {
                                        : seen(second.snapshot, first.chain) >= first.position;
   }
 
-  /// Begins the clock of the next operation of a chain. Then call `join` for each operation that precedes this one, and finally
+  /// Begins the clock of the next operation in a chain. Then call `join` for each operation that precedes this one, and finally
   /// `end`.
   void begin(std::uint32_t chain) noexcept {
     chain_ = chain;

@@ -33,8 +33,8 @@ class cycle_finder : public schedule {
   };
   static constexpr std::size_t false_dependency = 1000;
 
-  /// Returns the operations at which the program is stuck: they have not run, but everything before them by stream, event or
-  /// host has run.
+  /// Returns the operations at which the program is stuck: they have not run, but everything that a stream, an event or the
+  /// host orders before them has run.
   [[nodiscard]] std::vector<std::size_t> heads(const std::vector<char>& ran) const {
     std::vector<std::size_t> result;
     for (std::size_t n = 0; n != nodes_.size(); ++n) {
@@ -46,7 +46,7 @@ class cycle_finder : public schedule {
     return result;
   }
 
-  /// Returns the operation at which each PE's queue is blocked, with one queue per device.
+  /// Returns the operations at which the queues are blocked, with one queue per device.
   [[nodiscard]] std::vector<std::size_t> fronts() const {
     std::vector<std::size_t> result;
     for (const std::vector<queue_unit>& queue : queues_) {
@@ -132,8 +132,8 @@ class cycle_finder : public schedule {
   using path = std::vector<std::pair<std::size_t, edge>>;
 
   /// Returns the shortest cycle through the operations at which the program is stuck if each stream has its own queue. If there
-  /// is no such cycle, returns the cycle with the fewest false dependencies, which exist only because streams share a queue;
-  /// among these, it returns the shortest cycle.
+  /// is no such cycle, returns the cycle with the fewest false dependencies, which exist only because streams share a queue; if
+  /// there are several such cycles, it returns the shortest.
   [[nodiscard]] path shortest_cycle() const {
     const bool only_by_queues = std::find(free_.begin(), free_.end(), 0) == free_.end();
     const std::vector<char>& ran = only_by_queues ? done_ : free_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The graph of a program of streams: its nodes are the operations, and each node lists its direct predecessors. The graph
-/// grows with the program.
+/// The graph of a program: its nodes are the operations, and each node lists its direct predecessors. The graph grows with the
+/// program.
 #pragma once
 
 #include <membar/deadlock/clock.hpp>
@@ -25,8 +25,8 @@ namespace membar {
 inline namespace v0_2 {
 namespace deadlock::detail {
 
-/// Operations that are parts of other operations: the steps of each kernel and the nodes of each captured graph. This object
-/// outlives graphs that begin at a later operation, so each operation is examined only once.
+/// Operations that are parts of other operations: the steps of each kernel and the nodes of each captured graph. This object is
+/// kept when the graph is rebuilt or begins at a later operation, so each operation is examined only once.
 class program_parts {
  public:
   /// Processes the operations that were added to the program since the last call.
@@ -40,12 +40,12 @@ class program_parts {
       }
     }
   }
-  /// Removes the last operation, which must not be a part.
+  /// Removes the last operation, which must not be a part of another operation.
   void take_back() noexcept { --next_; }
 
   [[nodiscard]] const std::vector<std::size_t>& steps(unsigned kernel) const { return of(steps_, kernel); }
   [[nodiscard]] const std::vector<std::size_t>& captured(unsigned graph) const { return of(captured_, graph); }
-  /// Returns how many operations it has examined.
+  /// Returns how many operations have been examined.
   [[nodiscard]] std::size_t taken() const noexcept { return next_; }
 
   [[nodiscard]] static bool is_step(const stream_operation& each) noexcept {
@@ -107,7 +107,7 @@ struct hash_of_pe {
   }
 };
 
-/// The nodes of a program and the predecessors of each by stream, event, host and kernel.
+/// The nodes of a program, and the predecessors that each node has through streams, events, the host and kernels.
 class graph {
  public:
   /// `parts` are the parts of the program that have been determined so far.
@@ -151,7 +151,7 @@ class graph {
     std::size_t departure = none;  ///< `none` until the second half is added
     handle team;
     std::size_t number = 0;
-    std::size_t previous = none;  ///< the last node of the PE's previous call in the same team
+    std::size_t previous = none;  ///< the last node of the PE's previous call for the same team
 
     [[nodiscard]] std::size_t end() const noexcept { return departure == none ? arrival : departure; }
   };
@@ -160,7 +160,7 @@ class graph {
     std::uint32_t chain = 0;
     std::uint32_t queue = 0;
     std::uint32_t deliveries = ~0U;      ///< the chain of the stream's notifications that do not block
-    std::vector<std::size_t> pending{};  ///< the notifications since the last operation that waits for them
+    std::vector<std::size_t> pending{};  ///< the non-blocking notifications since the last operation that waits for them
   };
   /// Where operations are appended: the streams of the program, or the streams of a graph that is being launched.
   struct place {
@@ -170,7 +170,8 @@ class graph {
     int unit = -1;
     std::uint32_t queue = 0;
     std::size_t launching = none;  ///< the stream that launches the graph
-    std::set<std::size_t> waited;  ///< streams of the graph that have waited for the operations that this stream has issued
+    std::set<std::size_t> waited;  ///< streams of the graph that have waited for the operations that the launching stream has
+                                   ///< issued
   };
   struct difference {
     std::size_t first;
@@ -181,12 +182,12 @@ class graph {
   [[nodiscard]] const stream_operation& operation_of(std::size_t n) const noexcept {
     return program_.operations[nodes_[n].operation];
   }
-  /// Returns the effect of a notification, with the number of its epoch.
+  /// Returns the effect of a notification, with the number from its epoch if it has one.
   [[nodiscard]] signal_effect effect_of(std::size_t n) const noexcept {
     const signal_effect& effect = operation_of(n).effect;
     return effect.numbered ? signal_set(nodes_[n].number) : effect;
   }
-  /// Returns the condition of a wait, with the number of its epoch.
+  /// Returns the condition of a wait, with the number from its epoch if it has one.
   [[nodiscard]] signal_condition condition_of(std::size_t n) const noexcept {
     const signal_condition& condition = operation_of(n).condition;
     return condition.numbered ? signal_at_least(nodes_[n].number) : condition;
@@ -194,7 +195,7 @@ class graph {
   [[nodiscard]] std::size_t host_of(int pe) const noexcept {
     return program_.hosts == callers::one ? 0 : static_cast<std::size_t>(pe);
   }
-  /// Returns the direct predecessors of a node by stream, event, host or kernel.
+  /// Returns the direct predecessors that a node has through streams, events, the host or kernels.
   [[nodiscard]] std::span<const std::size_t> after(std::size_t n) const noexcept {
     const node& each = nodes_[n];
     return each.afters == node::many ? std::span(after_).subspan(each.after + 1, after_[each.after])
@@ -207,7 +208,7 @@ class graph {
     return nodes_[a].kernel != 0 && nodes_[a].kernel == nodes_[b].kernel;
   }
 
-  /// Returns whether the kernel's blocks wait and more of them were launched than fit on the device.
+  /// Returns whether the kernel's blocks wait and more of them are launched than fit on the device.
   [[nodiscard]] bool too_large(std::size_t index) const {
     const stream_operation& operation = program_.operations[index];
     if (operation.kind != operation_kind::kernel || operation.shape.room == 0 ||
@@ -245,14 +246,14 @@ class graph {
   [[nodiscard]] const std::vector<std::size_t>& notifications_of(std::size_t wait) const {
     return signals_[nodes_[wait].link].notifications;
   }
-  /// The calls by a PE in a team, indexed by number.
+  /// Returns the calls by a PE to the collectives of a team, indexed by number, or null if there are none.
   [[nodiscard]] const std::vector<std::size_t>* calls_of(handle team, int pe) const {
     const auto found = calls_by_.find({pe, team});
     return found == calls_by_.end() ? nullptr : &found->second;
   }
 
  private:
-  /// Returns the next number of an epoch, `step` after the last.
+  /// Returns the next number of an epoch, which is `step` more than the last.
   [[nodiscard]] std::uint64_t next_number(int pe, handle epoch, std::uint64_t step) {
     const auto [found, is_new] = epochs_.try_emplace({pe, epoch}, 0);
     if (is_new) {
@@ -413,7 +414,7 @@ class graph {
       }
     }
     streams_[stream].last = make(kind_t::passes, index, inside, chain, all);
-    // Everything that the graph has issued also counts as issued by the stream.
+    // Everything that the graph has issued also counts as issued by the launching stream.
     std::vector<std::size_t>& pending = streams_[stream].pending;
     if (!inside.waited.empty()) {
       pending.clear();
@@ -505,8 +506,7 @@ class graph {
     return made;
   }
 
-  /// Adds a notification, which is the operation `index` or a step of it. A notification that does not block is delivered
-  /// later.
+  /// Adds the notification `index`, which may be a step of a kernel. A notification that does not block is delivered later.
   std::size_t notify(std::size_t index, const place& where, std::size_t stream, std::uint32_t chain, list before,
                      unsigned kernel) {
     const stream_operation& operation = program_.operations[index];
@@ -553,7 +553,7 @@ class graph {
     return arrival;
   }
 
-  /// Adds the second half of the PE's last call in the team. A second half without a first half waits for nothing.
+  /// Adds the second half of the PE's last call for the team. A second half without a first half waits for nothing.
   std::size_t depart(std::size_t index, const place& where, std::uint32_t chain, std::initializer_list<std::size_t> before,
                      unsigned kernel) {
     const stream_operation& operation = program_.operations[index];
@@ -619,15 +619,15 @@ class graph {
   std::shared_ptr<program_parts> parts_;
   std::vector<node> nodes_;
   std::vector<std::size_t> host_last_;
-  std::vector<std::vector<std::size_t>> host_nodes_;  ///< the host waits of each thread, in order
-  /// for each PE: first the queue of all its streams, then the queue of each stream
+  std::vector<std::vector<std::size_t>> host_nodes_;  ///< the host waits of each host thread, in order
+  /// first one queue for each PE, which its streams share, then the queues of the streams that have their own
   std::vector<std::vector<queue_unit>> queues_;
   std::vector<signal_nodes> signals_;
   std::vector<call> calls_;
   std::vector<std::size_t> unrecorded_;  ///< waits for events that were never recorded
   std::vector<difference> different_;
-  std::unordered_map<of_pe, std::uint64_t, hash_of_pe> epochs_;  ///< the last number that was used from each epoch
-  std::map<of_pe, std::vector<std::size_t>> calls_by_;           ///< indices in `calls_`, per PE and team
+  std::unordered_map<of_pe, std::uint64_t, hash_of_pe> epochs_;  ///< the last number that was taken from each epoch
+  std::map<of_pe, std::vector<std::size_t>> calls_by_;           ///< indices in `calls_`, by PE and team
   clocks clocks_;
 
  private:
@@ -645,7 +645,7 @@ class graph {
 };
 
 /// Finds the nodes of a launched graph that run in every order of the graph, because everything that they depend on runs.
-/// `ready(n)` becomes true for each of these nodes. Returns whether it found new ones. `before(a, b)` returns whether the
+/// `ready(n)` becomes true for each of these nodes. Returns whether it found new ones. `before(a, b)` must return whether the
 /// graph's edges put a before b.
 template <class Ready, class Done, class Before, class MayRun, class Nodes, class After>
 bool make_ready(const Nodes& all, Ready ready, Done done, Before before, MayRun may_run, After after) {

@@ -22,7 +22,7 @@ enum class hazard : unsigned char {
   missing_member,          ///< a member of the team never calls the collective
   collectives_differ,      ///< the members of a team call different collectives where they must call the same one
   concurrent_collectives,  ///< a PE runs two collectives of one team on two streams, or on a stream and the host
-  grid_too_large,          ///< the grid is too large for waits inside of the kernel
+  grid_too_large,          ///< the grid is too large for waits inside the kernel
   early_host_copy,         ///< an operation on the heap after a host copy that may not have finished
   lost_signal,             ///< another value may replace the awaited value before the wait has seen it
   stale_wait,              ///< a value that an earlier wait has seen may satisfy the wait before its own notification arrives

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Determines which operations of a program are ordered before which others in every schedule.
+/// Determines which operations of a program are ordered before others in every schedule.
 #pragma once
 
 #include <membar/deadlock/graph.hpp>
@@ -18,7 +18,7 @@ namespace membar {
 inline namespace v0_2 {
 namespace deadlock::detail {
 
-/// The nodes that are ordered before each node, as rows of bits.
+/// For each node, the nodes that are ordered before it, as a row of bits.
 class order_matrix {
  public:
   explicit order_matrix(std::size_t size) : words_((size + 63) / 64), rows_(size * words_) {}
@@ -26,7 +26,7 @@ class order_matrix {
   [[nodiscard]] bool before(std::size_t first, std::size_t second) const noexcept {
     return (rows_[second * words_ + first / 64] >> (first % 64) & 1U) != 0;
   }
-  /// Orders `first` and all its predecessors before `second`. Returns whether this is new.
+  /// Orders `first` and all its predecessors before `second`. Returns whether this adds an order.
   bool add(std::size_t first, std::size_t second) noexcept {
     bool changed = !before(first, second);
     rows_[second * words_ + first / 64] |= std::uint64_t{1} << (first % 64);
@@ -37,8 +37,8 @@ class order_matrix {
     }
     return changed;
   }
-  /// Orders before `second` every node that is, for each node of `some`, either that node or ordered before it. Returns whether
-  /// this is new.
+  /// Orders the common predecessors of all nodes in `some` before `second`; here, each node also counts as its own predecessor.
+  /// Returns whether this adds an order.
   bool add_common(const std::vector<std::size_t>& some, std::size_t second) noexcept {
     bool changed = false;
     for (std::size_t i = 0; i != words_; ++i) {
@@ -59,7 +59,7 @@ class order_matrix {
 
 /// A graph and the orders that hold in every schedule. These follow from streams, events, host waits and collectives, from the
 /// common predecessors of all notifications that can end a wait, and from the notifications without which a counter cannot
-/// reach its value.
+/// reach the awaited value.
 class ordered_graph : public graph {
  public:
   explicit ordered_graph(const program& program, std::shared_ptr<program_parts> parts)
@@ -113,7 +113,7 @@ class ordered_graph : public graph {
     return sum;
   }
 
-  /// Finds the predecessors of each departure of a collective.
+  /// Finds the predecessors of each departure from a collective.
   void match_collectives() {
     arrivals_.resize(nodes_.size());
     incomplete_.assign(nodes_.size(), 0);
@@ -185,7 +185,7 @@ class ordered_graph : public graph {
     }
   }
 
-  order_matrix given_;  ///< only the orders by stream, event, host and kernel
+  order_matrix given_;  ///< only the orders that follow from streams, events, the host and kernels
   order_matrix order_;
   std::vector<std::vector<std::size_t>> arrivals_;    ///< the arrivals of each departure
   std::vector<char> incomplete_;                      ///< departures of collectives that some member does not call

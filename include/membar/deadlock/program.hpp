@@ -27,8 +27,8 @@ enum class callers : unsigned char { one, one_per_pe };
 /// Identifies a stream, an event, a signal, an epoch, a team or a graph.
 ///
 /// A signal is identified by its heap allocation (`array::identity`), or by any number or address that is the same in all
-/// calls. Every PE has a signal with that handle. An offset in a heap does not identify a signal, because an object of another
-/// allocation or another heap may later have the same offset.
+/// calls. Every PE has a signal with that handle. An offset in a heap does not identify a signal, because an object in another
+/// allocation or another heap may have the same offset.
 class handle {
  public:
   constexpr handle() noexcept = default;
@@ -39,7 +39,8 @@ class handle {
   handle(const void* address) noexcept : number_(reinterpret_cast<std::uintptr_t>(address)) {}
 
   [[nodiscard]] constexpr std::uint64_t number() const noexcept { return number_; }
-  /// The allocation of the symmetric heap that contains the object, and the heap; 0 for objects outside of any heap.
+  /// These two functions return the allocation that contains the object, and its symmetric heap; 0 for objects outside any
+  /// heap.
   [[nodiscard]] constexpr std::uint64_t allocation() const noexcept {
     return place_ & ((std::uint64_t{1} << allocation_bits) - 1);
   }
@@ -61,8 +62,8 @@ enum class handle_kind : unsigned char { stream, event, signal, team, graph, epo
 /// The team of all PEs, which has the number 0. It need not be declared.
 inline constexpr handle world{};
 
-/// The effect of a notification on a signal: `signal_set(v)`, `signal_add(v)` or `signal_next(epoch)`. A signal is either only
-/// set or only added to.
+/// The effect of a notification on a signal: `signal_set(v)`, `signal_add(v)` or `signal_next(epoch)`. A program must either
+/// only set a signal or only add to it.
 struct signal_effect {
   bool adds = false;
   std::uint64_t value = 0;
@@ -71,12 +72,12 @@ struct signal_effect {
 };
 [[nodiscard]] constexpr signal_effect signal_set(std::uint64_t value) noexcept { return {false, value}; }
 [[nodiscard]] constexpr signal_effect signal_add(std::uint64_t value) noexcept { return {true, value}; }
-/// Sets the signal to the next number of an epoch of the notifying PE (epoch.cuh). Operations take the numbers in the order in
+/// Sets the signal to the next number of an epoch on the notifying PE (epoch.cuh). Operations take the numbers in the order in
 /// which they are recorded. Operations of a graph take new numbers at each launch.
 [[nodiscard]] constexpr signal_effect signal_next(handle epoch) noexcept { return {false, 1, true, epoch}; }
 
-/// The condition that a wait requires of a signal: `signal_equals(v)`, for signals that are set, `signal_at_least(v)` or
-/// `signal_at_least_next(epoch)`, where numbers may wrap around as in the device's waits (wait.cuh).
+/// The condition that a wait requires of a signal: `signal_at_least(v)`, `signal_at_least_next(epoch)` or, only for signals
+/// that are set, `signal_equals(v)`. Numbers may wrap around as in the device's waits (wait.cuh).
 struct signal_condition {
   bool at_least = false;
   std::uint64_t value = 0;  ///< the required value, or the step of a numbered condition whose number is not known yet
@@ -93,20 +94,20 @@ struct signal_condition {
 };
 [[nodiscard]] constexpr signal_condition signal_equals(std::uint64_t value) noexcept { return {false, value}; }
 [[nodiscard]] constexpr signal_condition signal_at_least(std::uint64_t value) noexcept { return {true, value}; }
-/// Requires at least the next number of an epoch of the waiting PE, which is the previous number plus `step`.
+/// Requires at least the next number of an epoch on the waiting PE, which is the previous number plus `step`.
 [[nodiscard]] constexpr signal_condition signal_at_least_next(handle epoch, std::uint64_t step = 1) noexcept {
   return {true, step, true, epoch};
 }
 
 /// The kind of an operation.
 enum class operation_kind : unsigned char {
-  work,             ///< waits for nothing outside of its stream and does not use the heap
+  work,             ///< waits for nothing outside its stream and does not use the heap
   access,           ///< work that reads or writes the heap: put, get, a kernel
-  notify,           ///< sets or adds to a signal of a PE: a put with signal, a signal operation
+  notify,           ///< sets a PE's signal or adds to it: a put with signal, a signal operation
   wait,             ///< waits for a signal of its own PE
-  quiet,            ///< delivers the notifications that the stream has issued without blocking
+  quiet,            ///< delivers the stream's notifications that do not block
   collective,       ///< a barrier, a synchronization or a reduction of a team, on a stream
-  arrive,           ///< the first half of a barrier of a team
+  arrive,           ///< the first half of a team's barrier
   depart,           ///< the second half of a barrier: waits for the arrival of every member
   record_event,     ///< records an event in the stream
   wait_event,       ///< the stream waits for the event's last record
@@ -137,11 +138,11 @@ struct stream_operation {
   signal_effect effect;
   signal_condition condition;
   kernel_shape shape;
-  /// for `notify`: if true, it is delivered when it ends; otherwise it is delivered no later than the end of a quiet or a
-  /// collective
+  /// for `notify`: if true, the notification is delivered when the operation ends; otherwise it is delivered no later than the
+  /// end of the next quiet or collective
   bool blocking = true;
   bool early = false;   ///< for `host_copy`: whether it may return before it has finished
-  unsigned graph = 0;   ///< the graph that captured the operation; 0 if it was enqueued
+  unsigned graph = 0;   ///< the graph that captured the operation; 0 if it was not captured
   unsigned kernel = 0;  ///< the kernel of which the operation is a step; 0 if it is not in a kernel
   /// the role of a step: steps of one role run in order; different roles are different blocks of the grid, which run
   /// concurrently
@@ -174,7 +175,7 @@ using kernel_role = std::vector<kernel_step>;
 struct program {
   int pes = 0;
   callers hosts = callers::one;
-  /// in the order of the host thread's calls; with one thread per PE, the operations of each PE are in the order of that
+  /// in the order of the host thread's calls; with one thread per PE, the operations of each PE are in the order of its
   /// thread's calls
   std::vector<stream_operation> operations;
   /// The members of each team except `world`.
@@ -189,10 +190,11 @@ struct program {
   std::map<std::pair<int, handle>, std::uint64_t> epochs;
   /// Streams that have their own hardware queue, by PE. All other streams of a device may share a queue.
   std::set<std::pair<int, handle>> own_queues;
-  /// The operations before this one have ended, and the later ones are ordered after them. The analysis uses only their
-  /// effects, which the members above and below describe; the graphs that they captured can still be launched.
+  /// The index of the first operation to analyze. All operations before it have ended, and all later ones are ordered after
+  /// them. The analysis uses only the effects of those earlier operations, which the members above and below describe; the
+  /// graphs that they captured can still be launched.
   std::size_t begin = 0;
-  /// The events that those operations recorded, by host thread (0 if there is only one thread).
+  /// The events that the operations before `begin` recorded, by host thread (0 if there is only one thread).
   std::set<std::pair<int, handle>> recorded;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Records the operations that the PEs enqueue, and reports a deadlock before the host waits for it.
+/// Records the operations that the PEs enqueue, and reports a deadlock before the host would wait forever.
 #pragma once
 
 #include <membar/deadlock/check.hpp>
@@ -46,7 +46,7 @@ class hazard_error : public error {
 /// records a host wait throws `hazard_error`, and records nothing, if that wait would never return. With one host thread per
 /// PE, a process does not know what the other processes will enqueue: join the records (`operations`, `append`) and call
 /// `check`. Errors: throws `error`, and records nothing, if a PE or a target does not exist, or if CUDA or the kind of signal
-/// does not allow the operation. Thread-safe; the order of the record is the order of the calls.
+/// does not allow the operation. It is thread-safe; the operations are recorded in the order of the calls.
 class recorder {
  public:
   explicit recorder(int pes, callers hosts = callers::one) : program_(empty_program(pes, hosts)) {}
@@ -59,7 +59,7 @@ class recorder {
     const std::lock_guard lock(mutex_);
     program_.names[{kind, what}] = text;
   }
-  /// The number must not be 0, which identifies `world`.
+  /// Declares the members of a team. The team's number must not be 0, which identifies `world`.
   void declare_team(handle team, const std::vector<pe>& members) {
     const std::lock_guard lock(mutex_);
     if (team == world) {
@@ -81,8 +81,8 @@ class recorder {
     program_.signals[{who.index(), signal}] = value;
     checker_.restart();
   }
-  /// Declares that the stream has its own hardware queue, so no other stream can block it. This is the case if there are no
-  /// more streams than queues (`CUDA_DEVICE_MAX_CONNECTIONS`, 8 by default), or if the stream belongs to a green context.
+  /// Declares that the stream has its own hardware queue, so that no other stream can block it. This is the case if there are
+  /// no more streams than queues (`CUDA_DEVICE_MAX_CONNECTIONS`, 8 by default), or if the stream belongs to a green context.
   /// Without this declaration, a wait that precedes its notification in another stream is reported.
   void declare_own_queue(pe who, handle stream) {
     const std::lock_guard lock(mutex_);
@@ -106,7 +106,7 @@ class recorder {
 
   /// A put with signal, or a signal operation: changes the signal of `target`. If it does not block, it is delivered no later
   /// than the end of the next quiet or collective in the same stream. Operations that a graph issues count as issued by the
-  /// stream that launches it.
+  /// stream that launches the graph.
   void notify(pe who, handle stream, pe target, handle signal, signal_effect effect, const char* name = "",
               bool blocking = true) {
     stream_operation operation = made(operation_kind::notify, who, stream, signal, name);
@@ -131,7 +131,8 @@ class recorder {
   }
 
   /// The first half of a team barrier: everything that the stream has done so far is visible to the other PEs after their
-  /// second half. Until its own second half, in the same stream, the PE must not enqueue other operations of the team.
+  /// second half. Before its own second half, which must be in the same stream, the PE must not enqueue other collectives of
+  /// the team.
   void arrive(pe who, handle stream, handle team = world, const char* name = "") {
     enqueue(operation_kind::arrive, who, stream, team, name);
   }
@@ -167,9 +168,8 @@ class recorder {
   /// @}
 
   /// @name Capture
-  /// @{
-  /// Captures everything that is enqueued into the stream from now on. A stream that waits for an event recorded there joins
-  /// the capture.
+  /// @{ Captures everything that is enqueued into the stream from now on. A stream that waits for an event recorded in this
+  /// stream joins the capture.
   void begin_capture(pe who, handle stream) {
     const std::lock_guard lock(mutex_);
     need_pe(who.index(), "the PE");
@@ -510,7 +510,7 @@ class recorder {
 
   [[nodiscard]] int host_of(int which) const noexcept { return program_.hosts == callers::one ? 0 : which; }
 
-  /// Returns the graph that captures the operation, or 0 if it is enqueued.
+  /// Returns the graph that captures the operation, or 0 if it is not captured.
   [[nodiscard]] unsigned graph_of(const stream_operation& operation) const {
     const auto capture = captures_.find({operation.pe, operation.stream});
     const unsigned own = capture == captures_.end() ? 0 : capture->second;
@@ -543,9 +543,8 @@ class recorder {
             std::any_of(captures_.begin(), captures_.end(), [&](const auto& each) { return each.second == theirs; });
         if ((theirs != own && own != 0) || (theirs != 0 && !captured)) {
           throw error(cudaErrorStreamCaptureIsolation,
-                      "membar: a stream of PE %d cannot wait for an event from outside of its capture, or from inside of "
-                      "another: record the event in the same "
-                      "capture as the wait, or record both outside of a capture",
+                      "membar: a stream of PE %d cannot wait for an event from outside of its capture, or from inside another "
+                      "capture: record the event in the same capture as the wait, or record both outside of a capture",
                       operation.pe);
         }
         return theirs;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Determines which operations of a program run in its worst schedule, and which run under every assignment of hardware queues.
+/// Determines which operations of a program run in its worst schedule, and which run if each stream has its own hardware queue.
 #pragma once
 
 #include <membar/deadlock/graph.hpp>
@@ -18,8 +18,8 @@ namespace membar {
 inline namespace v0_2 {
 namespace deadlock::detail {
 
-/// The operations that run if a program has one queue per device, if its graphs run in every order, and if it has one queue per
-/// stream.
+/// Three sets of operations: those that run with one queue per device, those that run in every order of their graph, and those
+/// that run with one queue per stream.
 class schedule : public ordered_graph {
  public:
   schedule(const program& program, std::shared_ptr<program_parts> parts) : ordered_graph(program, std::move(parts)) { run(); }

@@ -19,7 +19,7 @@ namespace membar {
 inline namespace v0_2 {
 namespace deadlock::detail {
 
-/// A suspected fault among nodes, which no known order rules out.
+/// A suspected fault between nodes, which no known order rules out.
 struct suspicion {
   hazard kind;
   std::size_t first;   ///< the wait, the copy, or the first collective
@@ -52,7 +52,7 @@ class signal_history {
   [[nodiscard]] std::uint64_t value() const noexcept { return total_; }
   /// Declares that operations add to the signal. Call it before the first notification.
   void counts() noexcept { adds_ = true; }
-  /// Returns the strongest condition, among the waits that have ended, that the signal may still meet.
+  /// Returns the strongest condition that the signal may still meet, among the conditions of the waits that have ended.
   [[nodiscard]] std::optional<signal_condition> kept() const noexcept {
     std::optional<signal_condition> result;
     const auto add = [&](const seen_wait& seen) {
@@ -68,8 +68,8 @@ class signal_history {
     return result;
   }
 
-  /// Returns whether a wait may end now. `known(stamp)` says whether that operation is ordered before the wait by stream,
-  /// event, host or collective.
+  /// Returns whether a wait may end now. `known(stamp)` must return whether a stream, an event, the host or a collective orders
+  /// that operation before the wait.
   template <class Known>
   [[nodiscard]] bool meets(const signal_condition& condition, Known known) const {
     if (adds_ || sent_.empty() || condition.holds(sent_.back().value)) {
@@ -94,7 +94,7 @@ class signal_history {
     return condition.holds(start_);
   }
 
-  /// Joins the notifications that must precede the wait into its clock, which has been begun.
+  /// Joins the notifications that must precede the wait into the wait's clock, which must have been begun.
   void order(const signal_condition& condition, clocks& time) {
     edges_ = 0;
     candidate_ = none;
@@ -103,8 +103,8 @@ class signal_history {
     }
     if (adds_) {
       for (const sender& each : senders_) {
-        // The sender's last notification that the value needs: without it and the later ones, the remaining notifications do
-        // not reach the value.
+        // Finds the sender's last notification that is needed to reach the value: without it and the sender's later ones, the
+        // remaining notifications do not reach the value.
         const std::uint64_t others = total_ - each.sum;
         const auto spare = std::partition_point(each.sent.begin(), each.sent.end(),
                                                 [&](std::size_t i) { return !condition.holds(others + sent_[i].sum_before); });
@@ -196,7 +196,7 @@ class signal_history {
   }
 
   /// Records a notification. Returns false if it invalidates an order that was derived earlier, in which case the analysis must
-  /// be repeated without this signal's orders.
+  /// be repeated without the orders derived from this signal.
   template <class Suspect>
   [[nodiscard]] bool notified(const signal_event& now, std::uint64_t value, bool unordered, const clocks& time,
                               Suspect suspect) {
@@ -279,7 +279,7 @@ class signal_history {
     signal_event implied{none, {}};
     std::size_t implied_by = none;
     signal_condition implied_condition;
-    signal_event dependent{none, {}};  ///< the last notification for which an order was derived
+    signal_event dependent{none, {}};  ///< the last wait for which an order was derived
     std::uint32_t exempt = clocks_none;
     open_wait least, equal, other;  ///< the last wait of each kind, and the last wait for another value
   };
@@ -296,7 +296,7 @@ class signal_history {
     const auto found = std::find_if(senders_.begin(), senders_.end(), [&](const sender& each) { return each.chain == chain; });
     return found != senders_.end() ? *found : senders_.emplace_back(sender{chain, unordered, 0, {}});
   }
-  /// Returns the first element greater than `value`. The values must be in ascending order.
+  /// Returns the index of the first notification whose value is greater than `value`. The values must be in ascending order.
   [[nodiscard]] std::size_t first_above(std::uint64_t value) const {
     const auto found = std::partition_point(sent_.begin(), sent_.end(), [&](const notification& each) {
       return static_cast<std::int64_t>(each.value - value) <= 0;
@@ -304,8 +304,8 @@ class signal_history {
     return static_cast<std::size_t>(found - sent_.begin());
   }
 
-  /// Searches the operations that have run when a wait ends for a set of another value that may come between a set that
-  /// satisfies the wait and the wait itself.
+  /// When a wait ends, searches the sets that have run for a set of another value that may come between a set that satisfies
+  /// the wait and the wait itself.
   template <class Suspect>
   void look_for_lost(const signal_event& now, const signal_condition& condition, const clocks& time, Suspect suspect) {
     if (rising_ && condition.at_least) {
@@ -336,8 +336,8 @@ class signal_history {
     }
   }
 
-  /// Reports a set that is not ordered after an earlier set of another value. That value may replace the new one before a wait
-  /// that has run without the new set.
+  /// Reports a set that is not ordered after an earlier set of another value. The earlier set's value may replace the new one
+  /// before a wait that has ended without the new set.
   template <class Suspect>
   void look_for_replaced(const signal_event& now, std::uint64_t value, const clocks& time, Suspect suspect) {
     for (const waiter& each : waiters_) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The text for operations in a report.
+/// The text that describes operations in reports.
 #pragma once
 
 #include <membar/deadlock/hazard.hpp>
@@ -49,7 +49,7 @@ class program_text {
       case operation_kind::work:
         return or_own("kernel");
       case operation_kind::access:
-        return or_own("access of the heap");
+        return or_own("heap access");
       case operation_kind::notify:
         return or_own("notification") + " (" + signal + " of PE " + std::to_string(operation.target) +
                (operation.effect.adds ? " + " : " := ") + value(operation.effect) + ")";
@@ -92,7 +92,7 @@ class program_text {
            at;
   }
 
-  /// Copies the program's names, and the numbers of unnamed streams, for use with a part of the program.
+  /// Returns the program's names, and the numbers of unnamed streams as names, for use with a part of the program.
   [[nodiscard]] std::map<std::pair<handle_kind, handle>, std::string> numbered_streams() const {
     std::map<std::pair<handle_kind, handle>, std::string> names = program_.names;
     std::set<handle> seen;
@@ -171,7 +171,7 @@ class program_text {
                 ", which never calls it: call it on every PE of the team, the same number of times",
             {}};
   }
-  /// `reached` is the final value of a signal that is added to.
+  /// `reached` is the final value of a signal that is added to, and null for a signal that is set.
   [[nodiscard]] report never_notified(std::size_t wait, const std::uint64_t* reached) const {
     return {hazard::never_notified,
             "membar: never notified: " + whole(wait) + " waits forever, because " +

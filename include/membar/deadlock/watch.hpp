@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// Runs a program in its worst schedule while the program grows, and uses vector clocks to track the order of the operations
-/// that have run. Its time grows with the number of operations. It proves that a program is correct, or reports the faults that
-/// it could not rule out.
+/// that have run. The time that it takes grows with the number of operations. It proves that a program is correct, or reports
+/// the faults that it could not rule out.
 #pragma once
 
 #include <membar/deadlock/graph.hpp>
@@ -50,7 +50,7 @@ class watch : public graph {
 
   /// Returns whether all operations have run.
   [[nodiscard]] bool ended() const noexcept { return ran_ == nodes_.size(); }
-  /// Returns whether some node of the operation has not run. The operation must be the program's last.
+  /// Returns whether all nodes of the operation have run. The operation must be the program's last.
   [[nodiscard]] bool last_has_ended(std::size_t operation) const {
     for (std::size_t n = nodes_.size(); n-- != 0 && nodes_[n].operation == operation;) {
       if (!done_[n]) {
@@ -65,8 +65,8 @@ class watch : public graph {
   }
 
   [[nodiscard]] const std::vector<suspicion>& suspicions() const noexcept { return suspicions_; }
-  /// Returns the number of suspected faults that make a host wait an error. A lost signal is not counted, because later
-  /// operations may still order its values.
+  /// Returns the number of suspected faults that make a host wait an error. Lost signals and stale waits are not counted,
+  /// because later operations may still order the values.
   [[nodiscard]] std::size_t suspicions_for_the_host() const noexcept { return of_others_; }
   [[nodiscard]] const std::vector<std::size_t>& unrecorded_events() const noexcept { return unrecorded_; }
   struct differing {
@@ -85,7 +85,8 @@ class watch : public graph {
     return ended() && suspicions_.empty() && unrecorded_.empty() && different_.empty() && large_grids_.empty();
   }
 
-  /// Makes the current values of signals and epochs, and the awaited values, the initial values in `next`.
+  /// Makes the current values of signals and epochs, and the conditions of earlier waits that signals may still meet, the
+  /// initial state of `next`.
   void leave_signals(program& next) const {
     for (std::size_t i = 0; i != histories_.size(); ++i) {
       const of_pe key{signals_[i].pe, signals_[i].signal};
@@ -118,7 +119,8 @@ class watch : public graph {
   [[nodiscard]] std::size_t enqueued_by(std::size_t n) const noexcept {
     return nodes_[n].unit < 0 ? nodes_[n].operation : nodes_[unit_of(n).first].operation;
   }
-  /// Returns a value that identifies the call that enqueued a node. Nodes that one call enqueued in order have the same value.
+  /// Returns a value that identifies the call that enqueued a node. Nodes that the same call enqueued in a queue have the same
+  /// value.
   [[nodiscard]] std::pair<std::size_t, std::size_t> call_of(std::size_t n) const noexcept {
     const node& each = nodes_[n];
     return each.unit < 0 ? std::pair(none, each.operation)
@@ -132,7 +134,8 @@ class watch : public graph {
       return !done_[other] && operation_of(other).kind == operation_kind::record_event;
     });
   }
-  /// Returns the value that all recorded notifications give the signal of a wait, or nothing if the signal is set.
+  /// Returns the value that the signal of a wait has after all recorded notifications, or nothing if the signal is not added
+  /// to.
   [[nodiscard]] std::optional<std::uint64_t> most_of(std::size_t wait) const {
     const signal_nodes& signal = signals_[nodes_[wait].link];
     if (signal.notifications.empty() || !operation_of(signal.notifications.front()).effect.adds) {
@@ -150,7 +153,7 @@ class watch : public graph {
     return std::any_of(all.begin(), all.end(),
                        [&](std::size_t each) { return !done_[each] && condition_of(wait).holds(effect_of(each).value); });
   }
-  /// Returns the first halves of barriers that have run and for which other members have not arrived yet, as operations.
+  /// Returns, as operations, the first halves of barriers that have run but at which other members have not arrived yet.
   [[nodiscard]] std::vector<std::size_t> open_arrivals() const {
     std::vector<std::size_t> result;
     for (const call& each : calls_) {

@@ -32,15 +32,15 @@ struct adopted_memory {
   int device = -1;        ///< this process's device, or -1 for the current device
 };
 
-/// Passes this process's number and returns the numbers of all processes, in the order of the PEs, once all processes have
-/// called it. The callback is also a barrier among the hosts. It must not wait for a kernel that waits for another PE: use MPI
-/// on host memory, a gloo group or a socket, but not NCCL.
+/// A callback that receives this process's number and returns the numbers of all processes, in PE order, once all processes
+/// have called it. It is therefore also a barrier between the processes. It must not wait for a kernel that waits for another
+/// PE: use MPI on host memory, a gloo group or a socket, but not NCCL.
 using all_gather_callback = std::function<std::vector<unsigned long long>(unsigned long long mine)>;
 
-/// Returns the memory of a PyTorch rendezvous, given its `c10d::symmetric_memory::SymmetricMemory` from C++. `bytes` is the
-/// size of a tensor that begins `offset` bytes after the start of the buffer (`get_offset()`, or the tensor's address minus the
-/// address of this process's buffer); 0 means the whole buffer after `offset`. Errors: throws `error` if the part is not within
-/// the buffer, or if loads and stores cannot reach the buffer on some PE.
+/// Returns the memory of a PyTorch rendezvous, given its C++ object of type `c10d::symmetric_memory::SymmetricMemory`. `bytes`
+/// is the size of a tensor that begins `offset` bytes after the start of the buffer (`get_offset()`, or the tensor's address
+/// minus the address of this process's buffer); 0 means the whole buffer after `offset`. Errors: throws `error` if the part is
+/// not within the buffer, or if loads and stores cannot reach the buffer on some PE.
 template <class Handle>
   requires requires(Handle& handle) {
     handle.get_buffer_ptrs();
@@ -114,7 +114,7 @@ class gathering_processes {
   all_gather_callback all_gather_;
 };
 
-/// Throws if the PEs do not all share the same number of bytes. This PE passed `bytes`.
+/// Throws unless all PEs share the same number of bytes. `bytes` are the numbers that the PEs passed.
 inline void refuse_other_sizes(const std::vector<unsigned long long>& bytes) {
   for (std::size_t i = 1; i != bytes.size(); ++i) {
     if (bytes[i] != bytes[0]) {
@@ -125,7 +125,7 @@ inline void refuse_other_sizes(const std::vector<unsigned long long>& bytes) {
   }
 }
 
-/// Throws if `call` failed on some PE. `statuses` are the status codes that it returned.
+/// Throws if `call` failed on some PE. `statuses` are the status codes that it returned on the PEs.
 inline void refuse_failed_call(const std::vector<unsigned long long>& statuses, const char* call) {
   for (std::size_t i = 0; i != statuses.size(); ++i) {
     if (const auto status = static_cast<cudaError_t>(statuses[i]); status != cudaSuccess) {
@@ -192,7 +192,7 @@ class adopted_region {
   std::shared_ptr<bool> taken_;
 };
 
-/// Returns the PCI bus number of a device, which is the same in all processes of a machine.
+/// Returns the PCI bus number of a device, which is the same in all processes on a machine.
 [[nodiscard]] inline unsigned long long bus_number_of(int device) {
   char text[32] = {};
   check(cudaDeviceGetPCIBusId(text, sizeof text, device), "pass the index of a device that exists");
@@ -220,14 +220,15 @@ class adopted_region {
 /// PE, for example over NVLink. Kernels are written as for any other backend.
 ///
 /// The constructor is collective. It verifies the addresses: each process marks the first eight bytes of its memory, reads the
-/// marks of all others, and restores the old contents. The program that allocated the memory owns it, and the memory must
-/// outlive its use by kernels. A backend has one heap at a time, and nothing else may use the memory at the same time. The
-/// destructor is local: it releases the callback, through which a `host_group` informs the others that this process has left.
+/// marks of all others, and restores the old contents. The memory still belongs to the program that allocated it, and it must
+/// outlive its use by kernels. A backend can have only one heap at a time, and nothing else may use the memory while it has
+/// one. The destructor is local: it destroys the callback, and a `host_group` in the callback then informs the other processes
+/// that this process has left.
 ///
-/// Requires: the memory begins at a multiple of 256 bytes on every PE. Errors, on every PE: throws `error` if a PE was given no
-/// address, a misaligned address, or another PE's address, naming the PE; if sizes differ; and if the callback does not return
-/// one number per PE. A rank out of range and an empty callback are errors only in that process, because it cannot inform the
-/// others. Exceptions that the callback throws are propagated.
+/// Requires: the memory must begin at a multiple of 256 bytes on every PE. Errors, on every PE: throws `error` if a PE was
+/// given a null address, a misaligned address or another PE's address (the error names the PE), if sizes differ, or if the
+/// callback does not return one number per PE. A rank that is out of range and an empty callback are errors only in that
+/// process, because it cannot inform the others. Exceptions thrown by the callback are propagated.
 template <visibility Visible>
 class basic_adopted_backend {
  public:
@@ -269,8 +270,8 @@ class basic_adopted_backend {
   [[nodiscard]] int device_of(pe) const noexcept { return memory_.device; }
   [[nodiscard]] const adopted_memory& memory() const noexcept { return memory_; }
 
-  /// Returns whether the links from this process's device support `use`. The link to a device that is hidden from the process
-  /// is unknown.
+  /// Returns whether the links from this process's device support `use`. If some PE's device is hidden from the process, the
+  /// link to it is unknown, and the answer is no.
   [[nodiscard]] atomicity supports(const atomic_use& use) const {
     for (const int other : devices_) {
       if (other < 0) {
@@ -287,7 +288,7 @@ class basic_adopted_backend {
     return {true, "every link from this device supports this operation as an atomic"};
   }
 
-  /// Gathers the number of every process with the callback. Collective.
+  /// Gathers one number from every process with the callback. Collective.
   void all_gather(const unsigned long long* mine, unsigned long long* all) { processes_.all_gather(mine, all); }
 
   /// Returns the first `bytes` bytes of the memory.
@@ -329,7 +330,7 @@ class basic_adopted_backend {
       if (each == nullptr) {
         return fault::address;
       }
-      // The device's copies assume that objects have the same alignment on every PE.
+      // Copies on the device assume that objects have the same alignment on every PE.
       if (reinterpret_cast<std::uintptr_t>(each) % 256 != 0) {
         return fault::alignment;
       }
@@ -344,7 +345,7 @@ class basic_adopted_backend {
     void* const own = memory_.addresses[static_cast<std::size_t>(memory_.self)];
     mark before = 0;
     const mark mine = base + static_cast<mark>(memory_.self);
-    // waits for the copy, because a copy to a device may return before it has finished
+    // waits for the copy, because a call that copies to a device may return before the copy has finished
     const auto copied = [](void* to, const void* from) {
       const cudaError_t begun = cudaMemcpyAsync(to, from, sizeof(mark), cudaMemcpyDefault, nullptr);
       return begun == cudaSuccess ? cudaStreamSynchronize(nullptr) : begun;

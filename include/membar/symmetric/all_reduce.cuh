@@ -44,7 +44,7 @@ namespace detail {
 template <class T>
 inline constexpr bool is_reduced = std::is_same_v<T, float> || std::is_same_v<T, __half> || std::is_same_v<T, __nv_bfloat16>;
 
-// This code uses CUDA's functions, because PyTorch's compiler flags disable the operators.
+// This code uses CUDA's conversion functions, because PyTorch's compiler flags disable the operators.
 [[nodiscard]] __device__ inline float as_float(float value) noexcept { return value; }
 [[nodiscard]] __device__ inline float as_float(__half value) noexcept { return __half2float(value); }
 [[nodiscard]] __device__ inline float as_float(__nv_bfloat16 value) noexcept { return __bfloat162float(value); }
@@ -52,7 +52,7 @@ __device__ inline void from_float(float value, float& to) noexcept { to = value;
 __device__ inline void from_float(float value, __half& to) noexcept { to = __float2half_rn(value); }
 __device__ inline void from_float(float value, __nv_bfloat16& to) noexcept { to = __float2bfloat16_rn(value); }
 
-/// A vector of adjacent elements that one access transfers.
+/// A vector of adjacent elements that are transferred in one access.
 template <class T>
 struct alignas(16) reduced_vector {
   static constexpr unsigned elements = 16 / sizeof(T);
@@ -157,7 +157,7 @@ struct reduced_floats {
 
 }  // namespace detail
 
-/// The memory of an `all_reduce` on a PE, which your own kernels can also use: `all_reduce::on`.
+/// The memory of an `all_reduce` on a PE. `all_reduce::on` returns it, so that your own kernels can also use it.
 template <class T, class Backend>
 struct all_reduce_memory {
   span<detail::reduced_vector<T>, Backend> boxes;   ///< 3 x PEs x the maximum number of vectors in one shot; initially empty
@@ -196,7 +196,7 @@ class reducing_wait {
       }
     }
   }
-  /// Returns whether a PE has aborted. The clock determines when it checks, which is only from time to time.
+  /// Returns whether a PE has aborted. It reads the flag at most once per `between_looks`, and returns false in between.
   [[nodiscard]] __device__ bool is_over() noexcept {
     if (!look_.time_is_up()) {
       return false;
@@ -236,8 +236,8 @@ class reducing_wait {
 };
 
 /// Calls `use(piece, offset, count)` for the calling thread's vectors in `rows` rows of `width` elements. A single row is
-/// divided among all threads of the grid; if there are several rows, each belongs to one block, which calls `after(row)` at its
-/// end.
+/// divided among all threads of the grid; if there are several rows, each belongs to one block. Threads call `after(row)` at
+/// the end of each of their rows.
 template <unsigned Elements, class Use, class After>
 __device__ inline void for_vectors_of_rows(std::size_t rows, std::size_t width, Use use, After after) noexcept {
   const std::size_t each = divided_up(width, Elements);
@@ -255,16 +255,18 @@ __device__ inline void for_vectors_of_rows(std::size_t rows, std::size_t width, 
 
 /// One shot: a PE sends its vector to every PE and reduces the vectors that arrive. There are three boxes per PE and position,
 /// and a thread that takes a vector leaves the box empty. At the start of a round, a PE signals that its previous round has
-/// ended, so that its boxes are empty. At the end, one block waits for the signals that the other PEs sent in the previous
-/// round. These have arrived by then, so the next kernel can send immediately. The vectors cannot replace the signals, because
-/// their stores are relaxed and order nothing for other threads. `result(offset, count, floats)` receives the reduced elements.
+/// ended and that its boxes are therefore empty. At the end of the round, one block waits for the signals that the other PEs
+/// sent in the previous round. These have usually arrived by then. The next kernel can therefore send immediately. The vectors
+/// cannot replace the signals, because their stores are relaxed and order nothing for other threads. `result(offset, count,
+/// floats)` receives the reduced elements.
 template <class Op, class T, class Backend, class Result, class After>
 [[nodiscard]] __device__ inline bool reduce_in_one_shot(const T* in, std::size_t rows, std::size_t width,
                                                         const all_reduce_memory<T, Backend>& memory, Result result,
                                                         After after) noexcept {
   using vector = reduced_vector<T>;
   const int count = memory.boxes.count(), self = memory.boxes.self().index();
-  // The last blocks have the least to send. The fence is placed before the loads, because it would otherwise wait for them.
+  // The last blocks handle the signals, because they have the fewest vectors to send. The fence is placed before the loads,
+  // because it would otherwise wait for them.
   const pe other = ring_neighbour(memory.boxes.self(), static_cast<int>(threadIdx.x) + 1, count);
   const bool speaks = static_cast<int>(threadIdx.x) < count - 1;
   const bool tells = speaks && blockIdx.x == gridDim.x - 1;
@@ -331,8 +333,8 @@ __device__ inline void store_floats(T* to, std::size_t count, const Floats& valu
   made.store(to, count);
 }
 
-/// Synchronizes with the same block of every PE, at two alternating barriers. All threads of the block receive the result:
-/// whether all blocks have arrived.
+/// Synchronizes with the same block on every PE, at one of two alternating barriers, which `which` selects. Returns, to all
+/// threads of the block, whether all blocks have arrived.
 template <class T, class Backend>
 [[nodiscard]] __device__ inline bool meet_in_reduction(const all_reduce_memory<T, Backend>& memory, unsigned which) noexcept {
   const auto each = static_cast<std::size_t>(memory.words.count()) + 1;
@@ -369,7 +371,7 @@ __device__ inline void for_places(std::size_t end, Load load, Use use) noexcept 
 }
 
 /// Two shots: a PE sends each other PE its part of the vector, reduces its own part, and sends the result to all PEs. Between
-/// the steps, each block synchronizes with the same block of the other PEs, which handles the same positions of every part.
+/// the steps, each block synchronizes with the same block on the other PEs, which handles the same positions in every part.
 template <class Op, class T, class Backend>
 [[nodiscard]] __device__ inline bool reduce_in_two_shots(const T* in, T* out, std::size_t size,
                                                          const all_reduce_memory<T, Backend>& memory) noexcept {
@@ -383,7 +385,7 @@ template <class Op, class T, class Backend>
   };
   const auto left = [&](std::size_t place) { return size - place * elements; };
   const auto own = [&](std::size_t place) { return vector::load(in + place * elements, left(place)); };
-  // Return the vectors received from a PE, and the results of a PE's part.
+  // These return the vectors received from a PE, and the results for a PE's part.
   const auto came = [&](int at, int from) {
     return memory.staged.at(pe(at)).data() + static_cast<std::size_t>(from) * memory.part;
   };
@@ -439,7 +441,7 @@ __global__ void __launch_bounds__(512)
   static_cast<void>(reduce_in_two_shots<Op>(in, out, size, memory));
 }
 
-/// Returns the sum over the block. All of its threads receive it.
+/// Returns the sum of the `value`s of all threads in the block. All threads receive it.
 [[nodiscard]] __device__ inline float sum_of_block(float value) noexcept {
   __shared__ float of_warps[32];
   for (int distance = 16; distance != 0; distance /= 2) {
@@ -459,7 +461,7 @@ __global__ void __launch_bounds__(512)
 
 }  // namespace detail
 
-/// The operation on the rows of a sum: `residual += sum`, then `out = residual / rms(residual) * weight`, as at the end of a
+/// An operation on the rows of a sum: `residual += sum`, then `out = residual / rms(residual) * weight`, as at the end of a
 /// transformer layer. There are `rows` contiguous rows of `width` elements.
 template <class T>
 struct residual_rms_norm {
@@ -472,7 +474,7 @@ struct residual_rms_norm {
 
 namespace detail {
 
-/// Adds `values` to the residual at `offset`, with the rounding of the residual. Returns the sum of the squares.
+/// Adds `values` to the residual at `offset`, rounding to the residual's type. Returns the sum of the squares of the results.
 template <class T, class Floats>
 [[nodiscard]] __device__ inline float add_to_residual(const residual_rms_norm<T>& norm, std::size_t offset, std::size_t count,
                                                       const Floats& values) noexcept {
@@ -490,8 +492,8 @@ template <class T, class Floats>
   return squares;
 }
 
-/// Writes a row after the block has added up its squares. Each thread writes the vectors that it has also written to the
-/// residual.
+/// Adds up the row's squares over the block, and then writes the row. Each thread writes the vectors whose residuals it has
+/// written.
 template <class T>
 __device__ inline void write_normalized(const residual_rms_norm<T>& norm, T* out, std::size_t row, float squares) noexcept {
   using vector = reduced_vector<T>;
@@ -548,8 +550,8 @@ __global__ void __launch_bounds__(512) norm_kernel(T* out, residual_rms_norm<T> 
 /// An all-reduce within your own kernel, in one shot: `out` becomes the reduction of all PEs' `in` with `Op`. All threads of
 /// `blocks()` one-dimensional blocks must call it once per launch, and all blocks must run concurrently. A block needs at least
 /// as many threads as there are PEs. A thread sends its own elements (`for_own_elements`) and receives their results, so no
-/// barrier is needed before or after if the thread produces and uses them itself. Each thread receives whether its elements
-/// arrived.
+/// barrier is needed before or after the call if each thread produces and uses its own elements. Returns, to each thread,
+/// whether its elements have arrived.
 template <class Op, class T, class Backend>
 [[nodiscard]] __device__ inline bool all_reduce_in_one_shot(const T* in, T* out, std::size_t size,
                                                             const all_reduce_memory<T, Backend>& memory) noexcept {
@@ -572,7 +574,7 @@ __device__ inline void for_own_elements(std::size_t size, Use use) noexcept {
       [](std::size_t) {});
 }
 
-/// The options of an `all_reduce`. They must be equal on every PE.
+/// The options of an `all_reduce`. They must be the same on every PE.
 struct all_reduce_options {
   std::size_t most_in_one_shot = 0;  ///< in bytes; larger calls use two shots. 0 means 1 MiB for two PEs, and less for more PEs
   wait_budget budget = wait_budget::milliseconds(5000);
@@ -580,18 +582,18 @@ struct all_reduce_options {
 };
 
 /// All-reduce operations among a heap's PEs, for `float`, `__half` or `__nv_bfloat16`, with `sum` or `maximum`, which are
-/// computed in float. Every PE enqueues the same calls in the same order; the results are bitwise equal on all PEs.
+/// computed in float. Every PE must enqueue the same calls in the same order. The results are bitwise equal on all PEs.
 ///
 /// The constructor and `close` are collective; the destructor is local. The kernels run in the remote domain, read their
 /// sequence numbers from device memory, and are correct in every replay of a captured graph. They must use the class's memory
-/// one after the other: use a single stream, or put `guard(which).on_after_previous(stream)` around the calls. Concurrent use
+/// one after the other: use a single stream, or hold `guard(which).on_after_previous(stream)` around the calls. Concurrent use
 /// by another stream is rejected, as is a second stream in one capture. The program itself must order replays of graphs.
 ///
 /// If a PE exceeds the budget, the process continues: the kernels of all PEs end, their output is undefined, and `check` and
-/// every later call throw `error`, which names the PE that did not arrive. In that case, construct the class again on every PE.
+/// every later call throw `error`, which names the PE that did not arrive. In that case, construct a new object on every PE.
 ///
-/// Memory of the heap on each PE: at most `3 * PEs * most_in_one_shot + 2 * most * sizeof(T)`. Requires: loads and stores that
-/// reach every PE; two to eight PEs, all of which run at the same time.
+/// Heap memory on each PE: at most `3 * PEs * most_in_one_shot + 2 * most * sizeof(T)` bytes. Requires: loads and stores must
+/// reach every PE; there must be two to eight PEs, all of which run at the same time.
 template <class T, class Op = sum, backend Backend = peer_backend>
 class all_reduce {
   static_assert(detail::is_reduced<T>, "membar: the type of an all-reduce must be float, __half or __nv_bfloat16");
@@ -626,7 +628,7 @@ class all_reduce {
     for (const pe which : local) {
       const device_guard guard(from.backend().device_of(which));
       locals_.push_back(std::make_unique<of_pe>(from.backend().device_of(which)));
-      // The first launch of a kernel may wait for running kernels, which may wait for it.
+      // The first launch of a kernel may wait for running kernels, which may in turn wait for that launch.
       static_cast<void>(kernel_resources_of(detail::one_shot_kernel<Op, T, Backend>));
       static_cast<void>(kernel_resources_of(detail::two_shot_kernel<Op, T, Backend>));
       if constexpr (std::is_same_v<Op, sum>) {
@@ -653,12 +655,12 @@ class all_reduce {
             options_.budget,
             options_.trap};
   }
-  /// Returns the number of blocks of every launch. It is 128, or less if some device cannot hold that many at the same time for
+  /// Returns the number of blocks in every launch. It is 128, or less if some device cannot hold that many at the same time for
   /// each of its PEs.
   [[nodiscard]] unsigned blocks() const noexcept { return blocks_; }
   /// Returns the maximum number of elements in one shot.
   [[nodiscard]] std::size_t most_in_one_shot() const noexcept { return in_one_shot_; }
-  /// Returns the guard that orders the calls of PE `which` with the program's own uses of `on(which)`.
+  /// Returns the guard that orders the calls for PE `which` with respect to the program's own uses of `on(which)`.
   [[nodiscard]] stream_guard& guard(pe which) const { return at(which).guard; }
 
   /// Enqueues an all-reduce: `out` becomes the reduction of all PEs' `in` with `Op`. Both may be any memory of PE `which` that
@@ -710,12 +712,12 @@ class all_reduce {
     }
   }
 
-  /// Enqueues an operation that ends the waits of the all-reduces on every PE. It runs in a different stream from the
+  /// Enqueues an operation that ends the waits of the all-reduces on every PE. It must run in a different stream from the
   /// all-reduces. Use it if a PE will not arrive.
   void give_up(pe which, stream_handle stream) const { abort_on_stream(stop_.on(which)[0], stream); }
 
-  /// Ends the use of the class, collectively and with checks: afterwards the kernels of all PEs have ended and the memory is
-  /// freed. Errors: those of `check` and of `scoped_array::close`.
+  /// Waits until the kernels of all PEs have ended, and frees the memory. Collective. Errors: throws the errors of `check` and
+  /// of `scoped_array::close`.
   void close() {
     boxes_.close();
     ended_.close();
@@ -733,12 +735,12 @@ class all_reduce {
     explicit of_pe(int its) : device(its) {}
     int device;
     stream_guard guard{"of an all-reduce"};
-    std::unique_ptr<stream_guard::hold> captured;  ///< kept until another capture, because a forked capture has no order of its
-                                                   ///< own
+    std::unique_ptr<stream_guard::hold> captured;  ///< kept until another capture, so that a second stream in the same capture
+                                                   ///< is rejected
     unsigned long long capture = 0;
   };
 
-  /// The use of the class's memory by one call.
+  /// One call's use of the class's memory.
   class turn {
    public:
     turn(const all_reduce& all, pe which, cudaStream_t stream)
@@ -772,7 +774,7 @@ class all_reduce {
     static_cast<void>(stop_.on(which));  // this call rejects PEs of other processes
     return *locals_[static_cast<std::size_t>(which.index() - first_local_)];
   }
-  // 32 blocks transfer 64 MiB between two H100 in 330 us, 64 in 231 us, 128 in 211 us
+  // between two H100, 32 blocks transfer 64 MiB in 330 us, 64 blocks in 231 us, and 128 blocks in 211 us
   static constexpr unsigned most_blocks = 128;
 
   /// Returns the number of blocks that every device can hold at the same time for each of its PEs. Collective.

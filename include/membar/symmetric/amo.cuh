@@ -4,8 +4,8 @@
 ///
 /// An AMO is atomic with respect to all PEs' AMOs on the same counter. With the peer backend, coherence orders a thread's AMOs
 /// on one counter, even relaxed AMOs. A counter supports the AMOs that its type lists. The order is `relaxed` unless a tag
-/// after the PE gives another one, and applies at system scope. A release covers this thread's blocking puts to the same PE,
-/// and with `peer_backend` its blocking puts to any PE.
+/// after the PE argument specifies another order. It applies at system scope. A release covers this thread's blocking puts to
+/// the same PE or, with `peer_backend`, to any PE.
 #pragma once
 
 #include <membar/detail/standard.hpp>
@@ -26,7 +26,7 @@ template <class Counter, amo Operation>
                   "membar: an AMO needs a counter: on data or a signal it would not be atomic with the other operations that "
                   "change them");
     static_assert(is_one<Counter> || !is_counter<element>,
-                  "membar: an AMO needs a single counter: select one of the span with [index]");
+                  "membar: an AMO needs a single counter: select one element of the span with [index]");
     if constexpr (is_counter<element> && is_one<Counter>) {
       constexpr bool listed = (element::amos & Operation) != amo::none;
       static_assert(listed,
@@ -42,7 +42,7 @@ template <class Counter, amo Operation>
   }
 }
 
-/// The type that a counter holds. For anything that is not a counter, it is a type to which any argument converts, so that the
+/// The type of a counter's value. For anything that is not a counter, it is a type to which any argument converts, so that the
 /// compiler reports only the rejection.
 template <class Counter>
 struct counted_of {
@@ -137,9 +137,9 @@ __device__ inline detail::counted<Counter> amo_exchange(const Counter& counter, 
 }
 
 // Arithmetic. The first form of each operation returns nothing, and the second form returns the previous value. PTX (peer):
-// `red.*.sys` and `atom.*.sys`. NVSHMEM: `nvshmem_*_atomic_*` and `nvshmem_*_atomic_fetch_*`; it has no minimum or maximum.
+// `red.*.sys` and `atom.*.sys`. NVSHMEM: `nvshmem_*_atomic_*` and `nvshmem_*_atomic_fetch_*`, but no minimum or maximum.
 
-/// Adds `value`. Sums wrap around.
+/// Adds `value` to the counter. Integer sums wrap around.
 template <class Counter, class Order = relaxed_t>
 __device__ inline void amo_add(const Counter& counter, detail::counted<Counter> value, pe other,
                                Order order = Order()) noexcept {
@@ -151,7 +151,7 @@ __device__ inline detail::counted<Counter> amo_fetch_add(const Counter& counter,
   return detail::fetch_and_change<amo::fetch_add>(counter, value, other, order);
 }
 
-/// Replaces the value with its bitwise and with `value`.
+/// Replaces the counter's value with the bitwise AND of it and `value`.
 template <class Counter, class Order = relaxed_t>
 __device__ inline void amo_bitwise_and(const Counter& counter, detail::counted<Counter> value, pe other,
                                        Order order = Order()) noexcept {
@@ -163,7 +163,7 @@ __device__ inline detail::counted<Counter> amo_fetch_and(const Counter& counter,
   return detail::fetch_and_change<amo::fetch_and>(counter, value, other, order);
 }
 
-/// Replaces the value with its bitwise or with `value`.
+/// Replaces the counter's value with the bitwise OR of it and `value`.
 template <class Counter, class Order = relaxed_t>
 __device__ inline void amo_bitwise_or(const Counter& counter, detail::counted<Counter> value, pe other,
                                       Order order = Order()) noexcept {
@@ -175,7 +175,7 @@ __device__ inline detail::counted<Counter> amo_fetch_or(const Counter& counter, 
   return detail::fetch_and_change<amo::fetch_or>(counter, value, other, order);
 }
 
-/// Replaces the value with its bitwise exclusive or with `value`.
+/// Replaces the counter's value with the bitwise exclusive OR of it and `value`.
 template <class Counter, class Order = relaxed_t>
 __device__ inline void amo_bitwise_xor(const Counter& counter, detail::counted<Counter> value, pe other,
                                        Order order = Order()) noexcept {
@@ -187,7 +187,7 @@ __device__ inline detail::counted<Counter> amo_fetch_xor(const Counter& counter,
   return detail::fetch_and_change<amo::fetch_xor>(counter, value, other, order);
 }
 
-/// Replaces the value with `value` if `value` is smaller.
+/// Replaces the counter's value with `value` if `value` is smaller.
 template <class Counter, class Order = relaxed_t>
 __device__ inline void amo_min(const Counter& counter, detail::counted<Counter> value, pe other,
                                Order order = Order()) noexcept {
@@ -199,7 +199,7 @@ __device__ inline detail::counted<Counter> amo_fetch_min(const Counter& counter,
   return detail::fetch_and_change<amo::fetch_min>(counter, value, other, order);
 }
 
-/// Replaces the value with `value` if `value` is larger.
+/// Replaces the counter's value with `value` if `value` is larger.
 template <class Counter, class Order = relaxed_t>
 __device__ inline void amo_max(const Counter& counter, detail::counted<Counter> value, pe other,
                                Order order = Order()) noexcept {

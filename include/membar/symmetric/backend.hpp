@@ -30,15 +30,16 @@ concept region = std::movable<Region> && requires(const Region& region, pe which
 /// * `visible`: the visibility class.
 /// * `count()`, `local_pes()`: the number of PEs, and the PEs for which this process launches kernels.
 /// * `device_of(which)`: the device of a PE of this process.
-/// * `supports(use)`: whether an atomic operation is atomic between every two PEs and, if not, the reason.
+/// * `supports(use)`: whether an atomic operation is atomic between any two PEs and, if not, the reason.
 /// * `all_gather(mine, all)`, collective: each process passes one number for each of its PEs and receives the numbers of all
-///   PEs. It returns when all processes have called it, so it is also a barrier among the hosts.
+///   PEs. It returns when all processes have called it, so it is also a barrier between the processes.
 /// * `map(bytes)`, collective: creates a region.
-/// * `complete()`, collective, optional: returns when all puts of kernels that have ended, on any PE, are complete at their
-///   destinations. A backend does not need it if its puts are complete when their kernel has ended.
-/// * `gathers_by_kernels`, optional: if it is present, it is true, and `all_gather` runs kernels on the device, so `all_gather`
-///   may have to wait for other kernels there.
-/// * `base_from_here(which)` a member of the region, optional: the memory of a PE of another process, for copies by the host.
+/// * `complete()`, collective, optional: waits until all puts of kernels that have ended, on any PE, are complete at their
+///   destinations. A backend does not need this function if a kernel's puts are complete when the kernel has ended.
+/// * `gathers_by_kernels`, optional: if it is true, `all_gather` runs kernels on the device and may have to wait for other
+///   kernels there.
+/// * `base_from_here(which)`, an optional member of the region: this process's address for the memory of another process's PE,
+///   for copies by the host.
 template <class Backend>
 concept backend = reach<typename Backend::reach> && region<typename Backend::region, typename Backend::reach> &&
                   requires(Backend& backend, const Backend& facts, pe which, std::size_t bytes, const atomic_use& use,
@@ -58,8 +59,8 @@ using reach_of = typename Backend::reach;
 
 namespace detail {
 
-/// Returns whether `use` by `device` of memory of `owner`, over `link`, is atomic with respect to the same operation by the
-/// owner.
+/// Returns whether `use`, if `device` performs it over `link` on memory of `owner`, is atomic with respect to the same
+/// operation by the owner.
 [[nodiscard]] inline atomicity atomicity_over(const atomic_link& link, int device, int owner, const atomic_use& use) {
   atomicity_facts pair;
   pair.owner = owner;
@@ -70,7 +71,7 @@ namespace detail {
   return atomicity_of(pair, use);
 }
 
-/// Gathers the values that every process passes for all of its PEs, in the order of the PEs. Collective.
+/// Returns the values of all PEs, in PE order. Each process passes one value for all of its PEs. Collective.
 template <class Backend>
 [[nodiscard]] std::vector<unsigned long long> gathered(Backend& backend, unsigned long long value) {
   const std::vector<unsigned long long> mine(static_cast<std::size_t>(backend.local_pes().size()), value);
@@ -86,40 +87,41 @@ enum class collective : unsigned char { heap_bytes, objects, object_bytes, align
 [[nodiscard]] constexpr const char* name(collective what) noexcept {
   switch (what) {
     case collective::heap_bytes:
-      return "a heap of bytes";
+      return "a heap whose size in bytes is";
     case collective::objects:
-      return "an allocation of objects";
+      return "an allocation whose number of objects is";
     case collective::object_bytes:
-      return "an allocation of objects of bytes";
+      return "an allocation whose object size in bytes is";
     case collective::alignment:
       return "an alignment of";
     case collective::placed:
       return "an allocation at byte";
     case collective::team:
-      return "the barrier of a team of hash";
+      return "the barrier of a team with hash";
     case collective::freed:
       return "freed allocation number";
     case collective::closed:
-      return "closed a heap of bytes";
+      return "closed a heap whose size in bytes is";
     case collective::launched:
-      return "a collective launch of blocks";
+      return "a collective launch whose number of blocks is";
   }
   return "another call with";
 }
 
-/// Encodes the word that a process sends: the kind of call in the upper bits, and its value. Values alone could be equal by
-/// accident, for example if one process frees its third allocation while another process allocates three objects.
+/// Encodes the word that a process sends: the kind of call in the upper bits and its value in the lower bits. Without the kind,
+/// values could be equal by accident, for example if one process frees its third allocation while another process allocates
+/// three objects.
 [[nodiscard]] constexpr unsigned long long tagged(collective what, unsigned long long value) noexcept {
   return value ^ (static_cast<unsigned long long>(what) + 1) << 56;
 }
 
-/// Returns the call that a received word represents, and its value.
+/// These two functions return the kind of call that a received word represents, and its value.
 [[nodiscard]] constexpr collective call_of(unsigned long long word) noexcept {
   return static_cast<collective>((word >> 56) - 1);
 }
 [[nodiscard]] constexpr unsigned long long value_of(unsigned long long word) noexcept { return word & ((1ULL << 56) - 1); }
 
-/// Throws an error that contains the values of PE `which` and of PE 0, which differ.
+/// Throws an error that contains the different values of PE `which` and PE 0.
 [[noreturn]] inline void refuse_difference(int which, unsigned long long theirs, unsigned long long of_0) {
   const bool other_call = call_of(theirs) != call_of(of_0);
   throw error(cudaErrorInvalidValue,
@@ -129,7 +131,7 @@ enum class collective : unsigned char { heap_bytes, objects, object_bytes, align
               value_of(of_0));
 }
 
-/// Throws `error` on every PE if not all processes pass the same value.
+/// Throws `error` on every PE unless all processes pass the same value.
 template <class Backend>
 void agree(Backend& backend, collective what, unsigned long long value) {
   const auto all = gathered(backend, tagged(what, value));

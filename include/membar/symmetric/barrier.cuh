@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A barrier of all PEs or of a team, called by one group of threads on each PE, either as a whole or in two halves: `arrive` and `wait`.
+/// A barrier across all PEs or across a team. One group of threads on each PE calls it, either as a whole or in two halves:
+/// `arrive` and `wait`.
 #pragma once
 
 #include <membar/detail/standard.hpp>
@@ -15,7 +16,7 @@ namespace symmetric {
 
 namespace detail {
 
-/// The state of a barrier: the words from a heap's `allocate_barrier`, for all PEs, or the words of a team.
+/// Whether `T` is the state of a barrier: words from a heap's `allocate_barrier`, for all PEs, or the words of a team.
 template <class T>
 inline constexpr bool is_barrier = is_team_words<T>;
 template <class Backend>
@@ -88,7 +89,7 @@ template <class Backend>
   return words.words();
 }
 
-/// Returns the word that counts the barriers at which this PE has arrived. It is stored after the PEs' words.
+/// Returns the word that counts the barriers at which this PE has arrived. The word is stored after the words of all PEs.
 template <class Words>
 [[nodiscard]] __device__ inline unsigned long long* arrivals_at(const Words& words) noexcept {
   const auto& all = words_at(words);
@@ -103,8 +104,8 @@ struct missing_pe {
   int pe = -1;  ///< the PE that has not arrived, or -1
 };
 
-/// Arrives at every PE. Returns the number of the barrier. All threads of the group read the previous number before their first
-/// group barrier, and one thread writes the new number after it.
+/// Signals this PE's arrival to every other PE. Returns the number of the barrier. All threads of the group read the previous
+/// number before their first group barrier, and one thread writes the new number after it.
 template <class Group, class Words, class Order>
 [[nodiscard]] __device__ inline unsigned long long arrive_everywhere(Group group, const Words& words, Order order) noexcept {
   const auto& all = words_at(words);
@@ -118,8 +119,8 @@ template <class Group, class Words, class Order>
   return phase;
 }
 
-/// Waits for every PE, up to the last barrier of the group. Returns whether the PEs that this thread waits for have arrived.
-/// The budget covers all PEs together, and the wait is aborted if `stop()` returns true.
+/// Waits for every other PE, but does not execute the group barrier that must follow. Returns whether the PEs that this thread
+/// waits for have arrived. The budget covers all PEs together, and the wait is aborted if `stop()` returns true.
 template <class Group, class Words, class Order, class Stop = never_stop>
 [[nodiscard]] __device__ inline bool wait_for_others(Group, const Words& words, unsigned long long phase, wait_budget budget,
                                                      Order order, missing_pe& missing, Stop stop = Stop()) noexcept {
@@ -143,8 +144,8 @@ template <class Group, class Words, class Order, class Stop = never_stop>
   return true;
 }
 
-/// Returns the first PE that has not arrived at this PE's next barrier. Only the calling thread executes it, and it does not
-/// arrive.
+/// Returns the first PE that has not arrived at this PE's next barrier. Only the calling thread executes this query, which does
+/// not count as an arrival.
 template <class Words>
 [[nodiscard]] __device__ inline missing_pe missing_at(const Words& words) noexcept {
   const auto& all = words_at(words);
@@ -168,14 +169,15 @@ template <class Group, class Words, class Order, class Stop = never_stop>
   return wait_for_others(group, words, phase, budget, load_order{}, missing, stop);
 }
 
-/// Like `try_barrier`, but aborts when `stop()` returns true. `missing` receives the last PE and value that it waited for.
+/// Like `try_barrier`, but aborts when `stop()` returns true. `missing` receives the last PE and value that the thread waited
+/// for.
 template <class Group, class Words, class Stop, class Order = acq_rel_t>
 [[nodiscard]] __device__ inline bool barrier_unless(Group group, const Words& words, wait_budget budget, Stop stop,
                                                     missing_pe& missing, Order order = Order()) noexcept {
   return !Group::any(!arrive_and_wait(group, words, budget, order, missing, stop));
 }
 
-/// Prints which PE is missing and ends the kernel. Like `trap_waiting`, it is out of line.
+/// Prints which PE is missing and ends the kernel with a trap. Like `trap_waiting`, it is not inlined.
 [[noreturn]] __device__ __noinline__ inline void trap_at_barrier(pe self, missing_pe missing, wait_budget budget) noexcept {
   printf(
       "membar: PE %d waited %llu ns at a barrier for PE %d, whose word at %p must be at least %llu, but is %llu: PE %d has not "
@@ -191,10 +193,10 @@ namespace detail {
 struct arrival_access;
 }
 
-/// An arrival at a barrier, which identifies the barrier for the `wait` of the same PE.
+/// An arrival at a barrier, which identifies the barrier to the same PE's `wait`.
 class arrival {
  public:
-  /// Returns the number of the barrier among those on its words, counted from 1.
+  /// Returns the number of the barrier among all barriers that use the same words, counted from 1.
   [[nodiscard]] __device__ unsigned long long number() const noexcept { return number_; }
 
  private:
@@ -212,17 +214,17 @@ struct arrival_access {
 
 }  // namespace detail
 
-/// Waits until every PE, or every PE of the team, has called it as often as this PE. All threads of the group receive the
-/// result, `done` or `timed_out`. `words` come from a heap's `allocate_barrier`, for all PEs, or from a `team_barrier`. The
-/// budget is for the whole barrier.
+/// Waits until every PE, or every PE in the team, has called this barrier as often as this PE. All threads of the group receive
+/// the result, `done` or `timed_out`. `words` come from a heap's `allocate_barrier`, for all PEs, or from a `team_barrier`. The
+/// budget covers the whole barrier.
 ///
-/// Synchronizes, with `acq_rel`: everything that any PE's group did before, including puts, is visible to every PE's group
-/// afterwards. With `relaxed`, nothing is ordered. Requires: at most one group of each PE calls it at a time, and the kernels
-/// of all PEs run concurrently. Relaxed and ordered barriers of different kernels or groups need different words, because a
-/// relaxed arrival may end the preceding ordered barrier. After `timed_out`, the barrier cannot be used again. PTX (peer): a
-/// barrier of the group; `st.release.sys.b64` to each other PE or, by a thread with several PEs, `fence.release.sys` and
-/// `st.relaxed.sys.b64`; `ld.acquire.sys.b64` of each other PE's word until it has arrived, divided among the threads; a
-/// barrier of the group. NVSHMEM: `nvshmem_quiet` and `nvshmemx_signal_op` to arrive.
+/// Synchronizes: with `acq_rel`, everything that any PE's group did before the barrier, including puts, is visible to every
+/// PE's group after it. With `relaxed`, nothing is ordered. Requires: at most one group on each PE may call it at a time, and
+/// the kernels of all PEs must run concurrently. Relaxed and ordered barriers of different kernels or groups must use different
+/// words, because a relaxed arrival may end the preceding ordered barrier. After `timed_out`, the barrier cannot be used again.
+/// PTX (peer): a group barrier; `st.release.sys.b64` to each other PE or, in a thread with several PEs, `fence.release.sys` and
+/// `st.relaxed.sys.b64`; `ld.acquire.sys.b64` of each other PE's word, divided among the threads, until that PE has arrived; a
+/// group barrier. NVSHMEM: `nvshmem_quiet` and `nvshmemx_signal_op` to arrive.
 template <class Group, class Words, class Order = acq_rel_t>
 [[nodiscard]] __device__ inline wait_result try_barrier(Group group, const Words& words, wait_budget budget,
                                                         Order order = Order()) noexcept {
@@ -236,8 +238,8 @@ template <class Group, class Words, class Order = acq_rel_t>
   }
 }
 
-/// Waits until every PE has called it as often as this PE, like `try_barrier`. When the budget is used up, it prints which PEs
-/// are missing and ends the kernel with a trap.
+/// Waits until every PE has called this barrier as often as this PE, like `try_barrier`. If the budget is used up first, it
+/// prints which PEs are missing and ends the kernel with a trap.
 template <class Group, class Words, class Order = acq_rel_t>
 __device__ inline void barrier(Group group, const Words& words, wait_budget budget, Order order = Order()) noexcept {
   detail::require_group<Group>();
@@ -252,9 +254,10 @@ __device__ inline void barrier(Group group, const Words& words, wait_budget budg
 
 /// The first half of a barrier: signals to every other PE that this PE has arrived. The group continues and waits later.
 ///
-/// Synchronizes, with `release`: everything that the group did before, including puts, is visible to every PE's group after its
-/// `wait`. With `relaxed`, nothing is ordered. Requires: the group or another group of the PE has waited for the previous
-/// arrival, and at most one group of each PE calls it at a time. PTX (peer): the same as `try_barrier` up to its loads.
+/// Synchronizes: with `release`, everything that the group did before, including puts, is visible to every PE's group after
+/// that group's `wait`. With `relaxed`, nothing is ordered. Requires: a group on this PE must have waited for the previous
+/// arrival, and at most one group on each PE may call `arrive` at a time. PTX (peer): the same as `try_barrier` up to its
+/// loads.
 template <class Group, class Words, class Order = release_t>
 [[nodiscard("wait for this arrival before the next one")]] __device__ inline arrival arrive(Group group, const Words& words,
                                                                                             Order order = Order()) noexcept {
@@ -268,8 +271,8 @@ template <class Group, class Words, class Order = release_t>
   }
 }
 
-/// Returns this PE's last arrival, as if it had been passed to the caller. An earlier kernel or another group made the arrival,
-/// and it must be ordered before this call.
+/// Returns this PE's last arrival, for callers that did not receive it because an earlier kernel or another group arrived. That
+/// arrival must be ordered before this call.
 template <class Words>
 [[nodiscard]] __device__ inline arrival last_arrival(const Words& words) noexcept {
   if constexpr (detail::require_barrier_words<Words>()) {
@@ -279,11 +282,12 @@ template <class Words>
   }
 }
 
-/// The second half of a barrier: waits until every PE has arrived as often as this PE had at `own`. All threads of the group,
-/// which may differ from the group that arrived, receive the result, `done` or `timed_out`.
+/// The second half of a barrier: waits until every PE has arrived as often as this PE had at `own`. All threads of the group
+/// receive the result, `done` or `timed_out`. The group may differ from the group that arrived.
 ///
-/// Synchronizes, with `acquire`, with the `arrive` of every PE. After `timed_out` it may be called again with the same arrival.
-/// PTX (peer): `ld.acquire.sys.b64` of each other PE's word until it has arrived, divided among the threads; a barrier of the group.
+/// With `acquire`, it synchronizes with every PE's `arrive`. After `timed_out`, it may be called again with the same arrival.
+/// PTX (peer): `ld.acquire.sys.b64` of each other PE's word, divided among the threads, until that PE has arrived; a group
+/// barrier.
 template <class Group, class Words, class Order = acquire_t>
   requires detail::is_barrier<Words>
 [[nodiscard]] __device__ inline wait_result try_wait(Group group, const Words& words, const arrival& own, wait_budget budget,
@@ -300,7 +304,7 @@ template <class Group, class Words, class Order = acquire_t>
   }
 }
 
-/// The second half of a barrier, like `try_wait`. When the budget is used up, it prints which PEs are missing and ends the
+/// The second half of a barrier, like `try_wait`. If the budget is used up first, it prints which PEs are missing and ends the
 /// kernel with a trap.
 template <class Group, class Words, class Order = acquire_t>
   requires detail::is_barrier<Words>

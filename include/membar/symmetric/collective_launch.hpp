@@ -24,8 +24,8 @@ namespace membar {
 inline namespace v0_2 {
 namespace symmetric {
 
-/// The information that a PE provides about its launch before a collective launch. It is a plain value, so that it can be
-/// tested without a GPU.
+/// The information that a PE provides about its own launch before a collective launch. It is a plain value, so that the checks
+/// can be tested without a GPU.
 struct launch_offer {
   unsigned long long blocks = 0;  ///< the number of blocks in the PE's grid
   /// the number of blocks that its device can hold at the same time; 0 if it cannot launch cooperatively
@@ -40,8 +40,8 @@ struct launch_offer {
   bool no_arguments = false;      ///< whether `arguments` threw an exception
 };
 
-/// Throws `error` unless every PE can hold its grid and all PEs launch the same kernel in the same configuration. `offers` are
-/// in the order of the PEs. The exception depends only on the offers, so every PE throws the same error.
+/// Throws `error` unless every PE can hold its grid and all PEs launch the same kernel in the same configuration. `offers` must
+/// be in PE order. The exception depends only on the offers, so every PE throws the same error.
 inline void validate_collective_launch(std::span<const launch_offer> offers) {
   for (std::size_t pe = 0; pe != offers.size(); ++pe) {
     const launch_offer& each = offers[pe];
@@ -70,16 +70,16 @@ inline void validate_collective_launch(std::span<const launch_offer> offers) {
     const launch_offer& each = offers[pe];
     if (each.room == 0) {
       throw error(cudaErrorNotSupported,
-                  "membar: a collective launch was cancelled on every PE, because PE %zu cannot hold a block of it, or "
-                  "cannot launch cooperatively: make the block or its shared memory smaller, or compile the kernel with "
-                  "__launch_bounds__ of the block, for fewer registers",
+                  "membar: a collective launch was cancelled on every PE, because PE %zu cannot hold a block of it, or cannot "
+                  "launch cooperatively: make the block or its shared memory smaller, or compile the kernel with "
+                  "__launch_bounds__ for this block size, so that it uses fewer registers",
                   pe);
     }
     if (each.blocks > each.room) {
       throw error(
           cudaErrorCooperativeLaunchTooLarge,
           "membar: a collective launch was cancelled on every PE, because PE %zu cannot run %llu blocks that wait for each "
-          "other: it can hold only %llu at once: launch at most that many on each PE, and give each block more work",
+          "other, as it can hold only %llu at once: launch at most that many on each PE, and give each block more work",
           pe, each.blocks, each.room);
     }
   }
@@ -173,7 +173,7 @@ template <class... Parameters>
   return offer;
 }
 
-/// Returns a hash of the configuration and the kernel of an offer.
+/// Returns a hash of an offer's configuration and kernel.
 [[nodiscard]] inline unsigned long long configuration_of(const launch_offer& offer) noexcept {
   unsigned long long hash = offer.kernel;
   const auto add = [&](unsigned long long value) { hash = (hash ^ (hash >> 29) ^ value) * 0x9e3779b97f4a7c15ULL + 1; };
@@ -186,21 +186,21 @@ template <class... Parameters>
   return hash;
 }
 
-/// The words in which an offer is sent to other processes.
+/// The indices of the words in which an offer is sent to other processes.
 struct offer_word {
   static constexpr int blocks = 0;  ///< with a tag that identifies the call
   static constexpr int room = 1;
-  static constexpr int state = 2;          ///< the step that failed
+  static constexpr int state = 2;          ///< the error, combined with the bits below
   static constexpr int configuration = 3;  ///< a hash of the configuration and of the kernel's name
   static constexpr int kernel = 4;
   static constexpr int dynamic_shared_bytes = 5;
   static constexpr int grid = 6;  ///< the grid's three extents, followed by the extents of the block and of the cluster
   static constexpr int end = 15;
-  static constexpr unsigned long long wrong_streams = 1ULL << 32;  ///< a bit of the state, in addition to the error
+  static constexpr unsigned long long wrong_streams = 1ULL << 32;  ///< a bit of the state
   static constexpr unsigned long long no_arguments = 1ULL << 33;
 };
 
-/// Returns extent `word` of the grid, the block or the cluster.
+/// Returns the extent of the grid, the block or the cluster that the word with index `word` contains.
 [[nodiscard]] inline unsigned& extent_of(launch_offer& offer, int word) noexcept {
   const auto which = static_cast<std::size_t>(word - offer_word::grid);
   return (which < 3 ? offer.grid : which < 6 ? offer.block : offer.cluster)[which % 3];
@@ -258,12 +258,12 @@ inline void set_word(launch_offer& offer, int word, unsigned long long value) no
   }
 }
 
-/// Returns whether the backend gathers with kernels. Such kernels may not fit on the device together with a grid that waits for
-/// other PEs.
+/// Whether the backend gathers with kernels. Such kernels may not fit on the device together with a grid that waits for other
+/// PEs.
 template <class Backend>
 inline constexpr bool gathers_by_kernels = requires { requires Backend::gathers_by_kernels; };
 
-/// Returns the offers of all PEs, in the order of the PEs. Collective.
+/// Returns the offers of all PEs, in PE order. Collective.
 template <class Backend>
 [[nodiscard]] std::vector<launch_offer> gathered_offers(Backend& backend, std::span<const launch_offer> mine) {
   const auto count = static_cast<std::size_t>(backend.count());
@@ -292,8 +292,8 @@ template <class Backend>
   }
   exchange(offer_word::room);
   exchange(offer_word::state);
-  // The individual extents are exchanged only if the hashes differ. All processes detect this and then exchange the remaining
-  // words.
+  // The individual extents are exchanged only if the hashes differ. All processes detect the difference and then exchange the
+  // remaining words.
   exchange(offer_word::configuration);
   bool differ = false;
   for (const launch_offer& each : offers) {
@@ -307,28 +307,29 @@ template <class Backend>
 
 }  // namespace detail
 
-/// Launches `kernel` on every PE. The launch is cooperative, so that all blocks of a PE run concurrently, and in the logical remote
-/// synchronization domain, so that local kernels do not wait for its writes to other PEs.
+/// Launches `kernel` on every PE. The launch is cooperative, so that all blocks of a PE run concurrently. It uses the logical
+/// remote synchronization domain, so that local kernels do not wait for this kernel's writes to other PEs.
 ///
-/// Collective: every process calls it with the same kernel and configuration. `streams` has one stream for each PE of this
-/// process, in order, or is empty for the default streams. `arguments(which)` returns a tuple of the kernel's arguments on that
-/// PE. It is called before anything is launched. All PEs of the process are launched before the call returns. The host does not
-/// wait for the kernels.
+/// Collective: every process must call it with the same kernel and configuration. `streams` must contain one stream for each PE
+/// of this process, in PE order, or be empty for the default streams. `arguments(which)` must return a tuple of the kernel's
+/// arguments on that PE. It is called before anything is launched. When the call returns, the kernels of all PEs of this
+/// process have been launched. The host does not wait for them.
 ///
-/// Errors: throws `error`, the same on every PE and before any launch. The error names the PE that cannot launch and the number
-/// of blocks that it can hold, or the difference between the PEs, or the PE for which `arguments` threw an exception. In the
-/// process where this happened, that exception is nested in the error (`std::rethrow_if_nested`). If CUDA nevertheless rejects
-/// a launch, every PE throws an error if the backend gathers without kernels, like the peer backend. With NVSHMEM, only that PE
-/// throws an error, because after the launch, the kernels with which it would inform the other PEs may not fit on the device.
-/// The other PEs' kernels may then wait until their budgets end. The launch does not account for other kernels, either of this
-/// PE or of another PE on the same device. Such kernels delay the launch, and block it forever if they wait for it.
+/// Errors: every PE throws the same `error`, before anything is launched, if a PE cannot launch, if the PEs differ, or if
+/// `arguments` threw an exception. The error names the PE and, depending on the case, the number of blocks that it can hold or
+/// the difference. In the process where `arguments` threw, that exception is nested in the error (`std::rethrow_if_nested`). If
+/// CUDA nevertheless rejects a launch, every PE throws an error if the backend gathers without kernels, as the peer backend
+/// does. With NVSHMEM, only the affected PE throws an error: the kernels that would inform the other PEs may not fit on the
+/// device after the launch. The other PEs' kernels may then wait until their budgets are used up. The checks do not account for
+/// other kernels on the device, whether they belong to this PE or to another PE on the same device. Such kernels delay the
+/// launch, and block it forever if they wait for it.
 template <backend Backend, class... Parameters, class Arguments>
 void collective_launch(Backend& backend, const collective_grid& shape, std::span<const cudaStream_t> streams,
                        void (*kernel)(Parameters...), Arguments arguments) {
   const pe_range local = backend.local_pes();
   std::vector<launch_offer> mine(static_cast<std::size_t>(local.size()));
   std::vector<decltype(arguments(local.front()))>
-      values;  // has fewer PEs than expected only if one of them reports an error, in which case nothing is launched
+      values;  // has fewer elements than PEs only if a PE reports an error, in which case nothing is launched
   std::exception_ptr thrown;
   std::size_t next = 0;
   for (const pe which : local) {

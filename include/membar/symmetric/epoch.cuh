@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Notifications and waits that an epoch in device memory numbers, so that a captured graph is correct in every replay.
+/// Notifications and waits that are numbered by an epoch in device memory, so that a captured graph is correct in every replay.
 #pragma once
 
 #include <membar/detail/standard.hpp>
@@ -38,8 +38,8 @@ class next_epoch {
   /// Returns the number as the sequence number of a packed message. It is never 0 and never equal to the previous number.
   [[nodiscard]] __device__ unsigned sequence() const noexcept { return static_cast<unsigned>(number_ % 0xffffffffULL) + 1; }
 
-  /// Makes this number the epoch's current number. Call it after a group barrier, when all threads have read the number. The
-  /// group's next use of the epoch must follow a barrier.
+  /// Makes this number the epoch's current number. It must follow a group barrier, so that all threads have read the number,
+  /// and it ends with a group barrier, after which the group may use the epoch again.
   __device__ void keep() const noexcept {
     if (Group::rank() == 0) {
       *word_ = number_;
@@ -54,10 +54,10 @@ class next_epoch {
 
 }  // namespace detail
 
-/// Notifies `other` by setting the signal to the next number of `sent`.
+/// Notifies `other` by setting the signal to the next number of the epoch `sent`.
 ///
 /// Synchronizes like `notify` with `release`. Requires: one epoch for each PE that is notified, and one sender for each signal.
-/// PTX (peer): `notify`, a load and a store of the epoch by one thread, and two barriers of the group.
+/// PTX (peer): `notify`, a load of the epoch by each thread, a store of the epoch by one thread, and two group barriers.
 template <class Group, class Signal, class Epoch>
   requires(detail::is_symmetric<Epoch>)
 __device__ inline void notify(Group group, const Signal& signal, const Epoch& sent, pe other) noexcept {
@@ -71,13 +71,13 @@ __device__ inline void notify(Group group, const Signal& signal, const Epoch& se
   }
 }
 
-/// Waits for the next number of `seen`: until the calling PE's signal is at least `step` more than the value of the previous
-/// wait. All threads of the group receive the result, `done` or `timed_out`. After `timed_out`, the next wait is for the same
-/// number.
+/// Waits until the calling PE's signal has reached the next number of the epoch `seen`, which is `step` more than the number of
+/// the previous wait. All threads of the group receive the result, `done` or `timed_out`. After `timed_out`, the next wait is
+/// for the same number.
 ///
-/// Synchronizes like `try_wait`. `step` is the total that all senders add between two waits; it is 1 for a signal that is set.
-/// With several senders, no sender may add for the next wait before this wait is over, because its addition would count for
-/// this wait. PTX (peer): `try_wait`, a load and a store of the epoch, and a barrier of the group.
+/// Synchronizes like `try_wait` with a condition. `step` is the total that all senders add between two waits; it is 1 for a
+/// signal<set>. With several senders, no sender may add for the next wait before this wait is over, because its addition would
+/// count for this wait. PTX (peer): `try_wait`, a load and a store of the epoch, and a group barrier.
 template <class Group, class Signal, class Epoch>
   requires(detail::is_symmetric<Epoch>)
 [[nodiscard]] __device__ inline wait_result try_wait(Group group, const Signal& signal, const Epoch& seen, wait_budget budget,
@@ -94,8 +94,8 @@ template <class Group, class Signal, class Epoch>
   }
 }
 
-/// Waits for the next number of `seen`, like `try_wait`. When the budget is used up, it prints the PE, the address, the
-/// expected and the current value, and ends the kernel with a trap.
+/// Waits for the next number of the epoch `seen`, like `try_wait`. If the budget is used up first, it prints the PE, the
+/// address, the expected value and the current value, and ends the kernel with a trap.
 template <class Group, class Signal, class Epoch>
   requires(detail::is_symmetric<Epoch>)
 __device__ inline void wait(Group group, const Signal& signal, const Epoch& seen, wait_budget budget,

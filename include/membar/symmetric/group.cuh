@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The group of threads that executes an operation together: a thread, a warp or a block. All its threads must call the
-/// operation with the same arguments.
+/// The group of threads that executes an operation together: a thread, a warp or a block. All threads of the group must call
+/// the operation with the same arguments.
 #pragma once
 
 #include <membar/base/config.hpp>
@@ -22,7 +22,7 @@ struct by_thread_t {
   [[nodiscard]] __device__ static bool any(bool value) noexcept { return value; }
 };
 
-/// The calling thread's warp with all its 32 lanes.
+/// The calling thread's warp, with all 32 lanes.
 struct by_warp_t {
   static constexpr const char* name = "warp";
   static constexpr unsigned lanes = 32;
@@ -32,7 +32,7 @@ struct by_warp_t {
   }
   [[nodiscard]] __device__ static unsigned size() noexcept { return 32; }
   __device__ static void sync() noexcept { __syncwarp(); }
-  /// Executes a barrier of the group. Returns, to all threads, whether `value` is true for any of them.
+  /// Executes a group barrier, and returns to all threads whether `value` is true for any of them.
   [[nodiscard]] __device__ static bool any(bool value) noexcept {
     const bool result = __any_sync(0xffffffffU, value ? 1 : 0) != 0;
     __syncwarp();  // the barrier is needed because a vote does not order memory accesses
@@ -40,7 +40,7 @@ struct by_warp_t {
   }
 };
 
-/// The calling thread's block with all its threads.
+/// The calling thread's block, with all its threads.
 struct by_block_t {
   static constexpr const char* name = "block";
   static constexpr unsigned lanes = 32;

@@ -21,15 +21,15 @@ namespace symmetric {
 
 namespace detail {
 
-/// Counts the heaps of the process, starting at 1. It does not use <atomic>, which would be a third of all that this header
-/// includes.
+/// Returns the number of the process's next heap, starting at 1. It does not use <atomic>, which would be a third of all that
+/// this header includes.
 [[nodiscard]] inline unsigned long long next_heap_number() noexcept {
   static unsigned long long made = 0;
   return __atomic_add_fetch(&made, 1, __ATOMIC_RELAXED);
 }
 
-/// Tracks which bytes of a heap are allocated, with a first-fit strategy. Its result depends only on the calls, so every PE
-/// gets the same offsets.
+/// Allocates the bytes of a heap with a first-fit strategy. The results depend only on the sequence of calls, so every PE gets
+/// the same offsets.
 ///
 /// Allocations are kept in a vector that is sorted by offset, because a heap has few allocations and a std::map takes longer to
 /// compile.
@@ -47,7 +47,8 @@ class offset_allocator {
 
   explicit offset_allocator(std::size_t bytes) : bytes_(bytes) {}
 
-  /// Returns the offset of `bytes` (not 0) bytes, aligned to a power of two, or `none` if they do not fit.
+  /// Allocates `bytes` bytes, which must not be 0, aligned to a power of two. Returns their offset, or `none` if they do not
+  /// fit.
   [[nodiscard]] std::size_t take(std::size_t bytes, std::size_t alignment) {
     std::size_t begin = 0;
     for (std::size_t next = 0; next <= taken_.size(); ++next) {
@@ -115,7 +116,7 @@ class offset_allocator {
   std::vector<allocation> taken_;
 };
 
-/// Calls `function` with each atomic operation that an element type needs between every two PEs. Aligned loads and stores are
+/// Calls `function` with each atomic operation that an element type needs between any two PEs. Aligned loads and stores are
 /// single accesses on every link, so they are not included.
 template <class T>
 struct needed_atomics {
@@ -163,7 +164,7 @@ class heap;
 template <class T, backend Backend>
 class scoped_array;
 
-/// `size()` objects on every PE, allocated by a heap. An `array` is a value that names the objects on the host. It does not
+/// `size()` objects on every PE, allocated by a heap. An `array` is a value that refers to the objects on the host. It does not
 /// free them; a `scoped_array` does.
 template <class T, backend Backend>
 class array {
@@ -172,18 +173,19 @@ class array {
 
   [[nodiscard]] std::size_t size() const noexcept { return size_; }
 
-  /// Returns the offset of object `index` in the heap, in bytes. It is equal on every PE. A later allocation may have the same
-  /// offset.
+  /// Returns the offset of object `index` in the heap, in bytes. It is the same on every PE. After the object is freed, another
+  /// allocation may have the same offset.
   [[nodiscard]] std::size_t offset(std::size_t index = 0) const noexcept { return offset_ + index * sizeof(T); }
 
-  /// Identifies object `index`, for example for a `deadlock::recorder`. The identity is equal on every PE and is never reused
-  /// for another object.
+  /// Identifies object `index`, for example for a `deadlock::recorder`. The identity is the same on every PE and is never
+  /// reused for another object.
   [[nodiscard]] object_identity identity(std::size_t index = 0) const noexcept {
     return {heap_ != nullptr ? heap_->number() : 0, id_, index};
   }
 
-  /// Returns the objects' symmetric address for the kernels of PE `which`, which must belong to this process. Errors: the PE
-  /// belongs to another process, or the array is a `scoped_array` that is closed or whose heap was destroyed.
+  /// Returns the objects' symmetric address for the kernels of PE `which`, which must belong to this process. Errors: throws
+  /// `error` if the PE belongs to another process, or if the array is a `scoped_array` that is closed or whose heap was
+  /// destroyed.
   [[nodiscard]] span<T, Backend> on(pe which) const {
     if (heap_ == nullptr) {
       throw error(
@@ -209,18 +211,19 @@ class array {
 /// Memory of the same size on every PE of a backend, in which all PEs collectively allocate and free objects, in any order.
 ///
 /// `allocate` and `free` are collective: every process must call them in the same order with the same arguments, which is
-/// checked. An allocation is zero on every PE before the call returns on any PE, so a put never races with the zeroing. Before
-/// a `free`, every kernel that uses the memory must have ended on every PE. The `free` completes their puts.
+/// checked. An allocation is zeroed on every PE before `allocate` returns on any PE, so a put never races with the zeroing.
+/// Before a `free`, every kernel that uses the memory must have ended on every PE. The `free` completes the puts of these
+/// kernels.
 ///
-/// Errors, on every PE, without any change: throws `error`, which names the difference between PEs, the space that is left, or
-/// the link that does not support an atomic operation; for `free`, also if the memory was already freed or belongs to another
-/// heap.
+/// Errors: throws `error` on every PE, without changing anything. The error names the difference between PEs, the space that is
+/// left, or the link that does not support an atomic operation. `free` also throws `error` if the memory was already freed or
+/// belongs to another heap.
 ///
 /// The destructor is local: it does not communicate with other processes and does not throw. It waits for this process's
 /// devices if a `scoped_array` was destroyed since the last wait, and prints the number of allocations that were not freed.
-/// `close` is the collective and checked way to end it. A backend of several processes informs the others that this process has
-/// left; `host_group` does so within a second. The backend and the arrays may be destroyed before or after the heap, but all
-/// other members of the heap need the backend.
+/// `close` is the collective and checked way to end the use of a heap. With several processes, the backend informs the others
+/// that this process has left; `host_group` does so within a second. The backend and the arrays may be destroyed before or
+/// after the heap, but all other members of the heap need the backend.
 template <backend Backend>
 class heap {
  public:
@@ -256,10 +259,10 @@ class heap {
   }
 
   /// Ends the use of the heap on every PE: waits for the devices of this process's PEs, completes the puts of kernels, and
-  /// releases the memory of a backend whose memory all processes free together. Call it before the destructor. Collective.
+  /// releases the memory if the backend's processes must free it together. Call it before the destructor. Collective.
   ///
-  /// Errors, on every PE: throws `error` if allocations were not freed, naming a PE that has such allocations, and if a kernel
-  /// failed.
+  /// Errors, on every PE: throws `error` if allocations were not freed (the error names a PE that has such allocations), or if
+  /// a kernel failed.
   void close() {
     detail::agree(*backend_, detail::collective::closed, bytes_of_.bytes());
     const cudaError_t waited = waited_for_devices();
@@ -281,7 +284,8 @@ class heap {
     }
   }
 
-  /// Allocates `size` objects on every PE, zeroed and aligned to `alignment`, but at least to 128. Collective.
+  /// Allocates `size` objects on every PE. They are zeroed and aligned to `alignment` or 128 bytes, whichever is larger.
+  /// Collective.
   template <class T>
   [[nodiscard]] array<T, Backend> allocate(std::size_t size, std::size_t alignment = alignof(T)) {
     static_assert(is_word<T> || membar::detail::is_bytes<T>,
@@ -291,7 +295,7 @@ class heap {
     return array<T, Backend>(this, offset, size, bytes_of_.at(offset)->id);
   }
 
-  /// Allocates the words of one barrier of all PEs. Collective.
+  /// Allocates the words for one barrier across all PEs. Collective.
   [[nodiscard]] array<barrier_word, Backend> allocate_barrier() {
     return allocate<barrier_word>(static_cast<std::size_t>(backend_->count()) + 1);
   }
@@ -299,7 +303,7 @@ class heap {
   /// Frees memory that `allocate` returned. Collective.
   template <class T>
   void free(const array<T, Backend>& allocated) {
-    // No process may throw before all processes have announced what they free. Otherwise the others would wait for it.
+    // No process may throw before all processes have announced what they free. Otherwise the others would wait for it forever.
     const std::uint64_t id = allocated.heap_ == this ? allocated.id_ : 0;
     free_bytes(allocated.offset_, id);
   }
@@ -307,7 +311,7 @@ class heap {
   template <class T>
   void free(const scoped_array<T, Backend>&) = delete;
 
-  /// Returns the number of this heap in the process, counted from 1. It is equal on every PE if all processes create their
+  /// Returns the number of this heap in the process, counted from 1. It is the same on every PE if all processes create their
   /// heaps in the same order.
   [[nodiscard]] unsigned long long number() const noexcept { return number_; }
 
@@ -317,13 +321,13 @@ class heap {
     return region_.reach_of(which);
   }
 
-  /// Returns the address of the object on `other`, for copies that the host enqueues. `other` must be a PE of this process.
-  /// With adopted memory, it may be any PE, and the address is the one that the device of the object's own PE uses.
+  /// Returns the address of the object on `other`, for copies that the host enqueues. `other` must be a PE of this process,
+  /// except that it may be any PE with adopted memory. In that case, the address is the one that this process's device uses.
   template <class T>
   [[nodiscard]] T* address_at(const span<T, Backend>& object, pe other) const {
     const auto* const local = reinterpret_cast<const unsigned char*>(detail::access::local(object));
     const auto offset = static_cast<std::size_t>(local - static_cast<const unsigned char*>(base(object.self())));
-    // an empty part may be at the end of the memory
+    // an empty span may be at the end of the memory
     if (offset >= region_.bytes() && !(object.size() == 0 && offset == region_.bytes())) {
       throw error(cudaErrorInvalidValue,
                   "membar: the symmetric object belongs to another heap: pass the heap that allocated it");
@@ -480,7 +484,7 @@ class heap {
     }
   }
 
-  /// Frees the memory whose scopes have ended, if it is the same on every PE. Collective.
+  /// Frees the allocations whose scopes have ended, if they are the same on every PE. Collective.
   void free_abandoned() {
     if (alone_ ? !unwaited_ : !all_abandoned_the_same()) {
       return;
@@ -490,7 +494,7 @@ class heap {
     complete_puts();
     give_back_abandoned();
   }
-  /// Returns whether every PE has abandoned the same allocations, and has abandoned at least one. Collective.
+  /// Returns whether all PEs have abandoned the same allocations, of which there must be at least one. Collective.
   [[nodiscard]] bool all_abandoned_the_same() {
     unsigned long long mine = 0;  // a hash of the abandoned allocations; 0 if there are none
     for (const auto& each : bytes_of_.taken()) {
@@ -630,8 +634,8 @@ class heap {
     *ended.of = nullptr;
   }
 
-  /// Releases a `scoped_array` at the end of its scope, only in this process. The other processes may still use it, so the
-  /// bytes stay allocated until all of them have released it. The next `allocate` detects this and waits for the kernels.
+  /// Releases a `scoped_array` in this process at the end of its scope. Other processes may still use it, so the bytes stay
+  /// allocated until all processes have released it. The next `allocate` detects this and waits for the kernels.
   void let_go(scope& ended) noexcept {
     end_scope(ended);
     if (is_allocated(ended.offset, ended.id)) {
@@ -644,7 +648,7 @@ class heap {
     }
   }
 
-  /// Frees the memory of a `scoped_array` that is closed. Collective.
+  /// Frees the memory of a `scoped_array` that is being closed. Collective.
   void close_scope(scope& closed) {
     detail::agree(*backend_, detail::collective::freed, closed.id);
     require_allocated(closed.offset, closed.id);
@@ -665,16 +669,17 @@ class heap {
   unsigned long long number_ = detail::next_heap_number();
 };
 
-/// Frees its allocation at the end of its scope: `scoped_array halo(heap.allocate<float>(4096))`. The heap may be destroyed
-/// first.
+/// An array that frees its allocation at the end of its scope: `scoped_array halo(heap.allocate<float>(4096))`. The heap may be
+/// destroyed first.
 ///
 /// The end of the scope is local and immediate: it does not wait for kernels or communicate with other processes, so it may
 /// happen in any order, with or without an exception, and at process exit. The bytes stay allocated until the scope has ended
-/// on every PE. The next `allocate` detects this, waits for the devices, and frees the bytes; a failure at that point is an
-/// error of that call on every PE.
+/// on every PE. The next `allocate` detects this, waits for the devices, and frees the bytes; if this fails, that call throws
+/// an error on every PE.
 ///
-/// `close` frees immediately: it waits for the devices of this process's PEs and is collective like `free`. It reports the
-/// errors of `free`, and an error if a kernel failed. Afterwards the array is empty. After an error it is unchanged.
+/// `close` frees the allocation immediately: it waits for the devices of this process's PEs and is collective like `free`. It
+/// throws the errors of `free`, and an error if a kernel failed. Afterwards, the array is empty. After an error, it is
+/// unchanged.
 template <class T, backend Backend>
 class [[nodiscard]] scoped_array : public array<T, Backend> {
  public:

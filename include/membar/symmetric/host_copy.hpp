@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Copies between the host and this PE's symmetric objects that are complete when the functions return.
+/// Copies between the host and this PE's symmetric objects. The functions return only when the copy is complete.
 ///
 /// `cudaMemcpy` and `cudaMemset` may return before they have finished: this applies to copies from pageable memory or within a
-/// device, and to every memset of a device. The next operation on the heap, on another stream or PE, may then run first. There
-/// are two remedies, and this header has a function for each of them: an asynchronous copy followed by a wait for its stream,
-/// or a flag of the context or of the allocation that makes such calls synchronous.
+/// device, and to every memset of device memory. The next operation on the heap, in another stream or on another PE, may then
+/// run first. There are two remedies, and this header has functions for both: an asynchronous copy followed by a wait for its
+/// stream, or a flag on the context or on the allocation that makes such calls synchronous.
 #pragma once
 
 #include <membar/detail/driver_function.hpp>
@@ -68,7 +68,7 @@ struct copy_flag_calls {
   unsigned value = 0;
   const CUresult status = copy_flags().pointer_get(&value, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS,
                                                    static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(memory)));
-  // Memory that the driver maps, such as that of a symmetric heap, has no such attribute.
+  // Memory that the driver maps, such as a symmetric heap's memory, has no such attribute.
   return status == CUDA_SUCCESS && value != 0;
 }
 
@@ -85,9 +85,9 @@ template <class T>
 
 /// Copies `from` to this PE's objects at `to`, in `stream`, and returns when the copy is complete.
 ///
-/// Everything that is enqueued afterwards, on any stream of any PE, is ordered after the copy. It waits for all work in the
-/// stream. If that includes a wait for another PE whose notification has not been enqueued yet, the call deadlocks. Errors: the
-/// sizes differ, or a CUDA error occurs.
+/// Everything that is enqueued afterwards, on any stream of any PE, is ordered after the copy. The call waits for all work in
+/// the stream. If this work includes a wait for another PE whose notification has not been enqueued yet, the call deadlocks.
+/// Errors: throws `error` if the sizes differ or if a CUDA call fails.
 template <class T, class Backend>
 void copy_to([[maybe_unused]] const span<T, Backend>& to, [[maybe_unused]] std::type_identity_t<std::span<const T>> from,
              [[maybe_unused]] stream_handle stream) {
@@ -107,7 +107,7 @@ void copy_from([[maybe_unused]] std::type_identity_t<std::span<T>> to, [[maybe_u
   }
 }
 
-/// Sets every byte of this PE's objects, in `stream`, and returns when the operation is complete.
+/// Sets every byte of this PE's objects to `value`, in `stream`, and returns when the operation is complete.
 template <class T, class Backend>
 void fill_bytes([[maybe_unused]] const span<T, Backend>& objects, [[maybe_unused]] unsigned char value,
                 [[maybe_unused]] stream_handle stream) {
@@ -118,9 +118,9 @@ void fill_bytes([[maybe_unused]] const span<T, Backend>& objects, [[maybe_unused
   }
 }
 
-/// Returns whether `cudaMemcpy` and `cudaMemset` of this memory are complete when they return, because of a flag of the
-/// allocation or of the current device's context. Memory that the driver maps has only the context's flag. The PE's device must
-/// be current.
+/// Returns whether `cudaMemcpy` and `cudaMemset` on this memory are complete when they return, because of a flag on the
+/// allocation or on the current device's context. For memory that the driver maps, there is only the context's flag. The PE's
+/// device must be current.
 [[nodiscard]] inline bool copies_are_synchronous(const void* memory) {
   return detail::allocation_is_synchronous(memory) || detail::context_is_synchronous();
 }
@@ -144,8 +144,8 @@ void copy_to([[maybe_unused]] const span<T, Backend>& to, [[maybe_unused]] std::
 
 /// Makes host copies of one allocation synchronous for the lifetime of the object (`CU_POINTER_ATTRIBUTE_SYNC_MEMOPS`).
 ///
-/// It is for memory from `cudaMalloc`, that is, for a heap of plain allocations (`peer_memory::plain`). Memory that the driver
-/// maps takes the flag from its context, and causes an `error` here. A flag that was already set stays set.
+/// Use it for memory from `cudaMalloc`, that is, for a heap of plain allocations (`peer_memory::plain`). For memory that the
+/// driver maps, which takes the flag from its context, the constructor throws `error`. A flag that was already set stays set.
 class synchronous_copies {
  public:
   [[nodiscard("destroying this object restores the flag: give the object a name")]] explicit synchronous_copies(void* memory)

@@ -31,24 +31,25 @@ namespace membar {
 inline namespace v0_2 {
 namespace symmetric {
 
-/// All processes of a job. Each pair is connected by a socket of its own, so each process detects on its own when another
-/// process ends. If a process has forked, its child also holds the socket: on Linux 5.3 or newer the other processes still
-/// detect the end immediately; on older kernels, they detect it when the budget is used up.
+/// All processes of a job. Each pair of processes is connected by its own socket, so each process detects by itself when
+/// another process ends. If a process has forked, its child also holds the socket: on Linux 5.3 or later, the other processes
+/// still detect the end immediately; on older kernels, they detect it only when the budget is used up.
 ///
 /// Only processes of the same user can join: the directory must belong to that user and have mode 0700, both ends of a
 /// connection check the credentials that the kernel provides (SO_PEERCRED), and the token must match the rendezvous's token.
 /// The socket is removed when all processes have joined. After that, nothing is left in a file system, no matter how a process
-/// ends. Every collective call has a budget. If a process ends, exceeds the budget, or makes a different call, all others throw
-/// an `error` that names that process at their next call. The group is then broken, and every later call throws the same error.
+/// ends. Every collective call has a budget. If a process ends, exceeds the budget, or makes a different call, the next call of
+/// every other process throws an `error` that names the process. The group is then broken, and every later call throws the same
+/// error.
 ///
 /// Linux only. Not thread-safe: only one thread may use it at a time. `all_gather` can be passed to `adopted_backend`.
 class host_group {
  public:
   /// Joins the group as PE `rank` of `count`. Collective; it returns when all processes have joined. `budget` applies to this
-  /// call and to each later one, and is at most a year.
+  /// call and to each later collective call, and is limited to a year.
   ///
-  /// Errors: throws `error` if others may enter the directory, if the path is too long, or if PE 0 rejects the token, count or
-  /// rank; also throws an error that names the PEs that did not join within the budget.
+  /// Errors: throws `error` if other users can access the directory, if the path is too long, if PE 0 rejects the token, count
+  /// or rank, or if some PEs did not join within the budget (the error names them).
   [[nodiscard]] static host_group join(const rendezvous& where, int rank, int count, std::chrono::milliseconds budget);
 
   host_group(host_group&&) noexcept = default;
@@ -57,20 +58,21 @@ class host_group {
   [[nodiscard]] int rank() const noexcept { return at_->rank; }
   [[nodiscard]] int count() const noexcept { return at_->count; }
 
-  /// Sets the budget of every later call of this process, for example to longer than it takes to write a checkpoint.
+  /// Sets the budget for every later call by this process, for example to more than the time that a checkpoint takes.
   void set_budget(std::chrono::milliseconds budget) noexcept { at_->budget = limited(budget); }
 
-  /// Returns the number of every process, in the order of the PEs. Collective: it is also a barrier among the hosts.
+  /// Gathers one number from every process, and returns the numbers in PE order. Collective: it is also a barrier between the
+  /// processes.
   [[nodiscard]] std::vector<unsigned long long> all_gather(unsigned long long mine) { return numbers(mine, nullptr); }
   /// Returns `all_gather` as a callback, which throws if the group has been destroyed. When the callback's last copy is
-  /// destroyed, for example together with the backend that received it, the other processes are informed that this process has
-  /// left as soon as they call their callback or while they wait in it. Every process must create its callbacks in the same
-  /// order.
+  /// destroyed, for example together with the backend that received it, the other processes learn that this process has left as
+  /// soon as they call their own callback, or while they wait in it. Every process must create its callbacks in the same order.
   [[nodiscard]] std::function<std::vector<unsigned long long>(unsigned long long)> callback() {
     return [shared = std::make_shared<channel>(at_)](unsigned long long mine) { return shared->all_gather(mine); };
   }
 
-  /// Returns one file of each process, in the order of the PEs; this process's own file is a duplicate. Collective.
+  /// Gathers one file descriptor from each process, and returns them in PE order; this process's own descriptor is duplicated.
+  /// Collective.
   [[nodiscard]] std::vector<owned_file> all_gather_files(int mine) {
     std::vector<owned_file> files;
     for (received& each : exchange(letter_of(kind::file), mine)) {
@@ -79,10 +81,11 @@ class host_group {
     return files;
   }
 
-  /// Returns 64 bytes of every process, in the order of the PEs. Collective.
+  /// 64 bytes that a process passes to the others.
   struct handle {
     unsigned char bytes[64];
   };
+  /// Gathers 64 bytes from every process, and returns them in PE order. Collective.
   [[nodiscard]] std::vector<handle> all_gather_handles(const handle& mine) {
     letter own = letter_of(kind::bytes);
     std::memcpy(own.bytes, mine.bytes, sizeof mine.bytes);
@@ -94,9 +97,9 @@ class host_group {
     return all;
   }
 
-  /// Waits for the work of a stream whose kernels may wait for other PEs, like a `cudaStreamSynchronize` that detects the end
-  /// of a process. Not collective. Errors: throws `error` within a second if a process has ended, even while the kernels still
-  /// run, unless they no longer need that process and end in the meantime; also throws the stream's error.
+  /// Waits for a stream's work, like `cudaStreamSynchronize`, but detects when a process has ended. Use it if kernels in the
+  /// stream may wait for other PEs. Not collective. Errors: throws `error` within a second if a process has ended, even while
+  /// the kernels still run, unless they no longer need that process and end in the meantime; also throws the stream's error.
   void synchronize(cudaStream_t stream) {
     constexpr auto while_others_end = std::chrono::milliseconds(200);
     clock::time_point noticed{};
@@ -106,7 +109,7 @@ class host_group {
         check(status, "a kernel failed");
         return;
       }
-      static_cast<void>(cudaGetLastError());  // this is an answer and must not become the error of the next call
+      static_cast<void>(cudaGetLastError());  // "not ready" is an answer and must not become the error of the next call
       if (noticed == clock::time_point{} && (someone_has_ended(1) || someone_has_left())) {
         noticed = clock::now();
       } else if (noticed != clock::time_point{} && clock::now() - noticed > while_others_end) {
@@ -126,7 +129,7 @@ class host_group {
       if (other == at_->rank || ::poll(both, 2, 0) <= 0) {
         continue;
       }
-      received last;  // may name the other process because of which this process aborted
+      received last;  // may name another process, which caused this process to abort
       while (receive(socket_of(other), last) == answer::got) {
         if (last.contents.what == kind::broken) {
           give_up(last.contents.why, last.contents.value);
@@ -141,7 +144,7 @@ class host_group {
   enum class kind : int { hello, joined, neighbour, refused, number, file, bytes, left, broken };
   enum class fault : int { none, ended, left, late, differs, files, token, count, rank };
 
-  /// The format of messages. Both ends are the same program on the same host.
+  /// The format of messages. Both ends run the same program on the same host.
   struct letter {
     kind what = kind::hello;
     int from = 0;
@@ -153,7 +156,7 @@ class host_group {
   struct received {
     letter contents;
     owned_file file;
-    bool cut = false;  ///< whether a file was sent for which this process has no descriptor
+    bool cut = false;  ///< whether a file was sent but this process had no descriptor left for it
   };
   enum class answer { got, nothing, ended };
 
@@ -196,14 +199,14 @@ class host_group {
                                         ///< Linux before 5.3
     int channels_made = 0;
     std::vector<const channel*> channels;  ///< the channels that exist in this process
-    std::vector<letter> left;              ///< messages of other processes that have left a channel
+    std::vector<letter> left;              ///< messages from other processes that have left a channel
     pid_t process = ::getpid();            ///< a forked child is not a member
     fault why = fault::none;
     int culprit = -1;
   };
 
-  /// The state that the copies of a callback share. When it is destroyed, the other processes are informed, because they may
-  /// wait for it.
+  /// The state that the copies of a callback share. When it is destroyed, the other processes are informed, because they may be
+  /// waiting for this process.
   class channel {
    public:
     explicit channel(const std::shared_ptr<state>& at)
@@ -236,7 +239,7 @@ class host_group {
     }
 
     [[nodiscard]] int number() const noexcept { return number_; }
-    /// Processes may number their channels differently, so a message of a call says which number its process uses.
+    /// Processes may number their channels differently, so the message of a call contains the number that the sender uses.
     void heard(const letter& from) { theirs_[static_cast<std::size_t>(from.from)] = from.value; }
     [[nodiscard]] bool is_left_by(const letter& said) const {
       return said.from >= 0 && static_cast<std::size_t>(said.from) < theirs_.size() &&
@@ -252,7 +255,7 @@ class host_group {
   explicit host_group(std::shared_ptr<state> at) noexcept : at_(std::move(at)) {}
   host_group(int rank, int count, std::chrono::milliseconds budget) : at_(std::make_shared<state>(rank, count, budget)) {}
 
-  /// Returns whether a process has ended or ends within a few milliseconds.
+  /// Returns whether a process has ended, or ends within `milliseconds` ms.
   [[nodiscard]] bool someone_has_ended(int milliseconds) const {
     std::vector<pollfd> all;
     for (int other = 0; other != at_->count; ++other) {
@@ -286,8 +289,8 @@ class host_group {
     }
   }
 
-  /// Sends a message, with a file unless the descriptor is -1. Returns false if the other end is closed, or if it stays full
-  /// until the deadline.
+  /// Sends a message, with a file unless the descriptor is -1. Returns false if the other end is closed, or if its buffer stays
+  /// full until the deadline.
   [[nodiscard]] static bool send(int socket, const letter& contents, int file, clock::time_point deadline) noexcept {
     iovec part{const_cast<letter*>(&contents), sizeof contents};
     msghdr message{};
@@ -323,7 +326,8 @@ class host_group {
     message.msg_control = control;
     message.msg_controllen = sizeof control;
     ssize_t got = ::recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-    // the other process left messages unread; after this one error, its earlier messages can still be received
+    // the other process closed the socket with unread messages; after this single error, its earlier messages can still be
+    // received
     if (got < 0 && errno == ECONNRESET) {
       got = ::recvmsg(socket, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
     }
@@ -353,8 +357,8 @@ class host_group {
     return all;
   }
 
-  /// Sends `own` to every other process and receives one message from each. The result is in the order of the PEs, and includes
-  /// the process's own message as if it had been sent.
+  /// Sends `own` to every other process and receives one message from each. The result is in PE order, and includes the
+  /// process's own message as if it had been received.
   [[nodiscard]] std::vector<received> exchange(const letter& own, int file, channel* by = nullptr) {
     require_unbroken();
     refuse_left(by);
@@ -368,7 +372,7 @@ class host_group {
       }
     }
     for (int other = 0; other != at_->count; ++other) {
-      // A process that has ended is detected below, after its messages.
+      // A process that has ended is detected below, after its messages have been received.
       if (other != at_->rank && !send(socket_of(other), own, file, deadline) && errno == ETOOMANYREFS) {
         give_up(fault::files, at_->rank);
       }
@@ -405,7 +409,7 @@ class host_group {
         }
       }
     }
-    // checks for processes that aborted after their message because this process was late
+    // checks for processes that aborted after sending their message, because this process was late
     for (int other = 0; other != at_->count; ++other) {
       refuse_broken(other);
     }
@@ -440,7 +444,7 @@ class host_group {
       give_up(fault::files, at_->rank);
     }
     if (said.from == other && said.what == kind::left) {
-      at_->left.push_back(said);  // the message is for another channel: this channel's owner may continue
+      at_->left.push_back(said);  // a message about another channel does not affect this call
       refuse_left(by);
       return false;
     }
@@ -453,7 +457,7 @@ class host_group {
     return true;
   }
 
-  /// Returns the next message without removing it. Returns false if there is none.
+  /// Reads the next message without removing it. Returns false if there is none.
   [[nodiscard]] static bool peek(int socket, letter& next) noexcept {
     const auto whole = static_cast<ssize_t>(sizeof next);
     constexpr int how = MSG_PEEK | MSG_DONTWAIT;
@@ -470,8 +474,7 @@ class host_group {
     }
   }
 
-  /// Returns whether a process has left a channel that exists here. It does not read the messages of calls that follow such a
-  /// message.
+  /// Returns whether a process has left a channel that exists in this process. It does not consume the messages of later calls.
   [[nodiscard]] bool someone_has_left() {
     for (const owned_file& each : at_->sockets) {
       letter next;
@@ -637,7 +640,7 @@ inline owned_file host_group::make_door(const rendezvous& where, const std::stri
   const auto* const name = reinterpret_cast<const sockaddr*>(&address);
   owned_file door = new_socket();
   if (::bind(door.get(), name, sizeof address) != 0) {
-    // If nobody listens on a socket, a process that was killed has left it behind.
+    // If no process listens on the socket, a process that was killed has left it behind.
     const auto refuses = [&] {
       const owned_file probe = new_socket();
       return ::connect(probe.get(), name, sizeof address) != 0 && errno == ECONNREFUSED;
@@ -652,7 +655,7 @@ inline owned_file host_group::make_door(const rendezvous& where, const std::stri
   return door;
 }
 
-/// Returns a description of what is wrong with the hello message of a process that joins.
+/// Returns what is wrong with the hello message of a process that wants to join.
 inline host_group::fault host_group::fault_of(const letter& said, const rendezvous& where) const noexcept {
   char token[sizeof said.bytes] = {};
   std::memcpy(token, where.token.data(), where.token.size());
@@ -745,7 +748,7 @@ inline void host_group::meet_as_other(const rendezvous& where, clock::time_point
   const std::string path = where.directory + "/group";
   const sockaddr_un address = address_of(path);
   owned_file first;
-  bool deserted = false;  // whether there is no socket, or a socket on which nobody listens
+  bool deserted = false;  // whether there is no socket, or a socket on which no process listens
   struct stat met {};     // the file information of PE 0's socket
   while (!first) {
     if (is_private(where.directory)) {
@@ -829,7 +832,8 @@ inline host_group host_group::join(const rendezvous& where, int rank, int count,
   } else {
     made.meet_as_other(where, deadline);
   }
-  constexpr long pidfd_open = 434;  // the number is the same on every architecture; older headers do not define a name for it
+  constexpr long pidfd_open = 434;  // the system call's number is the same on every architecture; older headers do not define a
+                                    // name for it
   const owned_file own(static_cast<int>(::syscall(pidfd_open, ::getpid(), 0)));
   if (!own && (errno == EMFILE || errno == ENFILE)) {
     refuse_files(rank, count);

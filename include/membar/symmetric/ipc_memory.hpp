@@ -36,7 +36,7 @@ class opened_allocations {
     return all;
   }
 
-  /// Opens an allocation for the current device, which is `device`. `base` is null if this fails.
+  /// Opens an allocation for the current device, which must be `device`. `base` is null if this fails.
   [[nodiscard]] cudaError_t open(const cudaIpcMemHandle_t& handle, int device, void*& base) {
     const std::lock_guard lock(mutex_);
     for (entry& each : entries_) {
@@ -109,7 +109,7 @@ struct ipc_part {
   std::size_t size = 0;     ///< the size of the allocation
 };
 
-/// Returns what the driver reports about `bytes` bytes starting at `start`.
+/// Returns what the driver reports about the `bytes` bytes that start at `start`.
 [[nodiscard]] inline ipc_part part_of_allocation(const void* start, std::size_t bytes) {
   auto* const ask = membar::detail::driver_function<decltype(cuPointerGetAttribute)>("cuPointerGetAttribute");
   const auto address = static_cast<CUdeviceptr>(reinterpret_cast<std::uintptr_t>(start));
@@ -143,8 +143,8 @@ struct ipc_part {
   return part;
 }
 
-/// Returns a number that all processes of a host share until the host restarts, or 0 if the system does not provide such a
-/// number.
+/// Returns a number that is the same in all processes on a host until the host restarts, or 0 if the system does not provide
+/// such a number.
 [[nodiscard]] inline unsigned long long number_of_host() noexcept {
   unsigned long long hash = 0;
   if (std::FILE* const file = std::fopen("/proc/sys/kernel/random/boot_id", "r"); file != nullptr) {
@@ -156,7 +156,7 @@ struct ipc_part {
   return hash;
 }
 
-/// Throws if some PE is on another host than PE 0.
+/// Throws if some PE is on a different host from PE 0.
 inline void refuse_other_hosts(const std::vector<unsigned long long>& hosts) {
   for (std::size_t i = 1; i != hosts.size(); ++i) {
     if (hosts[i] != hosts[0]) {
@@ -171,22 +171,22 @@ inline void refuse_other_hosts(const std::vector<unsigned long long>& hosts) {
 
 }  // namespace detail
 
-/// `bytes` bytes starting at `mine` of every process, in memory that the process allocated with `cudaMalloc`. The memory may be
-/// part of a larger allocation, for example from PyTorch's caching allocator. The whole allocation is opened, so the other
-/// processes could read and write all of it.
+/// Shares `bytes` bytes of every process, starting at `mine`, in memory that the process allocated with `cudaMalloc`. The
+/// memory may be part of a larger allocation, for example from PyTorch's caching allocator. The whole allocation is opened, so
+/// the other processes could read and write all of it.
 ///
 /// The constructor is collective, but the destructor is not: it closes the allocations that this process has open. Each
-/// allocation belongs to its process, which must free it only after all others have closed it; otherwise the behaviour is
-/// undefined in CUDA. `close` waits until they have done so. The backends that adopt the memory must be destroyed before it is
-/// closed. Several processes may share one GPU.
+/// allocation still belongs to its process, which must not free it before all others have closed it; otherwise CUDA's behaviour
+/// is undefined. `close` waits until all processes have closed the allocations. The backends that adopt the memory must be
+/// destroyed before it is closed. Several processes may share one GPU.
 ///
 /// CUDA: `cudaIpcGetMemHandle`, `cudaIpcOpenMemHandle` with `cudaIpcMemLazyEnablePeerAccess`, `cudaIpcCloseMemHandle`.
 /// Requires: Linux; one process for each PE, all on one host, of one user and in one PID namespace; peer access between their
 /// devices, which may be hidden from each other's processes. Errors, on every PE: throws `error` if sizes differ; if the memory
 /// has no IPC handle (managed memory, memory from `cudaMallocAsync` or `cuMemMap`, host memory); if a part is longer than its
-/// allocation; if devices have no peer access; if a PE is on another host; and if a handle cannot be opened, naming its PE. A
-/// rank out of range and an empty callback are errors only in that process, because it cannot inform the others. Exceptions
-/// that the callback throws are propagated. After an error, no allocation is open.
+/// allocation; if devices have no peer access; if a PE is on another host; or if a handle cannot be opened (the error names its
+/// PE). A rank that is out of range and an empty callback are errors only in that process, because it cannot inform the others.
+/// Exceptions thrown by the callback are propagated. After an error, no allocation is open.
 class ipc_memory {
  public:
   ipc_memory(void* mine, std::size_t bytes, int self, all_gather_callback all_gather)
@@ -218,7 +218,7 @@ class ipc_memory {
   /// The result of opening the other processes' memory.
   enum class outcome : unsigned char { opened, no_access, refused };
 
-  /// Determines the number of processes with the callback.
+  /// Uses the callback to determine the number of processes.
   [[nodiscard]] static detail::gathering_processes gathered_by(int self, all_gather_callback all_gather) {
     const std::size_t count = all_gather ? all_gather(0).size() : 0;
     if (all_gather && (self < 0 || static_cast<std::size_t>(self) >= count)) {
@@ -306,8 +306,8 @@ class ipc_memory {
     return handles;
   }
 
-  /// Returns whether this device may access the device with the bus number. A device that is hidden from this process may still
-  /// be reachable; only opening its memory shows whether it is.
+  /// Returns whether this device may access the device with that bus number. For a device that is hidden from this process, it
+  /// returns true, because only opening the memory shows whether the device is reachable.
   [[nodiscard]] bool reaches(unsigned long long bus) const {
     const int theirs = detail::device_of_bus_number(bus);
     int access = 1;

@@ -18,8 +18,8 @@ namespace membar {
 inline namespace v0_2 {
 namespace symmetric::detail {
 
-/// NVSHMEM orders with system fences of the calling thread and has no acquire, so an operation that must acquire executes a
-/// fence after it.
+/// NVSHMEM orders operations with system-scope fences by the calling thread and has no acquire. An operation that must acquire
+/// therefore executes a fence after NVSHMEM's call.
 template <>
 struct transport<nvshmem_reach> {
   template <class Group>
@@ -154,11 +154,11 @@ struct transport<nvshmem_reach> {
     }
   }
 
-  /// Called by one thread, after a barrier of its group.
+  /// Called by one thread, after a group barrier.
   __device__ static void fence(const nvshmem_reach&) noexcept { nvshmem_fence(); }
   __device__ static void quiet(const nvshmem_reach&) noexcept { nvshmem_quiet(); }
-  /// NVSHMEM cannot complete only the local side, so this completes everything. The barrier comes first, because a thread may
-  /// not have started its part yet.
+  /// NVSHMEM cannot complete only the local side, so this completes everything. The first barrier is needed because a thread
+  /// may not have started its part yet.
   template <class Group>
   __device__ static void flush(const nvshmem_reach&) noexcept {
     Group::sync();
@@ -168,13 +168,13 @@ struct transport<nvshmem_reach> {
     Group::sync();
   }
 
-  /// Called by the thread that has seen a signal, before its group reads data: NVSHMEM guarantees only to its own wait that the
-  /// data has arrived with the signal. The condition holds for every value that the signal can have at this point.
+  /// Called by the thread that has seen a signal, before its group reads data: only NVSHMEM's own wait guarantees that the data
+  /// has arrived with the signal. The condition of this wait holds for every value that the signal can have at this point.
   __device__ static void arrived(unsigned long long* word, unsigned long long seen) noexcept {
     nvshmem_signal_wait_until(reinterpret_cast<std::uint64_t*>(word), NVSHMEM_CMP_NE, seen ^ (1ULL << 63));
   }
-  /// Called by the thread that has seen the barrier word of PE `other`. A network card may write the word before the data, over
-  /// another path. At their end, NVSHMEM's barrier and wait make this PE's memory consistent.
+  /// Called by the thread that has seen the barrier word of PE `other`. A network card may write the word before the data,
+  /// which takes another path. NVSHMEM's own barrier and wait make this PE's memory consistent before they return.
   __device__ static void arrived_from(const nvshmem_reach& reach, unsigned long long* word, unsigned long long seen,
                                       pe other) noexcept {
     if (reach.direct(word, other) == nullptr) {
@@ -211,7 +211,7 @@ struct transport<nvshmem_reach> {
     static_assert((Operation & (every_type_amos | integer_amos)) != amo::none,
                   "membar: NVSHMEM has neither minimum nor maximum between PEs: use amo_compare_exchange");
     static_assert(std::is_integral_v<T> || (Operation & every_type_amos) != amo::none,
-                  "membar: NVSHMEM has no sums of floating-point counters between PEs: use amo_compare_exchange on their bits");
+                  "membar: NVSHMEM cannot add to floating-point counters of other PEs: use amo_compare_exchange on their bits");
     before<Order>();
     using bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
     const bits operand = __builtin_bit_cast(bits, value);

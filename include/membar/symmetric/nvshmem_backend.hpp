@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Symmetric memory over NVSHMEM: one process per GPU, on one or several machines. It is the component `nvshmem` of the
-/// package.
+/// Symmetric memory over NVSHMEM: one process per GPU, on one or several machines. It belongs to the package's `nvshmem`
+/// component.
 #pragma once
 
 #include <membar/atomicity.hpp>
@@ -37,7 +37,7 @@ class nvshmem_reach {
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr pe self() const noexcept { return self_; }
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr int count() const noexcept { return count_; }
 
-  /// Returns the object of PE `which` that corresponds to `local` here, or null if loads and stores do not reach it.
+  /// Returns the object of PE `which` that corresponds to `local` on this PE, or null if loads and stores do not reach it.
   [[nodiscard]] MEMBAR_HOST_DEVICE void* direct(void* local, pe which) const noexcept {
     return nvshmem_ptr(local, which.index());
   }
@@ -63,15 +63,15 @@ using nvshmem_id = nvshmemx_uniqueid_t;
   return id;
 }
 
-/// Initializes NVSHMEM, and finalizes it at the end of its lifetime. A process may create only one session in its lifetime,
-/// after `cudaSetDevice` and before its backend.
+/// A session that initializes NVSHMEM at the start of its lifetime and finalizes NVSHMEM at the end. A process may create only
+/// one session in its lifetime, after `cudaSetDevice` and before its backend.
 ///
 /// Errors: if NVSHMEM cannot start, it prints a line to standard error and ends the process. The end of a session is
 /// collective. An exception on one PE does not reach the other PEs. Therefore, if an exception ends a session, the session ends
 /// the whole job with status 1.
 class nvshmem_session {
  public:
-  /// Initializes NVSHMEM from a launcher that it supports (`nvshmrun`, PMI).
+  /// Initializes NVSHMEM with a launcher that it supports (`nvshmrun`, PMI).
   [[nodiscard]] static nvshmem_session of_launcher() {
     nvshmem_init();
     return nvshmem_session();
@@ -100,7 +100,7 @@ class nvshmem_session {
   }
 
   /// Uses NVSHMEM as initialized by the program or by a library in it, which must also finalize it, after the backend is
-  /// destroyed. The end of this session does nothing. Errors: throws `error` if NVSHMEM is not initialized.
+  /// destroyed. Nothing happens at the end of this session. Errors: throws `error` if NVSHMEM is not initialized.
   [[nodiscard]] static nvshmem_session of_program() {
     if (const int status = nvshmemx_init_status(); status < NVSHMEM_STATUS_IS_INITIALIZED || status == NVSHMEM_STATUS_INVALID) {
       throw error(cudaErrorInitializationError,
@@ -145,8 +145,8 @@ class nvshmem_session {
 
 namespace detail {
 
-/// An allocation in NVSHMEM's heap, which all processes create and free together with `close`. An allocation that is not closed
-/// exists until NVSHMEM ends, because a destructor does not wait for other PEs.
+/// An allocation in NVSHMEM's heap, which all processes create together, and free together with `close`. An allocation that is
+/// not closed exists until NVSHMEM ends, because a destructor does not wait for other PEs.
 class nvshmem_region {
  public:
   nvshmem_region(pe self, int count, std::size_t bytes)
@@ -191,11 +191,11 @@ class nvshmem_region {
 
 /// The NVSHMEM backend: each process is one PE. `nvshmem_backend` guarantees only that data is visible at its destination,
 /// which holds on every cluster. `basic_nvshmem_backend<visibility::everywhere>` is for machines on which loads and stores
-/// reach every PE, which it checks.
+/// reach every PE; its constructor checks this.
 ///
-/// It supports the AMOs that NVSHMEM has: additions, compare-and-swaps and bitwise operations on integers, and loads, stores
-/// and exchanges of all types. Requires: NVSHMEM 3; relocatable device code. Errors: throws `error` on every PE. The session
-/// must outlive the backend, which must outlive its heaps.
+/// It supports the AMOs that NVSHMEM has: additions, compare-and-swap and bitwise operations on integers, and loads, stores and
+/// exchanges of all types. Requires: NVSHMEM 3; relocatable device code. Errors: throws `error` on every PE. The session must
+/// outlive the backend, which must outlive its heaps.
 template <visibility Visible>
 class basic_nvshmem_backend {
  public:
@@ -246,7 +246,7 @@ class basic_nvshmem_backend {
     return {false, "NVSHMEM has no such operation"};
   }
 
-  /// Gathers the number of every process. Collective.
+  /// Gathers one number from every process. Collective.
   void all_gather(const unsigned long long* mine, unsigned long long* all) {
     auto* const source = static_cast<unsigned long long*>(scratch_.base(self_));
     // Two result buffers alternate, because a fast process may write the next result while another process still reads this
@@ -269,7 +269,7 @@ class basic_nvshmem_backend {
   [[nodiscard]] region map(std::size_t bytes) const { return region(self_, count_, bytes); }
 
   /// Completes all puts of all PEs at their destinations. Collective. NVSHMEM's barrier guarantees this for all remote memory
-  /// updates that any PE issued before it.
+  /// updates that any PE issued before the barrier.
   void complete() {
     nvshmemx_barrier_all_on_stream(stream_);
     check(cudaStreamSynchronize(stream_), "a kernel failed");

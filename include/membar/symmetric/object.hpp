@@ -2,8 +2,8 @@
 /// @file
 /// Addresses of symmetric objects: objects of one type at the same offset in every PE's symmetric heap.
 ///
-/// A symmetric address is valid on its own PE. Together with a PE, it identifies that PE's object in operations. Pointers and
-/// addresses of other PEs' objects have different types, which do not convert to it.
+/// A symmetric address is valid on its own PE. Together with a PE, it identifies that PE's object in operations. Pointers, and
+/// addresses of other PEs' objects, have types that do not convert to a symmetric address.
 #pragma once
 
 #include <membar/base/config.hpp>
@@ -20,7 +20,7 @@ class object;
 template <class T, class Backend = peer_backend>
 class span;
 
-/// The address of objects of any PE, for direct loads and stores. It is not a symmetric address and does not convert to one.
+/// The address of some PE's objects, for direct loads and stores. It is not a symmetric address and does not convert to one.
 template <class T>
 class direct_span {
  public:
@@ -63,7 +63,7 @@ MEMBAR_HOST_DEVICE constexpr void refuse_other_type() noexcept {
 /// Allows heaps and backends to create symmetric addresses, and operations to read them.
 struct access;
 
-/// The common part of both forms of symmetric address.
+/// The common base of `object` and `span`.
 template <class T, class Backend>
 class address {
   static_assert(is_word<T> || membar::detail::is_bytes<T>,
@@ -76,7 +76,7 @@ class address {
   using backend = Backend;
   using reach_type = typename Backend::reach;
 
-  /// Returns the reach of the PE that has this address: the PE's number, the number of PEs, and how it reaches them.
+  /// Returns the reach of the PE on which this address is valid: that PE's number, the number of PEs, and how it reaches them.
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr const reach_type& reach() const noexcept { return reach_; }
 
   /// Returns the PE on which this address is valid.
@@ -100,7 +100,7 @@ class address {
 
 }  // namespace detail
 
-/// The address of one symmetric object. Only a heap creates it; pointers do not convert to it.
+/// The address of one symmetric object. Only heaps create such addresses; pointers do not convert to them.
 ///
 /// `T` is trivially copyable data or a word (word.hpp).
 template <class T, class Backend>
@@ -116,14 +116,14 @@ class object : public detail::address<T, Backend> {
     detail::refuse_other_type<Other>();
   }
 
-  /// Returns this PE's object as a pointer.
+  /// Returns a pointer to this PE's object.
   [[nodiscard]] MEMBAR_HOST_DEVICE T* local() const noexcept {
     base::require_data();
     return this->local_;
   }
 
-  /// Returns the object of PE `which`, for direct loads and stores. The result is empty if these do not reach that PE. It is
-  /// not a symmetric address.
+  /// Returns the object of PE `which`, for direct loads and stores. The result is not a symmetric address, and its `data()` is
+  /// null if loads and stores do not reach that PE.
   [[nodiscard]] MEMBAR_HOST_DEVICE direct_span<T> at(pe which) const noexcept {
     base::require_data();
     return direct_span<T>(static_cast<T*>(this->reach_.direct(this->local_, which)), 1);
@@ -150,14 +150,14 @@ class span : public detail::address<T, Backend> {
 
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr std::size_t size() const noexcept { return size_; }
 
-  /// Returns this PE's objects as a pointer.
+  /// Returns a pointer to this PE's objects.
   [[nodiscard]] MEMBAR_HOST_DEVICE T* local() const noexcept {
     base::require_data();
     return this->local_;
   }
 
-  /// Returns the objects of PE `which`, for direct loads and stores. The result is empty if these do not reach that PE. It is
-  /// not a symmetric address.
+  /// Returns the objects of PE `which`, for direct loads and stores. The result is not a symmetric address, and its `data()` is
+  /// null if loads and stores do not reach that PE.
   [[nodiscard]] MEMBAR_HOST_DEVICE direct_span<T> at(pe which) const noexcept {
     base::require_data();
     return direct_span<T>(static_cast<T*>(this->reach_.direct(this->local_, which)), size_);
@@ -166,7 +166,7 @@ class span : public detail::address<T, Backend> {
   /// Returns object `index`. The index is not checked.
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr object<T, Backend> operator[](std::size_t index) const noexcept;
 
-  /// Returns `size` objects starting at `first`, truncated at the end of this span.
+  /// Returns the `size` objects that start at index `first`, or fewer if this span ends before that.
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr span subspan(std::size_t first, std::size_t size) const noexcept {
     const std::size_t from = first < size_ ? first : size_;
     return span(this->local_ + from, size < size_ - from ? size : size_ - from, this->reach_);
@@ -199,13 +199,13 @@ struct access {
   }
 };
 
-/// Returns this PE's object, which may be a word.
+/// Returns the address of this PE's object, which may be a word.
 template <class Address>
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr auto* local(const Address& address) noexcept {
   return access::local(address);
 }
 
-/// Returns the value of this PE's word.
+/// Returns the address of the value in this PE's word.
 template <class Address>
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr auto* word(const Address& address) noexcept {
   return word_access::raw(access::local(address));

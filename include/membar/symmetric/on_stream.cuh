@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Symmetric operations on a stream. Each call enqueues and returns; the operation runs in the stream's order.
+/// Symmetric operations on a stream. Each call enqueues an operation and returns; the operation runs in stream order.
 ///
-/// The operations are single-thread kernels in the logical remote synchronization domain, so fences in the program's other
-/// kernels do not wait for their system-scope releases. The backend performs the copies. As for any launch, the stream's device
-/// must be current, and it must be the device of the symmetric object's PE. A wait or a barrier blocks the stream until another
-/// PE acts. Therefore enqueue the operations that it waits for first (docs/deadlocks.md), and load the kernels before anything
-/// waits.
+/// The backend performs the copies. All other operations are single-thread kernels in the logical remote synchronization
+/// domain, so fences in the program's other kernels do not wait for their system-scope releases. As for any launch, the
+/// stream's device must be current, and it must be the device of the symmetric object's PE. A wait or a barrier blocks the
+/// stream until another PE acts. Therefore, first enqueue the operations that it waits for (docs/deadlocks.md), and load the
+/// kernels before any operation waits.
 ///
-/// In a captured stream, a value or condition that is an argument is frozen: the graph would set and wait for the
-/// same value in every replay, and the second replay would read stale data. Such a call is rejected. The forms
-/// with an epoch (`heap.allocate<epoch>`), additions, barriers, puts and quiets are correct in every replay.
+/// In a captured stream, a value or condition that is passed as an argument is fixed: the graph would set and wait for the same
+/// value in every replay, and the second replay could read stale data. Such a call is rejected. The forms with an epoch
+/// (`heap.allocate<epoch>`), additions, barriers, puts and quiets are correct in every replay.
 ///
-/// An epoch requires a single sequence of operations: only one operation uses it at a time, in one stream or in streams ordered
-/// by events. A graph must therefore also be replayed in one stream. A signal that an epoch numbers starts from zero, only
-/// operations with its epochs change it or wait for it, and neither the signal nor the epochs are reset. After a wait that did
-/// not return `done`, allocate the words again (recoverable.cuh).
+/// The operations that use an epoch must form a single sequence, either in one stream or in streams that are ordered by events.
+/// A graph must therefore also be replayed in one stream. A signal that is numbered by epochs must start at zero, only
+/// operations with these epochs may change it or wait for it, and neither the signal nor the epochs may be reset. After a wait
+/// whose result is not `done`, allocate new words (recoverable.cuh).
 #pragma once
 
 #include <membar/detail/stream_handle.hpp>
@@ -141,8 +141,8 @@ void load_stream_operations(const heap<Backend>& heap) {
   }
 }
 
-/// Enqueues a copy of the objects at `from` to all objects of `to` on `other`. `from` is in use until the stream has executed
-/// the copy.
+/// Enqueues a copy of the objects at `from` to all objects of `to` on `other`. `from` must not be changed before the stream has
+/// executed the copy.
 ///
 /// The copy is complete for later work in the stream. Use `notify_on_stream` to inform the other PE. Peer: `cudaMemcpyAsync`.
 /// NVSHMEM: `nvshmemx_putmem_on_stream`.
@@ -153,8 +153,9 @@ void put_on_stream(const heap<Backend>& heap, const span<T, Backend>& to, const 
   detail::stream_transport<Backend>::put(heap, to, from, other, stream);
 }
 
-/// Enqueues a notification. It releases everything that the stream has done before, including puts to `other`. Errors: those of
-/// `launch`; the signal is set in a captured stream: pass an epoch or use an addition.
+/// Enqueues a notification. It releases everything that the stream has done before, including puts to `other`. Errors: throws
+/// the errors of `launch`, and an `error` if the stream is being captured and the signal is a signal<set>: in that case, pass
+/// an epoch or use a signal<add>.
 template <class Kind, backend Backend>
 void notify_on_stream(const object<signal<Kind>, Backend>& signal, unsigned long long value, pe other, stream_handle stream) {
   using address = object<symmetric::signal<Kind>, Backend>;
@@ -165,9 +166,9 @@ void notify_on_stream(const object<signal<Kind>, Backend>& signal, unsigned long
   launch(detail::communication_launch(stream), detail::notify_kernel<address>, signal, value, other);
 }
 
-/// Enqueues a notification that sets the signal to the next number of `sent`, an epoch of the stream's PE, when it runs. In a
-/// captured graph, this is the next number in each replay. Use one epoch for each PE that is notified. Errors: those of
-/// `launch`.
+/// Enqueues a notification that sets the signal to the next number of `sent`, an epoch of the stream's PE. The number is
+/// determined when the notification runs, so a captured graph uses the next number in each replay. Use one epoch for each PE
+/// that is notified. Errors: throws the errors of `launch`.
 template <backend Backend>
 void notify_on_stream(const object<signal<set>, Backend>& signal, const object<epoch, Backend>& sent, pe other,
                       stream_handle stream) {
@@ -175,9 +176,9 @@ void notify_on_stream(const object<signal<set>, Backend>& signal, const object<e
          detail::notify_next_kernel<object<symmetric::signal<set>, Backend>, object<epoch, Backend>>, signal, sent, other);
 }
 
-/// Enqueues a wait for a signal of the stream's PE. It is an acquire for later work in the stream. When the budget is used up,
-/// the kernel prints what it waited for, and later calls on the stream report a failed kernel. Errors: those of `launch`; the
-/// stream is being captured: pass an epoch.
+/// Enqueues a wait for a signal of the stream's PE. It is an acquire for later work in the stream. If the budget is used up
+/// first, the kernel prints what it waited for, and later calls on the stream report a failed kernel. Errors: throws the errors
+/// of `launch`, and an `error` if the stream is being captured: in that case, pass an epoch.
 template <class Kind, backend Backend, class Condition>
   requires std::is_same_v<Condition, equals> || std::is_same_v<Condition, at_least>
 void wait_on_stream(const object<signal<Kind>, Backend>& signal, Condition condition, wait_budget budget,
@@ -188,10 +189,10 @@ void wait_on_stream(const object<signal<Kind>, Backend>& signal, Condition condi
   launch(detail::communication_launch(stream), detail::wait_kernel<address, Condition>, signal, condition, budget);
 }
 
-/// Enqueues a wait for the next number of `seen`, an epoch of the stream's PE: when it runs, it waits until the signal is
-/// `step` more than the value of the previous wait. In a captured graph, this is the next number in each replay. `step` is the
-/// total that all senders add between two waits, and 1 for a signal that is set. When the budget is used up, it fails like the
-/// wait for a condition. Errors: those of `launch`.
+/// Enqueues a wait for the next number of `seen`, an epoch of the stream's PE, which is `step` more than the number of the
+/// previous wait. The number is determined when the wait runs, so a captured graph waits for the next number in each replay.
+/// `step` is the total that all senders add between two waits, and 1 for a signal<set>. If the budget is used up first, it
+/// fails like the wait for a condition. Errors: throws the errors of `launch`.
 template <class Kind, backend Backend>
 void wait_on_stream(const object<signal<Kind>, Backend>& signal, const object<epoch, Backend>& seen, wait_budget budget,
                     stream_handle stream, unsigned long long step = 1) {
@@ -200,28 +201,28 @@ void wait_on_stream(const object<signal<Kind>, Backend>& signal, const object<ep
          budget);
 }
 
-/// Enqueues this PE's part of a barrier of all PEs. No kernel may use `words` at the same time.
+/// Enqueues this PE's part of a barrier across all PEs. No kernel may use `words` at the same time.
 template <backend Backend>
 void barrier_on_stream(const span<barrier_word, Backend>& words, wait_budget budget, stream_handle stream) {
   launch(detail::communication_launch(stream), detail::barrier_kernel<span<barrier_word, Backend>>, words, budget);
 }
 
-/// Enqueues the part of PE `which`, which is the stream's PE, of a barrier of its team. Barriers of two teams may run
+/// Enqueues one PE's part of a barrier across its team. `which` must be the stream's PE. Barriers of two teams may run
 /// concurrently, on two streams.
 ///
-/// Synchronizes like `barrier`: later work of the stream has acquired. Errors: those of `launch`; the PE is not in the team or
-/// belongs to another process; the team is in use on another stream, or its work there has not ended (`stream_guard`); an
-/// earlier arrival has not been waited for. In a captured stream, nothing runs yet, so hold `team.guard(which)` where the graph
-/// is launched.
+/// Synchronizes like `barrier`, and is an acquire for later work in the stream. Errors: throws the errors of `launch`, and an
+/// `error` if the PE is not in the team or belongs to another process, if the team is in use on another stream or its work
+/// there has not ended (`stream_guard`), or if an earlier arrival has not been waited for. In a captured stream, nothing runs
+/// yet, so hold `team.guard(which)` where the graph is launched.
 template <backend Backend>
 void barrier_on_stream(team_barrier<Backend>& team, pe which, wait_budget budget, stream_handle stream) {
   const auto held = team.take(which, stream);
   launch(detail::communication_launch(stream), detail::barrier_kernel<team_words<Backend>>, team.on(which), budget);
 }
 
-/// Enqueues the first half of a barrier of the team: everything that the stream has done so far is visible to the other PEs
-/// after their wait. The team belongs to this stream and this thread until `wait_on_stream`, which must be in the same capture
-/// if this call is in one.
+/// Enqueues the first half of a barrier across the team: everything that the stream has done so far is visible to the other PEs
+/// after their wait. The team belongs to this stream and this thread until `wait_on_stream`. If this call is in a capture,
+/// `wait_on_stream` must be in the same capture.
 ///
 /// Errors: the same as for `barrier_on_stream`.
 template <backend Backend>
@@ -231,9 +232,10 @@ void arrive_on_stream(team_barrier<Backend>& team, pe which, stream_handle strea
   });
 }
 
-/// Enqueues the second half: later work of the stream sees everything that every PE of the team did before it arrived.
+/// Enqueues the second half of a barrier: later work in the stream sees everything that every PE in the team did before it
+/// arrived.
 ///
-/// Errors: the same as for `barrier_on_stream`; there is no preceding arrival.
+/// Errors: the same as for `barrier_on_stream`; also throws `error` if there is no preceding arrival.
 template <backend Backend>
 void wait_on_stream(team_barrier<Backend>& team, pe which, wait_budget budget, stream_handle stream) {
   team.wait(which, stream, [&] {

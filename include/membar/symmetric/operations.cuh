@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// One-sided operations on symmetric objects: put, get, put with signal, notifications, and the operations that order and complete them.
+/// One-sided operations on symmetric objects: put, get, put with signal, notifications, and the operations that order and
+/// complete these.
 ///
-/// A group (`by_thread`, `by_warp`, `by_block`) executes an operation together: all its threads call it with the same arguments.
-/// The remote side is a symmetric address and a PE, which may be this PE. The local side is any memory of this PE that
-/// the backend reaches. With NVSHMEM over a network, it must be symmetric memory or memory registered with
+/// A group (`by_thread`, `by_warp`, `by_block`) executes an operation together: all its threads call it with the same
+/// arguments. The remote side is a symmetric address and a PE, which may be this PE. The local side is any memory of this PE
+/// that the backend can access. With NVSHMEM over a network, the local side must be symmetric memory or memory registered with
 /// `nvshmemx_buffer_register`. A copy does not begin with a group barrier: if one thread wrote data that another thread copies,
 /// synchronize the group first.
 #pragma once
@@ -28,7 +29,7 @@ __device__ constexpr bool require_group() noexcept {
   return is_group<Group>;
 }
 
-/// Requires a symmetric address. Returns whether the argument is one, so that the compiler prints a single message.
+/// Checks that the argument is a symmetric address. Returns whether it is, so that callers can avoid further error messages.
 template <class Address>
 [[nodiscard]] __device__ constexpr bool require_symmetric() noexcept {
   static_assert(!is_direct<Address>,
@@ -71,7 +72,7 @@ template <class Address>
   }
 }
 
-/// Requires that data and its signal belong to the same backend.
+/// Checks that data and its signal belong to the same backend.
 template <class To, class Signal>
 [[nodiscard]] __device__ constexpr bool require_one_backend() noexcept {
   constexpr bool same = std::is_same_v<typename To::backend, typename Signal::backend>;
@@ -82,17 +83,17 @@ template <class To, class Signal>
   return same;
 }
 
-/// Requires a type whose objects are transferred as a whole.
+/// Checks that objects of the type can be transferred as a whole.
 template <class T>
 [[nodiscard]] __device__ constexpr bool require_fixed_size() noexcept {
   static_assert(has_no_padding<T>,
-                "membar: an operation of fixed size transfers every byte, but this type has bytes that do not belong to its "
-                "value: remove the padding, or put the object as a span; for a struct of floating-point members without "
-                "padding, specialize membar::symmetric::has_no_padding");
+                "membar: a fixed-size operation transfers every byte, but this type has bytes that do not belong to its value: "
+                "remove the padding, or put the object as a span; for a struct of floating-point members without padding, "
+                "specialize membar::symmetric::has_no_padding");
   constexpr bool size = sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16;
   static_assert(
       !has_no_padding<T> || (size && alignof(T) >= sizeof(T)),
-      "membar: an operation of fixed size transfers 1, 2, 4, 8 or 16 bytes, aligned to their size: put other types as a span");
+      "membar: a fixed-size operation transfers 1, 2, 4, 8 or 16 bytes, aligned to their size: put other types as a span");
   return has_no_padding<T> && size && alignof(T) >= sizeof(T);
 }
 
@@ -104,11 +105,11 @@ inline constexpr bool is_one<object<T, Backend>> = true;
 template <class Address>
 [[nodiscard]] __device__ constexpr bool require_one() noexcept {
   static_assert(is_one<Address>,
-                "membar: an operation of fixed size transfers one object: select one of the span with [index]");
+                "membar: a fixed-size operation transfers one object: select one element of the span with [index]");
   return is_one<Address>;
 }
 
-/// Requires a pointer to objects of the symmetric address's type.
+/// Checks that the local side is a pointer to objects of the symmetric address's type.
 template <class Address, class Source>
 [[nodiscard]] __device__ constexpr bool require_source() noexcept {
   using element = typename Address::element_type;
@@ -122,7 +123,7 @@ template <class Address, class Source>
   return matches && !is_direct<Source>;
 }
 
-/// Requires two valid sides of a copy.
+/// Checks both sides of a copy.
 template <class Address, class Source>
 [[nodiscard]] __device__ constexpr bool require_copy() noexcept {
   if constexpr (require_data<Address>()) {
@@ -132,7 +133,7 @@ template <class Address, class Source>
   }
 }
 
-/// Requires a single data object that is transferred as a whole.
+/// Checks that the address is that of a single data object that can be transferred as a whole.
 template <class Address>
 [[nodiscard]] __device__ constexpr bool require_fixed_size_object() noexcept {
   if constexpr (require_data<Address>()) {
@@ -142,8 +143,8 @@ template <class Address>
   }
 }
 
-/// Converts from any type. It is the parameter of a call that is rejected anyway, so that the compiler reports only the
-/// rejection.
+/// A type to which everything converts. It is the parameter type of calls that are rejected anyway, so that the compiler
+/// reports only the rejection.
 struct anything {
   template <class T>
   __device__ constexpr anything(const T&) noexcept {}
@@ -162,7 +163,7 @@ struct element<Address> {
 template <class Address>
 using element_of = typename element<Address>::type;
 
-/// The kind of a signal, which is set or added to.
+/// The kind of a signal: `set` or `add`.
 template <class Signal>
 using kind_of = typename Signal::element_type::kind;
 
@@ -188,21 +189,23 @@ __device__ inline void store_notification(const Signal& signal, unsigned long lo
 
 }  // namespace detail
 
-// The results of fence, quiet and flush, which are passed to a notification. Each result has its own type, which contains the
-// group that executed the operation, because the order holds only for the thread that executed the fence for the group. A
-// result cannot be copied, because a put between the fence and the notification would not be ordered.
+// The results of fence, quiet and flush. A notification accepts the results of a fence or a quiet, and rejects the result of a
+// flush. The type of a result names the operation and the group that executed it, because the order holds only for the thread
+// that executed the fence for the group. A result cannot be copied, because a put between the fence and the notification would
+// not be ordered.
 
-/// The group's earlier puts are ordered before its later puts and notifications, on each PE.
+/// The result of a fence: the group's earlier puts are ordered before its later puts and notifications, on each PE.
 template <class Group>
 struct fenced {
   fenced() = default;
   fenced(const fenced&) = delete;
   fenced& operator=(const fenced&) = delete;
 };
-/// The group's earlier puts are also complete: they are visible according to the visibility class.
+/// The result of a quiet: the group's earlier puts are also complete, that is, visible according to the visibility class.
 template <class Group>
 struct quieted : fenced<Group> {};
-/// Sources may be reused, and results are available. Nothing is guaranteed about other PEs.
+/// The result of a flush: the sources of earlier puts may be reused, and the results of earlier gets are available. Nothing is
+/// guaranteed about other PEs.
 template <class Group>
 struct flushed {
   flushed() = default;
@@ -212,7 +215,7 @@ struct flushed {
 
 namespace detail {
 
-/// The group of a fence's or a quiet's result.
+/// The group type that is part of a fence's or a quiet's result type.
 template <class Token>
 struct group_of_fence {
   static constexpr bool is_fence = false;
@@ -227,12 +230,13 @@ struct group_of_fence<quieted<Group>> : group_of_fence<fenced<Group>> {};
 
 }  // namespace detail
 
-/// Orders the group's earlier puts, AMOs, notifications and fetches before its notification with this result, and before the
-/// later operations of its first thread, on each PE. It does not complete them. If another thread of the group continues with
-/// puts or fetches of its own that must be ordered, that thread must call `fence` by_thread.
+/// Orders the group's earlier puts, AMOs, notifications and fetches, on each PE, before the notification that receives this
+/// result and before later operations of the group's first thread. It does not complete the earlier operations. If another
+/// thread of the group then executes puts or fetches of its own that must be ordered, that thread must call `fence` with
+/// `by_thread`.
 ///
-/// Synchronizes: it makes a later notification a release at its destination, and is an acquire between two `fetch`es of one
-/// thread. PTX (peer): a barrier of the group, `fence.acq_rel.sys` by one thread, a barrier of the group. NVSHMEM:
+/// Synchronizes: it makes a later notification a release at its destination, and acts as an acquire between two `fetch`es by
+/// one thread. PTX (peer): a group barrier, `fence.acq_rel.sys` by one thread, and another group barrier. NVSHMEM:
 /// `nvshmem_fence`.
 template <class Group, reach Reach>
 __device__ inline fenced<Group> fence(Group, const Reach& reach) noexcept {
@@ -262,11 +266,11 @@ __device__ inline quieted<Group> quiet(Group, const Reach& reach) noexcept {
   return {};
 }
 
-/// Ends the use of sources and makes the results of non-blocking gets available. It does not make anything visible to another
-/// PE.
+/// Waits until the sources of earlier puts may be reused and the results of earlier gets are available. It does not make
+/// anything visible to another PE.
 ///
-/// PTX (peer): a barrier of the group. NVSHMEM, which has no weaker operation: a barrier, `nvshmem_quiet` by one thread, a
-/// barrier.
+/// PTX (peer): a group barrier. NVSHMEM, which has no weaker operation: a group barrier, `nvshmem_quiet` by one thread,
+/// and another group barrier.
 template <class Group, reach Reach>
 __device__ inline flushed<Group> flush(Group, const Reach& reach) noexcept {
   if constexpr (detail::require_group<Group>()) {
@@ -275,12 +279,11 @@ __device__ inline flushed<Group> flush(Group, const Reach& reach) noexcept {
   return {};
 }
 
-/// Copies the objects at `from`, on this PE, to all objects of `to` on `other`. On return, the whole group may use `from`
-/// again.
+/// Copies the objects at `from`, on this PE, to all objects of `to` on `other`. On return, the whole group may reuse `from`.
 ///
 /// It does not synchronize: use `put_signal` or a notification to inform the other PE. PTX (peer): `ld.weak.v4.b32` and
 /// `st.weak.v4.b32`, eight in flight per thread, if both addresses and the size are multiples of 16; otherwise four in flight,
-/// as wide as the addresses allow; then a barrier of the group. NVSHMEM: `nvshmemx_putmem_*`. It uses up to 45 registers, so a
+/// as wide as the addresses allow; then a group barrier. NVSHMEM: `nvshmemx_putmem_*`. A put uses up to 45 registers, so a
 /// kernel that itself uses many registers needs `__launch_bounds__` for large blocks.
 template <class Group, class To, class From>
 __device__ inline void put(Group group, const To& to, const From& from, pe other) noexcept {
@@ -290,7 +293,7 @@ __device__ inline void put(Group group, const To& to, const From& from, pe other
   }
 }
 
-/// Starts a `put` and returns immediately: `from` is in use until `flush` or `quiet`.
+/// Starts a `put` and returns immediately. `from` must not be changed before a `flush` or `quiet`.
 template <class Group, class To, class From>
 __device__ inline void put_nonblocking(Group group, const To& to, const From& from, pe other) noexcept {
   if constexpr (detail::require_group<Group>() && detail::require_copy<To, From>()) {
@@ -299,7 +302,8 @@ __device__ inline void put_nonblocking(Group group, const To& to, const From& fr
   }
 }
 
-/// Copies all objects of `from` on `other` to the objects at `to`, on this PE. On return, the whole group may read them.
+/// Copies all objects of `from` on `other` to the objects at `to`, on this PE. On return, the whole group may read the objects
+/// at `to`.
 ///
 /// It does not synchronize: wait for a signal first. A `fence` orders two `fetch`es, but not two gets. PTX (peer): the same as
 /// `put`. NVSHMEM: `nvshmemx_getmem_*`.
@@ -311,7 +315,7 @@ __device__ inline void get(Group group, To* to, const From& from, pe other) noex
   }
 }
 
-/// Starts a `get` and returns immediately: the contents of `to` are undefined until `flush` or `quiet`.
+/// Starts a `get` and returns immediately: the contents of `to` are undefined until a `flush` or `quiet`.
 template <class Group, class To, class From>
 __device__ inline void get_nonblocking(Group group, To* to, const From& from, pe other) noexcept {
   if constexpr (detail::require_group<Group>() && detail::require_copy<From, To*>()) {
@@ -319,10 +323,10 @@ __device__ inline void get_nonblocking(Group group, To* to, const From& from, pe
   }
 }
 
-/// Stores one object on `other` as a single access. Only the calling thread executes it.
+/// Stores one object on `other` with a single access. Only the calling thread executes it.
 ///
-/// It is relaxed and orders nothing, so it is not a notification. PTX (peer): `st.relaxed.sys`. NVSHMEM: the same if it reaches
-/// the PE, otherwise `nvshmem_*_p`. Requires: 1, 2, 4, 8 or 16 bytes without padding; at most 8 bytes with NVSHMEM.
+/// It is relaxed and orders nothing, so it is not a notification. PTX (peer): `st.relaxed.sys`. NVSHMEM: the same if stores
+/// reach the PE, otherwise `nvshmem_*_p`. Requires: 1, 2, 4, 8 or 16 bytes without padding; at most 8 bytes with NVSHMEM.
 template <class To>
 __device__ inline void put_value(const To& to, const detail::element_of<To>& value, pe other) noexcept {
   if constexpr (detail::require_fixed_size_object<To>()) {
@@ -330,12 +334,12 @@ __device__ inline void put_value(const To& to, const detail::element_of<To>& val
   }
 }
 
-/// Reads one object on `other` as a single access. Only the calling thread executes it.
+/// Reads one object on `other` with a single access. Only the calling thread executes it.
 ///
-/// A `fence` between two fetches by a thread orders them. Without one, two fetches of the same object are in order if loads and
-/// stores reach the PE, because of coherence: the second fetch does not return an older value than the first. Over a network,
-/// and for two different objects, fetches are not in order. PTX (peer): `ld.relaxed.sys`. NVSHMEM: the same if it reaches the
-/// PE, otherwise `nvshmem_*_g`. Requires: 1, 2, 4, 8 or 16 bytes without padding; at most 8 bytes with NVSHMEM.
+/// A `fence` between two fetches by a thread orders them. Without a fence, coherence orders two fetches of the same object if
+/// loads and stores reach the PE: the second fetch does not return an older value than the first. Fetches of different objects,
+/// and fetches over a network, are not ordered. PTX (peer): `ld.relaxed.sys`. NVSHMEM: the same if loads reach the PE,
+/// otherwise `nvshmem_*_g`. Requires: 1, 2, 4, 8 or 16 bytes without padding; at most 8 bytes with NVSHMEM.
 template <class From>
 [[nodiscard]] __device__ inline detail::element_of<From> fetch(const From& from, pe other) noexcept {
   if constexpr (detail::require_fixed_size_object<From>()) {
@@ -347,9 +351,9 @@ template <class From>
 
 /// Executes a `put` and then notifies `other`: it sets the signal to `value` or adds `value` to it.
 ///
-/// Synchronizes: its data is released to the wait or test on `other` that acquires the signal's new value. Not every backend
-/// also covers earlier puts: for two puts and one signal, use `fence` and `notify`. On return, `from` may be used again. The
-/// signal may belong to another heap of the same backend type. PTX (peer): `put`; a barrier of the group; by one thread
+/// Synchronizes: its data is released to the wait or test on `other` that acquires the signal's new value. On some backends,
+/// the release does not cover earlier puts: for two puts and one signal, use `fence` and `notify`. On return, `from` may be
+/// reused. The signal may belong to another heap of the same backend type. PTX (peer): `put`; a group barrier; by one thread
 /// `st.release.sys.b64` or, for a signal<add>, `red.release.sys.add.u64`. NVSHMEM: `nvshmemx_putmem_signal_*`.
 template <class Group, class To, class From, class Signal>
 __device__ inline void put_signal(Group group, const To& to, const From& from, const Signal& signal, unsigned long long value,
@@ -363,8 +367,8 @@ __device__ inline void put_signal(Group group, const To& to, const From& from, c
   }
 }
 
-/// Starts a `put_signal` and returns immediately: `from` is in use until `flush` or `quiet`. Two such operations are not
-/// ordered.
+/// Starts a `put_signal` and returns immediately. `from` must not be changed before a `flush` or `quiet`. Two such operations
+/// are not ordered with respect to each other.
 template <class Group, class To, class From, class Signal>
 __device__ inline void put_signal_nonblocking(Group group, const To& to, const From& from, const Signal& signal,
                                               unsigned long long value, pe other) noexcept {
@@ -379,9 +383,9 @@ __device__ inline void put_signal_nonblocking(Group group, const To& to, const F
 
 /// Notifies `other`: it sets the signal to `value` or adds `value` to it.
 ///
-/// Synchronizes, with `release`: the group's blocking puts to `other` are released to an acquire of the new value there. To
-/// release puts to other PEs as well, use `notify_transitively`. With `relaxed`, nothing is released. PTX (peer): a barrier of
-/// the group; by one thread `st.{release,relaxed}.sys.b64` or `red.{release,relaxed}.sys.add.u64`. NVSHMEM: `nvshmem_fence` for
+/// Synchronizes: with `release`, the group's blocking puts to `other` are released to an acquire of the new value there. To
+/// release puts to other PEs as well, use `notify_transitively`. With `relaxed`, nothing is released. PTX (peer): a group
+/// barrier; by one thread `st.{release,relaxed}.sys.b64` or `red.{release,relaxed}.sys.add.u64`. NVSHMEM: `nvshmem_fence` for
 /// `release`, and `nvshmemx_signal_op`.
 template <class Group, class Signal, class Order = release_t>
   requires memory_order_tag<Order>
@@ -396,8 +400,8 @@ __device__ inline void notify(Group, const Signal& signal, unsigned long long va
   }
 }
 
-/// Notifies `other` after the `fence` or `quiet` in its argument, which the same group must execute. The fence is the release:
-/// the thread that executed it then stores with relaxed order. `notify(group, signal, value, other, fence(group, reach))`.
+/// Notifies `other` after a `fence` or `quiet`, which the same group must call in the argument list: `notify(group, signal,
+/// value, other, fence(group, reach))`. The fence is the release: the thread that executed it then notifies with relaxed order.
 template <class Group, class Signal, class Token>
   requires(detail::group_of_fence<std::remove_cvref_t<Token>>::is_fence)
 __device__ inline void notify(Group, const Signal& signal, unsigned long long value, pe other, Token&&) noexcept {
@@ -421,12 +425,11 @@ __device__ inline void notify(Group, const Signal&, unsigned long long, pe, cons
                 "membar: a flush does not complete operations at another PE: use fence or quiet before a notification");
 }
 
-/// A transitive notification: notifies `other` of everything that this PE has put to any PE or has observed.
+/// A transitive notification: notifies `other` of everything that the group has put to any PE or has observed.
 ///
-/// Synchronizes: everything that the group has put anywhere or has observed is released to an acquire of the new value.
-/// Requires the visibility class `everywhere`: across a network, data is visible only at its destination, and a third PE could
-/// be notified too early. PTX (peer): the same as `notify` with `release`, which is cumulative at system scope. NVSHMEM:
-/// `nvshmem_quiet`, `nvshmemx_signal_op`.
+/// Synchronizes: all of this is released to an acquire of the new value. Requires the visibility class `everywhere`: across a
+/// network, data is visible only at its destination, and a third PE could be notified too early. PTX (peer): the same as
+/// `notify` with `release`, which is cumulative at system scope. NVSHMEM: `nvshmem_quiet`, `nvshmemx_signal_op`.
 template <class Group, class Signal>
 __device__ inline void notify_transitively(Group group, const Signal& signal, unsigned long long value, pe other) noexcept {
   if constexpr (detail::require_group<Group>() && detail::require_signal<Signal>()) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Packed messages: small payloads whose sequence number is in the same 16-byte words. Such messages need neither a fence nor a
-/// signal.
+/// Packed messages: small payloads in 16-byte words that each contain a sequence number. Such messages need neither a fence nor
+/// a signal.
 #pragma once
 
 #include <membar/detail/packed_word.cuh>
@@ -31,11 +31,11 @@ template <class Box, class Value>
                   "membar: a packed message must be sent to a symmetric object of type packed<T>, because its operations read "
                   "only that type");
     static_assert(is_one<Box> || !is_packed<element>,
-                  "membar: a packed message must be sent to a single box: select one of the span with [index]");
+                  "membar: a packed message must be sent to a single box: select one element of the span with [index]");
     constexpr bool everywhere = Box::backend::visible == visibility::everywhere;
     static_assert(everywhere,
-                  "membar: packed messages need the visibility class 'everywhere': their words are 16-byte stores, which a "
-                  "network may split: use put_signal");
+                  "membar: packed messages need the visibility class 'everywhere', because a network may split the 16-byte "
+                  "stores of their words: use put_signal");
     if constexpr (is_packed<element> && is_one<Box>) {
       constexpr bool same = std::is_same_v<typename element::value_type, std::remove_const_t<Value>>;
       static_assert(same, "membar: a packed message must have the same type as its box, but the pointer has another type");
@@ -48,8 +48,8 @@ template <class Box, class Value>
   }
 }
 
-/// Returns the number of words of a message. Indices have 32 bits, including the indices past the end that a thread computes in
-/// a batch.
+/// Returns the number of words in a message. The limit ensures that 32 bits are enough for an index, even for the indices past
+/// the end that a thread computes in a batch.
 template <class Message>
 [[nodiscard]] MEMBAR_HOST_DEVICE consteval unsigned word_count() noexcept {
   static_assert(packed_words(sizeof(Message)) < (1U << 28), "membar: a packed message must be smaller than 3 GiB");
@@ -61,14 +61,14 @@ template <class Message>
 template <class Group, unsigned Count, unsigned Batch>
 inline constexpr bool together = std::is_same_v<Group, by_warp_t> && Count > 32 && Count <= 32 * Batch;
 
-/// Reads the words `first`, `first + step` and so on, of a message of `Count` words, into `batch`. Returns whether all words
-/// have the number `sequence`. All loads are in flight before the first is examined.
+/// Reads the words `first`, `first + step` and so on of a message of `Count` words into `batch`. Returns whether all words have
+/// the number `sequence`. All loads are in flight before the first result is examined.
 template <class Group, unsigned Count, unsigned Batch>
 [[nodiscard]] __device__ inline bool read_batch(const packed_word* words, unsigned first, unsigned step, unsigned sequence,
                                                 packed_word (&batch)[Batch]) noexcept {
   constexpr bool whole_warp = together<Group, Count, Batch>;
-  // The last word comes first, because not every thread has it, so only loads follow the branch around it. Lanes that stay
-  // together need no branch: past the end, they read the last word again.
+  // The last word is loaded first: not every thread has one, and in this order only loads follow the branch that skips it.
+  // Lanes that poll together need no branch: past the end, they read the message's last word again.
 #pragma unroll
   for (unsigned k = Batch; k-- != 0;) {
     const unsigned i = first + k * step;
@@ -100,8 +100,8 @@ __device__ inline void unpack_batch(To* to, unsigned first, unsigned step, const
   }
 }
 
-/// Stores the words `first`, `first + step` and so on, of the message at `from`, in the box of `other` that corresponds to
-/// `box` here. It first reads all of them and computes the address of the box last, so that the reads do not wait for it.
+/// Stores the words `first`, `first + step` and so on of the message at `from` in the box on `other` that corresponds to `box`
+/// on this PE. It reads all of these words before it computes the box's address, so that the reads do not wait for the address.
 template <unsigned Batch, class Reach, class From>
 __device__ inline void put_batch(const Reach& reach, void* box, pe other, unsigned first, unsigned step, const From* from,
                                  unsigned sequence) noexcept {
@@ -124,8 +124,8 @@ __device__ inline void put_batch(const Reach& reach, void* box, pe other, unsign
   }
 }
 
-/// Calls `each(batch, first, step)` for the words of the calling thread as long as `each` returns true. `batch`, a constant, is
-/// the number of words that a call handles. Returns whether all calls returned true.
+/// Calls `each(batch, first, step)` for the words of the calling thread as long as `each` returns true. `batch`, a compile-time
+/// constant, is the number of words that one call handles. Returns whether all calls returned true.
 template <class Group, class Message, class Each>
 __device__ inline bool for_pieces(Each each) noexcept {
   constexpr unsigned count = word_count<Message>();
@@ -142,7 +142,7 @@ __device__ inline bool for_pieces(Each each) noexcept {
     return true;
   };
   if constexpr (std::is_same_v<Group, by_block_t>) {
-    // The block that receives a message has one thread per word.
+    // Each thread handles at most one word.
     if (size >= count) {
       return rank >= count || each(std::integral_constant<unsigned, 1>{}, rank, size);
     }
@@ -159,9 +159,9 @@ __device__ inline bool for_pieces(Each each) noexcept {
   }
 }
 
-/// Reads the parts of the calling thread, or of its whole warp if the warp polls together. Returns whether all parts have
-/// arrived. If not, `seen` is the number in a word whose part has not arrived, or `sequence` if that word belongs to another
-/// lane.
+/// Waits for the calling thread's parts of the message, or for the whole warp's parts if its lanes poll together, and copies
+/// the thread's parts to `to`. Returns whether the awaited parts have arrived. If not, `seen` is the number in a word that has
+/// not arrived, or `sequence` if that word belongs to another lane.
 template <class Group, class Box, class To>
 [[nodiscard]] __device__ inline bool take_pieces(const Box& box, To* to, unsigned sequence, wait_budget budget,
                                                  unsigned& seen) noexcept {
@@ -199,16 +199,16 @@ template <class Group, class Box, class To>
 
 }  // namespace detail
 
-/// Sends the object at `from`, on this PE, to the box of `other`, with the number `sequence`. On return, the whole group may
-/// use `from` again.
+/// Sends the object at `from`, on this PE, to the box on `other`, with the number `sequence`. On return, the whole group may
+/// reuse `from`.
 ///
 /// It does not synchronize: it transfers only the message itself. The box must be free: its owner must have taken the previous
-/// message and informed the storing thread. This must hold for each thread: the thread that stores a word must itself have
-/// taken a word of the answer, stored by the thread that took the previous word. This is the case if request and answer are
-/// messages of one type, sent by groups of the same kind and size. Otherwise, use a signal that is released and acquired as the
-/// answer, because a group barrier does not pass on the order that a relaxed answer implies. `sequence` must be neither 0 nor
-/// the previous message's number. PTX: `st.relaxed.sys.b128` for each 12 bytes, each word by one thread; a barrier of the
-/// group. Requires: the visibility class `everywhere`.
+/// message and confirmed this to the sender. This applies to each thread: the thread that stores a word must itself have taken
+/// a word of the answer, and that word must come from the thread that took the previous word. This is the case if request and
+/// answer are messages of the same type, sent by groups of the same kind and size. Otherwise, answer with a signal, which
+/// releases and acquires: after a relaxed answer, a group barrier is not sufficient to order the threads. `sequence` must be
+/// neither 0 nor the previous message's number. PTX: `st.relaxed.sys.b128` for each 12 bytes, each word stored by one thread;
+/// then a group barrier. Requires: the visibility class `everywhere`.
 template <class Group, class Box, class From>
 __device__ inline void put_packed(Group, const Box& box, const From* from, unsigned sequence, pe other) noexcept {
   detail::require_group<Group>();
@@ -222,8 +222,8 @@ __device__ inline void put_packed(Group, const Box& box, const From* from, unsig
   }
 }
 
-/// Returns whether the message `sequence` is in the calling PE's box. If so, it copies the message to `to`; otherwise `to` may
-/// contain a part of it. Executed by the calling thread.
+/// Returns whether the message with the number `sequence` is in the calling PE's box. If so, it copies the message to `to`;
+/// otherwise `to` may contain a part of it. Only the calling thread executes it.
 template <class Box, class To>
 [[nodiscard]] __device__ inline bool test_packed(const Box& box, To* to, unsigned sequence) noexcept {
   if constexpr (detail::require_packed<Box, To>()) {
@@ -241,11 +241,12 @@ template <class Box, class To>
   }
 }
 
-/// Waits for the message `sequence` in the calling PE's box and copies it to `to`, which the whole group may read on return.
-/// All threads of the group receive the result, `done` or `timed_out`; after `timed_out`, `to` may be partly written.
+/// Waits for the message with the number `sequence` in the calling PE's box and copies it to `to`. On return, the whole group
+/// may read `to`. All threads of the group receive the result, `done` or `timed_out`; after `timed_out`, `to` may be partly
+/// written.
 ///
-/// It does not synchronize. PTX: `ld.relaxed.sys.b128` of each word until its number has arrived, and `vote.sync.all` after
-/// each poll of a warp for a message of 33 to 128 words; a barrier of the group.
+/// It does not synchronize. PTX: `ld.relaxed.sys.b128` of each word until its number has arrived; `vote.sync.all` after each
+/// poll if a warp takes a message of 33 to 128 words; then a group barrier.
 template <class Group, class Box, class To>
 [[nodiscard]] __device__ inline wait_result try_take_packed(Group, const Box& box, To* to, unsigned sequence,
                                                             wait_budget budget) noexcept {
@@ -259,8 +260,9 @@ template <class Group, class Box, class To>
   }
 }
 
-/// Waits for the message `sequence` in the calling PE's box and copies it to `to`, like `try_take_packed`. When the budget is
-/// used up, it prints the PE, the address, the expected and the current number, and ends the kernel with a trap.
+/// Waits for the message with the number `sequence` in the calling PE's box and copies it to `to`, like `try_take_packed`. If
+/// the budget is used up first, it prints the PE, the address, the expected number and the current number, and ends the kernel
+/// with a trap.
 template <class Group, class Box, class To>
 __device__ inline void take_packed(Group, const Box& box, To* to, unsigned sequence, wait_budget budget) noexcept {
   detail::require_group<Group>();
@@ -274,20 +276,20 @@ __device__ inline void take_packed(Group, const Box& box, To* to, unsigned seque
   }
 }
 
-/// Sends the object at `from` to the box of `other` with the next number of `sent`, like `put_packed` with a number. Use it in
-/// kernels of a captured graph, in which a number passed as an argument would be the same in every replay.
+/// Sends the object at `from` to the box on `other` with the next number of the epoch `sent`, like `put_packed` with a number.
+/// Use it in kernels of a captured graph, where a number passed as an argument would be the same in every replay.
 template <class Group, class Box, class From, class Epoch>
   requires(detail::is_symmetric<Epoch>)
 __device__ inline void put_packed(Group group, const Box& box, const From* from, const Epoch& sent, pe other) noexcept {
   if constexpr (detail::require_epoch<Epoch>()) {
     const detail::next_epoch<Group> next(sent);
-    put_packed(group, box, from, next.sequence(), other);  // this call ends with a barrier of the group
+    put_packed(group, box, from, next.sequence(), other);  // this call ends with a group barrier
     next.keep();
   }
 }
 
-/// Waits for the message with the next number of `taken`, like `try_take_packed` with a number. After `timed_out`, the next
-/// call waits for the same message.
+/// Waits for the message with the next number of the epoch `taken`, like `try_take_packed` with a number. After `timed_out`,
+/// the next call waits for the same message.
 template <class Group, class Box, class To, class Epoch>
   requires(detail::is_symmetric<Epoch>)
 [[nodiscard]] __device__ inline wait_result try_take_packed(Group group, const Box& box, To* to, const Epoch& taken,

@@ -15,10 +15,10 @@ using membar::pe;
 using membar::pe_range;
 using membar::ring_neighbour;
 
-/// Where data is visible after it was completed, which a `quiet` does, or a release that was acquired.
+/// Where data is visible once it is complete, that is, after a `quiet` or after a release that has been acquired.
 enum class visibility {
   everywhere,        ///< on every PE, because loads and stores reach every PE, for example over NVLink
-  destination_only,  ///< on the PE to which it was put, because some PEs are connected by a network
+  destination_only,  ///< only on the PE to which it was put, because some PEs are connected by a network
 };
 
 /// Returns the name of a visibility class: "everywhere" or "destination_only".
@@ -36,7 +36,7 @@ enum class visibility {
 template <visibility Visible>
 class basic_peer_backend;
 using peer_backend = basic_peer_backend<visibility::everywhere>;
-/// The backend for memory that something else allocated (adopted_backend.hpp).
+/// The backend for memory that was allocated outside membar (adopted_backend.hpp).
 template <visibility Visible>
 class basic_adopted_backend;
 using adopted_backend = basic_adopted_backend<visibility::everywhere>;

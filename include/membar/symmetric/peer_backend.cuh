@@ -83,7 +83,7 @@ struct transport<peer_reach> {
                                     const peer_reach& signal_reach, unsigned long long* word, unsigned long long value,
                                     pe other) noexcept {
     put(group, reach, to, from, bytes, other);
-    // The barrier orders the group's stores before the release, which is cumulative, and ends the use of `from`.
+    // The barrier orders the group's stores before the release, which is cumulative. After it, `from` may be reused.
     Group::sync();
     if (Group::rank() == 0) {
       notify<Kind>(signal_reach, word, value, other, release);
@@ -106,7 +106,7 @@ struct transport<peer_reach> {
     }
   }
 
-  /// Called by one thread, after a barrier of its group.
+  /// Called by one thread, after a group barrier.
   __device__ static void fence(const peer_reach&) noexcept { thread_fence<thread_scope::system>(acq_rel); }
   __device__ static void quiet(const peer_reach&) noexcept { thread_fence<thread_scope::system>(acq_rel); }
   /// When an instruction is complete, its source has been read or its result is available; a barrier extends this to the group.
@@ -115,14 +115,14 @@ struct transport<peer_reach> {
     Group::sync();
   }
 
-  /// Stores `value` in the word of each of `others`, divided among the group, after a barrier of the group.
+  /// After a group barrier, stores `value` in the word of each of `others`. The stores are divided among the group's threads.
   template <class Group, class Others, class Order>
   __device__ static void arrive_everywhere(Group, const peer_reach& reach, const Others& others, unsigned long long* word,
                                            unsigned long long value, Order) noexcept {
     const int count = others.size();
     const int step = static_cast<int>(Group::size());
     // Each store is a release, and the threads' stores run in parallel. A thread with several stores is faster with a single
-    // fence.
+    // fence and relaxed stores.
     const bool fences = !std::is_same_v<Order, relaxed_t> && count > step;
     Group::sync();
     if (fences) {

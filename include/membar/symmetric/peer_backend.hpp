@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Symmetric memory of one process, based on peer access. It requires no other library. Every PE is a GPU of this machine.
+/// Symmetric memory within one process, based on peer access. It requires no other library. Every PE is a GPU in this machine.
 #pragma once
 
 #include <membar/atomicity.hpp>
@@ -20,7 +20,7 @@ namespace membar {
 inline namespace v0_2 {
 namespace symmetric {
 
-/// How the peer backend allocates memory that devices can access on each other.
+/// How the peer backend allocates memory so that the devices can access each other's memory.
 enum class peer_memory {
   automatic,  ///< `mapped` if every device supports it, otherwise `plain`
   mapped,     ///< one address range from the driver's virtual memory management, with the PEs at equal distances
@@ -36,7 +36,7 @@ struct peer_facts {
   [[nodiscard]] bool reaches(std::size_t from, std::size_t to) const { return access[from * devices.size() + to] != 0; }
 };
 
-/// Throws `error` if some PE cannot access another PE. The error names the two PEs and the remedy.
+/// Throws `error` if some PE cannot access another PE. The error names the two devices and the remedy.
 inline void validate_peers(const peer_facts& facts) {
   if (facts.devices.empty()) {
     throw error(cudaErrorNoDevice, "membar: a peer backend was requested without devices: name one or more devices that exist");
@@ -72,7 +72,7 @@ inline void validate_peers(const peer_facts& facts) {
   return peer_memory::mapped;
 }
 
-/// Returns whether `use` is atomic between every two PEs. `links` contains the link of each pair of PEs, in rows as in
+/// Returns whether `use` is atomic between any two PEs. `links` contains the link between each pair of PEs, in rows as in
 /// `peer_facts`.
 [[nodiscard]] inline atomicity atomicity_between(const peer_facts& facts, const std::vector<atomic_link>& links,
                                                  const atomic_use& use) {
@@ -193,7 +193,7 @@ class peer_region {
     std::vector<std::ptrdiff_t> distances(devices.size());
     for (std::size_t from = 0; from != devices.size(); ++from) {
       for (std::size_t to = 0; to != devices.size(); ++to) {
-        // The addresses are compared as integers, because the allocations are different objects.
+        // The addresses are subtracted as integers, because the allocations are different objects.
         distances[to] = static_cast<std::ptrdiff_t>(reinterpret_cast<std::size_t>(made.bases_[to])) -
                         static_cast<std::ptrdiff_t>(reinterpret_cast<std::size_t>(made.bases_[from]));
       }
@@ -241,7 +241,7 @@ class peer_region {
     }
   }
 
-  /// The size on each PE.
+  /// Returns the size on each PE.
   [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
   [[nodiscard]] void* base(pe which) const { return bases_.at(static_cast<std::size_t>(which.index())); }
   [[nodiscard]] peer_reach reach_of(pe which) const {
@@ -260,7 +260,7 @@ class peer_region {
     }
   }
 
-  /// Creates the device's context. The runtime does this at the first call that needs it, but the driver does not.
+  /// Creates the device's context. The runtime does this at the first call that needs the context, but the driver does not.
   static void initialize(int device) {
     const device_guard guard(device);
     check(cudaFree(nullptr), "this call needs a working CUDA driver and device");
@@ -291,16 +291,16 @@ class peer_region {
 
 }  // namespace detail
 
-/// The peer backend: PE i is `devices[i]`, and this process owns all of them. Its data is visible everywhere (`peer_backend`),
+/// The peer backend: PE i is `devices[i]`, and all PEs belong to this process. With `peer_backend`, data is visible everywhere,
 /// because loads and stores reach every PE.
 ///
 /// With `visibility::destination_only`, it guarantees less, so that a program for a cluster can be developed on one machine:
-/// operations that the cluster does not support do not compile. A device that appears twice is two PEs, which is useful for
-/// tests; kernels that wait for each other must then fit on the device at the same time.
+/// operations that the cluster does not support do not compile. A device that is listed twice acts as two PEs, which is useful
+/// for tests; kernels that wait for each other must then fit on the device at the same time.
 ///
-/// Requires: peer access between every two devices; multicast is not used. Errors: throws `error`, which names the two
-/// devices without peer access, or the device that does not support the requested kind of memory. The backend is a value; its
-/// heaps own the memory.
+/// Requires: peer access between any two devices; multicast is not used. Errors: throws `error`, which names the two devices
+/// without peer access, or the device that does not support the requested kind of memory. The backend is a value; its heaps own
+/// the memory.
 template <visibility Visible>
 class basic_peer_backend {
  public:
@@ -325,7 +325,7 @@ class basic_peer_backend {
   [[nodiscard]] const peer_facts& facts() const noexcept { return facts_; }
   [[nodiscard]] peer_memory memory() const noexcept { return memory_; }
 
-  /// Returns whether `use` is atomic between every two PEs.
+  /// Returns whether `use` is atomic between any two PEs.
   [[nodiscard]] atomicity supports(const atomic_use& use) const {
     const std::size_t count = facts_.devices.size();
     std::vector<atomic_link> links(count * count);

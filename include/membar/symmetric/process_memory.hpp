@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Memory that the processes of a host share, with one process per GPU. It requires only the CUDA driver. It can be passed to
+/// Memory that the processes on a host share, with one process per GPU. It requires only the CUDA driver. It can be passed to
 /// `adopted_backend`.
 #pragma once
 
@@ -31,7 +31,7 @@ enum class shared_by {
 
 namespace detail {
 
-/// The driver functions that only shared memory needs.
+/// The driver functions that are needed only for sharing memory.
 struct sharing_calls {
   decltype(cuMemExportToShareableHandle)* give =
       membar::detail::driver_function<decltype(cuMemExportToShareableHandle)>("cuMemExportToShareableHandle");
@@ -39,7 +39,8 @@ struct sharing_calls {
       membar::detail::driver_function<decltype(cuMemImportFromShareableHandle)>("cuMemImportFromShareableHandle");
 };
 
-/// Returns whether a device supports this kind of sharing. An older driver does not recognize the attribute.
+/// Returns whether a device supports this kind of sharing. The answer is no if an older driver does not recognize the
+/// attribute.
 [[nodiscard]] inline bool shares_by(int device, shared_by how) {
   int value = 0;
   const CUdevice_attribute which = how == shared_by::fabric ? CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED
@@ -53,12 +54,12 @@ struct sharing_calls {
 /// its own part on its current device and maps the parts of the others.
 ///
 /// The constructor is collective, but the destructor is not: a part exists until the last process that has it mapped has ended
-/// or released it. The memory has no name in the system. The backends that adopt it must be destroyed first.
+/// or released it. The memory has no name in the system. The backends that adopt the memory must be destroyed before it.
 ///
 /// CUDA: `cuMemCreate`, `cuMemExportToShareableHandle`, `cuMemImportFromShareableHandle`, `cuMemMap`. Multicast is not used.
 /// Requires: peer access between the devices, which may be hidden from each other's processes. Errors, on every PE: throws
-/// `error` if sizes differ, if some device does not support the kind of sharing, or if a call fails, naming the call and its
-/// PE; also throws the group's errors.
+/// `error` if sizes differ, if some device does not support this kind of sharing, or if a call fails (the error names the call
+/// and its PE); also throws the group's errors.
 class process_memory {
  public:
   process_memory(host_group& group, std::size_t bytes, shared_by how = shared_by::automatic)
@@ -78,7 +79,7 @@ class process_memory {
   process_memory& operator=(const process_memory&) = delete;
   ~process_memory() { release(); }
 
-  /// Returns the kind that `automatic` selected.
+  /// Returns how the memory is shared; for `automatic`, this is the kind that was selected.
   [[nodiscard]] shared_by kind() const noexcept { return how_; }
 
   /// Returns the whole memory, for `adopted_backend`.
@@ -201,7 +202,8 @@ class process_memory {
     agree(group, driver.set_access(range_, count_ * bytes_, &access, 1), "cuMemSetAccess (which needs peer access)");
   }
 
-  /// Imports the parts of the others. `handle_of(i, handle, room)` determines the handle that the driver needs for PE i's part.
+  /// Imports the parts of the other processes. `handle_of(i, handle, room)` determines the handle that the driver needs for PE
+  /// i's part.
   template <class HandleOf>
   void take_others(host_group& group, CUmemAllocationHandleType kind, HandleOf handle_of) {
     const detail::sharing_calls sharing;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// How device code reaches the other PEs' objects: the part of a backend that is passed to kernels, and the peer backend's
-/// version.
+/// version of it.
 #pragma once
 
 #include <membar/base/config.hpp>
@@ -26,27 +26,28 @@ namespace detail {
 /// A backend's operations in device code. Each backend specializes it for its reach.
 template <class Reach>
 struct transport;
-/// The operations of a symmetric address.
+/// The operations for a symmetric address.
 template <class Address>
 using transport_of = transport<typename Address::reach_type>;
 
 }  // namespace detail
 
-/// The reach of a PE with the peer backend and with adopted memory: the distance from its own object to each other PE's object.
+/// The reach of a PE that uses the peer backend or adopted memory: the distances from its own objects to the other PEs'
+/// objects.
 class peer_reach {
  public:
-  /// Constructs a reach for PEs at equal distances of `stride` bytes.
+  /// Constructs a reach for PEs whose objects are `stride` bytes apart.
   MEMBAR_HOST_DEVICE constexpr peer_reach(pe self, int count, std::ptrdiff_t stride) noexcept
       : distances_(nullptr), stride_(stride), self_(self), count_(count) {}
-  /// Constructs a reach for PEs at the distances in a table, which is indexed by PE and is in memory of PE `self`'s device.
+  /// Constructs a reach from a table of distances, which is indexed by PE and is in the memory of PE `self`'s device.
   MEMBAR_HOST_DEVICE constexpr peer_reach(pe self, int count, const std::ptrdiff_t* distances) noexcept
       : distances_(distances), stride_(0), self_(self), count_(count) {}
 
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr pe self() const noexcept { return self_; }
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr int count() const noexcept { return count_; }
 
-  /// Returns the object of PE `which` that corresponds to `local` here. With plain allocations (`peer_memory::plain`), this
-  /// function works only in device code.
+  /// Returns the object of PE `which` that corresponds to `local` on this PE. With plain allocations (`peer_memory::plain`),
+  /// this function works only in device code.
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr void* direct(void* local, pe which) const noexcept {
     const std::ptrdiff_t distance =
         distances_ == nullptr ? (which.index() - self_.index()) * stride_ : distances_[which.index()];
@@ -61,7 +62,7 @@ class peer_reach {
 };
 
 #if defined(__CUDACC_RTC__)
-/// The part of the peer backend for NVRTC, which makes symmetric addresses complete types. The host part is in
+/// The part of the peer backend that NVRTC compiles. It makes symmetric addresses complete types. The host part is in
 /// peer_backend.hpp.
 template <visibility Visible>
 class basic_peer_backend {
@@ -69,7 +70,7 @@ class basic_peer_backend {
   static constexpr visibility visible = Visible;
   using reach = peer_reach;
 };
-/// The part of the backend for adopted memory for NVRTC. The host part is in adopted_backend.hpp.
+/// The part of the adopted-memory backend that NVRTC compiles. The host part is in adopted_backend.hpp.
 template <visibility Visible>
 class basic_adopted_backend {
  public:

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Waits and barriers on a stream that let a program recover from a timeout: they end and report the result in memory. An
+/// Waits and barriers on a stream that let a program recover from a timeout: they end, and report the result in memory. An
 /// operation that times out ends the operations of all PEs through a flag. (`wait_on_stream` ends its kernel with a trap, which
 /// makes the context unusable.)
 ///
-/// After an operation whose result is not `done`, later work of the stream still runs and may find old data: let kernels check
-/// the status, or let the host wait for the stream before it enqueues more. To continue: wait for the streams of all PEs; free
-/// the flag, the signals, the epochs and the barrier words, whose numbers may differ between PEs; then allocate them again.
+/// After an operation whose result is not `done`, later work in the stream still runs and may find old data: let kernels check
+/// the status, or let the host wait for the stream before it enqueues more work. To continue, wait for the streams of all PEs;
+/// free the flag, the signals, the epochs and the barrier words, whose numbers may differ between PEs; and then allocate new
+/// ones.
 #pragma once
 
 #include <membar/detail/stream_handle.hpp>
@@ -23,7 +24,7 @@ namespace symmetric {
 /// The result of a recoverable operation on a stream.
 enum class stream_result : unsigned {
   pending,    ///< the operation has not run yet
-  done,       ///< the awaited condition holds, and later work of the stream has acquired
+  done,       ///< the awaited condition holds, and the operation is an acquire for later work in the stream
   timed_out,  ///< the operation's budget was used up, and it has set the flag of every PE
   aborted     ///< the flag was set while the operation waited, or earlier
 };
@@ -44,7 +45,7 @@ enum class stream_result : unsigned {
 }
 
 /// The report of a recoverable operation, in memory that its device can write: device memory, or mapped host memory. Later work
-/// of the stream may read it, as may the host after it has waited for the stream. Write `stream_status{}` there before the
+/// in the stream may read it, as may the host after it has waited for the stream. Write `stream_status{}` there before the
 /// first operation.
 struct stream_status {
   stream_result result = stream_result::pending;
@@ -54,7 +55,7 @@ struct stream_status {
   int missing = -1;                 ///< for a barrier that is not done: a PE that had not arrived
 };
 
-/// Returns the status after one more operation reports to it: the newest result, except that `aborted` does not replace a
+/// Returns the status after one more operation has reported: the newest result, except that `aborted` does not replace a
 /// failure. A replayed graph therefore keeps its first failure.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr stream_status status_after(const stream_status& before,
                                                                       const stream_status& newest) noexcept {
@@ -120,8 +121,8 @@ __global__ void try_wait_next_kernel(Signal signal, Epoch seen, unsigned long lo
   report(status, flag, done, {nullptr, expected, signal_value(signal, relaxed), -1});
 }
 
-/// Executes a barrier. If the flag is set, it does not arrive. `last` receives the word that it waited for, or would have
-/// waited for.
+/// Executes a barrier. If the flag is already set, this PE does not arrive. `last` receives the word that the thread waited
+/// for, or would have waited for.
 template <class Words, class Flag>
 [[nodiscard]] __device__ inline bool barrier_unless_aborted(const Words& words, wait_budget budget, const Flag& flag,
                                                             missing_pe& last) noexcept {
@@ -147,16 +148,15 @@ __global__ void abort_kernel(Flag flag) {
 inline void require_status(const stream_status* status) {
   if (status == nullptr) {
     throw error(cudaErrorInvalidValue,
-                "membar: the status pointer of a recoverable operation is null: pass memory that its device can write, in "
-                "device memory or "
-                "in mapped host memory");
+                "membar: the status pointer of a recoverable operation is null: pass device memory or mapped host memory that "
+                "its device can write");
   }
 }
 
 }  // namespace detail
 
 /// Loads the kernels of the operations below on every PE of this process, as `load_stream_operations` does for the operations
-/// of on_stream.cuh.
+/// in on_stream.cuh.
 template <backend Backend>
 void load_recoverable_operations(const heap<Backend>& heap) {
   using one_setter = object<signal<set>, Backend>;
@@ -177,11 +177,11 @@ void load_recoverable_operations(const heap<Backend>& heap) {
   }
 }
 
-/// Enqueues a wait for a signal of the stream's PE that ends when the condition holds, its budget is used up or `flag` is set,
-/// and writes `status`. If it times out, it sets the flag of every PE.
+/// Enqueues a wait for a signal of the stream's PE. The wait ends when the condition holds, its budget is used up or `flag` is
+/// set, and then writes `status`. If it times out, it sets the flag of every PE.
 ///
-/// Synchronizes, if done, like `wait_on_stream`. Errors: those of `launch`; `status` is null; the stream is being captured:
-/// pass an epoch.
+/// If the result is `done`, it synchronizes like `wait_on_stream`. Errors: throws the errors of `launch`, and an `error` if
+/// `status` is null or if the stream is being captured: in the latter case, pass an epoch.
 template <class Kind, backend Backend, class Condition>
   requires std::is_same_v<Condition, equals> || std::is_same_v<Condition, at_least>
 void try_wait_on_stream(const object<signal<Kind>, Backend>& signal, Condition condition, wait_budget budget,
@@ -194,7 +194,7 @@ void try_wait_on_stream(const object<signal<Kind>, Backend>& signal, Condition c
          condition, budget, flag, status);
 }
 
-/// Enqueues a recoverable wait for the next number of an epoch. The number is used up only if the wait is done.
+/// Enqueues a recoverable wait for the next number of an epoch. The number is used up only if the result is `done`.
 template <class Kind, backend Backend>
 void try_wait_on_stream(const object<signal<Kind>, Backend>& signal, const object<epoch, Backend>& seen, wait_budget budget,
                         const object<abort_flag, Backend>& flag, stream_status* status, stream_handle stream,
@@ -206,8 +206,9 @@ void try_wait_on_stream(const object<signal<Kind>, Backend>& signal, const objec
          flag, status);
 }
 
-/// Enqueues this PE's part of a barrier of all PEs, or of a team, which ends like `try_wait_on_stream`. `flag` ends the waits
-/// of all PEs. Errors: those of `launch`; `status` is null; for a team, those of `barrier_on_stream`.
+/// Enqueues this PE's part of a barrier across all PEs or across a team. It ends in the same cases as `try_wait_on_stream`.
+/// `flag` ends the waits of all PEs. Errors: throws the errors of `launch`, and an `error` if `status` is null; for a team,
+/// also the errors of `barrier_on_stream`.
 template <class Words, backend Backend>
   requires detail::is_barrier<Words>
 void try_barrier_on_stream(const Words& words, wait_budget budget, const object<abort_flag, Backend>& flag,
@@ -223,8 +224,8 @@ void try_barrier_on_stream(team_barrier<Backend>& team, wait_budget budget, cons
   try_barrier_on_stream(team.on(flag.self()), budget, flag, status, stream);
 }
 
-/// Enqueues an operation that sets the flag of every PE. This ends all their recoverable operations on streams, including later
-/// ones.
+/// Enqueues an operation that sets the flag of every PE. This ends all recoverable stream operations of these PEs, including
+/// later ones.
 template <backend Backend>
 void abort_on_stream(const object<abort_flag, Backend>& flag, stream_handle stream) {
   launch(detail::communication_launch(stream), detail::abort_kernel<object<abort_flag, Backend>>, flag);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The place where the processes of a job find each other, and an owner for file descriptors.
+/// The place where the processes of a job find each other, and a class that owns a file descriptor.
 #pragma once
 
 #include <membar/error.hpp>
@@ -58,8 +58,10 @@ struct rendezvous {
   rendezvous made;
   unsigned char random[16];
   if (::getrandom(random, sizeof random, 0) != static_cast<ssize_t>(sizeof random)) {
-    throw error(cudaErrorOperatingSystem, "membar: the system provided no random bytes (%s): make a token from the launcher's",
-                std::strerror(errno));
+    throw error(
+        cudaErrorOperatingSystem,
+        "membar: the system provided no random bytes (%s): fill in a rendezvous yourself, with a token from the launcher",
+        std::strerror(errno));
   }
   for (const unsigned char each : random) {
     char text[3];
@@ -76,9 +78,8 @@ struct rendezvous {
   return made;
 }
 
-/// Lets PE 0 create a rendezvous, and returns it in every process of a group that already exists in the program (MPI, PyTorch).
-/// Collective. `all_gather(number)` returns the numbers of all processes, in the order of the PEs, as `adopted_backend`
-/// requires.
+/// Creates a rendezvous on PE 0 and returns it in every process, for a program that already has a process group (MPI, PyTorch).
+/// Collective. `all_gather(number)` must return the numbers of all processes in PE order, as for `adopted_backend`.
 ///
 /// Errors, on every PE: throws `error` if PE 0 could not create a rendezvous. Exceptions that the callback throws are
 /// propagated.

@@ -16,17 +16,17 @@ namespace symmetric {
 
 /// Guards a team on one PE, so that only one stream, or the host, calls the team's collectives at a time.
 ///
-/// Collectives of one team must be called in the same order on every PE, but two streams, or a stream and the host, have no
-/// defined order. Acquire a hold around the calls that enqueue collectives. During the hold's lifetime, the team belongs to its
-/// stream and its thread. Afterwards, another stream may hold the team as soon as the enqueued work has ended. If the work has
-/// not ended yet, `on` and `on_host` throw an error. `on_after_previous` lets the new stream wait for an event, and
-/// `on_host_after_previous` waits for the work on the host.
+/// Collectives of one team must be called in the same order on every PE, but the calls of two streams, or of a stream and the
+/// host, have no defined order. Acquire a hold around the calls that enqueue collectives. During the hold's lifetime, the team
+/// belongs to the hold's stream and thread. Afterwards, another stream may hold the team as soon as the enqueued work has
+/// ended. If the work has not ended yet, `on` and `on_host` throw an error. `on_after_previous` makes the new stream wait for
+/// the work, and `on_host_after_previous` makes the calling thread wait for it.
 ///
 /// Create one guard for each team and PE of the process, while the PE's device is current. It must outlive its holds. It is
-/// thread-safe. It costs one recorded event and two stream queries per hold, and one event query if the stream changes. Errors:
-/// throws `error`, which names the team, its user and the remedy, without any change. In a captured stream, nothing runs yet,
-/// so a hold there does not wait, leaves no work, and protects the team only from other streams of the same capture: hold the
-/// team again where the graph is launched.
+/// thread-safe. Each hold costs one recorded event and two stream queries, and also one event query if the stream changes.
+/// Errors: throws `error`, which names the team, its user and the remedy, and changes nothing. In a captured stream, nothing
+/// runs yet, so a hold there does not wait, leaves no work, and protects the team only from other streams of the same capture:
+/// hold the team again where the graph is launched.
 class stream_guard {
  public:
   /// `team` is the team's name in error messages.
@@ -57,7 +57,7 @@ class stream_guard {
   [[nodiscard("destroying the hold releases the team: give the hold a name")]] hold on(stream_handle stream) {
     return take(user_of(stream), false);
   }
-  /// Acquires the team for `stream`, which waits for the team's work in another stream.
+  /// Acquires the team for `stream`, and makes `stream` wait for the team's work in another stream.
   [[nodiscard("destroying the hold releases the team: give the hold a name")]] hold on_after_previous(stream_handle stream) {
     return take(user_of(stream), true);
   }
@@ -71,7 +71,7 @@ class stream_guard {
     return take({.host = true}, true);
   }
 
-  /// Returns the id of the capture that `stream` is in, which is unique, or 0 if there is none.
+  /// Returns the unique id of the capture that `stream` is in, or 0 if there is none.
   [[nodiscard]] static unsigned long long capture_of(cudaStream_t stream) {
     cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
     unsigned long long id = 0;
@@ -81,8 +81,8 @@ class stream_guard {
 
  private:
   /// The user of the team. A stream is identified by its id, because a new stream may reuse a destroyed stream's handle. CUDA
-  /// provides no id for a captured stream, so it is identified by its handle and its capture's id: such a stream exists as long
-  /// as its capture.
+  /// provides no id for a captured stream, so it is identified by its handle and its capture's id: such a stream exists for as
+  /// long as its capture.
   struct user {
     bool host = false;
     bool captured = false;
@@ -102,7 +102,7 @@ class stream_guard {
     return found;
   }
 
-  /// Returns the name of a user for an error message.
+  /// The name of a user, for error messages.
   struct user_name {
     explicit user_name(const user& who) noexcept {
       if (who.host) {

@@ -23,8 +23,8 @@ namespace symmetric {
 /// A subset of the PEs, renumbered from 0 in the order of their PE numbers; the new numbers are the ranks. A team is a value
 /// that can be passed to kernels.
 ///
-/// A team of PEs at equal distances may contain any PEs; other teams may contain only PEs below `most_listed`. Two teams of the
-/// same PEs are equal, regardless of how they were created. Errors: throws `error`, which names the invalid PE or number.
+/// A team of PEs at equal distances may contain any PEs; other teams may contain only PEs below `most_listed`. Two teams with
+/// the same PEs are equal, regardless of how they were created. Errors: throws `error`, which names the invalid PE or number.
 class team {
  public:
   /// A list can contain only PEs below this number.
@@ -34,7 +34,7 @@ class team {
   [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr team all(int count) noexcept { return {0, 1, count}; }
 
 #if !defined(__CUDACC_RTC__)
-  /// Returns the team of `size` PEs starting at `first`, `stride` apart.
+  /// Returns the team of `size` PEs that starts with `first` and takes every `stride`-th PE.
   [[nodiscard]] static team strided(pe first, int stride, int size) {
     if (first.index() < 0 || stride < 1 || size < 1) {
       throw error(cudaErrorInvalidValue,
@@ -81,7 +81,7 @@ class team {
 
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr int size() const noexcept { return size_; }
 
-  /// Returns the PE of a rank, from 0 to `size()` - 1.
+  /// Returns the PE with a rank, which must be from 0 to `size()` - 1.
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr pe operator[](int rank) const noexcept {
     if (stride_ != 0) {
       return pe(first_ + rank * stride_);
@@ -144,8 +144,8 @@ class team {
   unsigned long long listed_[2] = {0, 0};
 };
 
-/// The barrier of a team, for the kernels of one of its PEs. It consists of a heap's barrier words and the team. A
-/// `team_barrier` returns it.
+/// A team's barrier, in the form that the kernels of one of its PEs use. It consists of a heap's barrier words and the team.
+/// `team_barrier::on` returns it.
 template <class Backend = peer_backend>
 class team_words {
  public:
@@ -173,7 +173,7 @@ template <class Backend>
 inline constexpr bool is_team_words<team_words<Backend>> = true;
 
 #if !defined(__CUDACC_RTC__)
-/// Returns a team in words, for error messages: "PEs 0 to 6, 2 apart", "PEs 0, 1, 4".
+/// The text of a team, for error messages: "PEs 0 to 6, 2 apart", "PEs 0, 1, 4".
 struct team_text {
   explicit team_text(const team& members) noexcept {
     const int last = members.size() - 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The barrier of a team: its words on every PE, and a guard for each PE of this process, so that only one stream uses it at a
-/// time.
+/// The barrier of a team: its words on every PE, and a guard for each PE of this process, so that only one stream uses the
+/// barrier at a time.
 #pragma once
 
 #include <membar/device_guard.hpp>
@@ -19,13 +19,13 @@ inline namespace v0_2 {
 namespace symmetric {
 
 /// A barrier of a team, which several parts of a program may use one after the other. Barriers of different teams may run
-/// concurrently, even if they have PEs in common. Barriers of one team must be called in the same order on every PE of the
+/// concurrently, even if the teams have PEs in common. Barriers of one team must be called in the same order on every PE in the
 /// team.
 ///
-/// Collective in all processes of the heap, including processes without a PE of the team, like `heap::allocate`. The destructor
-/// is local, like a `scoped_array`'s. `on_stream.cuh` has the operations on streams, and `barrier.cuh` the operations in
-/// kernels. Errors: throws `error` on every PE if the team contains a PE that the backend does not have, or if processes name
-/// different teams.
+/// The constructor is collective, like `heap::allocate`: all processes of the heap must call it, including processes without a
+/// PE in the team. The destructor is local, like a `scoped_array`'s. The operations on streams are in `on_stream.cuh`, and the
+/// operations in kernels are in `barrier.cuh`. Errors: throws `error` on every PE if the team contains a PE that the backend
+/// does not have, or if processes name different teams.
 template <backend Backend>
 class team_barrier {
  public:
@@ -47,20 +47,20 @@ class team_barrier {
 
   [[nodiscard]] const team& members() const noexcept { return members_; }
 
-  /// Returns the barrier for the kernels of PE `which`, which must belong to the team and to this process. Errors: `which` is
-  /// any other PE.
+  /// Returns the barrier for the kernels of PE `which`, which must belong to the team and to this process. Errors: throws
+  /// `error` if `which` is any other PE.
   [[nodiscard]] team_words<Backend> on(pe which) const {
     const auto words = words_.on(which);
     require_member(which);
     return team_words<Backend>(words, members_);
   }
 
-  /// Returns the guard of PE `which`, through which the program's own collectives of the team take turns with those of
+  /// Returns the guard of PE `which`. It lets the program's own collectives on the team take turns with those in
   /// `on_stream.cuh`. Errors: the same as for `on`.
   [[nodiscard]] stream_guard& guard(pe which) { return *local(which).guard; }
 
-  /// Acquires the team of PE `which` for a barrier that is complete in one call. Errors: the same as for `on`; those of
-  /// `stream_guard`; an earlier arrival has not been waited for.
+  /// Acquires the team on PE `which` for a barrier that is complete in one call. Errors: throws the errors of `on` and of
+  /// `stream_guard`, and an `error` if an earlier arrival has not been waited for.
   [[nodiscard("destroying the hold releases the team: give the hold a name")]] stream_guard::hold take(pe which,
                                                                                                        cudaStream_t stream) {
     const of_pe& here = local(which);
@@ -74,8 +74,8 @@ class team_barrier {
     }
     return here.guard->on(stream);
   }
-  /// Acquires the team from an arrival, which `enqueue` executes, until the matching wait. If `enqueue` throws, the team is not
-  /// acquired.
+  /// Calls `enqueue`, which must enqueue an arrival, and acquires the team until the matching wait. If `enqueue` throws, the
+  /// team is not acquired.
   template <class Enqueue>
   void arrive(pe which, cudaStream_t stream, Enqueue enqueue) {
     const unsigned long long capture = stream_guard::capture_of(stream);
@@ -84,8 +84,8 @@ class team_barrier {
     local(which).arrived = std::move(held);
     local(which).capture = capture;
   }
-  /// Releases the team after the wait, which `enqueue` executes. If `enqueue` throws, the arrival must still be waited for.
-  /// Errors: the same as for `take`; there is no arrival.
+  /// Calls `enqueue`, which must enqueue the wait, and then releases the team. If `enqueue` throws, the arrival must still be
+  /// waited for. Errors: throws the errors of `on` and of `stream_guard`, and an `error` if there is no arrival.
   template <class Enqueue>
   void wait(pe which, cudaStream_t stream, Enqueue enqueue) {
     of_pe& here = local(which);
@@ -105,8 +105,8 @@ class team_barrier {
   struct of_pe {
     std::unique_ptr<stream_guard> guard;
     std::unique_ptr<stream_guard::hold> arrived;  ///< held between an arrival and its wait; it is destroyed before its guard
-    unsigned long long capture = 0;               ///< the arrival's capture, in which the wait must be as well; 0 if there is
-                                                  ///< none
+    unsigned long long capture = 0;               ///< the capture that contains the arrival and must contain the wait; 0 if
+                                                  ///< there is none
   };
 
   /// Returns whether there is an arrival that `stream` has to wait for. An arrival in another capture does not count, because

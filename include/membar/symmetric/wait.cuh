@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Waits and tests of signals, with an acquire at system scope and a budget.
+/// Waits for signals, which have a budget, and tests of signals. Both acquire at system scope.
 #pragma once
 
 #include <membar/detail/standard.hpp>
@@ -16,8 +16,8 @@ namespace membar {
 inline namespace v0_2 {
 namespace symmetric {
 
-/// The condition that a signal equals a value. A wait misses a value that is overwritten too early, so use this condition for a
-/// `signal<set>` whose sender waits for an answer.
+/// The condition that a signal equals a value. A wait misses a value that is overwritten too early, so use this condition only
+/// if the sender waits for an answer before it sets the signal again.
 class equals {
  public:
   MEMBAR_HOST_DEVICE constexpr explicit equals(unsigned long long value) noexcept : value_(value) {}
@@ -30,7 +30,7 @@ class equals {
 };
 
 /// The condition that a signal has reached a value: `seen - value`, as a signed number, is not negative. Counts may wrap around
-/// if they stay within 2^63 of each other. The condition has the same meaning on a stream and in a kernel.
+/// as long as the two values stay within 2^63 of each other. The condition has the same meaning on a stream and in a kernel.
 class at_least {
  public:
   MEMBAR_HOST_DEVICE constexpr explicit at_least(unsigned long long value) noexcept : value_(value) {}
@@ -74,7 +74,8 @@ struct never_stop {
   [[nodiscard]] __device__ bool operator()() const noexcept { return false; }
 };
 
-/// Informs the backend that a thread has seen a signal, if some PEs are connected by a network and the backend needs this.
+/// Informs the backend that a thread has seen a signal, if some PEs are connected by a network and the backend needs this
+/// information.
 template <class Signal, class Order>
 __device__ inline void note_arrival([[maybe_unused]] const Signal& signal, [[maybe_unused]] unsigned long long seen,
                                     Order) noexcept {
@@ -84,8 +85,8 @@ __device__ inline void note_arrival([[maybe_unused]] const Signal& signal, [[may
   }
 }
 
-/// Polls until the condition holds, the time of `poll` is up, or `stop()` returns true.
-/// `seen` is the last value read. Several waits may share one `poll` and thus one budget.
+/// Polls until the condition holds, the budget of `poll` is used up, or `stop()` returns true. `seen` is the last value read.
+/// Several waits may share one `poll` and thus one budget.
 template <class Order, class Condition, class Stop = never_stop>
 [[nodiscard]] __device__ inline bool poll_signal(const unsigned long long* word, Condition condition, polling& poll,
                                                  unsigned long long& seen, Order order, Stop stop = Stop()) noexcept {
@@ -104,8 +105,8 @@ template <class Order, class Condition, class Stop = never_stop>
   }
 }
 
-/// Prints the awaited word and its values, and ends the kernel. It is out of line, so that it does not cost the wait any
-/// registers.
+/// Prints the awaited word with its expected and current values, and ends the kernel with a trap. It is not inlined, so that it
+/// does not cost the wait any registers.
 [[noreturn]] __device__ __noinline__ inline void trap_waiting(const char* what, int self, const void* address,
                                                               const char* words, unsigned long long expected,
                                                               unsigned long long seen,
@@ -131,10 +132,11 @@ template <class Signal, class Order = acquire_t>
   }
 }
 
-/// Returns whether the calling PE's signal meets `condition` now. Only the calling thread executes it, and acquires if the
-/// condition is met.
+/// Returns whether the calling PE's signal meets `condition` now. Only the calling thread executes the test, and it acquires if
+/// the condition is met.
 ///
-/// Synchronizes with the release that wrote the value or, for a signal<add>, a later value. PTX: `ld.acquire.sys.b64`.
+/// Synchronizes with the release that wrote the value that was read and, for a signal<add>, with the releases that wrote
+/// earlier values. PTX: `ld.acquire.sys.b64`.
 template <thread_scope Scope = thread_scope::system, class Signal, class Condition, class Order = acquire_t>
 [[nodiscard]] __device__ inline bool test(const Signal& signal, Condition condition, Order order = Order()) noexcept {
   if constexpr (detail::require_wait<Signal, Condition, Order, Scope>()) {
@@ -151,8 +153,8 @@ template <thread_scope Scope = thread_scope::system, class Signal, class Conditi
 
 /// Waits until the calling PE's signal meets `condition`. All threads of the group receive the result, `done` or `timed_out`.
 ///
-/// Synchronizes, if done, with the release that wrote the value, for the whole group. PTX: one thread executes
-/// `ld.acquire.sys.b64` until the condition holds; a barrier of the group passes on the result.
+/// If the result is `done`, the whole group synchronizes with the release that wrote the value. PTX: one thread executes
+/// `ld.acquire.sys.b64` until the condition holds; a group barrier passes on the result.
 template <thread_scope Scope = thread_scope::system, class Group, class Signal, class Condition, class Order = acquire_t>
 [[nodiscard]] __device__ inline wait_result try_wait(Group, const Signal& signal, Condition condition, wait_budget budget,
                                                      Order order = Order()) noexcept {
@@ -173,11 +175,11 @@ template <thread_scope Scope = thread_scope::system, class Group, class Signal, 
   }
 }
 
-/// Waits until the calling PE's signal meets `condition`. When the budget is used up, it prints the PE, the address, the
-/// expected and the current value, and ends the kernel with a trap.
+/// Waits until the calling PE's signal meets `condition`. If the budget is used up first, it prints the PE, the address, the
+/// expected value and the current value, and ends the kernel with a trap.
 ///
-/// Synchronizes like `try_wait`. `try_wait` is cheaper for a thread or a warp: in a kernel that may print, the compiler keeps
-/// the lanes of a warp together in every iteration of its loops.
+/// Synchronizes like `try_wait`, which is cheaper for a thread or a warp: in a kernel that may print, the compiler makes the
+/// lanes of a warp reconverge in every iteration of the polling loop.
 template <thread_scope Scope = thread_scope::system, class Group, class Signal, class Condition, class Order = acquire_t>
 __device__ inline void wait(Group, const Signal& signal, Condition condition, wait_budget budget,
                             Order order = Order()) noexcept {

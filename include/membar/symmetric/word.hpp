@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The words in symmetric memory that are not data: signals, counters, barrier words, epochs and packed words. Only a word's
-/// own operations may change and read it, because backends guarantee single accesses only for these operations.
+/// own operations may read or change it, because only these operations are guaranteed to be single accesses on every backend.
 #pragma once
 
 #include <membar/base/config.hpp>
@@ -13,14 +13,14 @@ namespace symmetric {
 
 /// The kind of signal that senders set. Only the newest value matters.
 struct set {};
-/// The kind of signal to which senders add. Such a signal counts, and a receiver may not see every value.
+/// The kind of signal to which senders add. Such a signal is a count, and a receiver may miss intermediate values.
 struct add {};
 
 namespace detail {
 
 struct word_access;
 
-/// 64 bits that are initially 0 and that only the word's operations read and write.
+/// A 64-bit word that is initially 0 and that only its own operations read and write.
 class word_of_64 {
  public:
   word_of_64() = delete;
@@ -34,11 +34,11 @@ class word_of_64 {
 
 }  // namespace detail
 
-/// A 64-bit word through which other PEs notify its own PE: `notify` and `put_signal` change it, and its PE waits for it and
-/// tests it.
+/// A 64-bit word through which other PEs notify the PE that owns it: `notify` and `put_signal` change the word, and its owner
+/// waits for it or tests it.
 ///
-/// `signal<set>` and `signal<add>` are different types, because they allow different waits: a wait for a word to which PEs add
-/// can only require that the word has reached a value. A signal is initially 0.
+/// `signal<set>` and `signal<add>` are different types, because they allow different waits: a wait for a `signal<add>` can
+/// require only that the signal has reached a value. A signal is initially 0.
 template <class Kind>
 class signal : public detail::word_of_64 {
   static_assert(std::is_same_v<Kind, set> || std::is_same_v<Kind, add>, "membar: a signal must be signal<set> or signal<add>");
@@ -47,8 +47,8 @@ class signal : public detail::word_of_64 {
   using kind = Kind;
 };
 
-/// Atomic operations on a counter of any PE. A counter's type lists the operations that the program uses, because not every
-/// link supports all of them.
+/// Atomic operations on any PE's counters. A counter's type lists the operations that the program uses, because not every link
+/// supports all of them.
 enum class amo : unsigned {
   none = 0,
   load = 1U << 0,
@@ -76,21 +76,22 @@ enum class amo : unsigned {
   return static_cast<amo>(static_cast<unsigned>(a) & static_cast<unsigned>(b));
 }
 
-/// The operations that both backends support for every type of counter.
+/// The operations that both backends support for every counter type.
 inline constexpr amo every_type_amos = amo::load | amo::store | amo::exchange;
-/// The operations that both backends support for integers: the operations of every type, sums, compare-and-swaps and bitwise
-/// operations.
+/// The operations that both backends support for integers: those supported for every type, additions, compare-and-swap and
+/// bitwise operations.
 inline constexpr amo integer_amos = every_type_amos | amo::compare_exchange | amo::add | amo::fetch_add | amo::bitwise_and |
                                     amo::fetch_and | amo::bitwise_or | amo::fetch_or | amo::bitwise_xor | amo::fetch_xor;
 
-/// The operations of a counter of type `T` whose type does not list any.
+/// The default operations of a `counter<T>`, for counters whose type does not list any.
 template <class T>
 inline constexpr amo default_amos = std::is_integral_v<T> ? integer_amos : every_type_amos;
 
 /// A word that PEs change with atomic operations (AMOs) of one type, `T`, and only with those that `Amos` lists.
 ///
-/// These are atomic only with respect to each other. A put, a plain access or an AMO of another type on the word does not
-/// compile. The heap checks the list against the links between the devices when it allocates. It is initially 0.
+/// AMOs are atomic only with respect to each other. A put to a counter, a plain access to it or an AMO of another type on it
+/// does not compile. When the heap allocates a counter, it checks the list against the links between the devices. A counter is
+/// initially 0.
 template <class T, amo Amos = default_amos<T>>
 class counter {
   static_assert(std::is_arithmetic_v<T> && !std::is_same_v<T, bool> && (sizeof(T) == 4 || sizeof(T) == 8),
@@ -111,20 +112,22 @@ class counter {
   alignas(sizeof(T)) T value_;
 };
 
-/// A word of a barrier of all PEs (barrier.cuh). Each PE has one word for every PE, and one word that counts its own barriers.
+/// A word of a barrier across all PEs (barrier.cuh). Each PE has one word for every PE, and one word that counts its own
+/// barriers.
 class barrier_word : public detail::word_of_64 {};
 
-/// A number that grows with each use, in device memory of its own PE: the number of the next message, wait or barrier
-/// (epoch.cuh). In a captured graph, operations that use it get the next number in each replay; a number passed as an argument
-/// would be the same in all replays. Only one group at a time may use it, on its own PE. It is initially 0.
+/// A number in a PE's own device memory that grows with each use. It provides the numbers of the PE's messages, waits or
+/// barriers (epoch.cuh). In a captured graph, operations that use an epoch get the next number in each replay, whereas a number
+/// passed as an argument would be the same in all replays. Only one group at a time may use an epoch, and only on its own PE.
+/// An epoch is initially 0.
 class epoch : public detail::word_of_64 {};
 
-/// A flag with which one PE ends the waits of all PEs (recoverable.cuh). Once set, it stays set: free it together with the
-/// words that were waited for, and allocate them again. It is initially 0.
+/// A flag with which any PE can end the waits of all PEs (recoverable.cuh). Once set, it stays set: free it together with the
+/// words that were waited for, and allocate new ones. It is initially 0.
 class abort_flag : public detail::word_of_64 {};
 
 /// Space for a packed message of type `T` (packed.cuh), which may be any trivially copyable type, `half2` or `__nv_bfloat162`.
-/// It consists of 16-byte words, each with 12 bytes of message and a sequence number. Padding bytes arrive unchanged.
+/// It consists of 16-byte words, each with 12 bytes of the message and a sequence number. Padding bytes arrive unchanged.
 template <class T>
 class packed {
   static_assert(membar::detail::is_bytes<T>, "membar: a packed message must be trivially copyable");
@@ -137,7 +140,7 @@ class packed {
 
  private:
   friend struct detail::word_access;
-  // The message is divided in the same way as in packed_word.cuh.
+  // The message must be divided in the same way as in packed_word.cuh.
   alignas(16) unsigned words_[4 * ((sizeof(T) + 11) / 12)];
 };
 
@@ -158,7 +161,7 @@ inline constexpr bool is_packed = false;
 template <class T>
 inline constexpr bool is_packed<packed<T>> = true;
 
-/// Gives operations the address of a word's value, without accessing the value.
+/// Provides operations with the address of a word's value, without accessing the value.
 struct word_access {
   [[nodiscard]] MEMBAR_HOST_DEVICE static constexpr unsigned long long* raw(word_of_64* word) noexcept { return &word->value_; }
   template <class T, amo Amos>
@@ -177,9 +180,9 @@ struct word_access {
 template <class T>
 inline constexpr bool is_word = std::is_base_of_v<detail::word_of_64, T> || detail::is_counter<T> || detail::is_packed<T>;
 
-/// Whether all bytes of a `T` belong to its value. Operations of fixed size transfer every byte, and nothing writes the
-/// padding. The compiler cannot determine this for a struct with floating-point members: specialize this variable for such a
-/// struct if it has no padding.
+/// Whether all bytes of a `T` belong to its value. Fixed-size operations transfer every byte, although nothing writes the
+/// padding. For a struct with floating-point members, the compiler cannot determine whether it has padding: if it has none,
+/// specialize this variable for it.
 template <class T>
 inline constexpr bool has_no_padding =
     std::has_unique_object_representations_v<T> || std::is_same_v<T, float> || std::is_same_v<T, double> ||

@@ -14,23 +14,23 @@
 namespace membar {
 inline namespace v0_2 {
 
-/// A ring of `Stages` stages of `StageBytes` bytes each in a block's shared memory. One thread fills them with tiles of global
-/// memory by bulk copies, ahead of the threads that consume the tiles. Tiles are consumed in order, and every consumer takes
-/// each tile.
+/// A ring of `Stages` stages of `StageBytes` bytes each in a block's shared memory. One thread fills the stages with tiles from
+/// global memory through bulk copies, ahead of the threads that consume the tiles. Tiles are consumed in order, and every
+/// consumer takes each tile.
 ///
-/// The pipeline must be in shared memory. One thread calls `init`, and a barrier of the block must follow. Then one thread
-/// creates a `producer` and each consuming thread a `consumer`.
+/// The pipeline must be in shared memory. One thread must call `init`, and a block barrier must follow. Then one thread creates
+/// a `producer`, and each consuming thread creates a `consumer`.
 ///
-/// Synchronizes: the data of a tile is visible to a consumer whose `take` is done. A tile is copied into a stage after all
-/// consumers have released the previous tile in it: all their accesses to the stage, including ordinary loads and stores, are
-/// ordered before the copy. The pipeline does not guarantee that a consumer sees stores of the producer's thread, nor any order
-/// among consumers. Ends: if no stage is free, or no tile arrives, during the whole budget, a call returns `timed_out` and
-/// changes nothing.
+/// Synchronizes: the data of a tile is visible to a consumer whose `take` has returned `done`. A tile is copied into a stage
+/// only after all consumers have released the previous tile in it: all their accesses to the stage, including ordinary loads
+/// and stores, are ordered before the copy. The pipeline guarantees neither that a consumer sees stores by the producer's
+/// thread, nor any order among consumers. Ends: if no stage becomes free, or no tile arrives, within the budget, a call returns
+/// `timed_out` and changes nothing.
 ///
 /// PTX: fill: `mbarrier.try_wait.parity.acquire.cta`, `cp.async.bulk.shared::cta.global`,
 /// `mbarrier.arrive.expect_tx.relaxed.cta`. take: `mbarrier.try_wait.parity.acquire.cta`. give_back:
-/// `fence.proxy.async.shared::cta`, `mbarrier.arrive.release.cta`. Requires: compute capability 9.0; `StageBytes` is a multiple
-/// of 16.
+/// `fence.proxy.async.shared::cta`, `mbarrier.arrive.release.cta`. Requires: compute capability 9.0 or later; `StageBytes` must
+/// be a multiple of 16.
 template <int Stages, unsigned StageBytes>
 class bulk_pipeline {
   static_assert(detail::require_stages<Stages, StageBytes>());
@@ -41,7 +41,7 @@ class bulk_pipeline {
   static constexpr int stages = Stages;
   static constexpr unsigned stage_bytes = StageBytes;
 
-  /// Initializes an empty pipeline for this number of consumers. One thread calls it, and a barrier of the block must follow.
+  /// Initializes an empty pipeline for this number of consumers. One thread must call it, and a block barrier must follow.
   __device__ void init(unsigned consumers) noexcept {
     for (int i = 0; i < Stages; ++i) {
       full_[i].init(1);
@@ -56,8 +56,8 @@ class bulk_pipeline {
     __device__ explicit producer(bulk_pipeline& pipeline) noexcept : pipeline_(&pipeline) {}
 
     /// Copies `bytes` bytes from global memory at `from` into the next stage, once it is free. `bytes` must be a multiple of 16
-    /// and at most `StageBytes`, and `from` a multiple of 16. If this kernel wrote `from` with ordinary stores, a proxy fence
-    /// must precede the call.
+    /// and at most `StageBytes`, and `from` must be aligned to 16 bytes. If this kernel wrote `from` with ordinary stores, a
+    /// proxy fence must precede the call.
     __device__ wait_result fill(const void* from, unsigned bytes, wait_budget budget) noexcept {
       detail::require_tile<StageBytes>(bytes);
       // the phase before the first phase counts as complete, so every stage is initially free
@@ -75,7 +75,7 @@ class bulk_pipeline {
     position at_;
   };
 
-  /// The result of taking a tile and, if it was taken, the stage in `memory`, which is valid until it is released.
+  /// The result of taking a tile. If a tile was taken, `memory` is its stage, which is valid until the tile is released.
   using tile = detail::taken_tile;
 
   /// A consumer's end, which one thread uses. It may hold several tiles, and releases them in order.
@@ -93,8 +93,8 @@ class bulk_pipeline {
       return {wait_result::done, memory};
     }
 
-    /// Releases the oldest tile that this consumer holds. If it has started bulk copies out of the stage, they must have read
-    /// their source: call `bulk_wait_read` first.
+    /// Releases the oldest tile that this consumer holds. If the consumer has started bulk copies out of the stage, these must
+    /// have read their source: call `bulk_wait_read` first.
     __device__ void give_back() noexcept {
       // orders this thread's accesses to the stage before the copy that fills it again
       proxy_fence<proxy::async_shared_block>();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A ring of stages in the shared memory of each block of a cluster: one thread copies tiles of global memory into it, and all
-/// blocks consume them.
+/// A ring of stages in the shared memory of each block in a cluster: one thread copies tiles from global memory into the ring,
+/// and all blocks consume the tiles.
 #pragma once
 
 #include <membar/bulk_copy.cuh>
@@ -19,29 +19,30 @@ inline namespace v0_2 {
 
 /// How a tile reaches all blocks of a cluster.
 enum class cluster_copies : unsigned char {
-  relayed,  ///< one copy from global memory into the first block, and then one copy from there to each other block, started by
-            ///< a thread; consumers of the first block may only read
+  relayed,  ///< one copy from global memory into the first block, and then one copy from there to each other block, which a
+            ///< thread of the first block starts; consumers in the first block may only read the tile
   /// one copy from global memory into all blocks; ptxas recommends compiling it for sm_90a, because it may be slow on other
   /// targets
   multicast
 };
 
-/// A ring of `Stages` stages of `StageBytes` bytes each in the shared memory of each block of a cluster. One thread fills them
-/// with tiles of global memory by bulk copies, and each tile is read from global memory once. In each block, the same number of
-/// threads consumes the tiles. Tiles are consumed in order, and every consumer takes each tile from its own block's stage.
+/// A ring of `Stages` stages of `StageBytes` bytes each in the shared memory of each block in a cluster. One thread fills the
+/// stages with tiles from global memory through bulk copies, and each tile is read from global memory once. In each block, the
+/// same number of threads consumes the tiles. Tiles are consumed in order, and every consumer takes each tile from its own
+/// block's stage.
 ///
-/// The ring must be at the same location in each block's shared memory. One thread of each block calls `init`, and a
-/// `cluster_sync` must follow; another `cluster_sync` must come after the last use. In the block of rank 0 in the cluster, one
-/// thread has a `producer` and, if the tiles are relayed, one thread has a `relay`. Each consuming thread of any block has a
-/// `consumer`.
+/// The ring must be at the same location in each block's shared memory. One thread of each block must call `init`, and a
+/// `cluster_sync` must follow; another `cluster_sync` must follow the last use. In the cluster's block of rank 0, one thread
+/// creates a `producer` and, if the tiles are relayed, another thread creates a `relay`. Each consuming thread in any block
+/// creates a `consumer`.
 ///
-/// Synchronizes: the data of a tile is visible to a consumer whose `take` is done. A tile is copied into a stage after all
-/// consumers of the cluster have released the previous tile in it: all their accesses to the stage, including ordinary loads
-/// and stores, are ordered before the copy. The ring does not guarantee that a consumer sees stores of the producer's thread,
-/// nor any order among consumers. Relayed tiles are copied out of the stages of the block of rank 0 while its consumers have
-/// them, so these consumers may only read, because their stores could reach the other blocks. Consumers of other blocks, and
-/// consumers of multicast tiles, may write into the stage. Ends: if no stage is free, or no tile arrives, during the whole
-/// budget, a call returns `timed_out` and changes nothing.
+/// Synchronizes: the data of a tile is visible to a consumer whose `take` has returned `done`. A tile is copied into a stage
+/// only after all consumers in the cluster have released the previous tile in it: all their accesses to the stage, including
+/// ordinary loads and stores, are ordered before the copy. The ring guarantees neither that a consumer sees stores by the
+/// producer's thread, nor any order among consumers. Relayed tiles are copied out of the stages of the block of rank 0 while
+/// its consumers hold them. These consumers may therefore only read the tiles, because their stores could reach the other
+/// blocks. Consumers in other blocks, and consumers of multicast tiles, may write to the stage. Ends: if no stage becomes free,
+/// or no tile arrives, within the budget, a call returns `timed_out` and changes nothing.
 ///
 /// PTX: fill: `mbarrier.try_wait.parity.acquire.cluster`,
 /// `fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster`, then if multicast
@@ -50,8 +51,8 @@ enum class cluster_copies : unsigned char {
 /// `mbarrier.arrive.expect_tx.release.cta`. pass_on: `mbarrier.try_wait.parity.acquire.cta`, for each other block
 /// `cp.async.bulk.shared::cluster.shared::cta`, `mbarrier.arrive.expect_tx.relaxed.cluster`. take:
 /// `mbarrier.try_wait.parity.acquire.cta`. give_back: `fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster`,
-/// `mapa`, `mbarrier.arrive.release.cluster`. Requires: compute capability 9.0; `StageBytes` is a multiple of 16; the cluster
-/// has at most 16 blocks.
+/// `mapa`, `mbarrier.arrive.release.cluster`. Requires: compute capability 9.0 or later; `StageBytes` must be a multiple of 16;
+/// the cluster must have at most 16 blocks.
 template <int Stages, unsigned StageBytes, cluster_copies Copies = cluster_copies::relayed>
 class cluster_broadcast {
   static_assert(detail::require_stages<Stages, StageBytes>());
@@ -64,7 +65,7 @@ class cluster_broadcast {
   static constexpr unsigned stage_bytes = StageBytes;
   static constexpr cluster_copies copies = Copies;
 
-  /// Initializes an empty ring for this number of consumers in each block. One thread of each block calls it, and a
+  /// Initializes an empty ring for this number of consumers in each block. One thread of each block must call it, and a
   /// `cluster_sync` must follow.
   __device__ void init(unsigned consumers) noexcept {
     for (int i = 0; i < Stages; ++i) {
@@ -74,14 +75,14 @@ class cluster_broadcast {
     mbarrier_init_fence();
   }
 
-  /// The producer's end, which one thread of the block of rank 0 uses.
+  /// The producer's end, which one thread in the block of rank 0 uses.
   class producer {
    public:
     __device__ explicit producer(cluster_broadcast& ring) noexcept : ring_(&ring) {}
 
     /// Copies `bytes` bytes from global memory at `from` into the next stage, once it is free in all blocks. `bytes` must be a
-    /// multiple of 16 and at most `StageBytes`, and `from` a multiple of 16. If this kernel wrote `from` with ordinary stores,
-    /// a proxy fence must precede the call.
+    /// multiple of 16 and at most `StageBytes`, and `from` must be aligned to 16 bytes. If this kernel wrote `from` with
+    /// ordinary stores, a proxy fence must precede the call.
     __device__ wait_result fill(const void* from, unsigned bytes, wait_budget budget) noexcept {
       detail::require_tile<StageBytes>(bytes);
       // the phase before the first phase counts as complete, so every stage is initially free
@@ -99,7 +100,7 @@ class cluster_broadcast {
           full.in_block(rank).arrive_expect(brought, relaxed);
         }
       } else {
-        // released to the relay, so that the accesses of the other blocks' consumers are also ordered before its copies
+        // released to the relay, so that the accesses of the other blocks' consumers are also ordered before the relay's copies
         in_block(full).arrive_expect(bulk_load(to, from, bytes, full), release);
       }
       at_.advance();
@@ -111,7 +112,7 @@ class cluster_broadcast {
     position at_;
   };
 
-  /// Passes relayed tiles on to the other blocks. One thread of the block of rank 0, other than the producer, uses it.
+  /// Passes relayed tiles on to the other blocks. One thread in the block of rank 0, other than the producer, uses it.
   class relay {
     static_assert(
         Copies == cluster_copies::relayed,
@@ -120,8 +121,8 @@ class cluster_broadcast {
    public:
     __device__ explicit relay(cluster_broadcast& ring) noexcept : ring_(&ring) {}
 
-    /// Waits for the next tile and starts to copy its `bytes` bytes, the same number that was passed to `fill`, to each other
-    /// block.
+    /// Waits for the next tile and starts to copy its `bytes` bytes to each other block. `bytes` must be the number that was
+    /// passed to `fill`.
     __device__ wait_result pass_on(unsigned bytes, wait_budget budget) noexcept {
       cluster_mbarrier& full = ring_->full_[at_.stage];
       if (in_block(full).wait_parity(at_.parity, acquire, budget) != wait_result::done) {
@@ -140,7 +141,8 @@ class cluster_broadcast {
     position at_;
   };
 
-  /// The result of taking a tile and, if it was taken, its own block's stage in `memory`, which is valid until it is released.
+  /// The result of taking a tile. If a tile was taken, `memory` is the stage in the consumer's own block, which is valid until
+  /// the tile is released.
   using tile = detail::taken_tile;
 
   /// A consumer's end, which one thread of any block uses. It may hold several tiles, and releases them in order.
@@ -160,9 +162,9 @@ class cluster_broadcast {
       return {wait_result::done, memory};
     }
 
-    /// Releases the oldest tile that this consumer holds. If it has started bulk copies out of the stage, it must have executed
-    /// `proxy_fence<proxy::async_shared_block>` before starting them, because another block's copy wrote the tile, and they
-    /// must have read their source: call `bulk_wait_read` first.
+    /// Releases the oldest tile that this consumer holds. If the consumer has started bulk copies out of the stage, it must
+    /// have executed `proxy_fence<proxy::async_shared_block>` before starting them, because another block's copy wrote the
+    /// tile. In addition, these copies must have read their source: call `bulk_wait_read` first.
     __device__ void give_back() noexcept {
       shared_proxy_fence(release);  // orders this thread's accesses to the stage before the copies that fill it again
       ring_->empty_[back_.stage].in_block(0).arrive(release);

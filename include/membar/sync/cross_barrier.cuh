@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A barrier of a few threads that run on several devices, in several synchronization domains, or on the host.
+/// A barrier between a few threads that run on several devices, in several synchronization domains, or on the host.
 #pragma once
 
 #include <membar/atomic.cuh>
@@ -10,21 +10,21 @@
 namespace membar {
 inline namespace v0_2 {
 
-/// A barrier of `Ranks` threads that uses only flags. It needs loads and stores, but no atomics across the link.
+/// A barrier between `Ranks` threads that uses only flags. It needs loads and stores, but no atomics, across the link.
 ///
-/// Each rank has `flags` in memory that is near to it and that the others can access. Arriving stores to the flags of every
-/// rank, and waiting polls the rank's own flags. Ranks may also share one set of flags. Zero-initialized flags are ready for
-/// use. Use `system` scope for ranks in several domains, on several devices or on the host, and `device` scope for kernels in
-/// one physical domain.
+/// Each rank has `flags` in memory that is near to it and that the other ranks can access. A rank arrives by storing to the
+/// flags of every rank, and waits by polling its own flags. Ranks may also share one set of flags. Zero-initialized flags are
+/// ready for use. Use `system` scope for ranks in several domains, on several devices or on the host, and `device` scope for
+/// kernels in one physical domain.
 ///
-/// Synchronizes: with `arrive(release)` and `wait(acquire)`, everything before any rank's arrive is visible after any rank's
-/// wait. With `relaxed` on either side, nothing is ordered for that rank. To synchronize a grid, use one thread as the rank,
-/// with a `grid_barrier` before and after. Ends: if a rank never arrives, `wait` returns `timed_out`. The flags must be zeroed
-/// before they are used again.
+/// Synchronizes: with `arrive(release)` and `wait(acquire)`, everything before any rank's `arrive` is visible after any rank's
+/// `wait`. With `relaxed` on either side, nothing is ordered for that rank. To synchronize a grid, use one of its threads as
+/// the rank, with a `grid_barrier` before and after the cross-barrier. Ends: if a rank does not arrive within the budget,
+/// `wait` returns `timed_out`. The flags must then be zeroed before they are used again.
 ///
 /// PTX: arrive: one fence.release and a st.relaxed for each rank; on the host, a release store for each; wait: ld.acquire of
-/// each rank's flag. Requires: each rank is used by one thread at a time, and is fewer than 2^31 phases ahead of the slowest
-/// rank.
+/// each rank's flag. Requires: only one thread at a time may use a rank, and each rank must be fewer than 2^31 phases ahead of
+/// the slowest rank.
 template <int Ranks, thread_scope Scope = thread_scope::system>
 class cross_barrier {
   static_assert(Ranks > 0, "membar: a barrier needs at least one rank");
@@ -48,7 +48,7 @@ class cross_barrier {
     phase_ = all_[self]->phase_of_[self].load(relaxed);
   }
 
-  /// Counts this rank as arrived. The order is relaxed or release.
+  /// Counts this rank as arrived. The order must be relaxed or release.
   MEMBAR_CALLS_EITHER
   template <class Order>
   MEMBAR_HOST_DEVICE void arrive(Order) noexcept {
@@ -70,7 +70,7 @@ class cross_barrier {
     }
   }
 
-  /// Waits until every rank has arrived as often as this rank. The order is relaxed or acquire.
+  /// Waits until every rank has arrived as often as this rank. The order must be relaxed or acquire.
   template <class Order>
   MEMBAR_HOST_DEVICE wait_result wait([[maybe_unused]] Order order, wait_budget budget) noexcept {
     constexpr bool has_order = order_among<Order, memory_order::relaxed, memory_order::acquire>;

@@ -27,16 +27,16 @@ class prerequisites_ended {
   constexpr prerequisites_ended() noexcept = default;
 };
 
-/// The address of memory that the kernels of a chain pass on, as a parameter of each kernel. A kernel can access the memory
-/// only once the preceding kernels have ended, so it neither reads data too early nor overwrites data that a preceding kernel
-/// still reads.
+/// The address of memory that the kernels of a chain pass on to each other. It is a parameter of each kernel. A kernel can
+/// access the memory only once the preceding kernels have ended, so it neither reads data too early nor overwrites data that a
+/// preceding kernel still reads.
 ///
-/// Use a plain pointer for memory that no kernel of the chain writes, such as weights, which may be read before the wait.
+/// Use a plain pointer for memory that no kernel in the chain writes, such as weights, which may be read before the wait.
 template <class T>
 class chained {
  public:
   MEMBAR_HOST_DEVICE constexpr explicit chained(T* address) noexcept : address_(address) {}
-  /// Returns the address of the same memory for reading only.
+  /// Constructs the address of the same memory for reading only.
   template <class U>
     requires(std::is_same_v<const U, T> && !std::is_same_v<U, T>)
   MEMBAR_HOST_DEVICE constexpr chained(chained<U> other) noexcept : address_(other.address_) {}
@@ -50,16 +50,16 @@ class chained {
   T* address_;
 };
 
-/// A kernel's part in a chain. Each thread creates one at the beginning of the kernel, and waits through it before it accesses
-/// the memory that the chain passes on.
+/// A kernel's link in a chain. Each thread must create one at the beginning of the kernel, and call its `wait` before it
+/// accesses the memory that the chain passes on.
 ///
 /// Synchronizes: everything that all preceding kernels of the chain did is complete and visible to a thread after its `wait`,
-/// so the thread may also overwrite data that they read. A thread that creates a link and does not call `wait` waits in the
-/// link's destructor, so that no kernel of the chain ends before a preceding kernel. It does not order anything before `wait`,
-/// and does not guarantee that two kernels overlap.
+/// so the thread may also overwrite data that those kernels read. A thread that creates a link and does not call `wait` waits
+/// in the link's destructor, so that no kernel in the chain ends before a preceding kernel. The link does not order anything
+/// before `wait`, and does not guarantee that two kernels overlap.
 ///
 /// PTX: the constructor: `griddepcontrol.launch_dependents`. `wait` or, without it, the destructor: `griddepcontrol.wait`.
-/// Requires: compute capability 9.0.
+/// Requires: compute capability 9.0 or later.
 template <bool Needed = true>  // a template, so that on an older architecture only its use is rejected, not the header
 class chain_link {
  public:
@@ -73,7 +73,7 @@ class chain_link {
   chain_link(const chain_link&) = delete;
   chain_link& operator=(const chain_link&) = delete;
 
-  /// Waits until the preceding kernels have ended. It has no time limit.
+  /// Waits until the preceding kernels have ended. The wait has no time limit.
   [[nodiscard]] __device__ prerequisites_ended wait() noexcept {
     wait_for_prerequisites<Needed>();
     waited_ = true;
@@ -86,20 +86,21 @@ class chain_link {
 
 #if !defined(__CUDACC_RTC__)
 
-/// Launches the kernels of a chain into a stream. The first kernel runs after all earlier work of the stream, and each later
+/// Launches the kernels of a chain into a stream. The first kernel runs after all earlier work in the stream, and each later
 /// kernel may start while the previous kernel is running.
 ///
 /// Each kernel must create a `chain_link` in every thread. Nothing else may be enqueued in the stream between the kernels. Work
-/// that follows the last kernel in the stream is ordered after all of them, by the end of that kernel.
+/// that follows the last kernel in the stream is ordered after all kernels of the chain, because it starts after that kernel
+/// has ended.
 class dependent_chain {
  public:
   explicit dependent_chain(stream_handle stream) noexcept : stream_(stream) {}
 
-  /// Launches `kernel` as the next kernel of the chain, through `launch` with `programmatic_stream_serialization` for all
-  /// kernels except the first.
+  /// Launches `kernel` as the next kernel of the chain. All kernels except the first are launched with
+  /// `programmatic_stream_serialization`.
   ///
-  /// Errors: those of `launch`, and `error` if the configuration names another stream. In these cases nothing is launched, and
-  /// the chain is unchanged.
+  /// Errors: throws the errors of `launch`, and `error` if the configuration names another stream. In these cases, nothing is
+  /// launched, and the chain is unchanged.
   template <class... Attributes, class... Parameters>
   void launch(const launch_config<Attributes...>& config, void (*kernel)(Parameters...),
               std::type_identity_t<detail::lossless_argument<Parameters>>... arguments) {

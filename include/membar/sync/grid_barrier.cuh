@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A barrier of all blocks of a grid, or of several grids, with separate calls for arriving and waiting.
+/// A barrier across all blocks of a grid, or of several grids, with separate calls for arriving and waiting.
 #pragma once
 
 #include <membar/atomic.cuh>
@@ -10,24 +10,23 @@
 namespace membar {
 inline namespace v0_2 {
 
-/// A barrier of thread blocks: `arrive` counts this block, and `wait` waits until all blocks have arrived.
+/// A barrier between thread blocks: `arrive` counts this block, and `wait` waits until all blocks have arrived.
 ///
 /// Between the two calls, a block can do work for which the other blocks need not wait. A zero-initialized barrier is ready for
 /// use, and it can be used any number of times.
 ///
-/// Synchronizes: with `arrive(release)` and `wait(acquire)`, everything that any thread of a block did before its arrive is
-/// visible to every thread of every block after its wait. With `relaxed` on one side, the block on that side orders nothing
-/// with other blocks, which is sufficient for phases that share no data. Each call also acts as a block-wide barrier. The
-/// barrier
-/// guarantees nothing if some block does not run: all blocks must be resident on the device at the same time, which
+/// Synchronizes: with `arrive(release)` and `wait(acquire)`, everything that any thread of a block did before the block's
+/// `arrive` is visible to every thread of every block after that block's `wait`. A call with `relaxed` orders nothing between
+/// its block and other blocks, which is sufficient for phases that share no data. Each call also acts as a block-wide barrier.
+/// The barrier guarantees nothing if some block does not run: all blocks must be resident on the device at the same time, which
 /// `launch_co_resident` (co_residency.hpp) checks. Ends: a wait that uses up its budget returns `timed_out` in every thread of
-/// the block. The barrier must be zeroed before it is used again.
+/// the block. The barrier must then be zeroed before it is used again.
 ///
 /// PTX: arrive: bar.sync and, by thread 0, atom.{relaxed,release}.add; wait: ld.{relaxed,acquire} by thread 0 and bar.red
-/// (`sync`: bar.sync). Requires: every thread of every block calls it; for `sync`, one byte of static shared memory. Use
-/// `device` as the `Scope` for one grid, or for grids in one physical domain; `system` for grids in several domains or on
-/// several devices, in which case the memory must support atomics from all of them; and `cluster` or `block` for the blocks of
-/// a cluster or for one block.
+/// (`sync`: bar.sync). Requires: every thread of every block must make each call; `sync` needs one byte of static shared
+/// memory. Use `device` as the `Scope` for one grid, or for grids in one physical domain. Use `system` for grids in several
+/// domains or on several devices, in which case the memory must support atomics from all of these devices. Use `cluster` for
+/// the blocks of a cluster, and `block` for one block.
 template <thread_scope Scope>
 class grid_barrier {
  public:
@@ -39,7 +38,7 @@ class grid_barrier {
     unsigned seen_ = 0;
   };
 
-  /// Counts this block as one of `blocks`. In every phase, exactly one block is the `leader`.
+  /// Counts this block as one of `blocks`. In every phase, exactly one block must be the `leader`.
   template <class Order>
   [[nodiscard]] __device__ arrival arrive(Order order, unsigned blocks, bool leader) noexcept {
     static_assert(order_among<Order, memory_order::relaxed, memory_order::release>,
@@ -67,7 +66,7 @@ class grid_barrier {
     return __syncthreads_or(late ? 1 : 0) != 0 ? wait_result::timed_out : wait_result::done;
   }
 
-  /// Arrives and waits, for the blocks of one grid. It is faster than the two calls.
+  /// Arrives and waits, for the blocks of one grid. It is faster than two separate calls.
   template <class ArriveOrder, class WaitOrder>
   __device__ wait_result sync(ArriveOrder arrive_order, WaitOrder wait_order, wait_budget budget) noexcept {
     const arrival mine = arrive(arrive_order);
@@ -96,7 +95,7 @@ class grid_barrier {
   }
 
   /// The result of `sync`, in shared memory. It is read before the first block barrier of the next `sync` and written after it,
-  /// so a plain barrier and a load are sufficient. `wait` must reduce its result over the block.
+  /// so a plain barrier and a load are sufficient, whereas `wait` must reduce its result over the block.
   [[nodiscard]] __device__ static bool& late() noexcept {
     __shared__ bool result;
     return result;

@@ -19,13 +19,13 @@ inline namespace v0_2 {
 ///
 /// A zero-initialized object is ready for use. It is ready again once the last block has arrived.
 ///
-/// Synchronizes: everything that any thread of any block did before its `arrive` is visible to every thread of the block for
-/// which it returns true. It guarantees nothing to the other blocks, for which it returns false. No block waits for another, so
-/// the blocks need not be resident at the same time, and the kernel cannot hang.
+/// Synchronizes: everything that any thread of any block did before its `arrive` is visible to every thread of the block in
+/// which `arrive` returns true. It guarantees nothing to the other blocks, in which it returns false. No block waits for
+/// another, so the blocks need not be resident at the same time, and the kernel cannot hang.
 ///
-/// PTX: bar.sync, atom.acq_rel.inc by the first thread, bar.red. Requires: every thread of every block calls it, and no thread
-/// calls it again before the last block has called it, so a second use in the kernel needs another object; `device` scope for
-/// kernels in one physical domain, otherwise `system`.
+/// PTX: bar.sync, atom.acq_rel.inc by the first thread, bar.red. Requires: every thread of every block must call `arrive`, and
+/// no thread may call it again before the last block has called it, so a second use in the kernel needs another object. Use
+/// `device` scope for kernels in one physical domain, and `system` scope otherwise.
 template <thread_scope Scope>
 class last_block {
  public:
@@ -41,7 +41,7 @@ class last_block {
     return __syncthreads_or(last) != 0;
   }
 
-  /// Returns true in all threads of the block of the grid that arrives last.
+  /// Returns true in all threads of the grid's last block to arrive.
   [[nodiscard]] __device__ bool arrive() noexcept { return arrive(detail::grid_blocks()); }
 
  private:
@@ -50,11 +50,11 @@ class last_block {
 
 namespace detail {
 
-/// Prints a message and stops the kernel. It is out of line, so that it does not cost the reduction any registers.
+/// Prints a message and ends the kernel with a trap. It is not inlined, so that it does not cost the reduction any registers.
 [[noreturn]] __device__ __noinline__ inline void trap_second_use(unsigned block) noexcept {
   printf(
-      "membar: last_block_reduce in block %u received partial values that an earlier use is still reading: give each use of a "
-      "kernel its own partial values, or place a grid_barrier between the two\n",
+      "membar: last_block_reduce in block %u received partial values that an earlier use is still reading: give each use in a "
+      "kernel its own partial values, or place a grid_barrier between the two uses\n",
       block);
   __trap();
   __builtin_unreachable();
@@ -62,7 +62,7 @@ namespace detail {
 
 }  // namespace detail
 
-/// One block's part in one use of `last_block_reduce`. An array with one element for each block is bound to that use.
+/// One block's partial value for one use of `last_block_reduce`. An array with one element for each block belongs to that use.
 ///
 /// A zero-initialized array is ready for use. It is ready again after the last block has combined the values.
 template <class T, thread_scope Scope>
@@ -76,7 +76,8 @@ class block_partial {
   friend __device__ bool last_block_reduce(const std::type_identity_t<U>& block_value, block_partial<U, S>* partial,
                                            Operation operation, U& result) noexcept;
 
-  /// Stores the block's value, unless the last block of the previous use has not read the value there yet.
+  /// Stores the block's value. It ends the kernel with a trap if the last block of the previous use has not read the previous
+  /// value yet.
   __device__ void put(const T& value) noexcept {
     if (full_.load(acquire) != 0) {
       detail::trap_second_use(detail::block_rank());
@@ -90,17 +91,17 @@ class block_partial {
   T value_;
 };
 
-/// Combines one value of each block of the grid. In the last block to arrive, the call returns true, and the block's first
+/// Combines one value from each block of the grid. In the last block to arrive, the call returns true, and the block's first
 /// thread receives the `result`.
 ///
-/// The first thread of a block has the index 0, 0, 0, and only its `block_value` is used; blocks are numbered x first. Grid and
-/// blocks may have up to three dimensions. `partial` is one `block_partial` for each block and is bound to this use: if a block
-/// calls the function with it again before the last block has the result, the kernel stops with a message. The values are
-/// combined in the order of the blocks, so equal values produce equal results. It synchronizes like `last_block`, and with a
-/// use that follows the result.
+/// Only the `block_value` of a block's first thread, whose index is 0, 0, 0, is used. Blocks are numbered with x varying
+/// fastest. Grid and blocks may have up to three dimensions. `partial` must point to one `block_partial` for each block, and
+/// these belong to this use: if a block calls the function with them again before the last block has the result, the kernel
+/// prints a message and ends with a trap. The values are combined in block order, so equal values produce equal results. A use
+/// synchronizes like `last_block`, and also with a later use that follows its result.
 ///
 /// PTX: the same as `last_block`; in addition, the first thread executes ld.acquire before it, and the first thread of the last
-/// block executes fence.release and a st.relaxed for each block after it. Requires: every thread of every block calls it.
+/// block executes fence.release and a st.relaxed for each block after it. Requires: every thread of every block must call it.
 template <thread_scope Scope, class Operation, class T>
 [[nodiscard]] __device__ bool last_block_reduce(const std::type_identity_t<T>& block_value, block_partial<T, Scope>* partial,
                                                 Operation operation, T& result) noexcept {

@@ -11,25 +11,26 @@ namespace membar {
 inline namespace v0_2 {
 
 /// A queue of at most `Capacity` messages from any threads in `Scope` to any threads in `Scope`. Each message is taken exactly
-/// once. A thread may push and pop.
+/// once. A thread may both push and pop.
 ///
 /// The channel must be in memory that all threads can access. A zero-initialized channel is open and empty.
 ///
-/// Synchronizes: a `pop` that is done synchronizes with the `push` of its message, and a push into a slot is ordered after the
-/// pop that emptied the slot. It does not guarantee fairness; that different consumers take the messages of one producer in
-/// order (a single consumer does); that a pop skips a slot whose producer stopped between its claim and its store, or a push
-/// skips a slot whose consumer stopped in this way (both return `timed_out`); or that `closed` synchronizes with `close`. Ends:
-/// if the channel is full or empty during the whole budget, or if the other side does not exist, a call returns `timed_out`.
-/// Any thread may call `close`. Afterwards no push succeeds, but messages that were pushed earlier can still be taken. After
-/// that, each pop returns `closed`.
+/// Synchronizes: a `pop` that returns `done` synchronizes with the `push` of its message, and a push into a slot is ordered
+/// after the pop that emptied the slot. The channel is not fair, and different consumers may take the messages of one producer
+/// out of order (a single consumer takes them in order). A pop does not skip a slot whose producer stopped between its claim
+/// and its store, and a push does not skip a slot whose consumer stopped in this way: both return `timed_out`. A pop that
+/// returns `closed` does not synchronize with `close`. Ends: if the channel stays full or empty for the whole budget, for
+/// example because the other side does not exist, a call returns `timed_out`. Any thread may call `close`. Afterwards, no push
+/// succeeds, but messages that were pushed earlier can still be taken. When all messages have been taken, each pop returns
+/// `closed`.
 ///
-/// If consumers push their own work, they can all block in a push to a full channel, so that no thread pops. In that case, they
+/// If consumers push work themselves, all of them can block in a push to a full channel, so that no thread pops. Such consumers
 /// must use `try_push`, and do the work themselves if the channel is full.
 ///
 /// PTX: push: ld.relaxed, ld.acquire, atom.relaxed.cas, st of the message, st.release; pop: ld.relaxed, ld.acquire,
-/// atom.relaxed.cas, ld of the message, st.release. Requires: `Message` is trivially copyable; `Capacity` is a power of two;
-/// the memory supports compare-and-swap from all threads at `Scope`, which most memory across PCIe does not; for device scope,
-/// all kernels run in one physical domain.
+/// atom.relaxed.cas, ld of the message, st.release. Requires: `Message` must be trivially copyable; `Capacity` must be a power
+/// of two; the memory must support compare-and-swap from all threads at `Scope`, which most memory across PCIe does not; for
+/// device scope, all kernels must run in one physical domain.
 template <class Message, int Capacity, thread_scope Scope>
 class mpmc_channel {
  public:
@@ -37,7 +38,7 @@ class mpmc_channel {
   static constexpr int capacity = Capacity;
   static constexpr thread_scope scope = Scope;
 
-  /// Appends `message`, or returns `would_wait` if the channel is full. It retries only if another push succeeded.
+  /// Appends `message`, or returns `would_wait` if the channel is full. It retries only if another push has succeeded.
   MEMBAR_HOST_DEVICE wait_result try_push(const Message& message) noexcept { return all_.try_push(message); }
 
   /// Appends `message`. If the channel is full, waits for space.
@@ -46,7 +47,7 @@ class mpmc_channel {
   }
 
   /// Takes the oldest message that has not been taken. Returns `would_wait` if there is no message, or `closed` if there will
-  /// be no more. It retries only if another pop succeeded.
+  /// be no more. It retries only if another pop has succeeded.
   MEMBAR_HOST_DEVICE wait_result try_pop(Message& message) noexcept {
     unsigned long long position = all_.head.load(relaxed);
     for (;;) {

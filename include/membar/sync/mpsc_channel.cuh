@@ -24,7 +24,7 @@ struct claimed_slots {
     atomic<unsigned long long, Scope> stamp;
     Message message;
 
-    /// Empties a slot that only the caller may empty. `full` is its stamp.
+    /// Empties a slot that only the caller may empty. `full` is the slot's stamp.
     MEMBAR_HOST_DEVICE void take(Message& to, unsigned long long full) noexcept {
       to = message;
       stamp.store(full + 1, release);
@@ -35,7 +35,8 @@ struct claimed_slots {
   alignas(128) atomic<unsigned long long, Scope> head;
   alignas(128) slot slots[static_cast<std::size_t>(Capacity)];
 
-  /// Claims the next slot and fills it, or returns `would_wait` if it is not empty. It retries only if another claim succeeded.
+  /// Claims the next slot and fills it, or returns `would_wait` if that slot is not empty. It retries only if another claim has
+  /// succeeded.
   MEMBAR_HOST_DEVICE wait_result try_push(const Message& message) noexcept {
     unsigned long long position = tail.load(relaxed);
     for (;;) {
@@ -75,16 +76,17 @@ struct claimed_slots {
 ///
 /// The channel must be in memory that all threads can access. A zero-initialized channel is open and empty.
 ///
-/// Synchronizes: a `pop` that is done synchronizes with the `push` of its message, and a push into a slot is ordered after the
-/// pop that emptied the slot. It does not guarantee order between producers; fairness; that a pop skips a slot whose producer
-/// stopped between its claim and its store (the pop returns `timed_out`); or that `closed` synchronizes with `close`. Ends: if
-/// the channel is full or empty during the whole budget, or if the other side does not exist, a call returns `timed_out`. Any
-/// side may call `close`. Afterwards no push succeeds, but messages that were pushed earlier can still be taken.
+/// Synchronizes: a `pop` that returns `done` synchronizes with the `push` of its message, and a push into a slot is ordered
+/// after the pop that emptied the slot. The channel is not fair and does not order producers. A pop does not skip a slot whose
+/// producer stopped between its claim and its store, but returns `timed_out`. A pop that returns `closed` does not synchronize
+/// with `close`. Ends: if the channel stays full or empty for the whole budget, for example because the other side does not
+/// exist, a call returns `timed_out`. Either side may call `close`. Afterwards, no push succeeds, but messages that were pushed
+/// earlier can still be taken.
 ///
 /// PTX: push: ld.relaxed, ld.acquire, atom.relaxed.cas, st of the message, st.release; pop: ld.acquire, ld of the message,
-/// st.release. Requires: `Message` is trivially copyable; `Capacity` is a power of two; the memory supports compare-and-swap
-/// from all producers at `Scope`, which most memory across PCIe does not (use an `spsc_channel` for each producer there); for
-/// device scope, all kernels run in one physical domain.
+/// st.release. Requires: `Message` must be trivially copyable; `Capacity` must be a power of two; the memory must support
+/// compare-and-swap from all producers at `Scope`, which most memory across PCIe does not (use an `spsc_channel` for each
+/// producer there); for device scope, all kernels must run in one physical domain.
 template <class Message, int Capacity, thread_scope Scope>
 class mpsc_channel {
  public:
@@ -93,7 +95,7 @@ class mpsc_channel {
   static constexpr thread_scope scope = Scope;
 
   /// Appends `message`, or returns `would_wait` if the channel is full. Any thread may call it. It retries only if another push
-  /// succeeded.
+  /// has succeeded.
   MEMBAR_HOST_DEVICE wait_result try_push(const Message& message) noexcept { return all_.try_push(message); }
 
   /// Appends `message`. If the channel is full, waits for space. Any thread may call it.

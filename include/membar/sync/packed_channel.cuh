@@ -15,7 +15,7 @@ inline namespace v0_2 {
 
 namespace detail {
 
-/// Returns the word of a message for a slot that was filled `turn` times before.
+/// Returns the word that represents a message in a slot that was filled `turn` times before.
 template <class Message>
 [[nodiscard]] MEMBAR_HOST_DEVICE packed_word pack(const Message& message, unsigned long long turn) noexcept {
   return packed_piece(&message, 0, static_cast<unsigned>(turn) + 1);
@@ -48,16 +48,18 @@ struct packed_slots {
 
 }  // namespace detail
 
-/// A queue of at most `Capacity` messages of up to 12 bytes from one thread to another, in order, each taken exactly once.
+/// A queue of at most `Capacity` messages of up to 12 bytes from one thread to another. Each message is taken exactly once, in
+/// order.
 ///
-/// It does not synchronize: it passes only the message. Use it if the message itself is the data. If the message announces
-/// other memory, use `spsc_channel`.
+/// The channel does not synchronize: it passes only the message. Use it if the message itself is the data. If the message
+/// announces other memory, use `spsc_channel`.
 ///
 /// Each slot is one 16-byte word with a message and a sequence number, which is loaded and stored as a whole: `.b128` is
-/// single-copy atomic, but a vector of four words is not. No order is needed: the producer stores to a slot again only after it
-/// has loaded the counter that the consumer stored after reading the slot, and no execution reverses these two accesses.
+/// single-copy atomic, but a vector of four words is not. No memory order is needed: the producer stores to a slot again only
+/// after it has loaded the counter that the consumer stored after reading the slot, and no execution reverses these two
+/// accesses.
 ///
-/// The required memory, the scope, the ends and the budgets are the same as for `spsc_channel`.
+/// The required memory, the scope, the budgets and the ways in which a call can end are the same as for `spsc_channel`.
 ///
 /// PTX: push: st.relaxed.b128, and ld.relaxed of the counter if the channel seems full; pop: ld.relaxed.b128, st.relaxed.
 /// Requires: on the host, libatomic and a processor with single 16-byte loads and stores; between host and device, a link that
@@ -69,11 +71,11 @@ class packed_spsc_channel {
   static constexpr int capacity = Capacity;
   static constexpr thread_scope scope = Scope;
 
-  /// The producer's end. Only one thread may use it, and only once, because it counts the messages itself and informs the
-  /// channel when it closes.
+  /// The producer's end. Only one thread may use it, and a channel can have only one producer in its lifetime, because the
+  /// producer counts the messages itself and stores the count in the channel only when it closes.
   class producer {
    public:
-    /// Starts with an empty channel.
+    /// Constructs the producer of a channel that must never have been used before.
     MEMBAR_HOST_DEVICE explicit producer(packed_spsc_channel& channel) noexcept : all_(&channel.all_) {}
 
     /// Appends `message`, or returns `would_wait` if the channel is full.
@@ -163,7 +165,7 @@ class packed_mpsc_channel {
   static constexpr thread_scope scope = Scope;
 
   /// Appends `message`, or returns `would_wait` if the channel is full. Any thread may call it. It retries only if another push
-  /// succeeded.
+  /// has succeeded.
   MEMBAR_HOST_DEVICE wait_result try_push(const Message& message) noexcept {
     unsigned long long position = all_.tail.load(relaxed);
     for (;;) {

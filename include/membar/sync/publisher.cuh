@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A publisher. Warps pass their releases to it at a narrow scope, without waiting. The publisher publishes them at a wide
+/// A publisher, to which warps pass their releases at a narrow scope, without waiting. The publisher publishes them at a wide
 /// scope, many of them with a single fence. The computing warps therefore issue no system-scope fences.
 #pragma once
 
@@ -15,7 +15,7 @@ inline namespace v0_2 {
 
 /// The result of serving: how serving ended, and what the publisher did.
 struct publisher_report {
-  /// `closed`: every source was closed and everything was published; `timed_out`: nothing was published for the idle budget
+  /// `closed`: every source was closed and everything was published; `timed_out`: nothing was published during the idle budget
   wait_result end;
   unsigned long long fences;              ///< the number of fences issued, one per batch
   unsigned long long batches_of_several;  ///< the number of batches in which one fence served more than one publication
@@ -25,26 +25,27 @@ struct publisher_report {
 /// Publishes for up to `Sources` threads or warps. They pass values at scope `From`, and the serving warp or thread makes the
 /// values visible at scope `To`. `publish(signal, value)` costs its caller one release store at `From`.
 ///
-/// Use by a block: `__shared__ membar::publisher<4, 16> p;`; one thread calls `p.init()`, and a barrier follows. Then four
-/// warps each create a `publisher<4, 16>::warp_source` (or four threads a `source`) with its own index, publish, and close it.
-/// Another warp runs `p.serve_warp(idle)`. With `From = device` the object is in device memory, and one block serves the whole
-/// device. A zero-initialized publisher has all its sources open.
+/// To use a publisher within a block, declare `__shared__ membar::publisher<4, 16> p;`, let one thread call `p.init()`, and
+/// execute a block barrier. Then each of four warps creates a `publisher<4, 16>::warp_source` (or each of four threads creates
+/// a `source`) with its own index, publishes, and closes the source. Another warp runs `p.serve_warp(idle)`. With `From =
+/// device`, the object must be in device memory, and one block serves the whole device. In a zero-initialized publisher, all
+/// sources are open.
 ///
 /// Synchronizes: a consumer that acquires the value of a publication, at scope `To` or wider, synchronizes with the publisher's
-/// fence, and therefore with everything that happened before that `publish`: everything that its thread did and observed (a
-/// barrier of the warp or block before it covers other threads), and every earlier publication of the source. So if a consumer
-/// acquires the `value` of a signal, it also finds the values of that source's earlier publications, in any signal, or later
-/// values. It does not guarantee order between sources; that a consumer sees every value of a signal (a later value may have
-/// replaced it); that `publish` has made anything visible when it returns (`flush` guarantees that); or anything to a consumer
-/// that loads the signal with relaxed order.
+/// fence, and therefore with everything that happened before that `publish`: everything that its thread did and observed (if a
+/// warp or block barrier precedes it, this includes the work of the other threads), and every earlier publication of the
+/// source. A consumer that acquires the `value` of a signal therefore also finds the values of that source's earlier
+/// publications, for any signal, or later values. There is no order between sources, and a consumer may miss values of a signal
+/// that later values have replaced. When `publish` returns, the value need not be visible yet; when `flush` returns, it is.
+/// Nothing is guaranteed to a consumer that loads the signal with relaxed order.
 ///
 /// Lag: at most `Lag` publications of a source can be waiting; a further `publish` waits for the publisher. A batch contains
 /// the waiting publications of one signal per source. A source that changes its signal with every publication needs one fence
 /// per publication, but the other sources share these fences.
 ///
 /// PTX: publish: st.release.FROM of the tail; serve: ld.acquire.FROM of the tails, one fence.release.TO, st.relaxed.TO of the
-/// values, st.release.FROM of the heads. Requires: `To` is wider than `From`; at `device`, both sides run in one physical
-/// domain; the serving warp runs at the same time as its sources; only this publisher stores to the signals.
+/// values, st.release.FROM of the heads. Requires: `To` must be wider than `From`; at `device`, both sides must run in one
+/// physical domain; the serving warp must run at the same time as its sources; only this publisher may store to the signals.
 template <int Sources, int Lag, thread_scope From = thread_scope::block, thread_scope To = thread_scope::system>
 class publisher {
   struct entry {
@@ -62,8 +63,8 @@ class publisher {
   static constexpr int sources = Sources;
   static constexpr int lag_limit = Lag;
 
-  /// Opens the first `open` sources and closes the others. One thread calls it. A barrier, or the launch, must come before the
-  /// first use.
+  /// Opens the first `open` sources and closes the others. One thread must call it, and a barrier or a kernel launch must come
+  /// between this call and the first use.
   __device__ void init(int open = Sources) noexcept {
     for (int i = 0; i != Sources; ++i) {
       tails_[i].store(i < open ? 0 : detail::closed_bit, relaxed);
@@ -92,13 +93,13 @@ class publisher {
 
     /// Asks the publisher to store `value` to `signal`. If `Lag` publications are waiting, it waits for space.
     ///
-    /// If only one lane of a warp calls it, the warp may stay diverged in two parts afterwards, and its work then takes twice
-    /// as long. Use a `warp_source` for a warp.
+    /// If only one lane of a warp calls it, the warp may stay split into two diverged parts, and its work then takes twice as
+    /// long. Use a `warp_source` for a warp.
     __device__ wait_result publish(unsigned long long& signal, unsigned long long value, wait_budget budget) noexcept {
       return detail::wait_until(budget, [&] { return try_publish(signal, value); });
     }
 
-    /// Waits until the publisher has stored the values of all publications of this source. Later accesses of this thread are
+    /// Waits until the publisher has stored the values of all publications of this source. Later accesses by this thread are
     /// ordered after those stores. Returns `closed` if the publisher stopped earlier.
     __device__ wait_result flush(wait_budget budget) noexcept {
       return detail::wait_until(budget, [&] {
@@ -122,8 +123,8 @@ class publisher {
     detail::ring_producer<Lag> ring_;
   };
 
-  /// A warp's end of a source. Each of the 32 lanes has such an object, and all lanes call every operation together with equal
-  /// arguments.
+  /// A warp's end of a source. Each of the 32 lanes has such an object, and all lanes must call every operation together, with
+  /// equal arguments.
   ///
   /// Everything that any lane did before `publish` is published. All lanes take the same branches, and lane 0 performs the
   /// accesses.
@@ -160,7 +161,7 @@ class publisher {
       return wait_result::done;
     }
 
-    /// Waits until the publisher has stored the values of all publications of this source. Later accesses of any lane are
+    /// Waits until the publisher has stored the values of all publications of this source. Later accesses by any lane are
     /// ordered after those stores. Returns `closed` if the publisher stopped earlier.
     __device__ wait_result flush(wait_budget budget) noexcept {
       for (detail::polling poll(budget);;) {
@@ -189,8 +190,8 @@ class publisher {
     [[nodiscard]] __device__ static bool used_up(detail::polling& poll) noexcept {
       return __any_sync(all_lanes, poll.over()) != 0;
     }
-    /// Updates the count of publications that the publisher has taken, which lane 0 acquires. Returns whether the publisher has
-    /// stopped.
+    /// Updates the number of publications that the publisher has taken, as acquired by lane 0. Returns whether the publisher
+    /// has stopped.
     __device__ bool look() noexcept {
       const unsigned long long head = from_first_lane(head_->load(acquire));
       ring_.note(head);
@@ -205,7 +206,7 @@ class publisher {
     detail::ring_producer<Lag> ring_;
   };
 
-  /// Closes every source. One thread calls it, after a barrier that follows every publication. No source may be used
+  /// Closes every source. One thread must call it, after a barrier that follows every publication. No source may be used
   /// afterwards.
   __device__ void shutdown() noexcept {
     for (int i = 0; i != Sources; ++i) {
@@ -213,13 +214,14 @@ class publisher {
     }
   }
 
-  /// Publishes until every source is closed, or until no source has published for `idle`. All 32 lanes of one warp call it.
+  /// Publishes until every source is closed, or until no source has published for `idle`. All 32 lanes of one warp must call
+  /// it.
   __device__ publisher_report serve_warp(wait_budget idle) noexcept {
     detail::require_whole_warp();
     return serve<32>(static_cast<int>(detail::lane_id()), idle);
   }
 
-  /// Publishes until every source is closed, or until no source has published for `idle`. One thread calls it, which is slower
+  /// Publishes until every source is closed, or until no source has published for `idle`. One thread must call it. It is slower
   /// than `serve_warp` if there are many sources.
   __device__ publisher_report serve_thread(wait_budget idle) noexcept { return serve<1>(0, idle); }
 
@@ -244,8 +246,9 @@ class publisher {
     }
   }
 
-  /// Returns how many of a source's publications from `head` to `tail` are for the same signal as the first of them. A single
-  /// fence for several signals would leave the stores to the later signals unordered with the stores to the earlier signals.
+  /// Returns how many of a source's publications from `head` to `tail` are for the same signal as the first one, up to the
+  /// first publication for another signal. A single fence for several signals would not order the stores to the later signals
+  /// after the stores to the earlier ones.
   [[nodiscard]] __device__ unsigned run_length(int index, unsigned long long head, unsigned long long tail) const noexcept {
     const unsigned long long* const signal = entries_[index][head % Lag].signal;
     unsigned length = 1;
@@ -255,8 +258,8 @@ class publisher {
     return length;
   }
 
-  /// Serves the sources `lane`, `lane + Lanes`, ... of each lane: collects a batch, issues a fence, and stores the batch's
-  /// values.
+  /// Serves the sources. Each lane serves the sources `lane`, `lane + Lanes` and so on: it collects a batch, issues a fence,
+  /// and stores the batch's values, repeatedly.
   template <int Lanes>
   __device__ publisher_report serve(int lane, wait_budget idle) noexcept {
     constexpr int per_lane = (Sources + Lanes - 1) / Lanes;

@@ -9,20 +9,20 @@
 namespace membar {
 inline namespace v0_2 {
 
-/// The fair lock of Mellor-Crummey and Scott. It is suitable for many waiters, because each waiter polls its own node and an
+/// The fair lock by Mellor-Crummey and Scott. It is suitable for many waiters, because each waiter polls its own node and an
 /// unlock accesses only one node.
 ///
-/// Synchronizes: a `lock` or `try_lock` that is done synchronizes with the preceding `unlock`. A zero-initialized lock is free.
-/// It does not guarantee progress of a thread while an earlier waiter does not run. Lanes of one warp must not contend for one
+/// Synchronizes: a `lock` or `try_lock` that returns `done` synchronizes with the preceding `unlock`. A zero-initialized lock
+/// is free. A thread may make no progress while an earlier waiter does not run. Lanes of one warp must not contend for one
 /// lock: let one lane lock for the warp. Ends: a `lock` that waits longer than its budget returns `timed_out` and closes the
-/// lock. Later calls of `lock` return `closed`, and waiting calls end when their budgets are used up. The nodes of waits that
-/// timed out must remain allocated. An `unlock` waits only for a successor that has requested the lock but has not linked
-/// itself yet. If that takes longer than its budget, it returns `timed_out` and closes the lock.
+/// lock. Later `lock` calls return `closed`, and calls that are already waiting end when their budgets are used up. The nodes
+/// of waits that timed out must remain allocated. An `unlock` waits only for a successor that has requested the lock but has
+/// not linked itself yet. If that takes longer than its budget, the `unlock` returns `timed_out` and closes the lock.
 ///
 /// PTX: lock: atom.acq_rel.exch, st.release of the link, ld.acquire of its own node; unlock: ld.acquire of the link, st.release
-/// to the next node, or atom.release.cas. Requires: one node per thread that locks or waits, in memory that all threads in
-/// `Scope` can access, never on a stack; for device scope, all kernels run in one physical domain. Source: Mellor-Crummey and
-/// Scott, "Algorithms for scalable synchronization on shared-memory multiprocessors", 1991.
+/// to the next node, or atom.release.cas. Requires: each thread that locks or waits must have its own node, in memory that all
+/// threads in `Scope` can access, never on a stack; for device scope, all kernels must run in one physical domain. Source:
+/// Mellor-Crummey and Scott, "Algorithms for scalable synchronization on shared-memory multiprocessors", 1991.
 template <thread_scope Scope>
 class queue_lock {
  public:

@@ -17,15 +17,15 @@ inline namespace v0_2 {
 
 /// A value of any size that readers read as a whole. Readers store nothing, never delay the writer, and retry after a conflict.
 ///
-/// Synchronizes: a read that is done synchronizes with the write whose value it returns, and never mixes the bytes of two
-/// writes. A zero-initialized lock holds a value of zeros. It does not guarantee that a read succeeds while the writer writes
-/// without a pause; that a read returns the latest value; or order between writers: there must be one writer, or the writers
-/// must hold a lock that synchronizes them. Ends: a read that finds no pause between writes, or whose writer stopped within a
-/// write, returns `timed_out`.
+/// Synchronizes: a read that returns `done` synchronizes with the write whose value it returns, and never mixes the bytes of
+/// two writes. A zero-initialized lock holds a value of zeros. The lock guarantees neither that a read succeeds while the
+/// writer writes without a pause, nor that a read returns the latest value. It does not order writers: there must be only one
+/// writer, or the writers must hold another lock that synchronizes them. Ends: a read that finds no pause between writes, or
+/// whose writer stopped within a write, returns `timed_out`.
 ///
 /// PTX: write: st.relaxed, fence.release, st.relaxed of each 8 bytes, st.release; read: ld.acquire, ld.relaxed of each 8 bytes,
-/// fence.acquire, ld.relaxed. Requires: device code; `T` is trivially copyable; for device scope, all kernels run in one
-/// physical domain.
+/// fence.acquire, ld.relaxed. Requires: device code; `T` must be trivially copyable; for device scope, all kernels must run in
+/// one physical domain.
 template <class T, thread_scope Scope>
 class sequence_lock {
   static_assert(detail::is_bytes<T>, "membar: the value of a sequence lock must be trivially copyable");

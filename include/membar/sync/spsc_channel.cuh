@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A bounded queue from one producer to one consumer: threads of a block, of a device, of two devices, or of host and device.
+/// A bounded queue from one producer to one consumer. The two threads may be in one block, on one device, on two devices, or on
+/// the host and a device.
 #pragma once
 
 #include <membar/atomic.cuh>
@@ -13,21 +14,21 @@ inline namespace v0_2 {
 
 /// A queue of at most `Capacity` messages from one thread to another. Each message is taken exactly once, in order.
 ///
-/// The channel must be in memory that both threads can access: memory of the device or of a peer, or pinned host memory. A
-/// zero-initialized channel is open and empty. The channel uses only loads and stores, so it works across every link.
+/// The channel must be in memory that both threads can access: memory of the device, memory of a peer device, or pinned host
+/// memory. A zero-initialized channel is open and empty. The channel uses only loads and stores, so it works across every link.
 ///
-/// Synchronizes: a `pop` that is done synchronizes with the `push` of its message: everything before the push, including
+/// Synchronizes: a `pop` that returns `done` synchronizes with the `push` of its message: everything before the push, including
 /// accesses to other memory, is visible after the pop. A push into a slot is ordered after the pop that emptied the slot. A pop
-/// that returns `closed` synchronizes with the producer's `close`. It does not guarantee that a push after the consumer's
-/// `close` is rejected before the channel is full, and guarantees nothing to threads other than the two, unless they
-/// synchronize with them. Ends: if the channel is full during the whole budget, or if there is no consumer, a call returns
-/// `timed_out`. If the other side or this side has closed the channel, it returns `closed`. After the producer's `close`, the
+/// that returns `closed` synchronizes with the producer's `close`. A push after the consumer's `close` may still succeed until
+/// the channel is full. Nothing is guaranteed to other threads unless they synchronize with these two. Ends: if the channel
+/// stays full (for a push) or empty (for a pop) for the whole budget, for example because there is no other side, a call
+/// returns `timed_out`. If either side has closed the channel, a call returns `closed`. After the producer's `close`, the
 /// remaining messages can still be taken.
 ///
 /// PTX: push: st of the message, st.release of a counter; ld.acquire of the other counter if the channel seems full. pop: ld of
-/// the message, st.release of a counter; ld.acquire of the other counter if the channel seems empty. Requires: `Message` is
-/// trivially copyable; `Capacity` is a power of two; for device scope, both kernels run in one physical domain, which `launch`
-/// checks for a `domain_bound<channel*, N>`.
+/// the message, st.release of a counter; ld.acquire of the other counter if the channel seems empty. Requires: `Message` must
+/// be trivially copyable; `Capacity` must be a power of two; for device scope, both kernels must run in one physical domain,
+/// which `launch` checks for a `domain_bound<channel*, N>`.
 template <class Message, int Capacity, thread_scope Scope>
 class spsc_channel {
   static_assert(detail::is_bytes<Message>, "membar: a channel's message type must be trivially copyable");

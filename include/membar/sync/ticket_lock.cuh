@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A lock that is granted in the order of the requests.
+/// A lock that is granted in the order in which it was requested.
 #pragma once
 
 #include <membar/atomic.cuh>
@@ -9,17 +9,17 @@
 namespace membar {
 inline namespace v0_2 {
 
-/// A fair lock with two counters. It is small, and suitable if few threads wait at the same time, because all of them poll the
-/// same word.
+/// A fair lock with two counters. It is small. It is suitable if few threads wait at the same time, because all of them poll
+/// the same word.
 ///
-/// Synchronizes: a `lock` or `try_lock` that is done synchronizes with the preceding `unlock`, so everything that one holder
-/// did is visible to all later ones. A zero-initialized lock is free. It does not guarantee order among `try_lock`s, which take
-/// no ticket. Lanes of one warp must not contend for one lock: let one lane lock for the warp. Ends: a `lock` that waits longer
-/// than its budget returns `timed_out` and closes the lock, because its ticket would block all later tickets. Every other wait,
-/// whether current or later, returns `closed`. To stop waiting without closing the lock, use `try_lock`.
+/// Synchronizes: a `lock` or `try_lock` that returns `done` synchronizes with the preceding `unlock`, so everything that one
+/// holder did is visible to all later holders. A zero-initialized lock is free. `try_lock` calls take no ticket and are not
+/// ordered among themselves. Lanes of one warp must not contend for one lock: let one lane lock for the warp. Ends: a `lock`
+/// that waits longer than its budget returns `timed_out` and closes the lock, because its ticket would block all later tickets.
+/// Every other wait, whether current or later, returns `closed`. To stop waiting without closing the lock, use `try_lock`.
 ///
 /// PTX: lock: atom.relaxed.add, ld.acquire; try_lock: ld.acquire, atom.relaxed.cas; unlock: red.release.add. Requires: for
-/// device scope, all kernels run in one physical domain.
+/// device scope, all kernels must run in one physical domain.
 template <thread_scope Scope>
 class ticket_lock {
  public:
