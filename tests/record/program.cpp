@@ -23,6 +23,8 @@
 ///   export_fabric=FILE, range=COUNT (reserves addresses for parts, beginning with the first), at=NUMBER (data is this part),
 ///   value=NUMBER (data begins with this value), unmap=NUMBER (the next part is mapped in its place), device=NUMBER (for the next
 ///   launches, which are in separate streams), of_table and of_data (what data points to).
+/// * Actions of fake_xla.cpp: xla=LIBRARY (loads it), print_flags, dump=FILE (writes this PTX to the dump), dump_later=FILE (with
+///   a time of the next hour), setenv=VALUE (of XLA_FLAGS), load=FILE (an image, from which plain takes its kernel).
 #include <cuda.h>
 #include <dlfcn.h>
 
@@ -33,6 +35,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -120,6 +123,29 @@ bool is_of_parts(const std::string& word, parts& of, CUdeviceptr& data) {
   return true;
 }
 
+/// Handles actions of the library that behaves like XLA, and loads images. Returns false for other actions.
+bool is_of_xla(const std::string& word, void*& xla, CUmodule& module) {
+  const std::string value = word.substr(std::min(word.size(), word.find('=') + 1));
+  const auto call = [&](const char* name, auto... arguments) {
+    reinterpret_cast<void (*)(decltype(arguments)...)>(dlsym(xla, name))(arguments...);
+  };
+  if (word.starts_with("xla=")) {
+    xla = dlopen(value.c_str(), RTLD_NOW | RTLD_LOCAL);
+  } else if (word == "print_flags") {
+    call("fakeXlaPrintFlags");
+  } else if (word.starts_with("dump=") || word.starts_with("dump_later=")) {
+    call("fakeXlaDump", value.c_str(), word.starts_with("dump=") ? 0 : 3600);
+  } else if (word.starts_with("setenv=")) {
+    setenv("XLA_FLAGS", value.c_str(), 1);
+  } else if (word.starts_with("load=")) {
+    static std::deque<std::vector<char>> images;
+    cuModuleLoadData(&module, images.emplace_back(bytes_of_file(value.c_str())).data());
+  } else {
+    return false;
+  }
+  return true;
+}
+
 CUdeviceptr allocated(const std::vector<std::uint64_t>& words, std::size_t bytes) {
   CUdeviceptr at = 0;
   cuMemAlloc(&at, bytes);
@@ -153,12 +179,13 @@ int main(int count, char** words) {
   void* of_other_put[] = {&number, other_pointers.data()};
   void* of_data[] = {&data};
   parts memory;
+  void* xla = nullptr;
   const auto launch = [&](CUfunction f, void** parameters, int into, unsigned threads = 2) {
     return cuLaunchKernel(f, blocks, 1, 1, threads, 1, 1, 0, stream(into + memory.device), parameters, nullptr);
   };
   for (int i = 2; i < count; ++i) {
     const std::string word = words[i];
-    if (is_of_parts(word, memory, data)) {
+    if (is_of_parts(word, memory, data) || is_of_xla(word, xla, module)) {
       continue;
     }
     if (word == "put") {

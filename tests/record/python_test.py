@@ -2,19 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Tests membar.record, membar.check and pytest --membar, in processes that use a fake driver without a device.
 
-usage: python_test.py <membar-check> <folder of the fake driver>
+usage: python_test.py <membar-check> <folder of the fake driver> <fake XLA>
 """
 
 import importlib.util
 import os
 import pathlib
+import struct
 import subprocess
 import sys
 import tempfile
 import textwrap
 import unittest
 
-CHECK, DRIVER = (pathlib.Path(word) for word in sys.argv[1:3])
+CHECK, DRIVER, XLA = (pathlib.Path(word) for word in sys.argv[1:4])
 FOLDER = pathlib.Path(__file__).resolve().parent
 PACKAGE = FOLDER.parent.parent / "tools" / "python"
 
@@ -79,10 +80,30 @@ class Python(unittest.TestCase):
         """)
         self.assertEqual(said, "['late_1.scenario'] True\n['small_1.scenario']\nTrue False\nFalse True\n")
 
-    def test_cupy_is_kept_from_its_cache_on_disk(self):
-        self.environment.pop("CUPY_CACHE_IN_MEMORY", None)
-        done = self.run_python("-m", "membar", "run", self.script("""import os; print(os.environ["CUPY_CACHE_IN_MEMORY"])"""))
-        self.assertEqual((done.returncode, done.stdout), (0, "1\n"), done.stderr)
+    def test_caches_of_machine_code_are_not_used(self):
+        names = ["CUPY_CACHE_IN_MEMORY", "JAX_ENABLE_COMPILATION_CACHE"]
+        for name in names:
+            self.environment.pop(name, None)
+        done = self.run_python("-m", "membar", "run", self.script(f"import os; print(*(os.environ[name] for name in {names}))"))
+        self.assertEqual((done.returncode, done.stdout), (0, "1 0\n"), done.stderr)
+
+    def test_a_block_has_the_ptx_that_xla_wrote_before_it(self):
+        self.environment.pop("XLA_FLAGS", None)
+        names = b"".join(b"\0.text." + name for name in (b"put", b"small", b"late", b"count", b"await", b"meet", b"tally")) + b"\0"
+        header = struct.pack("<16sHHIQQQIHHHHHH", b"\x7fELF\x02\x01\x01", 2, 190, 1, 0, 0, 64 + len(names), 0, 64, 0, 0, 64, 0, 0)
+        (self.folder / "module.cubin").write_bytes(header + names)
+        said = self.recorded(f"""
+            import os
+            xla = ctypes.CDLL({str(XLA)!r})
+            xla.fakeXlaDump({str(FOLDER / "module.ptx")!r}.encode(), 0)
+            cubin = ctypes.create_string_buffer(open("module.cubin", "rb").read())
+            driver.cuModuleLoadData(ctypes.byref(module), cubin)
+            with membar.record() as recorded:
+                launch("count")
+            recorded.check(schedules=1)
+            print([path.name for path in recorded.scenarios], "XLA_FLAGS" in os.environ)
+        """)
+        self.assertEqual(said, "['count_1.scenario'] False\n")
 
     def test_a_finding_has_the_report(self):
         self.assertIn("found: data race on arg0", self.recorded("""

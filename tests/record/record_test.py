@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Tests membar-check record with programs that use a fake driver without a device.
 
-usage: record_test.py <membar-check> <record_program> <folder of the fake driver> <nvcc> [TEST...]
+usage: record_test.py <membar-check> <record_program> <folder of the fake driver> <fake XLA> <fake older XLA> <nvcc> [TEST...]
 """
 
 import json
@@ -18,7 +18,7 @@ import tempfile
 import time
 import unittest
 
-CHECK, PROGRAM, DRIVER, NVCC = (pathlib.Path(word) for word in sys.argv[1:5])
+CHECK, PROGRAM, DRIVER, XLA, OLDER_XLA, NVCC = (pathlib.Path(word) for word in sys.argv[1:7])
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 MODULE = pathlib.Path(__file__).resolve().with_name("module.ptx")
 
@@ -313,13 +313,14 @@ class Record(Recorder):
         (self.folder / "1.records").write_text('{"records":99}\n')
         done = subprocess.run([CHECK, "record", f"--from={self.folder}", f"--output={self.folder}/out"], capture_output=True, text=True, timeout=60)
         self.assertEqual(done.returncode, 125)
-        self.assertIn("have version 99, and this membar-check reads version 3", done.stderr)
+        self.assertIn("have version 99, and this membar-check reads version 4", done.stderr)
 
-    def test_cupy_is_kept_from_its_cache_on_disk(self):
-        for given, expected in (({}, "1\n"), ({"CUPY_CACHE_IN_MEMORY": "0"}, "0\n")):
-            environment = {key: value for key, value in os.environ.items() if key != "CUPY_CACHE_IN_MEMORY"} | given
-            done = subprocess.run([CHECK, "record", f"--output={self.folder}/out", "--", "sh", "-c", "echo $CUPY_CACHE_IN_MEMORY"],
-                                  capture_output=True, text=True, timeout=60, env=environment)
+    def test_caches_of_machine_code_are_not_used(self):
+        for given, expected in (({}, "1 0\n"), ({"CUPY_CACHE_IN_MEMORY": "0", "JAX_ENABLE_COMPILATION_CACHE": "1"}, "0 1\n")):
+            environment = {key: value for key, value in os.environ.items() if key not in ("CUPY_CACHE_IN_MEMORY", "JAX_ENABLE_COMPILATION_CACHE")}
+            done = subprocess.run([CHECK, "record", f"--output={self.folder}/out", "--", "sh", "-c",
+                                   "echo $CUPY_CACHE_IN_MEMORY $JAX_ENABLE_COMPILATION_CACHE"],
+                                  capture_output=True, text=True, timeout=60, env=environment | given)
             self.assertEqual(done.stdout, expected)
 
     def test_a_build_gets_options_for_ptx(self):
@@ -327,6 +328,119 @@ class Record(Recorder):
         done = subprocess.run([CHECK, "record", "--build", "--", "sh", "-c", "echo $NVCC_APPEND_FLAGS, $TORCH_CUDA_ARCH_LIST; exit 3"],
                               capture_output=True, text=True, timeout=60, env=environment)
         self.assertEqual((done.returncode, done.stdout), (3, "-gencode arch=compute_90,code=compute_90, 9.0+PTX\n"))
+
+
+class Xla(Recorder):
+    """Tests that the flags of XLA's dump reach only libraries that know them, and which PTX of the dump is a kernel's."""
+
+    def setUp(self):
+        super().setUp()
+        self.cubin = self.file("scatter.cubin", self.cubin_with("scatter"))
+        self.scatter = self.ptx("scatter", 1)
+
+    def file(self, name, contents):
+        path = self.folder / name
+        path.write_bytes(contents if isinstance(contents, bytes) else contents.encode())
+        return path
+
+    @staticmethod
+    def cubin_with(*kernels):
+        """Returns the parts of a cubin that the recorder reads: its header, whose section headers are at the end, and names."""
+        names = b"".join(b"\0.text." + kernel.encode() for kernel in kernels) + b"\0"
+        header = struct.pack("<16sHHIQQQIHHHHHH", b"\x7fELF\x02\x01\x01", 2, 190, 1, 0, 0, 64 + len(names), 0, 64, 0, 0, 64, 0, 0)
+        return header + names
+
+    def ptx(self, kernel, value, parameters="(.param .u64 p)"):
+        return self.file(f"{kernel}{value}.ptx", f""".version 8.0
+.target sm_90
+.address_size 64
+.visible .entry {kernel}{parameters}
+{{
+  .reg .b64 %rd<4>;
+  ld.param.u64 %rd1, [p];
+  red.relaxed.gpu.add.u32 [%rd1], {value};
+  ret;
+}}
+""")
+
+    def added(self, recorded):
+        """Returns which number the recorded kernel adds, and the notes of its scenario."""
+        (source,) = [text.decode() for name, text in recorded.files.items() if name.endswith(".ptx")]
+        notes = re.findall(r"^note (.*)$", recorded.scenarios()["scatter_1"], re.M)
+        return int(re.search(r"red.*, (\d+);", source)[1]), notes
+
+    def test_the_ptx_of_the_dump_is_recorded(self):
+        for library, flags in ((XLA, r"--xla_dump_to=\S+/xla/\d+ --xla_dump_emitter_re=ptx"), (OLDER_XLA, r"--xla_dump_to=\S+/xla/\d+")):
+            recorded = self.record(f"xla={library}", "print_flags", f"dump={self.scatter}", f"load={self.cubin}", "plain=scatter", "setenv=",
+                                   "print_flags")
+            self.assertRegex(recorded.printed, f"^(flags: {flags}\n){{2}}$")
+            self.assertEqual(self.added(recorded), (1, []))
+            self.assertEqual(recorded.check("scatter_1"), "verified")
+
+    def test_flags_of_the_program_are_kept(self):
+        emitters = "--xla_dump_emitter_re="
+        for given, expected in (("--xla_gpu_autotune_level=1", rf"--xla_dump_to=\S+ {emitters}ptx --xla_gpu_autotune_level=1"),
+                                (f"{emitters}llvm --xla_dump_to={self.folder}/own", rf"{emitters}\(llvm\)\|ptx --xla_dump_to={self.folder}/own"),
+                                (f"{emitters}a {emitters}\"b|c d\"", rf'--xla_dump_to=\S+ {emitters}a {emitters}"\(b\|c d\)\|ptx"'),
+                                (f"{emitters}'' --xla_dump_to=\"{self.folder}/o w n\"", rf"{emitters}'ptx' --xla_dump_to=\"{self.folder}/o w n\"")):
+            for way in ("XLA_FLAGS", "setenv", "file"):
+                text = given if way != "file" else str(self.file("flags", f"{given}\n"))
+                recorded = self.record(*([f"setenv={given}"] if way == "setenv" else []), f"xla={XLA}", "print_flags", f"dump={self.scatter}",
+                                       f"load={self.cubin}", "plain=scatter", **({} if way == "setenv" else {"XLA_FLAGS": text}))
+                self.assertRegex(recorded.printed, f"^flags: {expected}\n$")
+                self.assertEqual(self.added(recorded), (1, []))
+                for own in ("own", "o w n"):
+                    shutil.rmtree(self.folder / own, ignore_errors=True)
+
+    def test_flags_that_cannot_be_read_are_left_to_xla(self):
+        recorded = self.record(f"xla={XLA}", "print_flags", XLA_FLAGS="/no/such/file")
+        self.assertEqual(recorded.printed, "flags: /no/such/file\n")
+
+    def test_other_readers_of_the_environment_see_no_flags(self):
+        done = subprocess.run([CHECK, "record", f"--output={self.folder}/out", "--", sys.executable, "-c",
+                               "import os, subprocess; print(os.environ['XLA_FLAGS']); subprocess.run('echo $XLA_FLAGS', shell=True)"],
+                              capture_output=True, text=True, timeout=60, env=dict(os.environ, XLA_FLAGS="--xla_gpu_autotune_level=1", PYTHONUNBUFFERED="1"))
+        self.assertEqual(done.stdout, "--xla_gpu_autotune_level=1\n" * 2)
+
+    def test_without_a_recording_the_flags_are_those_of_the_program(self):
+        for given, expected in (({}, "none"), ({"XLA_FLAGS": " --xla_gpu_autotune_level=1"}, " --xla_gpu_autotune_level=1")):
+            environment = {key: value for key, value in os.environ.items() if key != "XLA_FLAGS"}
+            done = subprocess.run([PROGRAM, MODULE, f"xla={XLA}", "print_flags"], capture_output=True, text=True, timeout=60,
+                                  env=dict(environment, LD_LIBRARY_PATH=str(DRIVER), LD_PRELOAD=str(CHECK.with_name("libmembar_record.so")), **given))
+            self.assertEqual(done.stdout, f"flags: {expected}\n")
+
+    def test_ptx_that_is_written_after_loading_is_of_another_function(self):
+        later = self.ptx("scatter", 2)
+        recorded = self.record(f"xla={XLA}", f"dump={self.scatter}", f"load={self.cubin}", f"dump_later={later}", "plain=scatter")
+        self.assertEqual(self.added(recorded), (1, []))
+
+    def test_a_choice_between_kernels_of_one_name_is_reported(self):
+        other = self.ptx("scatter", 2)
+        recorded = self.record(f"xla={XLA}", f"dump={self.scatter}", f"dump={other}", f"dump={other}", f"load={self.cubin}", "plain=scatter")
+        self.assertEqual(self.added(recorded), (2, ["PTX of scatter: the newest of 2 in XLA's dump"]))
+        done = subprocess.run([CHECK, recorded.folder / "scatter_1.scenario"], capture_output=True, text=True, timeout=60)
+        self.assertIn("\tverified\t", done.stdout)
+        self.assertIn("; PTX of scatter: the newest of 2 in XLA's dump", done.stdout)
+
+    def test_ptx_of_another_cubin_is_not_used(self):
+        parameters = self.ptx("scatter", 2, "(.param .u64 p, .param .u64 .ptr .global .align 16 q)")
+        with_others = self.file("others.ptx", self.ptx("scatter", 3).read_text() + self.ptx("gather", 3).read_text().partition("size 64\n")[2])
+        for other in (parameters, with_others):
+            recorded = self.record(f"xla={XLA}", f"dump={self.scatter}", f"dump={other}", f"load={self.cubin}", "plain=scatter")
+            self.assertEqual(self.added(recorded), (1, []))
+            alone = self.record(f"xla={XLA}", f"dump={other}", f"load={self.cubin}", "plain=scatter")
+            self.assertIn("1 kernel has only machine code: scatter", alone.said)
+        both = self.file("both.cubin", self.cubin_with("gather", "scatter"))
+        self.assertEqual(self.added(self.record(f"xla={XLA}", f"dump={with_others}", f"load={both}", "plain=scatter")), (3, []))
+
+    def test_files_of_earlier_runs_are_not_used(self):
+        own = self.folder / "own"
+        own.mkdir()
+        for name, age in (("older.ptx", 3600), ("newer.ptx", -3600)):
+            shutil.copy(self.ptx("scatter", 2), own / name)
+            os.utime(own / name, (time.time() - age,) * 2)
+        recorded = self.record(f"xla={XLA}", f"dump={self.scatter}", f"load={self.cubin}", "plain=scatter", XLA_FLAGS=f"--xla_dump_to={own}")
+        self.assertEqual(self.added(recorded), (1, []))
 
 
 class Dependents(Recorder):
@@ -818,4 +932,4 @@ class Recordings(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1] + sys.argv[5:])
+    unittest.main(argv=sys.argv[:1] + sys.argv[7:])

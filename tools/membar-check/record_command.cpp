@@ -97,15 +97,11 @@ variables recording_variables(const record_request& asked, const fs::path& folde
   if (variable("CUPY_CACHE_IN_MEMORY").empty()) {
     out.emplace_back("CUPY_CACHE_IN_MEMORY", "1");
   }
-  // XLA compiles with its own library, so this setting affects only the files that it writes.
-  const std::string xla = variable("XLA_FLAGS");
-  const std::size_t given = xla.find("--xla_dump_to=");
-  const std::string dump =
-      given == std::string::npos ? (folder / "xla").string() : xla.substr(given + 14, xla.find(' ', given) - given - 14);
-  if (given == std::string::npos) {
-    out.emplace_back("XLA_FLAGS", xla + (xla.empty() ? "" : " ") + "--xla_dump_to=" + dump);
+  // Likewise, the cache of JAX, if the program has one, contains only machine code.
+  if (variable("JAX_ENABLE_COMPILATION_CACHE").empty()) {
+    out.emplace_back("JAX_ENABLE_COMPILATION_CACHE", "0");
   }
-  out.emplace_back(record::environment::xla, dump);
+  out.emplace_back(record::environment::xla, (folder / "xla").string());
   return out;
 }
 

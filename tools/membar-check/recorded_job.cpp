@@ -164,6 +164,7 @@ recorded_launch launch_of(const json& line, const fs::path& records) {
   l.follows = line.value("follows", 0);
   if (const int ptx = line["ptx"]; ptx >= 0) {
     l.ptx = process + "." + std::to_string(ptx) + ".ptx";
+    l.ptx_choices = line["ptx_choices"];
   }
   l.grid = line["grid"];
   l.block = line["block"];

@@ -775,6 +775,10 @@ class scenario_writer {
         notes.insert("note " + std::to_string(blocks_of(grids_[i])) + " of the " + std::to_string(blocks_of(l.grid)) +
                      " blocks of " + short_name(l.kernel) + ", by --shrink\n");
       }
+      if (l.ptx_choices > 1) {
+        notes.insert("note PTX of " + short_name(l.kernel) + ": the newest of " + std::to_string(l.ptx_choices) +
+                     " in XLA's dump\n");
+      }
     }
     for (const std::string& note : notes) {
       out += note;

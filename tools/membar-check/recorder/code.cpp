@@ -3,11 +3,9 @@
 
 #include <cxxabi.h>
 #include <dlfcn.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -17,16 +15,14 @@
 #include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <set>
 #include <shared_mutex>
-#include <sstream>
 #include <unordered_map>
 #include <unordered_set>
 
 #include <ptx/text.hpp>
 
 #include "intercept/code_image.hpp"
+#include "membar-check/recorder/xla.hpp"
 
 namespace membar_record {
 
@@ -42,6 +38,7 @@ struct module_text {
   std::string text;
   unsigned session = 0;  ///< the generation in which the file was written
   int file = -1;
+  unsigned choices = 1;  ///< how many different texts may be that of the kernel
 };
 using shared_text = std::shared_ptr<module_text>;
 
@@ -49,6 +46,7 @@ struct image {
   std::vector<packed_ptx> packed;
   std::vector<shared_text> texts;  ///< the uncompressed texts of `packed`; null until they are needed
   std::string machine_code;        ///< the bytes of a cubin, if it is small
+  std::int64_t loaded = file_time();
 };
 
 struct registry {
@@ -70,11 +68,6 @@ registry& the_code() {
 
 constexpr std::size_t most_bytes = std::size_t{512} << 20U;
 constexpr std::size_t most_bytes_of_a_cubin = std::size_t{4} << 20U;
-
-std::string text_of_file(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 shared_text text_of(std::string text) {
   auto out = std::make_shared<module_text>();
@@ -154,46 +147,35 @@ shared_text in_triton_cache(const std::string& name, const image* of) {
   return nullptr;
 }
 
-/// Returns the newest PTX of the kernel that XLA has written.
-shared_text in_xla_dump(const std::string& name) {
-  const std::string folder = session::get().asked().xla;
-  std::error_code failed;
-  std::optional<fs::file_time_type> newest;
-  shared_text found;
-  for (fs::recursive_directory_iterator at(folder, failed), end; !folder.empty() && !failed && at != end;
-       at.increment(failed)) {
-    if (at->path().extension() != ".ptx") {
-      continue;
+/// Calls the function with each parameter of the kernel, and returns the result of the call that ended this.
+template <class Function>
+CUresult for_each_parameter(CUfunction handle, bool is_kernel, const Function& function) {
+  for (std::size_t i = 0;; ++i) {
+    kernel::parameter p{};
+    const CUresult known = is_kernel ? driver::cuKernelGetParamInfo_(reinterpret_cast<CUkernel>(handle), i, &p.offset, &p.bytes)
+                                     : driver::cuFuncGetParamInfo_(handle, i, &p.offset, &p.bytes);
+    if (known != CUDA_SUCCESS) {
+      return known;
     }
-    std::error_code none;
-    const auto time = fs::last_write_time(at->path(), none);
-    if (std::string text = text_of_file(at->path()); (!newest || time >= *newest) && membar::ptx::defines_kernel(text, name)) {
-      newest = time;
-      found = text_of(std::move(text));
-    }
+    function(p);
   }
-  return found;
 }
 
-/// Runs in the assembler's process: copies the PTX that the assembler is given to XLA's dump folder, because XLA deletes the
-/// original file.
-[[gnu::constructor]] void keep_ptx_of_assembler() {
-  const char* const folder = std::getenv(environment::xla);
-  if (folder == nullptr || std::string_view(program_invocation_short_name) != "ptxas") {
-    return;
+/// Returns the PTX of a kernel that XLA has written.
+shared_text in_dump(const registry& r, CUfunction handle, const std::string& name, const image* of) {
+  const auto parameters = [&] {
+    std::size_t count = 0;
+    for_each_parameter(handle, r.kernel_handles.contains(handle), [&](const kernel::parameter&) { ++count; });
+    return count;
+  };
+  dumped_ptx found = in_xla_dump(
+      {name, of == nullptr ? std::string_view() : of->machine_code, of == nullptr ? file_time() : of->loaded, parameters});
+  if (found.choices == 0) {
+    return nullptr;
   }
-  quietly([&] {
-    std::error_code made;
-    fs::create_directories(folder, made);
-    std::istringstream words(text_of_file("/proc/self/cmdline"));
-    for (std::string word; std::getline(words, word, '\0');) {
-      std::error_code failed;
-      if (word.ends_with(".ptx")) {
-        fs::copy_file(word, fs::path(folder) / ("ptxas." + std::to_string(getpid()) + "." + fs::path(word).filename().string()),
-                      failed);
-      }
-    }
-  });
+  shared_text text = text_of(std::move(found.text));
+  text->choices = found.choices;
+  return text;
 }
 
 /// Searches the kernel's own image first, then all other images, and then the output of compilers. The caller must hold the
@@ -221,10 +203,11 @@ shared_text find_ptx(registry& r, CUfunction handle, const std::string& name) {
       return *t;
     }
   }
-  if (auto text = in_triton_cache(name, own == r.by_owner.end() ? nullptr : own->second.get())) {
+  const image* const of = own == r.by_owner.end() ? nullptr : own->second.get();
+  if (auto text = in_triton_cache(name, of)) {
     return text;
   }
-  return in_xla_dump(name);
+  return in_dump(r, handle, name, of);
 }
 
 std::string name_of(CUfunction handle, bool is_kernel) {
@@ -246,20 +229,12 @@ std::string demangled(const std::string& name) {
 }
 
 void look_at_parameters(kernel& k, CUfunction handle, bool is_kernel) {
-  for (std::size_t i = 0;; ++i) {
-    kernel::parameter p{};
-    const CUresult known = is_kernel ? driver::cuKernelGetParamInfo_(reinterpret_cast<CUkernel>(handle), i, &p.offset, &p.bytes)
-                                     : driver::cuFuncGetParamInfo_(handle, i, &p.offset, &p.bytes);
-    if (known == CUDA_ERROR_NOT_FOUND) {
-      session::get().complain(
-          "the driver does not report the sizes of kernel arguments, so nothing is recorded: install a driver for CUDA 12.4 or "
-          "newer");
-      k.selected = false;
-    }
-    if (known != CUDA_SUCCESS) {
-      return;
-    }
-    k.parameters.push_back(p);
+  const CUresult ended = for_each_parameter(handle, is_kernel, [&](const kernel::parameter& p) { k.parameters.push_back(p); });
+  if (ended == CUDA_ERROR_NOT_FOUND) {
+    session::get().complain(
+        "the driver does not report the sizes of kernel arguments, so nothing is recorded: install a driver for CUDA 12.4 or "
+        "newer");
+    k.selected = false;
   }
 }
 
@@ -321,6 +296,7 @@ const kernel* look_at(registry& r, CUfunction handle, unsigned generation) {
         text->session = generation;
       }
       k->ptx = text->file;
+      k->ptx_choices = text->choices;
     }
   }
   if (k->selected) {
@@ -372,6 +348,11 @@ void keep_image(const void* owner, const void* given) {
   r.bytes += kept;
   r.by_owner[owner] = one;
   r.images.push_back(std::move(one));
+}
+
+std::string text_of_file(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 std::string image_of_file(const char* path) {

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,7 +22,8 @@ namespace membar_record {
 struct kernel {
   std::string name;
   bool selected = false;
-  int ptx = -1;  ///< the number of the file with the kernel's PTX; -1: there is no PTX
+  int ptx = -1;              ///< the number of the file with the kernel's PTX; -1: there is no PTX
+  unsigned ptx_choices = 1;  ///< how many different PTX may be the kernel's; the file has the most likely one
   int registers = 0;
   int static_shared = 0;
   struct parameter {
@@ -42,6 +44,8 @@ struct kernel {
 /// Returns the PTX in an image that defines the kernel, for the newest architecture that the device can run. Returns an empty
 /// string if there is none.
 [[nodiscard]] std::string ptx_with_kernel(const void* given, const std::string& name);
+/// Returns the contents of a file, or an empty string if it cannot be read.
+[[nodiscard]] std::string text_of_file(const std::filesystem::path& path);
 /// Returns the contents of a file, followed by zeros.
 [[nodiscard]] std::string image_of_file(const char* path);
 

@@ -425,6 +425,7 @@ json description_of(const CUlaunchConfig& c, const launch_attributes& a, const k
   static_cast<void>(driver::cuStreamGetFlags_(stream, &flags));
   return {{"kernel", k.name},
           {"ptx", k.ptx},
+          {"ptx_choices", k.ptx_choices},
           {"grid", {c.gridDimX, c.gridDimY, c.gridDimZ}},
           {"block", {c.blockDimX, c.blockDimY, c.blockDimZ}},
           {"cluster", {a.cluster[0], a.cluster[1], a.cluster[2]}},

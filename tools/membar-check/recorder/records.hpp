@@ -15,7 +15,7 @@
 
 namespace membar_record {
 
-inline constexpr int records_version = 3;
+inline constexpr int records_version = 4;
 
 namespace environment {
 inline constexpr const char* folder = "MEMBAR_RECORD_FOLDER";  ///< the folder for the records; unset: nothing is recorded
@@ -23,7 +23,7 @@ inline constexpr const char* folder = "MEMBAR_RECORD_FOLDER";  ///< the folder f
 inline constexpr const char* kernels = "MEMBAR_RECORD_KERNELS";
 inline constexpr const char* flags = "MEMBAR_RECORD_FLAGS";  ///< a sum of the flags below
 inline constexpr const char* limit = "MEMBAR_RECORD_LIMIT";  ///< the maximum number of bytes on disk
-inline constexpr const char* xla = "MEMBAR_RECORD_XLA";      ///< the folder into which XLA writes PTX
+inline constexpr const char* xla = "MEMBAR_RECORD_XLA";      ///< a folder for the PTX that XLA writes
 /// set: the recording starts when membar_record_begin is called
 inline constexpr const char* waits = "MEMBAR_RECORD_WAITS";
 inline constexpr const char* delays = "MEMBAR_WITNESS_DELAYS";  ///< a file with the kernels that `witness` delays; unset: none

@@ -46,14 +46,10 @@ def variables():
     """Returns environment variables for a process in which `record` works."""
     before = os.environ.get("LD_PRELOAD", "")
     result = {"LD_PRELOAD": recorder() + (":" + before if before else ""), "MEMBAR_RECORD_WAITS": "1"}
-    if not os.environ.get("CUPY_CACHE_IN_MEMORY"):
-        result["CUPY_CACHE_IN_MEMORY"] = "1"  # CuPy's disk cache contains only machine code
-    flags = os.environ.get("XLA_FLAGS", "")
-    if "--xla_dump_to=" in flags:
-        result["MEMBAR_RECORD_XLA"] = flags.partition("--xla_dump_to=")[2].partition(" ")[0]
-    else:
-        result["MEMBAR_RECORD_XLA"] = result["MEMBAR_RECORD_XLA_REMOVED"] = tempfile.mkdtemp(prefix="membar-xla-")
-        result["XLA_FLAGS"] = f"{flags} --xla_dump_to={result['MEMBAR_RECORD_XLA']}".strip()
+    for name, value in (("CUPY_CACHE_IN_MEMORY", "1"), ("JAX_ENABLE_COMPILATION_CACHE", "0")):
+        if not os.environ.get(name):
+            result[name] = value  # the caches on disk contain only machine code
+    result["MEMBAR_RECORD_XLA"] = result["MEMBAR_RECORD_XLA_REMOVED"] = tempfile.mkdtemp(prefix="membar-xla-")
     return result
 
 

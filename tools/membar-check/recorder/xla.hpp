@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// The PTX that XLA writes to its dump. XLA writes it only if XLA_FLAGS asks for it, and ends the process if XLA_FLAGS has a
+/// flag that this XLA does not know. The library therefore replaces `getenv`: each library that reads XLA_FLAGS gets the
+/// program's flags and, in addition, the flags for a dump that this library knows.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+
+namespace membar_record {
+
+/// Returns a time that is not before the modification time of any file that has been written, in nanoseconds.
+[[nodiscard]] std::int64_t file_time() noexcept;
+
+/// A kernel whose PTX is searched for.
+struct wanted_kernel {
+  std::string_view name;
+  std::string_view machine_code;            ///< the cubin that contains the kernel; empty: not known
+  std::int64_t loaded;                      ///< the file time at which the cubin was loaded
+  std::function<std::size_t()> parameters;  ///< returns the number of the kernel's parameters
+};
+
+struct dumped_ptx {
+  std::string text;      ///< empty: there is none
+  unsigned choices = 0;  ///< how many different kernels in the dump may be this one; the text has the newest
+};
+
+/// Returns the PTX of a kernel from XLA's dump. XLA gives the same name to the kernels of different functions and shapes.
+/// Therefore only PTX that was written before the cubin was loaded, whose kernels are all in the cubin, and in which the kernel
+/// has the same number of parameters is considered. The caller must hold a lock.
+[[nodiscard]] dumped_ptx in_xla_dump(const wanted_kernel& kernel);
+
+}  // namespace membar_record
