@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Records unmodified programs of CUDA languages and frameworks on this machine's GPU, checks the recordings, and writes one table.
+"""Records unmodified programs of CUDA languages and frameworks on this machine's GPU, checks the recordings, and writes the results.
 
-usage: record_frameworks.py [--checker=FILE] [--cutlass=FILE] [--output=FILE] [--recordings=FOLDER] [--budget=SECONDS] [STEP...]
+usage: record_frameworks.py [--checker=FILE] [--cutlass=FILE] [--numba-path=FOLDER] [--output=FILE] [--recordings=FOLDER] [--budget=SECONDS] [STEP...]
 
-STEP is a name in the table. Without a STEP, all steps run. If a step's package is not installed, the table says so. The FILE of --cutlass
-is the program record/cutlass_gemm.cu, built with the headers of nvidia-cutlass. Recordings of at most 400 KiB are kept in the folder of
---recordings.
+The results have the form of docs/measurements. STEP is a name in STEPS. Without a STEP, all steps run. If a step's package is not installed,
+the results say so. The FILE of --cutlass is the program record/cutlass_gemm.cu, built with the headers of nvidia-cutlass. The FOLDER of
+--numba-path has Python packages that only the step numba uses, for example a NumPy that Numba supports. Recordings of at most 400 KiB are
+kept in the folder of --recordings.
 """
 
 import argparse
@@ -28,6 +29,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 PROGRAMS = HERE / "record"
 sys.path.insert(0, str(ROOT / "bench" / "common"))
+import include_hash  # noqa: E402
 import results as result_files  # noqa: E402
 
 PTX = ["-gencode", "arch=compute_90,code=[sm_90,compute_90]"]
@@ -64,6 +66,9 @@ class Runner:
             return 124, said.decode(errors="replace") if isinstance(said, bytes) else said
         return done.returncode, done.stdout
 
+    def without_folder(self, text):
+        return text.replace(f"{self.folder}/", "")
+
     def compiled(self, source, name, *options):
         status, said = self.run(self.nvcc, "-std=c++17", "-lineinfo", *options, "-o", self.folder / name, PROGRAMS / source)
         if status != 0:
@@ -71,22 +76,30 @@ class Runner:
         return self.folder / name
 
     def record(self, name, words, options=(), **variables):
-        """Records a program. Returns the description in the table's row, and the folder of the recording."""
+        """Records a program. Returns what the results say about it, and the folder of the recording."""
         output = self.folder / "recordings" / name
         status, said = self.run(self.checker, "record", f"--output={output}", *options, "--", *words, **variables)
-        told = [line.removeprefix("membar-check: ") for line in said.splitlines() if line.startswith("membar-check: ")]
-        return {"exit": status, "said": [text[:400] for text in told], "printed": said[-600:] if status != 0 else ""}, output
+        told = [self.without_folder(line.removeprefix("membar-check: ")) for line in said.splitlines() if line.startswith("membar-check: ")]
+        row = {"exit": status, **({} if status == 0 else {"printed": self.last_line(said)})}
+        for text in told:
+            if counts := re.match(r"recorded (\d+) kernels? in (\d+) launch", text):
+                row.update(kernels=int(counts[1]), launches=int(counts[2]))
+        return {**row, "said": [text[:300] for text in told if not text.startswith(("recorded ", "The recording contains"))]}, output
+
+    def last_line(self, said):
+        lines = [line for line in said.splitlines() if line.strip() and not line.startswith("membar-check: ")]
+        return self.without_folder(lines[-1])[:200] if lines else ""
 
     def decided(self, scenario):
-        """Returns the status of a scenario, how it was found, and the first line of the report."""
+        """Returns the status of a scenario, how it was found, and the rest of the result line."""
         said = ""
         for how, words, seconds in (("explored", ["--quiet"], 15), ("without load buffering", ["--quiet", "--without-load-buffering"], 10),
                                     ("sanitized", ["sanitize", "--schedules=3"], 60)):
             status, said = self.run(self.checker, *words, scenario, seconds=seconds)
             cells = (said.strip().splitlines() or [""])[0].split("\t")
             if status in (0, 1):
-                return [cells[1] if len(cells) > 1 else "?", how, "; ".join(cells[2:])[:200]]
-        return ["not decided", "", said.strip()[:200]]
+                return [cells[1] if len(cells) > 1 else "?", how, self.without_folder("; ".join(cells[2:]))[:200]]
+        return ["not decided", "", self.last_line(said)]
 
     def all_decided(self, folder):
         return {path.stem: self.decided(path) for path in sorted(folder.glob("*.scenario"))} if folder.exists() else {}
@@ -131,7 +144,7 @@ def attach(runner):
     program = runner.compiled("groups.cu", "groups_without_ptx", *MACHINE_CODE)
     row, folder = runner.record("attach", [program], ["--kernels=ring_sum"])
     for scenario in folder.glob("*.scenario"):
-        row["attach"] = runner.run(runner.checker, "attach", scenario, "--source", PROGRAMS / "groups.cu", "--", "-std=c++17")
+        row["exit of attach"] = runner.run(runner.checker, "attach", scenario, "--source", PROGRAMS / "groups.cu", "--", "-std=c++17")[0]
     return {**row, "scenarios": runner.all_decided(folder)}
 
 
@@ -149,20 +162,27 @@ def cutlass(runner):
 
 
 def jax(runner, name, *flags):
-    return python(runner, name, "jax_scatter.py", "--kernels=.", modules=["jax"], XLA_FLAGS=" ".join(flags))
+    return python(runner, name, "jax_scatter.py", modules=["jax"], XLA_FLAGS=" ".join(flags))
+
+
+def numba(runner):
+    folder = runner.options.numba_path
+    path = f"{pathlib.Path(folder).resolve()}:" if folder else ""
+    row = python(runner, "numba", "numba_lock.py", modules=["numba"], PYTHONPATH=path + runner.environment["PYTHONPATH"])
+    return {**row, **({"own packages": sorted(p.stem for p in pathlib.Path(folder).glob("*.dist-info"))} if folder else {})}
 
 
 def block(runner):
     needs("cupy")
     status, said = runner.run(sys.executable, "-m", "membar", "run", PROGRAMS / "block.py")
-    return {"exit": status, "printed": said[-600:]}
+    return {"exit": status, "found in wrong and not in right": status == 0, **({} if status == 0 else {"printed": runner.last_line(said)})}
 
 
 def pytest_plugin(runner):
     needs("cupy", "pytest")
     status, said = runner.run(sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "membar._pytest", "--membar", "-q",
                               PROGRAMS / "test_ticket.py")
-    return {"exit": status, "right passed and wrong failed": bool(re.search(r"1 failed, 1 passed", said)), "printed": said[-1200:]}
+    return {"exit": status, "found in wrong and not in right": "1 failed, 1 passed" in said, "printed": runner.last_line(said)}
 
 
 STEPS = {
@@ -174,7 +194,7 @@ STEPS = {
     "cupy": lambda r: python(r, "cupy", "cupy_ticket.py", modules=["cupy"]),
     "jax": lambda r: jax(r, "jax"),
     "jax with ptxas": lambda r: jax(r, "jax_ptxas", "--xla_gpu_enable_libnvptxcompiler=false"),
-    "numba": lambda r: python(r, "numba", "numba_lock.py", modules=["numba"]),
+    "numba": numba,
     "cuda.core": lambda r: python(r, "cuda_core", "cuda_core_ticket.py", modules=["cuda.core"] if importlib.util.find_spec("cuda") else ["cuda"]),
     "flashinfer": lambda r: python(r, "flashinfer", "flashinfer_norm.py", modules=["torch", "flashinfer"]),
     "membar.record": block, "pytest --membar": pytest_plugin,
@@ -188,14 +208,16 @@ def context(runner):
         except OSError:
             return ""
     packages = {}
-    for name in ("torch", "triton", "cupy-cuda13x", "cupy-cuda12x", "jax", "numba", "numba-cuda", "cuda-core", "flashinfer-python", "pytest"):
+    for name in ("torch", "triton", "cupy-cuda13x", "cupy-cuda12x", "jax", "jaxlib", "numba", "numba-cuda", "numpy", "cuda-core",
+                 "flashinfer-python", "pytest"):
         try:
             packages[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             pass
     machine, _, driver = said("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader").partition("\n")[0].partition(", ")
     return {"date": datetime.date.today().isoformat(), "machine": machine, "driver": driver, "nvcc": said(runner.nvcc, "--version").rpartition("\n")[2],
-            "membar-check": said(runner.checker, "--version"), "packages": packages}
+            "membar-check": said(runner.checker, "--version"),
+            **{folder: include_hash.tree_hash(ROOT / folder).hexdigest() for folder in ("include", "tools")}, "packages": packages}
 
 
 def keep_small(recordings, to):
@@ -211,6 +233,7 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--checker", default=str(ROOT / "build" / "default" / "bin" / "membar-check"))
     parser.add_argument("--cutlass", default=str(ROOT / "build" / "exp" / "cutlass_gemm"))
+    parser.add_argument("--numba-path", default="")
     parser.add_argument("--output", default="record_frameworks.json")
     parser.add_argument("--recordings", default="recordings")
     parser.add_argument("--budget", type=float, default=480)
@@ -238,10 +261,6 @@ def main():
             print(f"{step}: {json.dumps(table[step], indent=1)}", flush=True)
             pathlib.Path(options.output).write_text(result_files.text_of({"context": context(runner), "steps": table}), encoding="utf-8")
         keep_small(runner.folder / "recordings", recordings)
-    print("\n| program | recorded | result |\n|---|---|---|")
-    for step, row in table.items():
-        found = "; ".join(f"{name}: {cells[0]} ({cells[1]})" for name, cells in row.get("scenarios", {}).items())
-        print(f"| {step} | {len(row.get('scenarios', {}))} scenarios, exit {row.get('exit', '-')} | {found or row.get('skipped') or row.get('failed') or row.get('printed', '')[:80]} |")
     return 0
 
 
