@@ -10,6 +10,8 @@
 #include <tests/common/forked_processes.hpp>
 #include <tests/fake_cuda/fake_cuda.hpp>
 
+#include <unistd.h>
+
 #include <chrono>
 #include <cstdio>
 
@@ -19,6 +21,8 @@ inline constexpr std::chrono::milliseconds group_budget{10'000};
 
 class fake_processes : public fake_cuda::test {
  protected:
+  ~fake_processes() override { remove_unused_directory(); }
+
   /// Runs `body(group, rank)` in `count` processes, each on its own device. All resources must be released in the end.
   template <class Body>
   void expect_success(int count, Body body) {
@@ -33,7 +37,16 @@ class fake_processes : public fake_cuda::test {
       EXPECT_EQ(code, 0) << "99: a resource was not released; standard error has the details";
     }
   }
+  /// Makes a rendezvous for one more group.
+  void make_another_rendezvous() {
+    remove_unused_directory();
+    where = membar::symmetric::make_rendezvous();
+  }
   membar::symmetric::rendezvous where = membar::symmetric::make_rendezvous();
+
+ private:
+  /// If a group has met in the directory, it no longer exists.
+  void remove_unused_directory() noexcept { static_cast<void>(::rmdir(where.directory.c_str())); }
 };
 
 /// Returns 0 if a heap of `bytes` in this memory shows each process what the others wrote.

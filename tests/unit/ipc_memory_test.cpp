@@ -178,7 +178,7 @@ TEST_F(ipc_memories, without_a_handle_are_rejected_on_every_pe) {
        {row{origin::managed, "managed memory"}, row{origin::pool, "pool memory, for example from cudaMallocAsync,"},
         row{origin::mapped, "memory from cuMemMap, for example from PyTorch's expandable_segments,"},
         row{origin::host, "memory that is not on a device"}}) {
-    where = symmetric::make_rendezvous();
+    make_another_rendezvous();
     expect_success(2, [&](host_group& group, int rank) {
       now().allocated_by = rank == 1 ? each.from : origin::device;
       const allocated mine(size);

@@ -85,8 +85,7 @@ TEST_F(process_memories, of_different_sizes_or_kinds_are_rejected_on_every_pe) {
 TEST_F(process_memories, are_given_back_on_every_pe_whatever_fails) {
   for (const char* const call : {"cuMemCreate", "cuMemExportToShareableHandle", "cuMemImportFromShareableHandle",
                                  "cuMemAddressReserve", "cuMemMap", "cuMemSetAccess"}) {
-    static_cast<void>(::rmdir(where.directory.c_str()));  // removes the directory if no group has met there
-    where = symmetric::make_rendezvous();
+    make_another_rendezvous();
     expect_success(3, [&](host_group& group, int rank) {
       if (rank == 1) {
         now().fails[call] = {.code = cudaErrorMemoryAllocation};
