@@ -70,6 +70,15 @@ class Record(Recorder):
         self.assertEqual((done.returncode, done.stderr),
                          (127, "membar-check: '/no/such/program' could not be started (there is no such program): write its path after --\n"))
 
+    def test_a_program_without_cuda_is_reported(self):
+        done = subprocess.run([CHECK, "record", f"--output={self.folder}/out", "--", "true"], capture_output=True, text=True, timeout=60)
+        self.assertEqual((done.returncode, done.stderr.splitlines()), (0, [
+            "membar-check: recorded 0 kernels in 0 launches",
+            "membar-check: The program did not initialize CUDA, so nothing was recorded: run it on a machine with a GPU and NVIDIA's driver "
+            "(libcuda.so.1). Static programs and programs with the set-user-ID bit cannot be recorded"]))
+        self.assertIn("membar-check: The driver could not be initialized (cuInit returned error 100), so the program cannot launch kernels: record it "
+                      "on a machine with a GPU\n", self.record("small", FAKE_DRIVER_INIT="100").said)
+
     def test_a_launch_becomes_a_scenario_with_its_memory(self):
         recorded = self.record("put")
         text = recorded.scenarios()["put_1"]

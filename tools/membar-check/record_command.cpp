@@ -131,7 +131,10 @@ void say_recorded(const recording& of) {
   for (const std::string& sentence : of.sentences) {
     say(sentence);
   }
-  if (of.scenarios.empty()) {
+  if (!of.used_cuda) {
+    say("The program did not initialize CUDA, so nothing was recorded: run it on a machine with a GPU and NVIDIA's driver "
+        "(libcuda.so.1). Static programs and programs with the set-user-ID bit cannot be recorded");
+  } else if (of.scenarios.empty()) {
     say("No launch was recorded. By default, membar-check record selects the kernels whose PTX has an atomic operation, a "
         "fence, an ordered or volatile access, an mbarrier, an asynchronous copy or a programmatic launch; --kernels=REGEX and "
         "--all select others");

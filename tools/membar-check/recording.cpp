@@ -940,10 +940,13 @@ class recording_writer {
 
 recording write_recording(const fs::path& records, const fs::path& output, const recording_options& how) {
   recording_writer out(output, how);
-  for (recorded_job& job : jobs_of(records)) {
+  std::vector<recorded_job> jobs = jobs_of(records);
+  for (recorded_job& job : jobs) {
     out.add(job);
   }
-  return out.end();
+  recording made = out.end();
+  made.used_cuda = !jobs.empty();
+  return made;
 }
 
 namespace {

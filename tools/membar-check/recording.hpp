@@ -16,6 +16,7 @@ struct recording {
   int kernels = 0;
   int launches = 0;
   bool has_contents = false;
+  bool used_cuda = false;  ///< whether a process has called cuInit
 };
 
 struct recording_options {

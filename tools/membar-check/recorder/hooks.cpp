@@ -7,6 +7,7 @@
 
 #include <cstdlib>
 #include <iterator>
+#include <string>
 
 #include "membar-check/recorder/code.hpp"
 #include "membar-check/recorder/contents.hpp"
@@ -26,7 +27,14 @@ template <hook_id Id>
 CUresult on_init(unsigned flags) {
   quietly([] { static_cast<void>(session::get()); });
   cuda_begins();
-  return next<Id>(flags);
+  const CUresult result = next<Id>(flags);
+  if (result != CUDA_SUCCESS) {
+    quietly([&] {
+      session::get().complain("The driver could not be initialized (cuInit returned error " + std::to_string(result) +
+                              "), so the program cannot launch kernels: record it on a machine with a GPU");
+    });
+  }
+  return result;
 }
 
 #define MEMBAR_HOOK(symbol, since, before, handler) \
@@ -51,7 +59,6 @@ constinit const std::size_t membar_hook_count = std::size(membar_hooks);
 /// Starts a recording into an existing folder. `flags` is a combination of the flags in records.hpp. If `limit` is 0, the
 /// default limit is used. Returns 0 on success. Returns -1 if a recording is already in progress, the folder is not writable,
 /// `kernels` is not a valid regular expression, or the library was not preloaded for this purpose.
-/// library was not preloaded for this use.
 extern "C" __attribute__((visibility("default"))) int membar_record_begin(const char* folder, const char* kernels,
                                                                           unsigned flags, unsigned long long limit) {
   using namespace membar_record;
