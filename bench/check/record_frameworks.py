@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Records unmodified programs of CUDA languages and frameworks on this machine's GPU, checks the recordings, and writes the results.
 
-usage: record_frameworks.py [--checker=FILE] [--cutlass=FILE] [--numba-path=FOLDER] [--output=FILE] [--recordings=FOLDER] [--budget=SECONDS] [STEP...]
+usage: record_frameworks.py [--checker=FILE] [--cutlass=FILE] [--numba-path=FOLDER] [--symmetric-source=FILE] [--output=FILE]
+                            [--recordings=FOLDER] [--budget=SECONDS] [STEP...]
 
 The results have the form of docs/measurements. STEP is a name in STEPS. Without a STEP, all steps run. If a step's package is not installed,
 the results say so. The FILE of --cutlass is the program record/cutlass_gemm.cu, built with the headers of nvidia-cutlass. The FOLDER of
---numba-path has Python packages that only the step numba uses, for example a NumPy that Numba supports. Recordings of at most 400 KiB are
-kept in the folder of --recordings.
+--numba-path has Python packages that only the step numba uses, for example a NumPy that Numba supports. The FILE of --symmetric-source is
+PyTorch's torch/csrc/distributed/c10d/symm_mem/CUDASymmetricMemoryOps.cu, or a file with its kernels. Recordings of at most 400 KiB are kept
+in the folder of --recordings.
 """
 
 import argparse
@@ -161,6 +163,23 @@ def cutlass(runner):
     return {**row, "scenarios": runner.all_decided(folder)}
 
 
+def torch_symmetric(runner):
+    """Records two processes, on two GPUs if there are two. Attaches the source of PyTorch's kernels if --symmetric-source names it."""
+    needs("torch")
+    gpus = min(2, len(subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, check=False).stdout.splitlines()))
+    words = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", PROGRAMS / "torch_symmetric.py"]
+    one_gpu = {"TORCH_SYMM_MEM_ALLOW_OVERLAPPING_DEVICES": "1"} if gpus == 1 else {}
+    row, folder = runner.record("torch_symmetric", words, ["--kernels=all_reduce"], TORCH_SYMM_MEM_DISABLE_MULTICAST="1", **one_gpu)
+    row["GPUs"] = gpus
+    if runner.options.symmetric_source:
+        include = pathlib.Path(importlib.util.find_spec("torch").origin).parent / "include"
+        for scenario in sorted(folder.glob("*.scenario")):
+            status, said = runner.run(runner.checker, "attach", scenario, "--source", pathlib.Path(runner.options.symmetric_source).resolve(), "--",
+                                      "-std=c++17", f"-I{include}", f"-I{include}/torch/csrc/api/include")
+            row.setdefault("attach", []).append([status, runner.last_line(said)])
+    return {**row, "scenarios": runner.all_decided(folder)}
+
+
 def jax(runner, name, *flags):
     return python(runner, name, "jax_scatter.py", modules=["jax"], XLA_FLAGS=" ".join(flags))
 
@@ -190,6 +209,7 @@ STEPS = {
     "torch load_inline": lambda r: python(r, "load_inline", "load_inline.py", modules=["torch"]),
     "unknown floats": unknown_floats,
     "torch cumsum": lambda r: python(r, "torch_cumsum", "torch_cumsum.py", "--kernels=scan", modules=["torch"]),
+    "torch symmetric memory": torch_symmetric,
     "triton": lambda r: python(r, "triton", "triton_lock.py", modules=["torch", "triton"]),
     "cupy": lambda r: python(r, "cupy", "cupy_ticket.py", modules=["cupy"]),
     "jax": lambda r: jax(r, "jax"),
@@ -234,6 +254,7 @@ def main():
     parser.add_argument("--checker", default=str(ROOT / "build" / "default" / "bin" / "membar-check"))
     parser.add_argument("--cutlass", default=str(ROOT / "build" / "exp" / "cutlass_gemm"))
     parser.add_argument("--numba-path", default="")
+    parser.add_argument("--symmetric-source", default="")
     parser.add_argument("--output", default="record_frameworks.json")
     parser.add_argument("--recordings", default="recordings")
     parser.add_argument("--budget", type=float, default=480)
