@@ -88,7 +88,7 @@ def checked(checker, scenario, ptx, limit):
 
 
 def page_of(rows, projects):
-    lines = ["| project | commit | kernel, blocks × threads | assumed | status | s | why that is right, or what is missing |", "|---|---|---|---|---|---|---|"]
+    lines = ["| project | commit | kernel, blocks × threads | assumed | status | seconds | reason for the status |", "|---|---|---|---|---|---|---|"]
     for scenario, status, seconds in rows:
         project = projects[scenario.project]
         name = PARTS_OF_TOOLKIT[scenario.name.split("_")[0]] if scenario.project == "toolkit" else project.name

@@ -235,7 +235,7 @@ def explored_table(how, results, graphs):
     def count(kernels, graph, status):
         return sum(status in results[k][graph]["found"] for k in kernels)
 
-    lines = ["| graph | racy kernels: race | out of bounds first | verified | race-free kernels: race | out of bounds | verified | not decided | median s |",
+    lines = ["| graph | racy kernels: race | out of bounds first | verified | race-free kernels: race | out of bounds | verified | not decided | median seconds |",
              "|---|---|---|---|---|---|---|---|---|"]
     for g in graphs:
         racy, right = done_on(how, results, g)
@@ -250,8 +250,8 @@ def alarm(kernel, one):
 
 
 def sanitized_table(how, results, graphs):
-    lines = [f"| graph | racy kernels found to race in one schedule | in {how.schedules} | HiRace | iGUARD | compute-sanitizer | "
-             "alarms in race-free kernels | median s of a schedule |", "|---|---|---|---|---|---|---|---|"]
+    lines = [f"| graph | racy kernels found to race in one schedule | in {how.schedules} schedules | HiRace | iGUARD | compute-sanitizer | "
+             "false alarms in race-free kernels | median seconds per schedule |", "|---|---|---|---|---|---|---|---|"]
     for g in graphs:
         racy, right = done_on(how, results, g)
         seeds = [results[k][g].get("seed", 0) for k in racy]

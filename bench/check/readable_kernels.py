@@ -144,7 +144,7 @@ class Count:
 
 
 def page_of(rows, total):
-    lines = ["| project | commit | kernels | read | most frequent of what is refused |", "|---|---|---|---|---|"]
+    lines = ["| project | commit | kernels | read | most frequent reasons for rejection |", "|---|---|---|---|---|"]
     for project, count in rows:
         commit = project.origin.split()[-1][:12] if project.origin else "CUDA 13.0"
         most = ", ".join(f"`{what}` {n}" if re.fullmatch(r"[\w:.]+", what) else f"{what} {n}" for what, n in count.refused.most_common(3))

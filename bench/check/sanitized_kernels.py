@@ -105,7 +105,8 @@ def is_fault(status):
 
 
 def table(rows):
-    lines = [f"| | scenarios | exploration: a fault | verified | not decided | sanitize: a fault in one schedule | in {SCHEDULES} | none | not all ended |",
+    lines = ["| scenarios | number | exploration: fault | verified | not decided | sanitize: fault in one schedule | "
+             f"fault in {SCHEDULES} schedules | no fault | not all schedules ended |",
              "|---|---|---|---|---|---|---|---|---|"]
     for group, some in rows.items():
         status = collections.Counter("fault" if is_fault(r["explored"]) else r["explored"].split(":")[0] for r in some.values())
@@ -113,7 +114,7 @@ def table(rows):
         ended = [r for r in some.values() if not r["seed"] and r["ended"]]
         lines.append(f"| {group} | {len(some)} | {status['fault']} | {status['verified']} | {len(some) - status['fault'] - status['verified']} | "
                      f"{found.count(1)} | {len(found)} | {len(ended)} | {len(some) - len(found) - len(ended)} |")
-    lines += ["", f"| where they differ | exploration | sanitize, {SCHEDULES} schedules |", "|---|---|---|"]
+    lines += ["", f"| scenario with different results | exploration | sanitize, {SCHEDULES} schedules |", "|---|---|---|"]
     for some in rows.values():
         for name, r in some.items():
             says = ", ".join(r["found"]) or ("clean" if r["ended"] else "not all schedules ended")

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What MkDocs does to the pages, which are written for the browser of a repository, to make the site of them.
+"""MkDocs hooks that turn the pages, which are written to be read in a repository browser, into the site.
 
-* The README is a page, and so is the gallery, which gallery.py makes of the litmus tests: the folder of these tests is linked to as that
-  page. The order of the site is that of docs/index.md: a section for each of its headings, a page for each link
-  there that none had before. What a section's page lists comes below it: the headers of reference.md, the reports of measurements.
-* A source that a page links to is its own page, below source/; so is the list of a folder. A file of docs/ that no page links to
-  is not in the site.
-* Lists and what is in them are indented as Python-Markdown reads them.
-* A page that no list leads to, a link or an anchor that leads nowhere, and Markdown that was left as it is are errors.
+* The README is a page of the site, as is the gallery, which gallery.py generates from the litmus tests; links to the folder of these tests
+  lead to the gallery. The site has the order of docs/index.md: a section for each heading, and in it a page for each link that
+  has not occurred before. The pages that a page in LISTS links to come below it: the headers in reference.md, the reports in measurements.
+* Each source file that a page links to becomes a page below source/, as does the list of a folder's files. A file in docs/ that no page
+  links to is not part of the site.
+* Lists and their contents are indented in the way that Python-Markdown requires.
+* A page that is in no list, a link or an anchor that does not exist, and Markdown that was not converted are errors.
 """
 import html
 import logging
@@ -29,8 +29,8 @@ DOCS = pathlib.Path(__file__).resolve().parents[1]
 ROOT = DOCS.parent
 README, GALLERY = "readme.md", "gallery.md"
 CATALOGUE = "tests/litmus/catalogue"
-MADE = {}  # the text of each page that is not a file of docs/
-LISTS = ("reference.md", "measurements/README.md")  # pages whose links stand below them
+MADE = {}  # The text of each page that is not a file in docs/.
+LISTS = ("reference.md", "measurements/README.md")  # The pages that these pages link to come below them.
 LINK = re.compile(r"(\]\()([^()\s]+)(\))")
 FENCE = re.compile(r"\s*(```+|~~~+)")
 CODE = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)")
@@ -42,12 +42,12 @@ a{color:#3f51b5}@media(prefers-color-scheme:dark){body{background:#1e2129;color:
 
 
 def path_of(page):
-    """The file of the repository that a page of the site is made of."""
+    """Returns the file in the repository from which a page of the site is generated."""
     return ROOT / "README.md" if page == README else DOCS / page
 
 
 def target_of(page, link):
-    """What a relative link of a page leads to: a path below the root of the repository, or None, and the anchor."""
+    """Returns the target of a relative link in a page: a path below the repository's root, or None, and the anchor."""
     if "://" in link or link.startswith(("#", "mailto:")):
         return None, ""
     path, _, anchor = link.partition("#")
@@ -58,7 +58,7 @@ def target_of(page, link):
 
 
 def place_of(target):
-    """Where the site has a file of the repository."""
+    """Returns the place of a repository's file in the site."""
     path = ROOT / target
     if target in ("README.md", "."):
         return README
@@ -95,12 +95,12 @@ def links_of(page):
 
 
 def targets_of(page):
-    """The files and folders of the repository that a page links to."""
+    """Returns the files and folders in the repository that a page links to."""
     return {target for link in links_of(page) if (target := target_of(page, link)[0]) and (ROOT / target).exists()}
 
 
 def relinked(page, line):
-    """The line with links as the site has their targets. Code in the line stays."""
+    """Returns the line with its links changed to the targets' places in the site. Code in the line is not changed."""
     def link(found):
         target, anchor = target_of(page, found.group(2))
         if target is None or not (ROOT / target).exists():
@@ -119,7 +119,7 @@ def relinked(page, line):
 
 
 def indented(text):
-    """Lists as Python-Markdown reads them: a blank line before them, and four spaces for each level."""
+    """Formats lists for Python-Markdown: with a blank line before each list, and four spaces for each level."""
     lines, widths, blank = [], [], True
     for line, outside in prose(text):
         space = len(line) - len(line.lstrip())
@@ -131,7 +131,7 @@ def indented(text):
         while widths and space < widths[-1] and (blank or item):
             widths.pop()
         level = len(widths)
-        if widths and space < widths[-1] and outside:  # the rest of a paragraph, less indented than its item
+        if widths and space < widths[-1] and outside:  # The rest of a paragraph is indented less than its item.
             lines.append(" " * 4 * level + line.strip())
             continue
         body = " " * 4 * level + line[widths[-1] if widths else 0:]
@@ -147,7 +147,7 @@ def indented(text):
 
 
 def in_list(lines):
-    """Whether the last paragraph of the lines is of a list."""
+    """Returns whether the last paragraph of the lines belongs to a list."""
     for line in reversed(lines):
         if not line.strip():
             return False
@@ -165,7 +165,7 @@ def on_page_markdown(markdown, page, config, files):  # noqa: ARG001
 def on_page_content(content, page, config, files):  # noqa: ARG001
     without_code = re.sub(r"<(pre|code)\b.*?</\1>", "", content, flags=re.DOTALL)
     for words in re.findall(r"^(?:<p>)?(?:[*+-] |\|.*\||```|\[.*\]\().*", without_code, re.MULTILINE):
-        log.warning("%s: this was left as it is: %s", page.file.src_uri, words[:90])
+        log.warning("%s: this Markdown was not converted: %s", page.file.src_uri, words[:90])
     return content
 
 
@@ -178,10 +178,10 @@ def on_post_template(output, template_name, config):  # noqa: ARG001
 
 
 def self_contained(output, url):
-    """No page loads anything from elsewhere: the one script that the theme would fetch is worker.js."""
+    """Ensures that no page loads anything from another site: worker.js replaces the only script that the theme would fetch."""
     output = re.sub(r'src="https://[^"]*/iframe-worker/shim"', f'src="{url.count("/") * "../"}worker.js"', output)
     for loaded in LOADED.findall(output):
-        log.warning("%s loads something from elsewhere: %s", url, loaded)
+        log.warning("%s loads something from another site: %s", url, loaded)
     return output
 
 
@@ -206,7 +206,7 @@ def source_page(target, known):
         return shown(target + "/", place_of(target), f"<ul>{''.join(rows)}</ul>")
     text = path.read_text(encoding="utf-8", errors="replace")
     code = html.escape(text)
-    if target.startswith("examples/") and path.suffix in LANGUAGES:  # the others would take as long as all pages together
+    if target.startswith("examples/") and path.suffix in LANGUAGES:  # Highlighting the other sources would take as long as all pages together.
         code = pygments.highlight(text, pygments.lexers.get_lexer_by_name(LANGUAGES[path.suffix]), pygments.formatters.HtmlFormatter(nowrap=True))
     return shown(target, place_of(target), f"<pre>{code}</pre>")
 
@@ -224,7 +224,7 @@ def on_files(files, config):
     for file in [each for each in files.media_files() if f"docs/{each.src_uri}" not in linked and each.src_dir == config.docs_dir]:
         files.remove(file)
     targets = {target for target in linked if place_of(target).startswith("source/")}
-    for folder in [target for target in targets if (ROOT / target).is_dir()]:  # what a folder that a page shows has in it
+    for folder in [target for target in targets if (ROOT / target).is_dir()]:  # The files in a folder that a page links to.
         targets.update(each.relative_to(ROOT).as_posix() for each in (ROOT / folder).iterdir()
                        if each.suffix in LANGUAGES and each.is_file())
     for target in sorted(targets):
@@ -234,7 +234,7 @@ def on_files(files, config):
 
 
 def navigation(pages):
-    """The headings of index.md, each with the pages that its links lead to, in their order."""
+    """Returns the headings of index.md, each with the pages that its links lead to, in the order of the links."""
     taken, sections = {"index.md"}, [{"Home": "index.md"}]
 
     def new(page):
@@ -248,7 +248,7 @@ def navigation(pages):
     text = (DOCS / "index.md").read_text(encoding="utf-8")
     for heading, body in re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", text, re.DOTALL | re.MULTILINE):
         below = []
-        steps = sorted(page for page in pages if page.startswith(f"{heading.lower()}/") and page not in taken)  # its own folder
+        steps = sorted(page for page in pages if page.startswith(f"{heading.lower()}/") and page not in taken)  # The pages in the heading's own folder.
         for found in LINK.finditer(body):
             target, _ = target_of("index.md", found.group(2))
             place = place_of(target) if target and (ROOT / target).exists() else ""

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Search without a server: a page that was opened as a file may start no worker, so the worker's script runs in a hidden frame. The
-// theme's script of search knows frames by the name IFrameWorker.
+// Makes search work without a server. A page that was opened as a file must not start a worker, so the worker's script runs in a hidden
+// frame. The theme's search script looks for such frames under the name IFrameWorker.
 class IFrameWorker extends EventTarget {
   constructor(url) {
     super();

@@ -32,12 +32,12 @@ ROWS = [
         r"^sequential_consistency/.*(store|load)\.seq_cst"),
     Row("fence.hpp", "a release fence followed by a relaxed (or stronger) store synchronizes with an acquire fence that follows "
         "a relaxed (or stronger) load of that store's value, or of a value in the chain of read-modify-writes "
-        "after it, if both fences and both accesses include each other's threads.",
+        "after it, if the scopes of both fences and both accesses include each other's threads.",
         r"^(message_passing|causality|host)/.*thread_fence"),
     Row("fence.hpp", "All `seq_cst` fences in scope also have a single order.",
         r"^sequential_consistency/.*thread_fence\.seq_cst"),
     Row("atomic.hpp", "a release operation synchronizes with an acquire operation that reads its value, or a value of a "
-        "read-modify-write chain that starts with it, if each operation's scope includes the other's thread.",
+        "read-modify-write chain that starts with it, if each operation's scope includes the thread of the other operation.",
         r"^(message_passing|host)/MP\+(?!thread_fence|store|aggregated|load).*\+(?!load\.|aggregated|.*thread_fence)"
         r"|^causality/(RelSeq|LB)"),
     Row("atomic.hpp", "seq_cst: fence.sc.S; atom.acquire.S.OP.T",
@@ -48,7 +48,7 @@ ROWS = [
     Row("atomic.hpp", "no instruction: fence of the order's release half; ld.relaxed; loop { atom.relaxed.cas }; fence of its acquire half",
         r"^(message_passing|types)/.*(fetch_update|uint8|uint16|uint64\.fetch_inc)"),
     Row("atomic.hpp", "add, sub, ... red.{relaxed,release}.S.OP.T no other order", r"^(message_passing|types|atomicity)/.*[.+-]reduce_"),
-    Row("atomic.hpp", "Blocks until the value's bits differ from those of `old`. The order is that of a load that reads the new "
+    Row("atomic.hpp", "Blocks until the value's bits differ from those of `old`. The order applies to the load that reads the new "
         "value.",
         r"^(?!asynchronous).*\.wait\."),
     Row("headers/atomic.md", "Read-modify-write operations return the previous value.",
@@ -59,73 +59,73 @@ ROWS = [
         "compare_exchange, and for additions of float, double and pairs: atom without the acquire; "
         "fence.acquire.S.", r"^shared_memory/"),
     Row("load_store.cuh", "an acquire load synchronizes with the release operation whose value it reads, if each scope includes the "
-        "other's thread. A relaxed load is atomic but orders nothing. `mmio`, at system scope only, is relaxed and "
-        "is neither merged nor repeated.", r"\+((?!atomic_ref)\w+\.)?load(_hinted)?\.(acquire|seq_cst|mmio)|^coherence/.*\+load\."),
+        "other's thread. A relaxed load is atomic but orders nothing. An `mmio` load, which requires system "
+        "scope, is relaxed and is neither merged nor repeated.", r"\+((?!atomic_ref)\w+\.)?load(_hinted)?\.(acquire|seq_cst|mmio)|^coherence/.*\+load\."),
     Row("load_store.cuh", "a release store synchronizes with the acquire operation that reads the value, if each scope includes the "
         "other's thread, and releases everything that this thread has observed.",
         r"\+((?!atomic_ref)\w+\.)?store(_hinted)?\.(release|seq_cst|mmio)|^coherence/.*\+store\."),
-    Row("load_store.cuh", "The load is a single access for every size: 16 bytes are `.b128`, not a vector.", r"^atomicity/Torn"),
+    Row("load_store.cuh", "The load is a single access for every size: 16 bytes use `.b128`, not a vector.", r"^atomicity/Torn"),
     Row("aggregated.cuh", "as if each lane had performed its operation with the given order", r"[.+]aggregated\."),
     Row("fence.cuh", "It does not synchronize on its own: accesses through two proxies are ordered only if this fence is on the "
         "synchronization path between them.", r"^proxies/"),
     Row("bulk_copy.cuh", "Ordinary stores are ordered before a copy that reads their data only if a `proxy_fence<proxy::async>`",
         r"^proxies/.*[+](copy|load)_in_bulk"),
-    Row("bulk_copy.cuh", "Ordinary loads are ordered before a copy that overwrites their data only with such a fence as well.",
+    Row("bulk_copy.cuh", "ordinary loads are ordered before a copy that overwrites their data only if such a fence is between them.",
         r"^proxies/.*[+](store|load)_before_load_in_bulk"),
     Row("bulk_copy.cuh", "The source of a copy out of shared memory may be overwritten after `bulk_wait_read`, by the thread that "
-        "committed the copy and by threads that it synchronizes with.", r"^asynchronous/Reuse"),
+        "committed the copy and by the threads with which it then synchronizes.", r"^asynchronous/Reuse"),
     Row("cluster_barrier.cuh", "With `release` it synchronizes with the `cluster_wait` of every thread of the cluster.",
         r"^asynchronous/.*\+cluster_arrive\.release"),
-    Row("cluster_barrier.cuh", "With `relaxed` it orders nothing on its own, but a `thread_fence<thread_scope::cluster>(release)` before "
-        "it synchronizes with these waits.", r"^asynchronous/.*cluster_arrive\.relaxed"),
+    Row("cluster_barrier.cuh", "With `relaxed` it orders nothing on its own, but a preceding "
+        "`thread_fence<thread_scope::cluster>(release)` synchronizes with these waits.", r"^asynchronous/.*cluster_arrive\.relaxed"),
     Row("mbarrier.cuh", "An arrival with `release` synchronizes with a wait with `acquire` for its phase, if each scope includes "
         "the other's thread.", r"^asynchronous/.*mbarrier"),
     Row("dependent_launch.cuh", "Waits until the kernels that this one depends on have ended. Everything that they did is then visible to "
         "the calling thread.", r"^asynchronous/MP\.launch"),
-    Row("sync/sequence_lock.cuh", "a read that is done synchronizes with the write whose value it returns, and never mixes the bytes of two "
+    Row("sync/sequence_lock.cuh", "a read that returns `done` synchronizes with the write whose value it returns, and never mixes the bytes of two "
         "writes.", r"^patterns/"),
-    Row("mapped_memory.hpp", "Only operations of system scope and synchronization order the writes of host and device",
+    Row("mapped_memory.hpp", "The writes of host and device are ordered only by operations at system scope and by synchronization",
         r"^host/"),
 ]
 
 # Sentences that the suite does not test, and the tests that cover them instead. One block of a litmus run holds many instances,
 # so a test cannot use the block's barrier. Its cells have 16 bytes.
-PATTERN = "its orders: tests/model/sync_patterns_test.cpp; its code: the stress tests in tests/gpu"
+PATTERN = "ordering: tests/model/sync_patterns_test.cpp; implementation: the stress tests in tests/gpu"
 ELSEWHERE = {
-    "aggregated.cuh": {"A barrier of the lanes precedes the leader's operation if that operation releases":
-                       "only groups of one lane run, because each lane runs another instance; groups of several lanes: "
-                       "tests/gpu/atomic_types_test.cu; the barriers: the codegen tests",
-                       "values are combined with relaxed atomics of block scope": "barriers of a block: tests/gpu/atomic_contention_test.cu"},
-    "cluster_barrier.cuh": {"It synchronizes with the arrivals that had `release`": "the rows of `cluster_arrive`, which wait with it"},
-    "sync/sequence_lock.cuh": {"lock that synchronizes them": "it is a property of that lock"},
-    "async_copy.cuh": {"It does not synchronize with anything on its own": "its orders: tests/model/asynchronous_test.cpp; its code: tests/gpu/asynchronous_test.cu"},
-    "fence.cuh": {"The two synchronize through a relaxed flag": "its orders: tests/litmus/catalogue, OneWay; its code: tests/codegen"},
-    "block_barrier.cuh": {"which synchronize some of its warps": "its orders: tests/litmus/catalogue; its code: tests/codegen"},
-    "multimem.cuh": {words: "its orders: tests/litmus/catalogue, Alias.multimem; its code, which has not run: tests/codegen"
+    "aggregated.cuh": {"A barrier among the lanes precedes the leader's operation if that operation releases":
+                       "the suite runs only groups of one lane, because each lane runs a different instance; groups of several lanes: "
+                       "tests/gpu/atomic_types_test.cu; barriers: the codegen tests",
+                       "values are combined with relaxed atomics at block scope": "block barriers: tests/gpu/atomic_contention_test.cu"},
+    "cluster_barrier.cuh": {"It synchronizes with the arrivals that had `release`": "the rows for `cluster_arrive`, which use it to wait"},
+    "sync/sequence_lock.cuh": {"lock that synchronizes them": "this is a property of that lock"},
+    "async_copy.cuh": {"It does not synchronize with anything on its own": "ordering: tests/model/asynchronous_test.cpp; implementation: tests/gpu/asynchronous_test.cu"},
+    "fence.cuh": {"The two fences synchronize through a relaxed flag": "ordering: tests/litmus/catalogue, OneWay; implementation: tests/codegen"},
+    "block_barrier.cuh": {"which synchronize some of its warps": "ordering: tests/litmus/catalogue; implementation: tests/codegen"},
+    "multimem.cuh": {words: "ordering: tests/litmus/catalogue, Alias.multimem; implementation, which has not run: tests/codegen"
                      for words in ("Synchronizes at `Scope`", "a release store or reduction synchronizes")},
-    "mbarrier.cuh": {words: "its orders: tests/litmus/catalogue, Bulk, Transaction and CpAsync; its code: tests/gpu/mbarrier_test.cu"
+    "mbarrier.cuh": {words: "ordering: tests/litmus/catalogue, Bulk, Transaction and CpAsync; implementation: tests/gpu/mbarrier_test.cu"
                      for words in ("The completion of an asynchronous copy synchronizes",
-                                   "An arrival synchronizes with a wait of cluster scope",
+                                   "An arrival synchronizes with a wait at cluster scope",
                                    "With `release`, it synchronizes with the waits", "t synchronizes like",
-                                   "it synchronizes with the phase's arrivals and completions")},
+                                   "synchronizes with the phase's arrivals and completions")},
     "wait_budget.hpp": {"Only `done` synchronizes": PATTERN},
     **{f"sync/{header}.cuh": dict.fromkeys(words, PATTERN) for header, *words in (
         ("bulk_pipeline", "Synchronizes: the data"), ("cluster_broadcast", "Synchronizes: the data"),
         ("dependent_chain", "Synchronizes: everything"), ("cross_barrier", "Synchronizes: with", "To synchronize a grid"),
-        ("grid_barrier", "Synchronizes: with"), ("last_block", "Synchronizes: everything", "It synchronizes like `last_block`"),
-        ("mpmc_channel", "a `pop` that is done synchronizes", "that `closed` synchronizes"),
-        ("mpsc_channel", "a `pop` that is done synchronizes", "that `closed` synchronizes"),
-        ("packed_channel", "It does not synchronize", "A push does not synchronize"), ("publisher", "a consumer that acquires"),
+        ("grid_barrier", "Synchronizes: with"), ("last_block", "Synchronizes: everything", "synchronizes like `last_block`"),
+        ("mpmc_channel", "a `pop` that returns `done` synchronizes", "A pop that returns `closed` does not synchronize"),
+        ("mpsc_channel", "a `pop` that returns `done` synchronizes", "A pop that returns `closed` does not synchronize"),
+        ("packed_channel", "The channel does not synchronize", "A push does not synchronize"), ("publisher", "a consumer that acquires"),
         ("queue_lock", "a `lock` or `try_lock`"), ("ticket_lock", "a `lock` or `try_lock`"),
-        ("spsc_channel", "a `pop` that is done synchronizes", "synchronizes with the producer's `close`",
+        ("spsc_channel", "a `pop` that returns `done` synchronizes", "synchronizes with the producer's `close`",
          "unless they synchronize"))},
 }
 # Folders of headers that the suite does not test.
 FOLDERS = {
-    "symmetric": "its orders: tests/model/symmetric_patterns_test.cpp; its code: tests/multi_gpu",
-    "base": "macros and the state of the process: tests/unit and tests/headers",
-    "deadlock": "it runs nothing: tests/unit",
+    "symmetric": "ordering: tests/model/symmetric_patterns_test.cpp; implementation: tests/multi_gpu",
+    "base": "macros and per-process state: tests/unit and tests/headers",
+    "deadlock": "it runs nothing on the GPU: tests/unit",
     "model": "the model itself: tests/model",
     "litmus": "the engine itself: tests/litmus and tests/codegen",
-    "detail": "through the headers that use it",
+    "detail": "tested through the headers that use it",
 }

@@ -86,8 +86,8 @@ def guarantee_table(listed, results):
                     str(sum(results.seen_elsewhere(g) for g in ran))] if ran else [NOT_YET] * 4
         lines.append([cell(f"{row.words} (`{row.file}`)"), str(len(tests)), f"`{cell(shown['test'])}`", f"`{cell(control)}`",
                       str(len({control for g in found for control in g["controls"]})), *measured])
-    return table(["guarantee", "tests", "one of them", "a control of it", "controls", "instances of the tests", "forbidden outcomes",
-                  "tests with a control observed at the same place", "only at another"], lines)
+    return table(["guarantee", "tests", "example", "one of its controls", "number of controls", "instances run", "forbidden outcomes",
+                  "tests with a control observed at the same place", "only at another place"], lines)
 
 
 def place_table(listed, results):
@@ -96,7 +96,7 @@ def place_table(listed, results):
     for place in sorted({place_of(g["test"]) for g in listed["guarantees"]}):
         ran = [g for g in listed["guarantees"] if place_of(g["test"]) == place and results.ran(g)]
         lines.append([place, *(map(str, (len(ran), sum(map(results.seen, ran)), sum(map(results.seen_elsewhere, ran)))) if ran else [NOT_YET] * 3)])
-    return table(["place", "guarantees that ran", "with a control observed there", "with one observed only at another place"], lines)
+    return table(["place", "guarantees that ran", "with a control observed at this place", "with a control observed only at another place"], lines)
 
 
 def best_known_controls(results):
@@ -116,7 +116,7 @@ def best_known_controls(results):
         rate, name, weak, instances = max(found)
         often = f"{weak / instances:.2g}" if weak else f"not observed in {short(sum(f[3] for f in found))} instances"
         lines.append([shape, place, f"{sum(f[2] != 0 for f in found)} of {len(found)}", often, f"`{cell(name)}`" if weak else ""])
-    return table(["shape", "place", "controls observed", "highest rate", "of"], lines)
+    return table(["shape", "place", "controls observed", "highest rate", "control with this rate"], lines)
 
 
 def mutant_table(results):
@@ -125,7 +125,7 @@ def mutant_table(results):
     def outcome(row):
         return cell(mutants.outcome_of(row, "`{}`")) if row else NOT_YET
 
-    return table(["mutant", "what is wrong", "header", "on hardware"],
+    return table(["mutant", "what is wrong", "header", "result on hardware"],
                  [[f"`{m.name}`", cell(m.says), f"`{m.header}`", outcome(rows.get(m.name))] for m in mutants.MUTANTS])
 
 
@@ -152,7 +152,7 @@ def not_run():
     lines = [[f"`{header}`", cell(words), reason] for header, all_words in guarantees.ELSEWHERE.items()
              for words, reason in all_words.items()]
     lines += [[f"`{folder}/`", "", reason] for folder, reason in guarantees.FOLDERS.items()]
-    return table(["header", "words", "tested by"], lines)
+    return table(["header", "sentence or part of it", "tested by"], lines)
 
 
 def filled(page, listed, results):

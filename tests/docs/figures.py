@@ -98,9 +98,9 @@ def litmus_costs(results):
     stress = [value for name, value in cases.items() if name.startswith("cost/MP/share=75 stress=25 ")]
     return table(["variant", "instances/s"], [
         ["default", rate(cases["cost/MP/engine"])],
-        ["without counting and reset (its outcomes mean nothing)", rate(cases["cost/MP/uncounted"])],
-        ["the host counts and resets between two launches", rate(cases["cost/MP/host_reset"])],
-        ["a quarter of the blocks as stress", f"{rate(min(stress))} to {rate(max(stress))}"],
+        ["without counting and reset (the outcomes are then meaningless)", rate(cases["cost/MP/uncounted"])],
+        ["counting and reset on the host, between two launches", rate(cases["cost/MP/host_reset"])],
+        ["a quarter of the blocks create stress", f"{rate(min(stress))} to {rate(max(stress))}"],
         ["cells 128 bytes apart", rate(cases["cost/MP/stride=128"])],
         ["threads in one warp", rate(cases["cost/MP/within=lanes"])]])
 
@@ -138,21 +138,24 @@ def questions(results):
     kept = chosen("guarantee", "host", "^MP")
     ran = {place: sorted(t["instances"] for t in tests if ("host" in t["test"].rsplit("@", 1)[1]) == (place == "host")) for place in ("gpu", "host")}
     return table(["question", "answer"], [
-        ["Are threads of one block ever weak?",
+        ["Are weak outcomes ever observed between threads of one block?",
          f"{seen(block)} in the generic proxy, in {len(block)} forms of {len(set(map(shape, block)))} shapes and {sum_of(block, 'instances'):.1e} "
-         f"instances; a bulk copy without its proxy fence shows old data, {part(sum_of(proxy, 'weak') / sum_of(proxy, 'instances'))}"],
-        ["Blocks of one cluster, relaxed at cluster scope: the highest rates?", highest(cluster, ("MP", "SB", "LB", "2+2W", "IRIW"))],
-        ["Two domains, at *device* scope, where the model allows weak outcomes?",
-         f"{seen(device)} in {len(device)} forms of MP and {sum_of(device, 'instances'):.1e} instances, all in local memory; a fence leaves out only "
-         "another domain's stores to remote memory"],
-        ["Two domains, relaxed at system scope: the highest rates?", highest(domains, ("MP", "SB", "LB", "ISA2", "WRC", "IRIW"))],
-        ["Is an acquire-only or a release-only fence enough where it should be?",
-         f"{sum_of(halves, 'forbidden')} forbidden outcomes in {len(halves)} forms and {sum_of(halves, 'instances'):.1e} instances; a control of MP "
-         f"shows up to {part(without)}"],
-        ["GPU and host thread, mapped memory?",
-         f"relaxed MP {part(host['host_last'])} (the host reads) and {part(host['host_first'])} (the host writes); guarantees of MP: "
+         f"instances; without its proxy fence, a bulk copy reads old data at a rate of {part(sum_of(proxy, 'weak') / sum_of(proxy, 'instances'))}"],
+        ["What are the highest rates between blocks of one cluster, with accesses that are relaxed at cluster scope?",
+         highest(cluster, ("MP", "SB", "LB", "2+2W", "IRIW"))],
+        ["Are weak outcomes observed between two domains at *device* scope, where the model allows them?",
+         f"{seen(device)} in {len(device)} forms of MP and {sum_of(device, 'instances'):.1e} instances, all in local memory; the only stores for which "
+         "a fence does not wait are another domain's stores to remote memory"],
+        ["What are the highest rates between two domains, with accesses that are relaxed at system scope?",
+         highest(domains, ("MP", "SB", "LB", "ISA2", "WRC", "IRIW"))],
+        ["Is an acquire-only or a release-only fence enough where the model says that it is?",
+         f"{sum_of(halves, 'forbidden')} forbidden outcomes in {len(halves)} forms and {sum_of(halves, 'instances'):.1e} instances; a control for MP "
+         f"shows a rate of up to {part(without)}"],
+        ["What is observed between a GPU and a host thread in mapped memory?",
+         f"relaxed MP at rates of {part(host['host_last'])} (the host reads) and {part(host['host_first'])} (the host writes); with the guarantees for MP, "
          f"{sum_of(kept, 'forbidden')} forbidden outcomes in {sum_of(kept, 'instances'):.1e} instances"]]) + (
-             f"\n\nA form ran {ran['gpu'][0]:.1e} to {ran['gpu'][-1]:.1e} instances, with a host thread {ran['host'][0]:.1e} to {ran['host'][-1]:.1e}.")
+             f"\n\nEach form ran between {ran['gpu'][0]:.1e} and {ran['gpu'][-1]:.1e} instances; forms with a host thread ran between "
+             f"{ran['host'][0]:.1e} and {ran['host'][-1]:.1e}.")
 
 
 def domain_costs(results):

@@ -358,12 +358,12 @@ def over_no_window(results, arm):
 
 SAYS = {
     "docs/measurements/README.md": {
-        "the tuned window reached {} to {} of the best of the sweep": of_the_best,
+        "the tuned window reached {} to {} of the speed of the best window in the sweep": of_the_best,
         "It was {} to {} times as fast as no window under the same set-aside.": lambda r: over_no_window(r, "tuned"),
-        "the kernel was faster than all of them: {} to {} times as fast as with the largest set-aside and no window.": lambda r: over_no_window(
+        "the kernel was faster than in all of these cases: {} to {} times as fast as with the largest set-aside and no window.": lambda r: over_no_window(
             r, "nothing_aside"),
-        "A copy runs at {} TB/s with nothing aside and at {} with 37.5 MiB.": lambda r: [short(copied(r, share), 2) for share in (0, 1)],
-        "`constant_broadcast`: {} + {} (k - 1) cycles": lambda r: [
+        "A copy runs at {} TB/s with nothing set aside and at {} TB/s with 37.5 MiB set aside.": lambda r: [short(copied(r, share), 2) for share in (0, 1)],
+        "in a table of 2 KiB take {} + {} (k - 1) cycles": lambda r: [
             short(constant(r, 1, 1, 2, "constant")), short((constant(r, 32, 1, 2, "constant") - constant(r, 1, 1, 2, "constant")) / 31)],
     },
     "docs/fences_and_scopes.md": {

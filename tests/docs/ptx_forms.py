@@ -23,10 +23,11 @@ BEGIN, END = "<!-- ptx_forms.py -->\n", "<!-- end -->\n"
 # Instructions that compute in registers, read special registers or end a thread. They do not order, copy or wait.
 REGISTERS_ONLY = {"bfind", "bmsk", "exit", "mov", "prmt", "setmaxnreg", "shfl", "shl", "shr", "trap"}
 
-TENSOR = "`cuda::ptx`: typed boxes, gather and scatter; [membar's barriers and fences serve them](asynchronous_copies.md#tensor-copies). It has no `.L2::cache_hint`: handwritten PTX takes the `bits()` of a policy"
-MATRIX = "matrix operations and their memory; `cuda::ptx` and CUTLASS have them"
-FABRIC = "PTX ISA 9.3, compute capability 10.0: no device to run it, and the memory model of it is [not decided](readings.md#ptx-9x)"
-RUBIN = "PTX ISA 9.4, sm_107: no device to run it"
+TENSOR = ("none: use `cuda::ptx` for typed boxes, gather and scatter, together with [membar's barriers and fences](asynchronous_copies.md#tensor-copies). `cuda::ptx` does not "
+          "offer `.L2::cache_hint` for them; in handwritten PTX, pass the `bits()` of a policy")
+MATRIX = "none: matrix operations and their memory are left to `cuda::ptx` and CUTLASS"
+FABRIC = "none: new in PTX ISA 9.3, for compute capability 10.0; there was no device to run it, and the model [does not decide](readings.md#ptx-9x) what it orders"
+RUBIN = "none: new in PTX ISA 9.4, for sm_107; there was no device to run it"
 
 # Section, then rows: the form as the page shows it, a pattern of the opcodes that belong to this form, as `cuda::ptx` or PTX writes them,
 # and (header, functions) or the reason why there is no function. The first matching pattern counts.
@@ -51,26 +52,26 @@ FORMS = {
         ("`fence.{acquire,release}.sync_restrict::space.cluster`", r"fence\.sem\.sync_restrict::space\.scope", ("fence.cuh", ["shared_fence"])),
         ("`fence.mbarrier_init.release.cluster`", r"fence\.mbarrier_init\.sem\.scope", ("fence.cuh", ["mbarrier_init_fence"])),
         ("`fence.proxy.alias`, `fence.proxy.async{.space}`", r"fence\.proxy\.(alias|async(\.space)?)", ("fence.cuh", ["proxy_fence"])),
-        ("`fence.proxy.alias.{acquire,release}.sys`", r"fence\.proxy\.alias\.(sem|acquire|release)\.sys", "PTX ISA 9.4: `proxy_fence<proxy::alias>`, which has both directions"),
+        ("`fence.proxy.alias.{acquire,release}.sys`", r"fence\.proxy\.alias\.(sem|acquire|release)\.sys", "none: new in PTX ISA 9.4; use `proxy_fence<proxy::alias>`, which orders in both directions"),
         ("`fence.proxy.async::generic.sem.sync_restrict::space.cluster`", r"fence\.proxy\.async::generic\.sem\.sync_restrict::space\.scope",
          ("fence.cuh", ["shared_proxy_fence"])),
         ("`fence.proxy.async::generic.release.sync_restrict::shared::cluster::read.cluster`", r"fence\.proxy\.async::generic\.sem\.sync_restrict::space::read\.scope",
-         "PTX ISA 9.4: `shared_proxy_fence(release)`, without the restriction to reads"),
+         "none: new in PTX ISA 9.4; use `shared_proxy_fence(release)`, which is not restricted to reads"),
         ("`fence.proxy.tensormap::generic.{acquire,release}.scope`", r"fence\.proxy\.tensormap::generic\.(sem|acquire|release)\.scope", ("fence.cuh", ["proxy_fence"])),
         ("`tensormap.cp_fenceproxy…`", r"tensormap\.cp_fenceproxy[\w.:]*", ("fence.cuh", ["publish_tensor_map"])),
-        ("`fence.alias.sync_restrict::read.release.sys`", r"fence\.alias[\w.:]*", "PTX ISA 9.5: `proxy_fence<proxy::alias>`; what this one orders is [not decided](readings.md#ptx-9x)"),
+        ("`fence.alias.sync_restrict::read.release.sys`", r"fence\.alias[\w.:]*", "none: new in PTX ISA 9.5; use `proxy_fence<proxy::alias>`, because the model [does not decide](readings.md#ptx-9x) what this fence orders"),
         ("`fence.proxy.{fabric,generic}::{fabric,generic}.alias…`", r"fence\.proxy\.(fabric|generic)::(fabric|generic)\.alias[\w.:]*", FABRIC),
     ],
     "Barriers": [
         ("`barrier.cta.sync{.aligned}`, `barrier.cta.arrive{.aligned}`", r"barrier\.cta\.(sync|arrive)(\.aligned)?", ("block_barrier.cuh", ["named_barrier"])),
-        ("`barrier.cta.red…`", r"barrier\.cta\.red[\w.:]*", "CUDA's `__syncthreads_count`, `__syncthreads_and` and `__syncthreads_or` for the whole block"),
+        ("`barrier.cta.red…`", r"barrier\.cta\.red[\w.:]*", "none: use CUDA's `__syncthreads_count`, `__syncthreads_and` and `__syncthreads_or`, which include the whole block"),
         ("`barrier.cluster.arrive…`, `barrier.cluster.wait…`", r"barrier\.cluster\.(arrive|wait)(\.(sem|aligned))*", ("cluster_barrier.cuh", ["cluster_arrive", "cluster_wait"])),
         ("`elect.sync`", r"elect\.sync", ("block_barrier.cuh", ["elect_one"])),
         ("`getctarank…`", r"getctarank[\w.:]*", ("cluster_barrier.cuh", ["cluster_block_rank", "shared_of_block"])),
         ("`griddepcontrol.wait`, `griddepcontrol.launch_dependents`", r"griddepcontrol\.(wait|launch_dependents)", ("dependent_launch.cuh", ["wait_for_prerequisites", "launch_dependents"])),
         ("`clusterlaunchcontrol.try_cancel…`", r"clusterlaunchcontrol\.try_cancel(?!.*multicast)[\w.:]*", ("cluster_launch.cuh", ["cancel_launch"])),
         ("`clusterlaunchcontrol.try_cancel….multicast::cluster::all`", r"clusterlaunchcontrol\.try_cancel[\w.:]*multicast[\w.:]*",
-         "`cuda::ptx`: it needs a target of one architecture, such as sm_100a"),
+         "none: use `cuda::ptx`; it needs an architecture-specific target, such as sm_100a"),
         ("`clusterlaunchcontrol.query_cancel…`", r"clusterlaunchcontrol\.query_cancel[\w.:]*", ("cluster_launch.cuh", ["cancelled_launch", "succeeded", "first_block"])),
     ],
     "Mbarriers": [
@@ -80,19 +81,19 @@ FORMS = {
         ("`mbarrier.arrive.expect_tx…`", r"mbarrier\.arrive\.expect_tx[\w.:]*", ("mbarrier.cuh", ["arrive_expect"])),
         ("`mbarrier.arrive.noComplete…`", r"mbarrier\.arrive\.noComplete[\w.:]*", ("mbarrier.cuh", ["arrive_no_complete"])),
         ("`mbarrier.arrive_drop.expect_tx…`", r"mbarrier\.arrive_drop\.expect_tx[\w.:]*", ("mbarrier.cuh", ["arrive_drop_expect"])),
-        ("`mbarrier.arrive_drop.noComplete…`", r"mbarrier\.arrive_drop\.noComplete[\w.:]*", "`arrive_drop(release)` by each thread"),
+        ("`mbarrier.arrive_drop.noComplete…`", r"mbarrier\.arrive_drop\.noComplete[\w.:]*", "none: call `arrive_drop(release)` in each thread"),
         ("`mbarrier.arrive_drop…`", r"mbarrier\.arrive_drop[\w.:]*", ("mbarrier.cuh", ["arrive_drop"])),
         ("`mbarrier.expect_tx…`, `mbarrier.complete_tx…`", r"mbarrier\.(expect|complete)_tx[\w.:]*", ("mbarrier.cuh", ["expect", "complete"])),
         ("`mbarrier.test_wait…`", r"mbarrier\.test_wait[\w.:]*", ("mbarrier.cuh", ["test_wait", "test_wait_parity"])),
         ("`mbarrier.try_wait…`", r"mbarrier\.try_wait[\w.:]*", ("mbarrier.cuh", ["try_wait", "try_wait_parity"])),
         ("`mbarrier.pending_count.b64`", r"mbarrier\.pending_count\.b64", ("mbarrier.cuh", ["pending_count"])),
-        ("`mbarrier.check_layout…`", r"mbarrier\.check_layout[\w.:]*", "PTX ISA 9.4: it asks which layout an mbarrier has, and membar creates only one kind"),
+        ("`mbarrier.check_layout…`", r"mbarrier\.check_layout[\w.:]*", "none: new in PTX ISA 9.4; it queries an mbarrier's layout, and membar creates only one kind"),
     ],
     "Asynchronous copies": [
         ("`cp.async.{ca,cg}.shared::cta.global{.L2::cache_hint}`", r"cp\.async\.(ca|cg)[\w.:]*", ("async_copy.cuh", ["async_copy", "async_copy_first"])),
         ("`cp.async.commit_group`, `cp.async.wait_group`", r"cp\.async\.(commit|wait)_group", ("async_copy.cuh", ["async_commit", "async_wait"])),
         ("`cp.async.mbarrier.arrive{.noinc}…`", r"cp\.async\.mbarrier\.arrive[\w.:]*", ("async_copy.cuh", ["async_arrive", "async_arrive_beside"])),
-        ("`cp.async.bulk….ignore_oob`", r"cp\.async\.bulk\.(?!tensor)[\w.:]*ignore_oob[\w.:]*", "PTX ISA 9.2: a size that stops at the end of the data gives the same for whole units of 16 bytes"),
+        ("`cp.async.bulk….ignore_oob`", r"cp\.async\.bulk\.(?!tensor)[\w.:]*ignore_oob[\w.:]*", "none: new in PTX ISA 9.2; for whole 16-byte units, a size that ends at the end of the data has the same effect"),
         ("`cp.async.bulk….report_mechanism`, `cp.async.bulk….multicast::cluster::32b`", r"cp\.async\.bulk\.(?!tensor)[\w.:]*(report_mechanism|cluster::32b)[\w.:]*", RUBIN),
         ("`cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes{.L2::cache_hint}`, and `.shared::cluster` from `.shared::cta`",
          r"cp\.async\.bulk\.dst\.src\.mbarrier::complete_tx::bytes", ("bulk_copy.cuh", ["bulk_load", "bulk_send"])),
@@ -102,18 +103,18 @@ FORMS = {
         ("`cp.async.bulk.global.shared::cta.bulk_group{.L2::cache_hint}.cp_mask`", r"cp\.async\.bulk\.dst\.src\.bulk_group\.cp_mask", ("bulk_copy.cuh", ["bulk_store_masked"])),
         ("`cp.async.bulk.commit_group`, `cp.async.bulk.wait_group{.read}`", r"cp\.async\.bulk\.(commit_group|wait_group(\.read)?)",
          ("bulk_copy.cuh", ["bulk_commit", "bulk_wait", "bulk_wait_read"])),
-        ("`cp.async.bulk.wait_group.sync_restrict::proxy::async`", r"cp\.async\.bulk\.wait_group\.sync_restrict[\w.:]*", "PTX ISA 9.5: `bulk_wait`, without the restriction"),
+        ("`cp.async.bulk.wait_group.sync_restrict::proxy::async`", r"cp\.async\.bulk\.wait_group\.sync_restrict[\w.:]*", "none: new in PTX ISA 9.5; use `bulk_wait`, which does not have the restriction"),
         ("`cp.reduce.async.bulk.global.shared::cta.bulk_group{.L2::cache_hint}…`", r"cp\.reduce\.async\.bulk\.dst\.src\.bulk_group[\w.:]*", ("bulk_copy.cuh", ["bulk_reduce"])),
         ("`cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes…`", r"cp\.reduce\.async\.bulk\.dst\.src\.mbarrier[\w.:]*",
-         "`async_reduce` for values; a tile that another block adds up is sent with `bulk_send`"),
+         "none: use `async_reduce` for single values; send a tile with `bulk_send` and let the other block add it"),
         ("`cp.async.bulk.tensor…`, `cp.reduce.async.bulk.tensor…`, `cp.async.bulk.prefetch.tensor…`", r"cp\.(reduce\.)?async\.bulk(\.prefetch)?\.tensor[\w.:]*", TENSOR),
-        ("`tensormap.replace…`, `tensormap.query…`", r"tensormap\.(replace|query)[\w.:]*", "`cuda::ptx`: it edits a map in shared memory, which `publish_tensor_map` then releases"),
+        ("`tensormap.replace…`, `tensormap.query…`", r"tensormap\.(replace|query)[\w.:]*", "none: use `cuda::ptx` to edit a map in shared memory, and release the map with `publish_tensor_map`"),
         ("`fabric.…`", r"fabric\.[\w.:]*", FABRIC),
         ("`tcgen05.…`, `wgmma.…`", r"(tcgen05|wgmma)\.[\w.:]*", MATRIX),
     ],
     "Caches": [
         ("`prefetch.global.{L1,L2}`, `prefetch.global.L2::{evict_last,evict_normal}`", r"prefetch\.global\.(L1|L2)(::evict_(last|normal))?", ("cache_control.cuh", ["prefetch_l1", "prefetch_l2"])),
-        ("`prefetch.global.L1::32B.valid_addr`", r"prefetch\.global\.L1::32B\.valid_addr", "PTX ISA 9.4: `prefetch_l1`"),
+        ("`prefetch.global.L1::32B.valid_addr`", r"prefetch\.global\.L1::32B\.valid_addr", "none: new in PTX ISA 9.4; use `prefetch_l1`"),
         ("`prefetch.tensormap`", r"prefetch\.tensormap", ("cache_control.cuh", ["prefetch_tensor_map"])),
         ("`cp.async.bulk.prefetch.L2.global{.L2::cache_hint}`", r"cp\.async\.bulk\.prefetch\.L2\.\w+(\.L2::cache_hint)?", ("cache_control.cuh", ["bulk_prefetch_l2"])),
         ("`cp.async.bulk.prefetch.L2.global.L2::evict_last`", r"cp\.async\.bulk\.prefetch\.L2\.\w+\.L2::evict\w+", RUBIN),
@@ -131,7 +132,7 @@ def table():
         yield f"## {section}\n\n| PTX | membar |\n|---|---|\n"
         for form, _, answer in rows:
             if isinstance(answer, str):
-                text = f"none: {answer}"
+                text = answer
             else:
                 header, functions = answer
                 page = "headers/" + ("atomic" if header.startswith("atomic") else header.partition(".")[0]) + ".md"

@@ -70,7 +70,7 @@ class Site(unittest.TestCase):
 
     def test_what_leads_nowhere_is_an_error(self):
         for words, page in (("no.md", "[no](no.md)"), ("#no", "[no](index.md#no)"), ("no.cu", "[no](../examples/no.cu)"),
-                            ("left as it is", "text\n\n| a row | without a table |"), ("elsewhere", '<img src="https://example.com/a.png">')):
+                            ("was not converted", "text\n\n| a row | without a table |"), ("another site", '<img src="https://example.com/a.png">')):
             with self.subTest(words):
                 status, said, _ = self.small(f"# Page\n\n{page}\n")
                 self.assertNotEqual(0, status)

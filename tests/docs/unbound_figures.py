@@ -24,14 +24,14 @@ NO_RESULT = {
     "a level of statistics": {
         "docs/conformance.md": ["With 95 % confidence"], "docs/headers/litmus.md": ["with 95 % confidence"], "docs/litmus_on_gpu.md": ["with 95 % confidence"],
         "docs/fences_and_scopes.md": ["(95 %) is wider than 5 %"], "docs/membar_domains.md": ["95 % interval comes from"],
-        "docs/reading_the_report.md": ["the 95 % interval", "at most 5 %", "within 10 % of 1"]},
+        "docs/reading_the_report.md": ["the 95 % confidence interval", "at most 5 %", "within 10 % of 1"]},
     "a limit of a report, which its controls keep": {"docs/reading_the_report.md": ["spin interference ≤ 1.1", "relief below 0.9"]},
     "what others report, with the place": {
         "docs/bugs.md": ["6 to 7 µs per two-stage all-reduce on H100", "in about 40 % of runs", "at 100 % utilisation", "cost 2.7 % of a kernel"],
         "docs/older_notes.md": ["gains 50 %", "gains 50 percent"]},
     "a setting of a program or a test": {
         "docs/conformance.md": ["| `--seconds=S` | 1 |", "| `--seed=N` | 1 |", "| `--draws=N` | 4 |", "| `--tune=S` | 0 |", "every 30 seconds", "for 0.02 s",
-                                "changes every 64 instances, and", "It changes every 64 instances"],
+                                "changes every 64 instances, and", "The choice changes every 64 instances"],
         "docs/contributing.md": ["| 10 s | 10 minutes |", "| none | 10 minutes |", "(10 s)"],
         "docs/headers/atomic.md": ["sleeps of up to 256 ns", "up to 256 ns. Its"],
         "docs/headers/symmetric_on_stream.md": ["within some 10 µs", "every 10 µs"],

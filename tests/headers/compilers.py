@@ -27,8 +27,8 @@ WARNINGS = ["-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Wpedantic", "-Werr
 HOST_COMPILERS = ["g++-12", "g++-13", "g++-14", "clang++-14", "clang++-16", "clang++-18", "clang++-19", "clang++-20"]
 NEVER = {
     "nvcc 12.8, 12.9": "untried: PyPI has no nvcc of CUDA 12",
-    "clang as CUDA compiler": "does not compile: the texts of instructions reach inline PTX by nvcc's `\"C\"` constraint, which clang does not have",
-    "MSVC, and others for Windows": "untried. The headers use `__int128`, `__builtin_` functions and `__attribute__`, which MSVC does not have",
+    "clang as CUDA compiler": "does not compile: the instruction texts are passed to inline PTX through nvcc's `\"C\"` constraint, which clang does not support",
+    "MSVC, and others for Windows": "untried. The headers use `__int128`, `__builtin_` functions and `__attribute__`, which MSVC does not support",
 }
 
 

@@ -26,12 +26,12 @@ class AtomicsReport(unittest.TestCase):
         cases = {"latency/fetch_add/u8": {"membar": 100.0, "cuda_atomic_ref": 100.0},
                  "latency/exchange/u16": {"membar": 110.0, "cuda_atomic_ref": 100.0}}
         page = report(result("atomic_cost", cases))[1]
-        self.assertIn("the greatest of 2 cases whose machine code differs|≤ 1.02|1.1|**missed**|", page)
+        self.assertIn("the largest of 2 cases whose machine code differs|≤ 1.02|1.1|**missed**|", page)
         self.assertIn("|`latency/exchange/u16`|different|110|100|1.1|0.01||", page)
-        self.assertNotIn("one machine code", page)
+        self.assertNotIn("the same machine code", page)
         del cases["latency/exchange/u16"]
         page = report(result("atomic_cost", cases))[1]
-        self.assertIn("the greatest of 1 cases whose machine code differs|≤ 1.02|1|held|", page)
+        self.assertIn("the largest of 1 cases whose machine code differs|≤ 1.02|1|held|", page)
         self.assertNotIn("Above", page)
 
     def test_a_ratio_of_one_machine_code_is_a_control_and_counts_on_both_sides_of_1(self):
@@ -39,8 +39,8 @@ class AtomicsReport(unittest.TestCase):
                                              "latency/exchange/f32/relaxed": {"membar": 100.0, "cuda_atomic_ref": 110.0},
                                              "throughput/load/u8": {"membar": 101.0, "cuda_atomic_ref": 100.0},
                                              "latency/load/u32": {"membar": 105.0, "cuda_atomic_ref": 100.0}}))[1]
-        self.assertIn("the greatest of 1 cases whose machine code differs|≤ 1.02|0.5|held|", page)
-        self.assertIn("the same of 3 cases in which both are one machine code, farthest from 1|≤ 1.02|1.1|**missed**|", page)
+        self.assertIn("the largest of 1 cases whose machine code differs|≤ 1.02|0.5|held|", page)
+        self.assertIn("the same, in 3 cases in which both have the same machine code, farthest from 1|≤ 1.02|1.1|**missed**|", page)
         self.assertIn("|`latency/load/u32`|one|105|100|1.05|0.01||", page)
 
     def test_a_ratio_that_may_be_within_its_limit_is_undecided_unless_another_is_surely_above(self):
@@ -48,9 +48,9 @@ class AtomicsReport(unittest.TestCase):
                                                 "fetch_max/u8/per_warp": {"membar": 104.0, "cuda_atomic_ref": 100.0}})
         for run in document["benchmarks"]:
             run["ratio_uncertainty"] = 0.04
-        self.assertIn("the greatest of 2 cases whose machine code differs|≤ 1.02|1.05 ± 0.04|undecided|", report(document)[1])
+        self.assertIn("the largest of 2 cases whose machine code differs|≤ 1.02|1.05 ± 0.04|undecided|", report(document)[1])
         document["benchmarks"][-1]["ratio_uncertainty"] = 0.01
-        self.assertIn("the greatest of 2 cases whose machine code differs|≤ 1.02|1.04 ± 0.01|**missed**|", report(document)[1])
+        self.assertIn("the largest of 2 cases whose machine code differs|≤ 1.02|1.04 ± 0.01|**missed**|", report(document)[1])
 
     def test_the_control_counts_on_both_sides_of_1(self):
         page = report(result("atomic_cost", {"latency/control/load": {"membar": 100.0, "membar_again": 110.0}}))[1]

@@ -98,7 +98,7 @@ def one(victim, base, noise, same, separate=None, **more):
 class Ranking(Scratch):
     def test_the_headline_has_one_number_what_loses_it_and_what_to_change(self):
         found = self.findings_of(one(GRAPH, 1000, NVLINK, 11000, 4000))
-        self.assertEqual(found.headline(), "10.0 µs are lost at each end of a kernel of a graph during saturating NVLink stores.")
+        self.assertEqual(found.headline(), "10.0 µs are lost at each end of a kernel in a graph during saturating NVLink stores.")
         self.assertEqual(len(re.findall(r"\d[\d.,]*", found.headline())), 1)
         self.assertTrue(found.change().startswith("Give the kernels that make this traffic their own memory synchronization domain"))
 
@@ -132,7 +132,7 @@ class Ranking(Scratch):
     def test_a_domain_is_advised_where_it_is_known_to_give_something_back(self):
         for separate, says in ((1000, "their own memory synchronization domain"), (8900, "recovers nothing")):
             self.assertIn(says, self.findings_of(one(GRAPH, 1000, NVLINK, 9000, separate)).change())
-        self.assertIn("orders nothing", " ".join(self.findings_of(one(GRAPH, 1000, NVLINK, 9000, 1000)).remarks))
+        self.assertIn("does not order anything", " ".join(self.findings_of(one(GRAPH, 1000, NVLINK, 9000, 1000)).remarks))
 
     def test_a_wait_within_ten_per_cent_is_none(self):
         for same, count in ((1090, 0), (1120, 1)):
@@ -143,7 +143,7 @@ class Ranking(Scratch):
 
     def test_says_if_nothing_was_measured_and_why(self):
         for made, said in ((Synthetic().waived(BOUNDARY, "none", "alone", "no GPU"), "Nothing was measured: no GPU."),
-                           (Synthetic(), "Nothing was measured, the file holds no case."),
+                           (Synthetic(), "Nothing was measured, the file contains no case."),
                            (Synthetic().beside(BOUNDARY, NVLINK, 4000, 2000), "Nothing was measured both alone and during foreign traffic, "
                             "so there is no interference to report.")):
             self.assertEqual(self.findings_of(made).headline(), said)
@@ -152,7 +152,7 @@ class Ranking(Scratch):
 
     def test_another_sm_is_told_apart(self):
         made = one(DEVICE, 250, NVLINK, 12000, 5500).alone(DEVICE_OWN, 250).beside(DEVICE_OWN, NVLINK, 252, 251)
-        self.assertIn("On another SM they do not wait for it.", self.report(made))
+        self.assertIn("On another SM, they do not wait for this traffic.", self.report(made))
 
     def test_one_domain_is_a_negative_control_and_never_a_relief(self):
         made = Synthetic(sync_domain_count="1").alone(BOUNDARY, 1000)
@@ -291,7 +291,7 @@ class Required(Scratch):
     def test_tells_wasted_waiting_from_required_waiting(self):
         text = self.report(self.made())
         for part in ("|device-scope fences|the same domain|yes|no|yes|yes|", "||a separate one|yes|no|no|yes|",
-                     "all time beyond that of the victim alone is wasted", "|300 ns|900 ns|75 %|800 ns|100 ns|"):
+                     "All time beyond the victim's time alone is wasted", "|300 ns|900 ns|75 %|800 ns|100 ns|"):
             self.assertIn(part, text)
 
     def test_what_is_spread_too_widely_is_not_called_wasted(self):
@@ -303,7 +303,7 @@ class Required(Scratch):
 
     def test_says_if_a_victim_must_wait_for_the_noise(self):
         text = self.report(self.made().requires(DEVICE, "same", 1, 1, 1, 1))
-        self.assertIn("must wait for the noise although they never observed it", text)
+        self.assertIn("must wait for the noise although they have not observed it", text)
         self.assertNotIn("is wasted. The hardware", text)
 
     def test_needs_no_measurement(self):
@@ -526,7 +526,7 @@ class Publisher(Scratch):
     def test_what_to_do_about_system_scope_says_what_a_publisher_recovers(self):
         made = one(SYSTEM, 600, NVLINK, 9000, 9000).write(self.path("in.json"))
         self.run_report("--input", made, "--output-dir", self.output, "--publisher", self.write(json.dumps(published()), "publisher.json"))
-        self.assertIn("With one, 4 publishing warps a block compute faster: 12× during saturating NVLink stores.", self.page())
+        self.assertIn("With a publisher warp, 4 publishing warps per block compute faster: 12× during saturating NVLink stores.", self.page())
         self.assertIn("](publisher.svg)", self.page())
 
     def test_the_sentence_goes_from_the_greatest_gain_on_and_leaves_controls_and_what_gains_nothing_out(self):

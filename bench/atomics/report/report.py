@@ -67,11 +67,11 @@ def beside_cuda(cases):
 
     # A case that is certainly above the limit takes precedence over a larger ratio that is not certain.
     worst = max(different, key=lambda each: (surely(each) > MOST_BESIDE_CUDA, ratio_of(each)), default=None)
-    rows = [limit_row(f"membar / `cuda::atomic_ref`, the greatest of {len(different)} cases whose machine code differs",
+    rows = [limit_row(f"membar / `cuda::atomic_ref`, the largest of {len(different)} cases whose machine code differs",
                     ratio_of(worst) if worst else NONE, MOST_BESIDE_CUDA, uncertainty=worst[2]["ratio_uncertainty"] if worst else NONE)]
     if same:
         farthest = max(same, key=lambda each: from_one(ratio_of(each)))
-        rows.append(limit_row(f"the same of {len(same)} cases in which both are one machine code, farthest from 1",
+        rows.append(limit_row(f"the same, in {len(same)} cases in which both have the same machine code, farthest from 1",
                             from_one(ratio_of(farthest)), MOST_BESIDE_CUDA, uncertainty=farthest[2]["ratio_uncertainty"]))
     above = sorted((each for each in every if ratio_of(each) > MOST_BESIDE_CUDA), key=ratio_of, reverse=True)
     return rows, [[f"`{each[0]}`", "different" if each in different else "one", each[1]["ns"], each[2]["ns"], ratio_of(each),
@@ -109,14 +109,14 @@ def atomic_cost(results, page):
     rows.append(controls(cases))
     wide = [f"`{case}` {arms['membar']['ns']:.3g} ns" for case, arms in cases.items() if "compare_exchange/128" in case]
     text = limit_table(rows)
-    text += "\n\nA 16-byte `compare_exchange` has no arm beside it: " + ("; ".join(wide) or "not measured") + "."
+    text += "\n\nThere is nothing to compare with a 16-byte `compare_exchange`: " + ("; ".join(wide) or "not measured") + "."
     text += above_table(above)
     best = []
     for case, arms in cases.items():
         others = {arm: figures for arm, figures in arms.items() if arm not in ("membar", "membar_again", "cuda_atomic_ref")}
         best += [[f"`{case}`", arm, arms["membar"]["ns"], figures["ns"], figures["membar_ratio"]] for arm, figures in others.items()]
     if best:
-        text += "\n\nBeside intrinsics and PTX:\n\n" + table(["case", "arm", "membar, ns", "arm, ns", "ratio"], best)
+        text += "\n\nCompared with intrinsics and PTX:\n\n" + table(["case", "arm", "membar, ns", "arm, ns", "ratio"], best)
     return text
 
 
@@ -156,13 +156,14 @@ def atomic_contention(results, page):
         if "aggregated" in arms and pattern in PATTERNS:
             gains.setdefault(kind, {})[pattern] = arms["aggregated"]["membar_ratio"]
     patterns = [pattern for pattern in PATTERNS if any(pattern in by for by in gains.values())]
-    text += "\n\nPlain / aggregated, for each pattern of addresses: above 1, aggregation pays off.\n\n"
+    text += "\n\nThe table shows the time of the plain operation divided by that of the aggregated operation, for each pattern of addresses. Above 1, aggregation pays off.\n\n"
     text += page.bars("aggregation.png", "Where aggregation pays off: one instruction per thread", "time plain / aggregated",
                          {kind.replace("/relaxed/global", "").replace("/", "\n"): {p: by[p] for p in patterns if p in by}
                           for kind, by in gains.items() if not any(loop in kind for loop in ("loop/", "/u8/", "/u16/"))}, from_one=True)
     text += table(["operation", *patterns], [[f"`{kind}`", *[by.get(p, "") for p in patterns]] for kind, by in gains.items()])
-    text += (f"\n\nThe documentation recommends aggregation for {', '.join(SHARED_BY_LANES)} and for neighbouring bytes, otherwise "
-             f"membar's plain operation, or a reduction if the result is not used. Slower than {LEAST_OF_BEST} of the fastest variant: ")
+    text += (f"\n\nThe documentation recommends aggregation for the patterns {', '.join(SHARED_BY_LANES)} and for neighbouring bytes. Otherwise, it "
+             "recommends membar's plain operation, or a reduction if the result is not used. Cases in which the recommended form reaches less "
+             f"than {LEAST_OF_BEST} of the speed of the fastest variant: ")
     return text + ("\n\n" + table(["case", "recommended", "best", "recommended, ns", "best, ns", "best / recommended"], slower)
                    if slower else "none.")
 
@@ -190,7 +191,7 @@ def atomic_levels(results, page):
     text += "\n\n" + page.lines("histogram.png", "Counting 16 Mi values into bins, including the merges", "bins", "values per ns",
                                 {way: list(by.items()) for way, by in histogram.items()}, doubling=True)
     bins = sorted({number for by in histogram.values() for number in by})
-    return text + table(["values per ns, by bins", *map(str, bins)], [[way, *[by.get(number, NONE) for number in bins]] for way, by in histogram.items()])
+    return text + table(["values per ns, by number of bins", *map(str, bins)], [[way, *[by.get(number, NONE) for number in bins]] for way, by in histogram.items()])
 
 
 def fence_cost(results, page):
@@ -205,7 +206,7 @@ def fence_cost(results, page):
     text += page.bars("fences.png", "What one fence costs", "ns", {
         fence.replace("fence/", "").replace("/", "\n"): {stores.replace("_", " "): value for stores, value in by.items()}
         for (fence, arm), by in slopes.items() if arm == "membar" and fence.startswith("fence/")}, log_y=True)
-    return text + table(["fence", "arm", "idle", "after a store each"], [
+    return text + table(["fence", "arm", "idle", "after one store each"], [
         [f"`{fence}`", arm, by.get("idle", NONE), by.get("after_store", NONE)] for (fence, arm), by in slopes.items()])
 
 

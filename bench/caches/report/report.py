@@ -41,21 +41,21 @@ def l2_window(results, page):
                 series.setdefault(arm, []).append((fraction, speedup[arm]))
         rows.append([f"{fraction:g}", arms["none"].get("region_MB", NONE), *[speedup.get(arm, NONE) for arm in shown], best,
                      speedup.get("tuned", NONE) / best])
-    text = "All variants except `nothing_aside` hold the largest set-aside. Speed-ups are relative to the same set-aside without a window.\n\n"
+    text = "In all variants except `nothing_aside`, the largest set-aside is in effect. Speed-ups are relative to the same set-aside without a window.\n\n"
     text += page.lines("l2_window.png", results.titled("Speed-up of a window, or of no set-aside, over a set-aside without a window"),
                          "region / largest set-aside", "time without a window / time",
                          {arm.replace("_", " "): points for arm, points in series.items()}, bottom=0.8)
     text += table(["region / set-aside", "MB", *[arm.replace("_", " ") for arm in shown], "best of the sweep", "tuned / best"], rows)
     three = {arm: figures["ns"] * 1e-3 for (kind, _, arm), figures in results.rows(3).items() if kind == "three_streams"}
     if three:
-        text += "\n\nThree concurrent kernels, each with a hot region of half the set-aside:\n\n"
+        text += "\n\nThe next table shows the time of three concurrent kernels, each with a hot region of half the set-aside.\n\n"
         text += table(["windows", "µs"], [[arm.replace("_", " "), ns] for arm, ns in three.items()])
     kept = {}
     for (kind, flushes, arm), figures in results.rows(3).items():
         if kind == "return_to_normal":
             kept.setdefault(int(flushes.split("_")[0]), {})[arm] = figures["ns"] * 1e-3
     if kept:
-        text += "\n\nHow long lines persist: the time to read a region of half the set-aside, in microseconds.\n\n"
+        text += "\n\nThe next table shows how long lines persist: it contains the time to read a region of half the set-aside, in microseconds.\n\n"
         text += table(["kernels of 1 GiB in between", "no window", "window"],
                       [[str(flushes), arms.get("none", NONE), arms.get("window", NONE)] for flushes, arms in sorted(kept.items())])
     return text
@@ -81,7 +81,7 @@ def memory_ladder(results, page):
         return kind.replace("_", " ") + (f", {results.context[links[kind]]}" if links.get(kind) in results.context else "")
 
     drawn = {named(kind): [(at, figures["ns"]) for at, figures in of.items()] for kind, of in latency.items() if kind in DRAWN}
-    text = f"{context}. Latencies are of a load whose value is the address of the next load.\n\n" if context else ""
+    text = f"{context[:1].upper()}{context[1:]}. Latencies are measured with loads whose value is the address of the next load.\n\n" if context else ""
     text += page.lines("memory_ladder.png", results.titled("Latency of each kind of memory"), "footprint, KiB", "ns", drawn, doubling=True)
     sizes = sorted({at for of in latency.values() for at in of})
     text += table(["cycles by footprint in KiB", *[f"{at:g}" for at in sizes]],
@@ -95,7 +95,7 @@ def memory_ladder(results, page):
                for kind in ("l2", "global")}
     text += "\n\n" + page.lines("stride.png", results.titled("Words of 4 bytes at a distance"), "distance of neighbouring lanes, bytes",
                                 "GB/s that the kernel asked for", {kind: list(of.items()) for kind, of in strides.items()}, doubling=True)
-    text += table(["GB/s asked for, by distance in bytes", *[str(at) for at in sorted(strides["l2"])]],
+    text += table(["GB/s requested, by distance in bytes", *[str(at) for at in sorted(strides["l2"])]],
                   [[kind, *[of[at] for at in sorted(of)]] for kind, of in strides.items()])
     ways = {kind: {int(at): figures["cycles"] for (what, of, at), figures in rows.items() if (what, of) == ("bank_conflict", kind)}
             for kind in ("in_turn", "16_at_once")}
@@ -143,7 +143,8 @@ def set_aside(results, page):
     copies = {float(aside.split("_")[1]): figures["GB_per_s"] for (kind, aside), figures in results.rows(2).items() if kind == "copies"}
     shares = sorted({share for by in beside.values() for share in by})
     if beside:
-        text += "\n\nA hot region, as a share of the largest set-aside, during a read or modified stream, by the share that is set aside:\n\n"
+        text += ("\n\nThe next table shows the time, in microseconds, of a kernel that reads a hot region and also reads or modifies a stream. Each column is "
+                 "for a share of the largest set-aside that is set aside; the size of the region is given as a share of the largest set-aside as well.\n\n")
         text += page.lines("set_aside_stream.png", results.titled("A hot region during a stream that is modified, by the set-aside"),
                            "set aside / largest set-aside", "µs", {f"region {region:g}, {window.replace('none', 'no window')}": list(by.items())
                                                          for (kind, region, window), by in beside.items() if kind == "changes_a_stream"})
@@ -151,8 +152,8 @@ def set_aside(results, page):
                       [[kind.split("_")[0], f"{region:g}", window, *[by.get(share, NONE) for share in shares]]
                        for (kind, region, window), by in sorted(beside.items())])
     if copies:
-        text += "\n\nA copy, with no hot region:\n\n" + table(["set aside / largest set-aside", *[f"{share:g}" for share in sorted(copies)]],
-                                                             [["GB/s", *[copies[share] for share in sorted(copies)]]])
+        text += "\n\nThe next table shows the rate of a copy without a hot region.\n\n" + table(
+            ["set aside / largest set-aside", *[f"{share:g}" for share in sorted(copies)]], [["GB/s", *[copies[share] for share in sorted(copies)]]])
     return text
 
 
@@ -161,7 +162,7 @@ def register_spill(results, page):
     text = page.lines("register_spill.png", results.titled("96 values per thread under a limit on registers"), "registers per thread", "µs",
                       {kind: [(figures["registers"], figures["ns"] * 1e-3) for each, _, figures in rows if each == kind]
                        for kind in ("loads", "computes")})
-    return text + table(["kernel", "blocks asked for", "registers", "local bytes", "threads on a multiprocessor", "µs"],
+    return text + table(["kernel", "blocks requested", "registers", "local bytes", "threads per multiprocessor", "µs"],
                         [[kind, str(blocks), figures["registers"], figures["local_bytes"], figures["threads_per_sm"], figures["ns"] * 1e-3]
                          for kind, blocks, figures in rows])
 
@@ -177,7 +178,8 @@ def read_only_load(results, page):
     text = page.bars("read_only_load.png", results.titled("How read-only data is loaded"), "GB/s", groups, log_y=True)
     text += table(["data", *arms], [[group, *[values.get(arm, NONE) for arm in arms]] for group, values in groups.items()])
     if polynomial:
-        text += "\n\nFour coefficients that a loop with a store reads again in each iteration, by what the compiler knows about them:\n\n"
+        text += ("\n\nThe next table is for a loop that contains a store and reads four coefficients again in each iteration. The result depends on what the "
+                 "compiler knows about the coefficients.\n\n")
         text += table(["pointer to the coefficients", "registers", "GB/s"], polynomial)
     return text
 
@@ -205,8 +207,8 @@ def zero_copy(results, page):
     for arm in ("copy_from_pinned", "copy_from_pageable", "managed_prefetched"):
         if mapped and arm in times:
             pays = [number for number in passes if times[arm].get(number, NONE) < mapped.get(number, NONE)]
-            text += f"\n\n`{arm}` is quicker than `mapped` " + (f"from {pays[0]} pass{'es' if pays[0] != 1 else ''} on." if pays else
-                                                                "at no number of passes here.")
+            text += f"\n\n`{arm}` is " + (f"faster than `mapped` with {pays[0]} pass{'es' if pays[0] != 1 else ''} or more." if pays else
+                                         "not faster than `mapped` with any number of passes that was measured.")
     return text
 
 

@@ -94,7 +94,7 @@ def device():
 
 
 def table(document):
-    lines = ["| call | recorded kernel, and the number of its launch | of all schedules | instructions of a schedule | s of a schedule | peak MiB |",
+    lines = ["| call | recorded kernel and launch number | result | instructions per schedule | seconds per schedule | peak MiB |",
              "|---|---|---|---|---|---|"]
     for name, call in document["calls"].items():
         for scenario, row in sorted(call["scenarios"].items()):

@@ -77,13 +77,13 @@ def check(results):
          ("same", "alone")),
         (Control("spin relief", "domains change nothing during a spinning kernel: relief 1 ± 0.1"), "spin", ("same", "separate")),
         (Control("local relief", "domains change nothing during local stores: relief 1 ± 0.1"), "local", ("same", "separate")),
-        (equal("alias equals same", "both in the remote domain is as good as both in the default one: alias/same 1 ± 0.1"), "",
+        (equal("alias equals same", "running both in the remote domain has the same effect as running both in the default domain: alias/same 1 ± 0.1"), "",
          ("alias", "same")),
-        (equal("swapped equals separate", "it does not matter which side is the remote one: swapped/separate 1 ± 0.1"), "",
+        (equal("swapped equals separate", "it does not matter which side runs in the remote domain: swapped/separate 1 ± 0.1"), "",
          ("swapped", "separate")),
-        (equal("map equals separate", "physical domains 2 and 3 are as good as 0 and 1: map/separate 1 ± 0.1"), "",
+        (equal("map equals separate", "physical domains 2 and 3 behave like 0 and 1: map/separate 1 ± 0.1"), "",
          ("map", "separate")),
-        (equal("env0 equals same", "NCCL_MEM_SYNC_DOMAIN=0 is as good as mapping NCCL's stream onto the same domain: env0/same 1 ± 0.1"),
+        (equal("env0 equals same", "NCCL_MEM_SYNC_DOMAIN=0 has the same effect as mapping NCCL's stream to the same domain: env0/same 1 ± 0.1"),
          "", ("env0", "same")))
     for control, kind, arms in rules:
         if results.one_domain and arms == ("same", "separate"):

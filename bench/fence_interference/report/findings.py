@@ -15,15 +15,15 @@ _QUEUE = "kernel_boundary.shared_queue"
 FAMILIES = (
     ("kernel_boundary", "ends of kernels", re.compile(r"kernel_boundary\.(stream|graph)"),
      "Launch fewer, longer kernels while this traffic runs, or pace the traffic."),
-    ("system", "fences and release stores of system scope", re.compile(r"(fence|release_store)\.system\..*"),
-     "Keep them off the critical path: fence once for many stores, or let one publisher warp a block do it "
-     "(`membar/sync/publisher.cuh`)."),
-    ("device", "fences and release stores of device or cluster scope", re.compile(r"(fence|release_store)\.(device|cluster)\..*"),
+    ("system", "fences and release stores at system scope", re.compile(r"(fence|release_store)\.system\..*"),
+     "Keep them off the critical path: fence once for many stores, or let one publisher warp per block execute "
+     "the fences (`membar/sync/publisher.cuh`)."),
+    ("device", "fences and release stores at device or cluster scope", re.compile(r"(fence|release_store)\.(device|cluster)\..*"),
      "Keep the kernels that make this traffic on separate SMs, or pace them; fence once for many stores."),
-    ("block", "fences of block scope", re.compile(r"fence\.block\..*"),
+    ("block", "fences at block scope", re.compile(r"fence\.block\..*"),
      "They order one block's accesses, for which they need not wait for this traffic: keep the kernels that make it on separate SMs."),
     ("acquire_load", "acquire loads", re.compile(r"acquire_load\..*"),
-     "They wait for their turn in the memory system, not for an order: keep this traffic on separate SMs, and poll less often."),
+     "They wait because of contention in the memory system, not because of an order: keep this traffic on separate SMs, and poll less often."),
     ("queue", "kernels in a stream on the hardware queue of NCCL's stream", re.compile(re.escape(_QUEUE)),
      "Create another stream: streams are assigned to the hardware queues in turn, and no domain helps against a shared queue."))
 _DOMAINS_HELP = ("kernel_boundary", "device")  # Operations that wait for the stores of one domain.
@@ -82,7 +82,7 @@ class Finding:
             said += f" With this traffic in a separate domain: not known ({_apart(worst.relief_spread)})."
         own = [effect for effect in self._all if effect.victim.endswith(".own_sm") and effect.noise == worst.noise]
         if worst.victim.endswith(".shared_sm") and own and all((effect.interference or 9.0) <= LIMIT for effect in own):
-            said += " On another SM they do not wait for it."
+            said += " On another SM, they do not wait for this traffic."
         return said
 
     def remedy(self):
@@ -90,14 +90,14 @@ class Finding:
         best = max(self._all, key=lambda effect: effect.given_back)
         if best.given_back:
             said = ("Give the kernels that make this traffic their own memory synchronization domain, on their launches or their "
-                    f"stream (`membar::sync_domain::remote`). Measured: {best.where()} then takes {time(best.separate)} instead of "
-                    f"{time(best.same)}.")
-            return said + ("" if best.separate <= LIMIT * best.alone else f" For the rest: {self._advice}"), True
+                    f"stream (`membar::sync_domain::remote`). Measured with this change: {time(best.separate)} instead of {time(best.same)} "
+                    f"for the {best.where()}.")
+            return said + ("" if best.separate <= LIMIT * best.alone else f" For the rest: {self._advice[:1].lower()}{self._advice[1:]}"), True
         tried = [effect for effect in self._all if effect.lost]
         if self.name in _DOMAINS_HELP and any(effect.relief_unknown for effect in tried):
             return f"{self._advice} Whether a separate domain for this traffic helps is not known.", False
         if any(effect.relief is not None for effect in tried):
-            return f"{self._advice} A separate domain for this traffic recovers nothing in the cases where this is known.", False
+            return f"{self._advice} In the cases whose ratios are known, a separate domain for this traffic recovers nothing.", False
         return self._advice, False
 
 
@@ -138,10 +138,10 @@ class Findings:
         self.remarks = []
         if results.one_domain:
             self.remarks.append("This GPU has one memory synchronization domain, so domains cannot help here; the run is a negative "
-                                "control, and shows only which operations wait for foreign traffic.")
+                                "control, and shows only which operations wait for the traffic of other kernels.")
         if any(finding.remedy()[1] for finding in self.shown):
-            self.remarks.append("Before you separate two kernels, note that device scope orders nothing between two domains: they must "
-                                "communicate at system scope while both run.")
+            self.remarks.append("Before you separate two kernels, note that device scope does not order anything between two domains: while "
+                                "both kernels run, they must communicate at system scope.")
         if unknown:
             self.remarks.append(f"Not known: {len(unknown)} of {words.counted(measured, 'ratio')}, because their spread exceeds 5 %. The picture "
                                 "of all ratios shows them as question marks."
@@ -159,7 +159,7 @@ class Findings:
             reasons = list(dict.fromkeys(case.waived for case in results.waived))
             if results.failed:
                 reasons.append(f"{words.counted(len(results.failed), 'case')} failed")
-            return f"Nothing was measured{': ' + '; '.join(reasons) if reasons else ', the file holds no case'}."
+            return f"Nothing was measured{': ' + '; '.join(reasons) if reasons else ', the file contains no case'}."
         if self.shown:
             worst = self.shown[0].worst
             return f"{time(worst.lost)} are lost at each {worst.where()}."

@@ -64,9 +64,8 @@ def _required_section(results, decided):
     text = ("\n## Required and wasted waiting\n\nThe memory model, not the machine, determines what a victim must wait for. membar's "
             "executable model has decided for every victim and arm which earlier stores must be visible to a thread that synchronizes "
             "with the victim.\n\n")
-    text += table(["victims", "noise in", "its own stores", "the noise's", "the noise's stores, if the victim had acquired a flag from it "
-                                                                           "at device scope",
-                   "at system scope"],
+    text += table(["victims", "noise in", "must wait for its own stores", "for the noise's stores",
+                   "for the noise's stores, if the victim had acquired a flag from the noise at device scope", "the same at system scope"],
                   [[who, where, *["yes" if answer else "no" for answer in answers]] for who, where, answers in groups], 6)
     text += "\n\n" + requirements.sentence(decided) + "\n"
     rows, last = [], None
@@ -81,10 +80,10 @@ def _required_section(results, decided):
                      _or_dash(separate, lambda ns: said(max(ns - alone, 0.0)))])
         last = victim
     if rows:
-        text += ("\nThe table lists the cases in which the noise is known to have made a difference (medians). The time alone is for the "
-                 "victim's own stores, and the rest is wasted. A separate domain recovers the part that the victim waits only in case it "
-                 "had observed the noise. The remainder is contention on the way to memory and, at system scope, a wait that no domain "
-                 "removes.\n\n")
+        text += ("\nThe next table lists the cases in which the noise is known to have made a difference (medians). The victim needs the time "
+                 "in the column \"alone\" for its own stores; the rest is wasted. A separate domain recovers the part of the wait that would "
+                 "be needed only if the victim had observed the noise. What is left is contention on the way to memory and, at system scope, "
+                 "a wait that no domain removes.\n\n")
         text += table(["victim", "during", "alone", "wasted in the same domain", "share", "recovered by a separate domain", "left"],
                       rows, 2) + "\n"
     return text
@@ -103,13 +102,14 @@ def report(results, controls, found, pictures, recorded=None):
     if recorded:
         text += "> **%s.**\n\n" % words.sentence_case(recorded[0])
     text += summary(found) + "\n\n"
-    text += ("A GPU keeps the order of stores by waiting until earlier ones have arrived, and it does not know which of them are yours. So "
-             "fences, and the ends of kernels, also wait for the traffic of other kernels. A memory synchronization domain is a number "
-             "that a launch or a stream gives to its stores: fences of device scope then wait only for their own domain.\n\n")
+    text += ("A GPU keeps stores in order by waiting until earlier stores have arrived, and it does not record which of them belong to your "
+             "kernel. Fences and the ends of kernels therefore also wait for the traffic of other kernels. A memory synchronization domain is "
+             "a number that a launch or a stream attaches to its stores. With domains, fences at device scope wait only for stores in their "
+             "own domain.\n\n")
     if found.shown or found.remarks:
         text += "## Findings\n\n"
     if found.shown:
-        text += "The findings are ranked by the time that each event loses (medians). An event costs most where it happens often.\n\n"
+        text += "The findings are ranked by the time that each event loses (medians). An event that happens often costs more in total.\n\n"
     for number, finding in enumerate(found.shown, 1):
         text += f"### {number}. {words.sentence_case(finding.title())}\n\n{finding.text()}\n\n**What to do:** {finding.remedy()[0]}\n\n"
         text += f"![{words.victim_name(finding.worst.victim)}: alone, and during each noise]({pictures[finding.name]})\n\n"
@@ -135,7 +135,7 @@ def report(results, controls, found, pictures, recorded=None):
              "**residual** = separate/alone, **slowdown** = a control arm/alone.")
     if results.one_domain:
         text += " This GPU has one memory synchronization domain: there is no separate domain, and therefore no relief and no residual."
-    text += (" Interval is the relative width of the 95 % interval of the median, spread the relative range of the medians of the repetitions. "
+    text += (" Interval is the relative width of the 95 % confidence interval for the median; spread is the relative range of the repetitions' medians. "
              "A ratio is known if the combined interval of its two cases (the root of the sum of the squares) is at most 5 %. If a file "
              "has no intervals, the spreads are used instead.\n")
     text += _required_section(results, recorded[1] if recorded and recorded[1] is not None else results)

@@ -90,15 +90,15 @@ def sentence(figures):
     if not gains:
         return " A publisher warp per block recovers nothing here."
 
-    return " With one, %d publishing warps a block compute faster: %s." % (
+    return " With a publisher warp, %d publishing warps per block compute faster: %s." % (
         warps, words.listed("%s during %s" % (words.times(gain), words.traffic(noise)) for gain, noise in gains))
 
 
 def section(figures, picture):
-    text = ("\n## Publisher\n\nCycles of one iteration of a warp that computes, stores and publishes to the host (p50): "
-            "alone, with a release at system scope in every warp, and through the block's publisher warp (lag at most %d). "
-            "Gain is release/publisher. Kept is the publisher's pace without noise divided by its pace with noise. Latency is "
-            "the time from publishing to the store of the signal.\n\n" % USUAL_LAG)
+    text = ("\n## Publisher\n\nThe table shows the cycles per iteration (p50) of a warp that computes, stores and publishes to the host: "
+            "without publishing, with a release at system scope in every warp, and through the block's publisher warp (lag at most %d). "
+            "Gain is release/publisher. Kept is the share of its pace without noise that a block with a publisher keeps during the noise. "
+            "Latency is the time from publishing until the signal is stored.\n\n" % USUAL_LAG)
     if picture:
         text += "![Pace of computing warps during each noise: alone, with a release in every warp, with a publisher](%s)\n\n" % picture
 
@@ -113,7 +113,7 @@ def section(figures, picture):
                          words.factor(gain) if gain else "—", "%.2f" % kept if kept else "—",
                          "%s for %s" % (pace("publisher", "fences"), pace("publisher", "publications")), pace("publisher", "largest_lag"),
                          *[_cycles(figures.get("latency", way, warps, noise)) for way in ("release", "publisher")]])
-    text += table(["warps a block", "during", "work alone", "release", "publisher", "gain", "kept", "fences for publications",
+    text += table(["warps per block", "during", "work alone", "release", "publisher", "gain", "kept", "fences for publications",
                    "largest lag", "latency, release", "latency, publisher"], rows, 2) + "\n"
     by_lane = [value for value in (figures.get("pace", "by_lane", MOST_WARPS, noise) for noise in figures.noises()) if value]
     if by_lane:
@@ -125,5 +125,5 @@ def section(figures, picture):
         rows = [[str(lag), words.noise_name(noise), *[_cycles(figures.get("pace", "publisher", MOST_WARPS, noise, counter, lag))
                                                       for counter in ("p50_cycles", "fences")]]
                 for lag in lags for noise in figures.noises()]
-        text += "\nThe limit of the lag, with %d warps a block:\n\n%s\n" % (MOST_WARPS, table(["lag", "during", "publisher", "fences"], rows, 2))
+        text += "\nThe effect of the limit of the lag, with %d warps per block:\n\n%s\n" % (MOST_WARPS, table(["lag", "during", "publisher", "fences"], rows, 2))
     return text

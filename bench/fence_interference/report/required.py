@@ -37,12 +37,12 @@ def sentence(decided):
     known = [decided.required(victim, arm) for victim in words.VICTIMS for arm in (_TOGETHER, _APART)]
     known = [answers for answers in known if answers is not None]
     if any(noise for _, noise, _, _ in known):
-        return "Some victims must wait for the noise although they never observed it: see the column of the noise's stores."
-    text = ("No victim has to wait for the noise here, because none has observed it: all time beyond that of the victim alone is wasted. "
-            "The hardware does not record which stores a thread has observed, so a victim that publishes waits in case it had.")
+        return "Some victims must wait for the noise although they have not observed it: see the column on the noise's stores."
+    text = ("No victim has to wait for the noise here, because none has observed it. All time beyond the victim's time alone is wasted. The "
+            "hardware does not record which stores a thread has observed, so a victim that publishes waits in case it has observed the noise.")
     if any(device for _, _, device, _ in known) and not all(device for _, _, device, _ in known):
         text += (" A separate domain removes the obligation that device scope would create. Stores that the victim had acquired at system "
-                 "scope would have to be passed on from any domain.")
+                 "scope would have to be visible whatever their domain.")
     return text
 
 

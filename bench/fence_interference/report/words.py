@@ -26,7 +26,7 @@ _OPERATION = {"fence": "Fence", "release_store": "Release store", "acquire_load"
 
 # The order of the sections; the second item of each describes the section's times.
 FAMILIES = (
-    ("kernel_boundary", "Kernel boundary", "time per kernel of a chain of tiny local kernels"),
+    ("kernel_boundary", "Kernel boundary", "time per kernel in a chain of tiny local kernels"),
     ("fence", "Fence", "time of one fence"),
     ("release_store", "Release store", "time of one release store"),
     ("acquire_load", "Acquire load", "time of one acquire load"),
@@ -58,21 +58,21 @@ def victim_row(victim):
 
 
 def event(victim, noise):
-    """Returns what happens during the noise, within a sentence: 'fence (acq_rel) of device scope that shares an SM with paced NVLink
+    """Returns what happens during the noise, within a sentence: 'fence (acq_rel) at device scope that shares an SM with paced NVLink
     stores'."""
     operation, kind, *rest = victim.split(".")
     if operation == "kernel_boundary":
-        what = {"stream": "that was launched into a stream", "graph": "of a graph", "shared_queue": "on the hardware queue of NCCL's stream"}
+        what = {"stream": "that was launched into a stream", "graph": "in a graph", "shared_queue": "on the hardware queue of NCCL's stream"}
         return f"end of a kernel {what[kind]} during {traffic(noise)}"
     order = f" ({rest[0]})" if len(rest) == 2 else ""
     place = {"own_sm": "on another SM than", "shared_sm": "that shares an SM with"}[rest[-1]]
-    return f"{operation.replace('_', ' ')}{order} of {kind} scope {place} {traffic(noise)}"
+    return f"{operation.replace('_', ' ')}{order} at {kind} scope {place} {traffic(noise)}"
 
 
 def traffic(noise):
     """Returns the noise within a sentence: 'saturating NVLink stores'."""
     kind, _, pace = noise.partition(".")
-    return f"{pace} {'all-reduces of NCCL' if kind == 'nccl' else NOISE[kind]}".strip()
+    return f"{pace} {'NCCL all-reduces' if kind == 'nccl' else NOISE[kind]}".strip()
 
 
 def noise_name(noise):

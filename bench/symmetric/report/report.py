@@ -75,23 +75,23 @@ def put_signal_latency(results, page):
     signal, packed = lines["put_signal"], lines["packed"]
     text = limit_table([
         limit_row("put_signal at 16 B, µs", signal.get(16, NONE), MOST_SIGNAL),
-        limit_row("the same out of shared memory, µs", lines["put_signal from shared memory"].get(16, NONE), MOST_SIGNAL),
+        limit_row("the same from shared memory, µs", lines["put_signal from shared memory"].get(16, NONE), MOST_SIGNAL),
         limit_row("packed at 16 B, µs", packed.get(16, NONE), MOST_PACKED_16),
-        limit_row("packed at 1 KiB, in pieces: each thread its own, µs", lines["packed in pieces"].get(1024, NONE), MOST_PACKED_1024),
-        limit_row("packed at 1 KiB, all of it for all of the group, µs", packed.get(1024, NONE), MOST_PACKED_1024),
+        limit_row("packed at 1 KiB, in pieces, one per thread, µs", lines["packed in pieces"].get(1024, NONE), MOST_PACKED_1024),
+        limit_row("packed at 1 KiB, as a whole by the group, µs", packed.get(1024, NONE), MOST_PACKED_1024),
         limit_row("NVSHMEM, which does not acquire / put_signal, 16 B", ratio(raw.get(16, NONE), signal.get(16, NONE)), LEAST_SIGNAL_GAIN,
                 at_most=False),
         limit_row("NVSHMEM, which does not acquire / packed, 16 B", ratio(raw.get(16, NONE), packed.get(16, NONE)), LEAST_PACKED_GAIN,
                 at_most=False),
-        limit_row(f"membar over NVSHMEM / NVSHMEM and acquire, the greatest of {len(beside)} cases", max(beside, default=NONE),
+        limit_row(f"membar over NVSHMEM / NVSHMEM and acquire, the largest of {len(beside)} cases", max(beside, default=NONE),
                 MOST_OF_NVSHMEM)])
-    text += ("\n\nA round trip by the fastest group of each method, in microseconds. NVSHMEM's wait does not acquire, so the data read after it "
-             "may be old.\n\n")
+    text += ("\n\nThe table shows the time of a round trip with the fastest group of each method, in microseconds. NVSHMEM's wait does not acquire, so "
+             "the data that is read after it may be old.\n\n")
     text += page.lines("round_trip.png", results.titled("A message there and back"), "bytes", "µs",
                           {line: [(size, us) for size, us in of.items() if us == us] for line, of in lines.items()
                            if any(us == us for us in of.values())}, doubling=True)
     text += table(["bytes", *lines], [[str(size), *[cell(of[size]) for of in lines.values()]] for size in sizes])
-    text += "\n\nBy group and number of threads:\n\n"
+    text += "\n\nThe next table shows the times in microseconds by group and number of threads.\n\n"
     sizes = sorted({size for of in arms.values() for size in of})
     return text + table(["arm", *[f"{size} B" for size in sizes]],
                         [[f"`{arm}/{how}`", *[of.get(size, {}).get(how, "") for size in sizes]]
@@ -108,7 +108,7 @@ def put_bandwidth(results, page):
         limit_row(f"a put by a kernel / the copy engine, {size} MiB",
                 ratio(max((best[arm][size] for arm in PUTS if size in best.get(arm, {})), default=NONE), copy.get(size, NONE)),
                 LEAST_OF_COPY, at_most=False) for size in large])
-    text += "\n\nWith the fastest grid of each method, in GB/s, and relative to the copy engine's rate (`cudaMemcpyPeerAsync`):\n\n"
+    text += "\n\nThe table shows the rate with the fastest grid of each method, in GB/s, and relative to the copy engine's rate (`cudaMemcpyPeerAsync`).\n\n"
     if large:
         text += page.panels("bandwidth.png", results.titled("One way, large messages"), {
             f"{size} MiB, GB/s": {"": {arm: of.get(size, NONE) for arm, of in best.items()}} for size in large})
@@ -118,7 +118,7 @@ def put_bandwidth(results, page):
         last = arms[arm].get(sizes[-1], {})
         rows.append([f"`{arm}`", *[of.get(size, "") for size in sizes], *[f"{each:.3f}" if each == each else "" for each in share[-2:]],
                      max(last, key=last.get, default="")])
-    return text + table(["way", *[f"{size} MiB" for size in sizes], *[f"share at {size} MiB" for size in sizes[-2:]], "grid of the last"],
+    return text + table(["way", *[f"{size} MiB" for size in sizes], *[f"share at {size} MiB" for size in sizes[-2:]], "grid for the largest size"],
                         rows)
 
 
@@ -126,7 +126,7 @@ def amo_latency(results, _):
     whose = {}
     for (arm, where), figures in results.rows(2).items():
         whose.setdefault(arm, {})[where] = figures["ns"]
-    return ("Nanoseconds per operation. The operations run one after the other, each waiting for the value of the previous one; "
+    return ("The table shows nanoseconds per operation. The operations run one after the other, each waiting for the value of the previous one; "
             "`add_and_quiet` waits once, at the end.\n\n" +
             table(["arm", "own counter", "the other PE's"],
                   [[f"`{arm}`", of.get("own_pe", ""), of.get("other_pe", "")] for arm, of in whose.items()]))
@@ -138,7 +138,7 @@ def barrier_latency(results, page):
         _, arm, *how = name.split("/")
         arms.setdefault(arm, {})[number(how[0], "threads") if how else 0] = 1e-3 * figures["ns"]
     threads = sorted({count for of in arms.values() for count in of if count})
-    text = "A barrier of two PEs, in microseconds. NVSHMEM's own barrier does not acquire.\n\n"
+    text = "The table shows the time of a barrier between two PEs, in microseconds. NVSHMEM's own barrier does not acquire.\n\n"
     blocks = {f"{count} threads": {arm: of[count] for arm, of in arms.items() if "by_block" in arm and count in of} for count in threads}
     text += page.bars("barrier.png", results.titled("A barrier of two PEs, by one block of each"), "µs",
                          {count: of for count, of in blocks.items() if of})
@@ -151,9 +151,10 @@ FLOOR = ("empty", "exchange", "captured_empty", "captured_exchange")
 
 def all_reduce_latency(results, _):
     arms = by_size(results, "bytes", "ns", 1e-3)  # {variant: {bytes: {"gpus:2": us}}}
-    text = ("All-reduces of floats, one after the other on each GPU's stream, in microseconds. `NCCL /` is NCCL's time divided by the "
-            "faster of the two. The kernels `empty`, which does nothing, and `exchange`, which sends and receives a word, show the "
-            "minimum; `captured` is in a graph. NVSHMEM uses neither NCCL nor multicast here.\n\n")
+    text = ("The table shows the time of an all-reduce of floats, in microseconds; the all-reduces run one after the other in each GPU's stream. "
+            "`NCCL /` is NCCL's time divided by the time of membar's faster variant, `one shot` or `two shots`. The kernels `empty`, which does "
+            "nothing, and `exchange`, which sends and receives one word, show the minimum; `captured` kernels run in a graph. NVSHMEM uses "
+            "neither NCCL nor multicast here.\n\n")
     rows = []
     for gpus in sorted({how for of in arms.values() for at in of.values() for how in at}):
         for size in sorted({size for of in arms.values() for size in of}):
@@ -166,8 +167,8 @@ def all_reduce_latency(results, _):
 
 def domain_overlap(results, _):
     times = {arm: 1e-3 * figures["ns"] for (arm,), figures in results.rows(1).items()}
-    return ("One kernel of a local chain, during communication launched in the default or in the remote domain.\n\n" +
-            table(["beside", "µs", "/ alone"], [[arm.replace("_", " "), us, cell(ratio(us, times.get("alone", NONE)))] for arm, us in times.items()]))
+    return ("The table shows the time per kernel in a local chain while communication runs in the default or in the remote domain.\n\n" +
+            table(["during", "µs", "relative to alone"], [[arm.replace("_", " "), us, cell(ratio(us, times.get("alone", NONE)))] for arm, us in times.items()]))
 
 
 DRAW = {"put_signal_latency": put_signal_latency, "put_bandwidth": put_bandwidth, "amo_latency": amo_latency,
