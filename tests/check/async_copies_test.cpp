@@ -361,7 +361,7 @@ TEST(check_copies, a_copy_has_a_multiple_of_sixteen_bytes) {
   expect(init + "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [stage], [from], 20, [bar];",
          check_status::undefined, "20 bytes; the size must be a multiple of 16");
   expect(init + "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes [stage], [from], 65536, [bar];",
-         check_status::gave_up, "65536 bytes, and copies of up to 32768");
+         check_status::gave_up, "65536 bytes; copies of at most 32768 bytes are supported");
 }
 
 TEST(check_copies, a_copy_that_leaves_its_object_is_found) {

@@ -371,7 +371,7 @@ SCENARIOS = [
     (FLOATS.replace("f32[2]", "float[2]"), 2, ["error\t2:1: 'float' is not a type of memory: expected f32\n"]),
     (FLOATS.replace("f32[2]", "f32[2]={1}"), 2, ["error\t2:1: 'f32[2]={1}' is not a type with a count of 1 to 67108864 elements, as in 'memory x f32[10] = 1, 2.5'"]),
     (FLOATS.replace("f32[2]", "f16[2]"), 2, ["error\t2:1: 'f16' is not a type of memory: expected u8, u16, u32, u64, s8, s16, s32, s64, b8 to b64, f32 or f64"]),
-    (GOOD + GOOD.split("\n")[2] + " after other\n", 2, ["error\t4:1: 'after other': no launch above is of that kernel or stream, and no host thread"]),
+    (GOOD + GOOD.split("\n")[2] + " after other\n", 2, ["error\t4:1: 'after other': no kernel, stream or host thread above has that name"]),
     (HOST, 0, ["clocks stand still; host memory 'count' is written, but no host thread of the scenario reads it\n"]),
     (HOST + "host reader after worker<2> { expect count == 2 }\n", 0, ["verified\t1 executions, 0 blocked", "clocks stand still\n"]),
     (HOST + "host reader {\n  load count # too early\n}\n", 1,
@@ -380,7 +380,7 @@ SCENARIOS = [
      ["violated", "  thread 1 (host thread reader): 'expect count == 3' does not hold\n", "is at s.scenario:4: expect count == 3\n"]),
     (HOST + "host reader { wait count == 3 }\n", 1, ["race", "their scopes do not include each other's thread"]),
     (HOST + "host reader { wait missing == 3 }\n", 2, ["error\t4:20: there is no memory 'missing'"]),
-    (HOST + "host reader { load count release }\n", 2, ["error\t4:26: 'release' is not an order of 'load'"]),
+    (HOST + "host reader { load count release }\n", 2, ["error\t4:26: 'release' is not an order for 'load'"]),
     (HOST + "host reader { load count\n", 2, ["error\t4:1: the host thread 'reader' has no '}' after its statements"]),
     ("# a comment\nscenario 1\n" + GOOD, 0, ["verified"]),
     ("scenario 2\n" + GOOD, 2, ["error\t1:1: the scenario has format version 2, and this membar-check reads version 1: use "]),
@@ -484,9 +484,9 @@ def main():
         assumes("race", 1, "source async.ptx\nlaunch hurries\n", "starts an asynchronous store of 16 bytes to answer of block 0",
                 "thread 1, an asynchronous operation of thread 0 (hurries, block 0, thread 0)\n")
         assumes("gave up", 3, "source async.ptx\nmemory m u64\nlaunch patches args m\n",
-                ": tensor copies of mode im2col are not modelled: check the kernel with copies of tiles")
+                ": tensor copies in im2col mode are not modelled: check the kernel with copies of tiles")
         assumes("error", 2, "source async.ptx\nmemory m u16[64]\ntensor_map t of m type f16 dims 8 8 strides 16 box 8 8 im2col\nlaunch none args t\n",
-                "3:1: the tensor map 't' is of mode im2col, which is not modelled: give a box of tiles, as 'box 8 8'")
+                "3:1: the tensor map 't' uses im2col mode, which is not modelled: give a box of tiles, as 'box 8 8'")
         (folder / "shared.part").write_text("use shared.part\n", encoding="utf-8")
         assumes("error", 2, "use shared.part\n", "files use each other more than 8 levels deep")
         assumes("verified", 0, REPEATED)

@@ -196,19 +196,19 @@ TEST(check_host_threads, have_errors_with_line_and_column) {
       "4:15: there is no memory 'y': a host thread accesses memory of the scenario and __managed__ variables; the scenario has "
       "x, own@0, own, all");
   EXPECT_EQ(error("host h {\n  load x;\n  load x release }"),
-            "6:10: 'release' is not an order of 'load': expected weak, relaxed, acquire, seq_cst");
+            "6:10: 'release' is not an order for 'load': expected weak, relaxed, acquire, seq_cst");
   EXPECT_EQ(error("host h { store x = 1 acquire }"),
-            "4:22: 'acquire' is not an order of 'store': expected weak, relaxed, release, seq_cst");
+            "4:22: 'acquire' is not an order for 'store': expected weak, relaxed, release, seq_cst");
   EXPECT_EQ(error("host h { add x 1 weak }"),
-            "4:18: 'weak' is not an order of 'add': expected relaxed, acquire, release, acq_rel, seq_cst");
+            "4:18: 'weak' is not an order for 'add': expected relaxed, acquire, release, acq_rel, seq_cst");
   EXPECT_EQ(error("host h { fence relaxed }"),
-            "4:16: 'relaxed' is not an order of 'fence': expected acquire, release, acq_rel, seq_cst");
+            "4:16: 'relaxed' is not an order for 'fence': expected acquire, release, acq_rel, seq_cst");
   EXPECT_EQ(error("host h { load x[2] }"), "4:15: index 2 is outside of 'x', which has 2 elements");
   EXPECT_EQ(error("host h { load x[] }"),
             "4:15: 'x[]' does not name an element of memory: expected a number between the brackets, as in data[2]");
   EXPECT_EQ(error("host h { wait x }"), "4:15: expected a comparison at the end of 'wait x'");
   EXPECT_EQ(error("host h { wait x = 1 }"), "4:17: '=' is not a comparison: expected ==, !=, <, <=, > or >=");
-  EXPECT_EQ(error("host h { wait x == one }"), "4:20: expected a value of u32, found 'one'");
+  EXPECT_EQ(error("host h { wait x == one }"), "4:20: expected a value of type u32, found 'one'");
   EXPECT_EQ(error("host h { store x 1 }"), "4:18: expected '=' after the location, found '1'");
   EXPECT_EQ(error("host h { store x = 4294967296 }"), "4:20: the value 4294967296 does not fit into the 4 bytes of 'x'");
   EXPECT_EQ(error("host h { load x acquire relaxed }"),
@@ -219,12 +219,11 @@ TEST(check_host_threads, have_errors_with_line_and_column) {
   EXPECT_EQ(error("host h"), "4:1: expected '{' and the statements of the host thread 'h' at the end of the line");
   EXPECT_EQ(error("host { load x }"), "4:1: expected a name at the end of the line");
   EXPECT_EQ(error("host h before k0 { load x }").substr(0, 35), "4:1: 'before' is not expected here:");
-  EXPECT_EQ(error("host h after none { load x }"),
-            "4:1: 'after none': no launch above is of that kernel or stream, and no host thread");
+  EXPECT_EQ(error("host h after none { load x }"), "4:1: 'after none': no kernel, stream or host thread above has that name");
   EXPECT_EQ(error("host k0 { load x }").substr(0, 49), "4:1: 'k0' names a host thread and something else:");
   EXPECT_EQ(error("host h { load x }\nhost h { load x }").substr(0, 48), "5:1: 'h' names a host thread and something else:");
   EXPECT_EQ(error("host h { load own }").substr(0, 77),
-            "4:15: 'own' is a variable of which each device has its own copy, and the host");
+            "4:15: 'own' is a variable with a separate copy on each device, which the host");
   EXPECT_EQ(error("host h { load all; load x[1] }"), "no error");
   EXPECT_EQ(error_of("memory b u8\nlaunch k0 args b b\nhost h { add b 1 }\n", ptx).substr(0, 36),
             "4:14: 'add' cannot be applied to u8:");

@@ -75,7 +75,7 @@ TEST(named_barriers, of_several_numbers_of_threads_are_rejected) {
 TEST(named_barriers, of_a_number_of_threads_that_no_warps_have_are_rejected) {
   expect_refusal(
       explore("bar.sync 1, 40;", "bar.sync 1, 40;"),
-      "'bar.sync' is a barrier of 40 threads; in a block of 64 threads, a barrier must be of a multiple of 32 threads");
+      "'bar.sync' is a barrier for 40 threads; in a block of 64 threads, this number must be a multiple of 32 and at most");
 }
 
 /// A stage that is filled twice: barrier 1 is `full` and barrier 2 is `empty`.

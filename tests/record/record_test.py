@@ -204,7 +204,7 @@ class Record(Recorder):
         for word, scenario, name in (("tile/im2col", "tile_1", "arg0_map"), ("tile/pointer/im2col", "tile_of_pointer_1", "map_in_memory")):
             recorded = self.tile(word)
             done = subprocess.run([CHECK, recorded.folder / f"{scenario}.scenario"], capture_output=True, text=True, timeout=60)
-            self.assertIn(f"the tensor map '{name}' is of mode im2col, which is not modelled", done.stdout + done.stderr)
+            self.assertIn(f"the tensor map '{name}' uses im2col mode, which is not modelled", done.stdout + done.stderr)
 
     def test_files_are_their_owners(self):
         recorded = self.record("put")

@@ -230,7 +230,7 @@ class copy_plan {
   std::size_t last_ = ~std::size_t{0};
 };
 
-/// Builds the request of one instruction.
+/// Builds the request for one instruction.
 class copy_planner {
  public:
   copy_planner(const kernel_code& agent, const program& p, const machine& m, const thread_state& s, const memory_reader& memory)
@@ -288,7 +288,7 @@ class copy_planner {
   }
   void give_up(std::string why) { refuse(std::move(why), check_status::gave_up); }
 
-  /// Returns the instruction with which the operation writes a piece of `bytes` bytes with elements of the given type.
+  /// Returns the instruction with which the operation writes a piece of `bytes` bytes whose elements have the given type.
   [[nodiscard]] instruction writing(int bytes, ptx_type type) const {
     return i_.combines ? reduction_of(i_.what, type, scope_of_reduction(i_), i_.via) : access_of(op::store, bytes, i_.via);
   }
@@ -299,7 +299,7 @@ class copy_planner {
     }
   }
 
-  /// For a multicast: changes the addresses to those in the block that receives the next copy.
+  /// For a multicast: replaces the addresses with those in the block that receives the next copy.
   void choose_block(std::uint64_t blocks) {
     if (blocks == 0) {
       refuse("starts a multicast copy with an empty block mask");
@@ -315,7 +315,7 @@ class copy_planner {
 
   // ---- values and bytes
 
-  /// Writes the response to a request of cluster launch control. The checker's response is always that no launch was cancelled.
+  /// Writes the response to a cluster launch control request. The checker's response is always that no launch was cancelled.
   void answer() {
     result_.to = machine_.base_address(state_, i_);
     result_.barrier = shared(operand(1));
@@ -394,8 +394,8 @@ class copy_planner {
 
   [[nodiscard]] bool is_too_large(std::uint64_t bytes) {
     if (bytes > most_copied) {
-      give_up("starts a copy of " + std::to_string(bytes) + " bytes, and copies of up to " + std::to_string(most_copied) +
-              " are checked: make the tile smaller");
+      give_up("starts a copy of " + std::to_string(bytes) + " bytes; copies of at most " + std::to_string(most_copied) +
+              " bytes are supported: make the tile smaller");
     }
     return bytes > most_copied;
   }
@@ -421,7 +421,7 @@ class copy_planner {
     });
   }
 
-  /// Returns the object in the block's shared memory that contains the address `start` of a matrix descriptor. A descriptor
+  /// Returns the object in the block's shared memory that contains the address `start` from a matrix descriptor. A descriptor
   /// holds only the low bits of the address.
   [[nodiscard]] const memory_object* object_of_descriptor(std::uint64_t start) {
     constexpr std::uint64_t ones = (std::uint64_t{1} << matrix_descriptor::address_bits) - 1;

@@ -28,7 +28,7 @@ using namespace ptx;
 /// The maximum number of threads that perform asynchronous operations.
 inline constexpr int most_copies = 1024;
 
-/// The maximum number of bytes of one copy.
+/// The maximum size of a copy in bytes.
 inline constexpr std::uint64_t most_copied = 32'768;
 
 /// Returns whether any kernel requests the cancellation of a launch (`clusterlaunchcontrol.try_cancel`).
@@ -46,8 +46,7 @@ inline constexpr std::uint64_t most_copied = 32'768;
 /// The numbers of threads of a block that can start one operation together.
 inline constexpr int starter_counts[] = {1, 32, 128};
 
-/// How many operations of a thread can be performed, for each entry of `starter_counts`: the operations that this many threads
-/// start together.
+/// For each entry of `starter_counts`: the maximum number of a thread's operations that this many threads start together.
 using copy_counts_of_thread = std::array<int, std::size(starter_counts)>;
 
 /// Returns the code that performs the operations that a program's kernels start.
@@ -73,7 +72,7 @@ struct copy_request {
   bool last = true;                               ///< whether this is the last block of a multicast
 };
 
-/// Reads 8 bytes of memory at an address, as they are when an operation starts.
+/// Returns the 8 bytes that memory contains at an address when an operation starts.
 using memory_reader = std::function<wide_value(std::uint64_t)>;
 
 /// Returns the operation that a thread starts next. For a multicast, each call returns the copy to one block. `agent` is the
@@ -81,9 +80,9 @@ using memory_reader = std::function<wide_value(std::uint64_t)>;
 [[nodiscard]] copy_request copy_started(const kernel_code& agent, const program& p, const machine& m, const thread_state& s,
                                         const memory_reader& memory);
 
-/// Returns the reason why PTX does not allow the addresses of a copy, or an empty text if it allows them. Source: PTX ISA,
-/// "cp.async.bulk": the source in shared memory must be in the block's own shared memory, and the mbarrier must be in the same
-/// block as the destination.
+/// Returns the reason why PTX does not allow the addresses of a copy, or an empty text if it allows them. A source in shared
+/// memory must be in the block's own shared memory, and the mbarrier must be in the same block as the destination. Source: PTX
+/// ISA, "cp.async.bulk".
 [[nodiscard]] std::string misplaced(const instruction& i, const thread_context& c, const copy_request& r);
 
 }  // namespace membar::check

@@ -52,8 +52,8 @@ control_flow::control_flow(const ptx::kernel_code& kernel) : next_(next_instruct
   for (const instruction& i : kernel.code) {
     matters_.push_back(ptx::is_event(i.code) && (!has_lines || i.source_line != 0));
   }
-  // Computes the instructions that lie on every path to the end. The iteration starts with the largest sets, and each step
-  // removes the instructions that some successor's paths do not all pass.
+  // Computes the instructions that lie on every path to the end. The iteration starts with the largest sets. Each step removes
+  // from a set the instructions that are missing from the set of some successor.
   passed_.assign(count + 1, pc_set(count + 1, true));
   passed_[count].assign(count + 1, false);
   passed_[count][count] = true;
@@ -100,7 +100,7 @@ bool control_flow::is_conditional_on(std::int32_t inside, std::int32_t branch) c
 
 namespace {
 
-/// Returns whether both barriers were compiled from one barrier in the source, because the compiler unrolled a loop.
+/// Returns whether both barriers come from the same barrier in the source, for example because the compiler unrolled a loop.
 [[nodiscard]] bool is_same_place(const instruction& x, const instruction& y) noexcept {
   return x.source_line != 0 && x.file == y.file && x.source_line == y.source_line && x.caller_file == y.caller_file &&
          x.caller_line == y.caller_line;

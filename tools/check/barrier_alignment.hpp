@@ -23,7 +23,7 @@ namespace membar::check {
 /// the kernel.
 [[nodiscard]] std::vector<std::vector<std::int32_t>> next_instructions(const ptx::kernel_code& kernel);
 
-/// Returns, for each instruction, whether a thread may execute it after the one at `from`.
+/// Returns, for each instruction, whether a thread may execute it after the instruction at `from`.
 [[nodiscard]] std::vector<bool> reached_from(const ptx::kernel_code& kernel, std::int32_t from);
 
 /// The control flow of a kernel.
@@ -36,7 +36,7 @@ class control_flow {
   [[nodiscard]] bool is_conditional_on(std::int32_t inside, std::int32_t branch) const;
 
  private:
-  /// The instructions that every path from some point to the end of the kernel passes.
+  /// The instructions that are on every path from some point to the end of the kernel.
   using pc_set = std::vector<bool>;
 
   std::vector<std::vector<std::int32_t>> next_;  ///< see `next_instructions`
@@ -46,10 +46,10 @@ class control_flow {
                  ///< count, because the compiler merged them from several lines
 };
 
-/// Returns the reason why it is undefined that a thread continues from the barrier `mine` while another thread has arrived at
-/// that barrier by `other`, or an empty text if it is defined.
+/// Returns the reason why the behaviour is undefined if a thread continues from the barrier `mine` after another thread has
+/// arrived at the same barrier with `other`. Returns an empty text if the behaviour is defined.
 ///
-/// PTX counts the arrivals at a barrier's number, whichever instructions they come from. But CUDA defines `__syncthreads()` in
+/// PTX counts the arrivals at each barrier number, whichever instructions make them. However, CUDA defines `__syncthreads()` in
 /// a branch only if all threads of the block take the branch, and PTX defines a barrier with `.aligned` only if all threads of
 /// the warp reach the same instruction. Source: CUDA C++ Programming Guide, "Synchronization Functions"; PTX ISA, "bar,
 /// barrier".

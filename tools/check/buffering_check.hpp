@@ -10,13 +10,13 @@
 /// or barriers, but not by dependencies. The exploration also reaches that write, and then checks the read. If causality leads
 /// from the read to the write, no execution allows that read. The same holds if the path from the read to the write consists
 /// only of program order and reads-from at their own location, because each step moves forward in the location's coherence
-/// order, whatever the reads in between read. Two cases need additional checks:
+/// order, whatever values the reads in between return. Two cases need additional checks:
 /// * A read-modify-write cannot read an older write that another read-modify-write has already read. Therefore a
-///   read-modify-write is checked when it reads, as if it preceded everything that it follows from.
+///   read-modify-write is checked when it reads, as if it preceded all the events that it follows from.
 /// * If the read acquires, an older write may order more events before it than the write that it would have to read. Therefore
 ///   an acquiring read counts as possible load buffering if its thread later accesses memory without depending on the read, and
-///   an event follows from that thread without causality.
-/// A weak read whose value is never used does not count, because the execution without this read is also an execution.
+///   an event follows from that thread without causality. A weak read whose value is never used does not count, because
+///   omitting the read leaves a possible execution.
 #pragma once
 
 #include <check/dependencies.hpp>
@@ -40,9 +40,9 @@ class buffering_check {
   /// Stops looking. Load buffering then counts as possible.
   void stop() noexcept { buffering_ = true; }
 
-  /// Looks for a read that could read write `e`, the next event, although `e` follows from the read: neither a dependency nor
-  /// causality leads from the read to the write. For a read-modify-write, which might come first, `e` is its read, whose source
-  /// has not been chosen yet.
+  /// Looks for a read that could read from write `e`, the next event, although `e` follows from the read: neither a dependency
+  /// nor causality leads from the read to the write. For a read-modify-write, which might come first, `e` is its read, whose
+  /// source has not been chosen yet.
   void look_for_early_read(const graph& g, const graph_event& e) {
     if (buffering_) {
       return;
@@ -65,14 +65,14 @@ class buffering_check {
     }
   }
 
-  /// Looks for an acquiring read that has both of these properties: a later access of its thread does not depend on it, and
+  /// Looks for an acquiring read that has both of these properties: a later access by its thread does not depend on it, and
   /// read `e` follows from it without causality. An older source of the acquiring read may order more events than a write that
   /// follows from the read.
   void look_for_late_acquire(const graph& g, const graph_event& e) {
     for (int t = 0; t < state_.count() && !buffering_; ++t) {
       const auto& events = model::at(g.threads, t).events;
       bool fence = false;
-      const bool copies = model::at(state_.checked.threads, t).copies_of >= 0;  // the reads of copies do not acquire
+      const bool copies = model::at(state_.checked.threads, t).copies_of >= 0;  // reads by copies do not acquire
       for (int n = std::min<int>(e.prefix[t], model::count_of(events)) - 1;
            t != e.thread && !copies && n >= e.base[t] && !buffering_; --n) {
         const graph_event& h = *model::at(events, n);

@@ -118,7 +118,7 @@ struct code_edit {
   return static_cast<int>(it - p.kernels.begin());
 }
 
-/// Returns the index at which the straight-line code that begins at `pc` ends: at an event, a jump or a jump target.
+/// Returns the index of the event, jump or jump target that ends the straight-line code beginning at `pc`.
 [[nodiscard]] inline int end_of_line(const kernel_code& kernel, const std::set<int>& targets, int pc) {
   while (pc < model::count_of(kernel.code) && targets.count(pc) == 0 && model::at(kernel.code, pc).code < op::branch) {
     ++pc;
@@ -136,7 +136,7 @@ struct code_edit {
   return targets;
 }
 
-/// Adds the gaps of a kernel to `result`. A gap is a position where a barrier could make a difference: after the last access of
+/// Adds the gaps of a kernel to `result`. A gap is a position where a barrier could make a difference: after the last access on
 /// a source line, or at a jump target.
 inline void add_gaps(const program& p, int k, std::vector<code_site>& result) {
   const kernel_code& kernel = *model::at(p.kernels, k);

@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Updates whose order has no effect: read-modify-writes that perform the same operation and whose old value is not used, and
+/// Updates whose order has no effect: read-modify-writes that perform the same operation and whose old values are not used, and
 /// arrivals at an mbarrier.
 ///
 /// Each order of a location's updates is a separate execution, but every access to the location before or after all of the
-/// updates has the same result in all of these executions. Therefore only one of them is explored: each update reads the latest
-/// update, and a later update does not change its source and does not follow from it. A test of an mbarrier may be ordered
-/// between the updates. The test reads how many phases are complete. Only the last arrival of a phase changes that number, and
-/// this arrival follows from all the others of its phase.
+/// updates has the same result in all of these executions. Therefore only one of them is explored: each update reads from the
+/// latest update. A later update neither changes the source of an earlier update nor follows from it. A test of an mbarrier may
+/// be ordered between the updates. The test reads how many phases are complete. Only the last arrival of a phase changes that
+/// number, and this arrival follows from all the others of its phase.
 ///
 /// This holds as long as
 /// * causality orders every other access to the location before all updates or after all updates,
-/// * no `fence.sc` precedes an update that causality does not order with all others, because an order of fences might order the
-///   two,
+/// * no `fence.sc` precedes either of two updates that causality does not order, because the order of fences might order them,
 /// * no event acquires through a value that an update has read if some update releases, because the order then decides which
 ///   threads synchronize.
 /// If an execution violates one of these conditions, the exploration starts over, and the location's updates are explored in
 /// every order.
 ///
 /// Nevertheless, two kinds of values depend on the order: an old value that a thread uses, and a sum of floats that is rounded
-/// in some order. They are unknown, like the results of matrix instructions. As soon as an unknown value decides something, or
-/// the property needs an unknown value, the updates of the locations from which it may come are explored in every order.
+/// in some order. These values are treated as unknown, like the results of matrix instructions. As soon as an unknown value
+/// decides something, or the checked property needs an unknown value, the updates of the locations from which it may come are
+/// explored in every order.
 ///
 /// A thread may use only a part of the value that it reads. For example, it may wait for the top bit of a count of arrivals, or
 /// for one of two flags. Consider a read-modify-write, or a second store by the only thread that writes a location. If its
 /// value leads the reading thread to the same state as the previous value, only the read of the previous value is explored.
-/// Reading the older write orders no more events, and the orders that are missing do not hide any behaviour as long as there is
-/// no `fence.sc`.
+/// Reading the older write orders no additional events, and the missing orders hide no behaviour as long as there is no
+/// `fence.sc`.
 #pragma once
 
 #include <check/exploration_state.hpp>
@@ -48,8 +48,8 @@ namespace membar::check::detail {
 /// A sum of floats, and whether every order of the additions gives exactly that sum.
 class exact_sum {
  public:
-  /// Starts with the value that read-modify-write `i` adds. If `i` is not an addition of type `f32` or `f64`, the sum does not
-  /// count as exact.
+  /// Creates a sum without summands for read-modify-write `i`. If `i` is not an addition of type `f32` or `f64`, the sum does
+  /// not count as exact.
   explicit exact_sum(const instruction& i)
       : single_(i.type == ptx_type::f32), exact_((single_ || i.type == ptx_type::f64) && i.what == model::operation::add) {}
 
@@ -63,9 +63,9 @@ class exact_sum {
     }
   }
 
-  /// Returns whether no partial sum is rounded in any order. Every partial sum is a multiple of the lowest bit of any summand,
-  /// and its absolute value is at most the sum of all absolute values. If the sum of absolute values has no more digits than
-  /// the type, nothing is rounded.
+  /// Returns whether no partial sum is rounded in any order. Every partial sum is a multiple of the lowest bit that is set in
+  /// any summand, and its absolute value is at most the sum of all absolute values. If the sum of absolute values has no more
+  /// digits than the type, nothing is rounded.
   [[nodiscard]] bool is_exact() const {
     using double_limits = std::numeric_limits<double>;
     using float_limits = std::numeric_limits<float>;
@@ -112,12 +112,12 @@ class commuting_updates {
   /// Returns whether the exploration has to start over because some location's updates must be explored in every order.
   [[nodiscard]] bool begins_again() const noexcept { return begins_again_; }
 
-  /// From now on, reads skip read-modify-writes that change nothing for the reading thread.
+  /// From now on, reads skip writes that change nothing for the reading thread, unless the program contains a `fence.sc`.
   void look_past_updates() { looks_past_ = !has_sequential_fence(state_.checked); }
 
-  /// Returns whether read `r` would have the same effect if it read `w` as if it read the write before `w`. This is the case if
-  /// `r` is a test of an mbarrier whose phase `w` does not complete, or if the value of `w` leads the thread of `r` to the same
-  /// state as the previous value.
+  /// Returns whether it makes no difference if read `r` reads from `w` or from the write before `w`. This is the case if `r` is
+  /// a test of an mbarrier whose phase `w` does not complete, or if the value of `w` leads the thread of `r` to the same state
+  /// as the previous value.
   [[nodiscard]] bool is_passed_over(const graph& g, const graph_event& w, const graph_event& r) {
     if (r.mbarrier != mbarrier_op::none) {
       return w.update != 0 && !w.completes && r.mbarrier == mbarrier_op::test;
@@ -143,7 +143,7 @@ class commuting_updates {
     return true;
   }
 
-  /// Returns whether the updates of a location may still be explored in any one order when access `e` is added. If not, they
+  /// Returns whether the updates of a location may still be explored in a single order when access `e` is added. If not, they
   /// will be explored in every order.
   [[nodiscard]] bool allow(const graph& g, graph_event& e) {
     if (!may_commute(g, e, e.location) || interferes(g, e, e.location)) {
@@ -158,8 +158,8 @@ class commuting_updates {
     return true;
   }
 
-  /// Hides the value that `r`, the read of an update, has read if the sum may be rounded in some order. `place` is the position
-  /// of its source in the location's order, and `s` is the thread's state before the update.
+  /// Hides the value that the update's read `r` has read if the sum may be rounded in some order. `place` is the position of
+  /// its source in the location's order, and `s` is the thread's state before the update.
   void hide_rounded(const graph& g, graph_event& r, const thread_state& s, int place) {
     const machine& m = model::at(state_.machines, r.thread);
     if (m.may_round(s) && !sums_exactly(g, r, s, place)) {
@@ -172,8 +172,8 @@ class commuting_updates {
   /// Returns whether any value is hidden because the order of updates determines it.
   [[nodiscard]] bool hides_values() const noexcept { return hides_values_; }
 
-  /// Called when an unknown value of thread `t`, or of any thread if `t` is -1, is about to decide something. If the value may
-  /// come from updates, these will be explored in every order. Returns whether it may.
+  /// Called when an unknown value of thread `t`, or of any thread if `t` is -1, is about to decide something. Returns whether
+  /// the value may come from updates. If it may, these updates will be explored in every order.
   [[nodiscard]] bool asks_hidden_value(const graph& g, int t) {
     bool found = false;
     for (int u = t < 0 ? 0 : t; u < (t < 0 ? state_.count() : t + 1); ++u) {
@@ -187,8 +187,8 @@ class commuting_updates {
     return found || (t >= 0 && hides_values_ && asks_hidden_value(g, -1));
   }
 
-  /// Returns whether `w` is not an update that ends a release pattern from which an event acquires through another update's
-  /// read. If it is, the location's updates will be explored in every order.
+  /// Returns false if `w` is an update that ends a release pattern, and an event acquires through an update's read of the
+  /// location. In that case, the location's updates will be explored in every order.
   [[nodiscard]] bool allow_release(const graph& g, const graph_event& w) {
     if (w.update == 0 || w.mbarrier != mbarrier_op::none || w.heads.empty()) {
       return true;
@@ -197,8 +197,8 @@ class commuting_updates {
     return acquired_.count(w.address) == 0 || keep_apart(g, w.location);
   }
 
-  /// Returns whether fence `e` acquires nothing through a value that an update has read. If it does, the location's updates
-  /// will be explored in every order.
+  /// Returns false if fence `e` acquires through an update's read of a location, and an update of that location ends a release
+  /// pattern. In that case, the location's updates will be explored in every order.
   [[nodiscard]] bool allow_acquire(const graph& g, const graph_event& e) {
     if (!e.acquires) {
       return true;
@@ -214,9 +214,9 @@ class commuting_updates {
     return true;
   }
 
-  /// Adds to `places` the positions, in the location's order, of the writes from which `r`, a test of an mbarrier, may read.
-  /// The newest is first. The search ends at `oldest`, unless that write is a commuting update, or at an update whose phase the
-  /// test cannot miss.
+  /// Adds to `places` the positions of the writes from which `r`, a test of an mbarrier, may read. The positions are in the
+  /// location's order, and the newest write comes first. The search ends at `oldest`, unless that write is a commuting update,
+  /// or at an update whose phase the test cannot miss.
   void find_sources(const graph& g, const graph_event& r, int oldest, std::vector<int>& places) const {
     const auto& order = model::at(g.order, r.location);
     for (int i = model::count_of(order) - 1; i >= 0;) {
@@ -229,8 +229,8 @@ class commuting_updates {
     }
   }
 
-  /// Repairs a graph that was cut: an update whose source is no longer the preceding update is replaced by one that reads the
-  /// preceding update.
+  /// Repairs a graph from which events were removed: an update whose source is no longer the preceding write is replaced by a
+  /// copy that reads from the preceding write.
   void connect(graph& g) {
     for (std::size_t l = 0; l < g.order.size(); ++l) {
       auto& order = g.order[l];
@@ -242,7 +242,7 @@ class commuting_updates {
     }
   }
 
-  /// Calls `use` with each other arrival of the phase that `w` completes, if `w` completes a phase.
+  /// If `w` completes a phase, calls `use` with each of the phase's other arrivals.
   template <class Use>
   static void for_each_of_phase(const graph_event& w, const Use& use) {
     for (const graph_event* a = w.update != 0 && w.completes ? w.partner->source : nullptr;
@@ -252,7 +252,7 @@ class commuting_updates {
   }
 
   /// Returns whether write `w`, which follows the source of `r` in coherence, changes the result of `r`. Only events for which
-  /// `counts` returns true exist. For a test of an mbarrier, all arrivals of the completed phase must exist.
+  /// `counts` returns true are considered to exist. For a test of an mbarrier, all arrivals of the completed phase must exist.
   template <class Counts>
   [[nodiscard]] bool changes(const graph& g, const graph_event& w, const graph_event& r, const Counts& counts) {
     bool all = counts(w) && !is_passed_over(g, w, r);
@@ -262,7 +262,7 @@ class commuting_updates {
     return all;
   }
 
-  /// Returns whether read `r` has read update `w` or a later write.
+  /// Returns whether read `r` has read from update `w` or from a later write.
   [[nodiscard]] static bool has_seen(const graph& g, const graph_event& r, const graph_event& w) {
     const auto& order = model::at(g.order, w.location);
     return r.update == 0 && event_rules::place_in(order, r.source) >= event_rules::place_in(order, &w);
@@ -322,8 +322,8 @@ class commuting_updates {
     return misses;
   }
 
-  /// Returns the preceding strong store to the location by the thread of `w`, if no other thread writes to the location.
-  /// Returns null otherwise.
+  /// Returns the preceding write to the location by the thread of `w` if `w` is strong and no other thread writes to the
+  /// location. Returns null otherwise.
   [[nodiscard]] const graph_event* last_of_one_writer(const graph& g, const graph_event& w) const {
     const auto& order = model::at(g.order, w.location);
     if (!w.strong || apart_.has(w.address) || !state_.locations[w.location].overlapping.empty()) {
@@ -383,8 +383,8 @@ class commuting_updates {
     return r.update != 0 && ((r.value.unknown && m.may_round(s)) || m.uses_old_value(s));
   }
 
-  /// Returns whether no order of additions rounds the sum of update `r`, which is next in state `s` of its thread, and of the
-  /// updates up to position `place` in the location's order.
+  /// Returns whether no order of additions rounds the sum of update `r` and the updates up to position `place` in the
+  /// location's order. `s` is the state of the thread of `r` before this update.
   [[nodiscard]] bool sums_exactly(const graph& g, const graph_event& r, const thread_state& s, int place) const {
     const auto& order = model::at(g.order, r.location);
     const machine& m = model::at(state_.machines, r.thread);
@@ -413,7 +413,7 @@ class commuting_updates {
     return false;
   }
 
-  /// Returns a copy of update `w` whose read has another source.
+  /// Returns a copy of update `w` whose read takes its value from `source`.
   [[nodiscard]] const graph_event* read_again(graph& g, const graph_event& w, const graph_event* source) {
     auto* const read = new (state_.arena.take(sizeof(graph_event))) graph_event(*w.partner);
     auto* const write = new (state_.arena.take(sizeof(graph_event))) graph_event(w);

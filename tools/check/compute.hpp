@@ -166,7 +166,7 @@ template <class Float>
   return value > 0 ? std::fmin(value, Float{1}) : Float{0};
 }
 
-/// Computes an operation on floats of any type. 16-bit floats are computed with 32 bits. For a pair of them, each half is
+/// Computes an operation on floats of any type. 16-bit floats are computed in 32 bits. The two halves of a packed pair are
 /// computed separately.
 [[nodiscard]] inline std::uint64_t compute_any_float(const instruction& i, std::uint64_t x, std::uint64_t y,
                                                      std::uint64_t z) noexcept {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Tracks, while a thread runs, from which values its registers were computed. It tracks the model's dependencies: through
-/// data, addresses, branches and predicates (docs/model.md, "Readings").
+/// Tracks, while a thread runs, the values from which its registers were computed. These are the model's dependencies, which
+/// pass through data, addresses, branches and predicates (docs/model.md, "Readings").
 #pragma once
 
 #include <check/machine.hpp>
@@ -17,7 +17,8 @@ namespace membar::check {
 
 using namespace ptx;
 
-/// Tracks one run of a thread. A value's origin is a set of up to `bits` origins, which the caller numbers.
+/// Tracks one run of a thread. Each value has a set of origins. The caller numbers the origins, of which there are at most
+/// `bits`.
 class data_flow {
  public:
   /// A set of origins, with one bit per origin. Small sets need no heap memory.
@@ -92,8 +93,8 @@ class data_flow {
     write(d, s);
   }
 
-  /// Executes an instruction that is not an event, or whose predicate is false. Returns false if the instruction accesses local
-  /// memory at an address that has an origin, because such accesses are not tracked.
+  /// Tracks the execution of an instruction that is not an event, or whose predicate is false. Returns false if the instruction
+  /// accesses local memory at an address that has an origin, because such accesses are not tracked.
   bool follow(const thread_state& s, const instruction& i, bool runs) {
     set from = none();
     if (leaves(i.code)) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Determines on which reads each event of an execution depends, by running the threads again with the values that they have
-/// read.
+/// Determines the reads on which each event of an execution depends, by running the threads again with the values that they
+/// have read.
 #pragma once
 
 #include <check/data_flow.hpp>
@@ -27,9 +27,9 @@ using namespace ptx;
 /// the other threads' values from which it is computed. Source: PTX ISA, "Axiom: No-Thin-Air", "inter-thread communication".
 class dependencies {
  public:
-  /// For one thread: the thread's reads on which each of its events, and its next event, directly depend.
+  /// For one thread: the thread's reads on which each of its events, including the next one, directly depends.
   using of_thread = std::vector<data_flow::set>;
-  /// A cache of the dependencies of threads that read the same values, which happens in many executions.
+  /// A cache of threads' dependencies. A thread reads the same values in many executions, and then has the same dependencies.
   class memory {
    public:
     /// Clears the cache if it has grown too large.
@@ -105,7 +105,7 @@ class dependencies {
   }
 
  private:
-  /// Continues with the arrivals whose values determine the result of the sync point after which `e` continues.
+  /// Continues with the arrivals whose values determine the result of the sync point before `e`.
   void add_what_others_bring(const graph_event& e) {
     const thread_run& run = model::at(graph_.threads, e.thread);
     const graph_event& arrival = *model::at(run.events, e.number - 1);
@@ -117,9 +117,9 @@ class dependencies {
     }
   }
 
-  /// Returns whether event `event` depends on `on` in one of two ways: an asynchronous operation depends on the instruction
-  /// that starts it, and the value that a read-modify-write writes depends on the value that it read. Dependencies between the
-  /// pieces of a copy are not tracked.
+  /// For an event of an asynchronous operation: continues with the instructions that start the operation. If the event is the
+  /// write of a read-modify-write, also continues with the source of its read, and returns whether `on` is that read.
+  /// Dependencies between the pieces of a copy are not tracked.
   [[nodiscard]] bool depends_on_issue(int thread, int event, const graph_event& on) {
     const thread_run& run = model::at(graph_.threads, thread);
     std::vector<bool>& mine = model::at(memory_.seen_, thread);

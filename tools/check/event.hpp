@@ -26,7 +26,7 @@ struct wide_value {
   [[nodiscard]] friend constexpr bool operator==(const wide_value&, const wide_value&) noexcept = default;
 };
 
-/// Returns the scope of an instruction. For an mbarrier instruction without a scope, this is the cluster if that reading is
+/// Returns the scope of an instruction. For an mbarrier instruction without a scope, this is cluster scope if that reading is
 /// chosen.
 [[nodiscard]] inline thread_scope scope_of(const instruction& i, const model::other_readings& readings) noexcept {
   return i.mbarrier != mbarrier_op::none && readings.takes(model::reading::cluster_scope_of_mbarriers) &&
@@ -41,7 +41,7 @@ struct copy_step {
   wide_value value{};       ///< the value to write, or the operand of an update
   std::int32_t first = -1;  ///< for a write of data that was read: the first of its reads; -1 if it writes `value`
   std::int16_t reads = 0;   ///< the number of reads, whose bytes are consecutive
-  /// the number of bytes at the start of this data that are omitted; if negative, the number of zeros that precede the data
+  /// the number of bytes that are omitted at the start of this data; -n means that n zeros precede the data
   std::int8_t shift = 0;
   std::uint8_t bytes = 0;         ///< the size of the access
   std::uint16_t instruction = 0;  ///< the index of the instruction in the code that performs operations
@@ -113,7 +113,7 @@ struct graph_event {
   /// For a write: the starts of the release patterns that a read of this write observes. For an arrival at a cluster barrier:
   /// the starts of the release patterns that end in the arrival.
   std::span<const graph_event* const> heads{};
-  /// Per `proxy_space`: the base clock of the events before a proxy fence of that space in this thread's block; null if the
+  /// Per `proxy_space`: the base clock of the events before a proxy fence for that space in this thread's block; null if the
   /// program has no copies.
   const std::uint16_t* crossed = nullptr;
   /// Per `one_way`: the base clock of the events that a proxy fence of that kind has released; null if the program has no

@@ -55,8 +55,8 @@ class event_builder {
  public:
   explicit event_builder(exploration_state& state) : state_(state) {}
 
-  /// Returns whether all launches that precede the launch of thread `t` have ended. If `launched` is true, a launch also counts
-  /// if some thread of each of its blocks has launched the dependents.
+  /// Returns whether all launches that precede the launch of thread `t` have ended. If `launched` is true, it is sufficient
+  /// that some thread of each block of a launch has allowed its dependent launches to begin.
   [[nodiscard]] bool are_over(const graph& g, int t, bool launched) const {
     bool result = true;
     for_each_before(t, [&](int u) {
@@ -121,7 +121,7 @@ class event_builder {
     }
     for (std::size_t k = 0; k < all / width; ++k) {
       const bool crossed = state_.copies && k >= 2 + begun && k < 2 + begun + proxy_spaces + one_ways;
-      if (!crossed || run.idle != nullptr) {  // the thread's own events are not yet before any proxy fence
+      if (!crossed || run.idle != nullptr) {  // the thread's own events do not yet precede any proxy fence
         clocks[k * width + static_cast<std::size_t>(t)] = static_cast<std::uint16_t>(e->number + 1);
       }
     }
@@ -277,9 +277,9 @@ class event_builder {
     return !state_.stopped();
   }
 
-  /// Returns the reason why access `e` by `i` is undefined, or an empty text if it is defined. Source: PTX ISA, "Shared State
-  /// Space": the `.shared::cta` window is the memory of the block itself, and the `.shared::cluster` window is the memory of
-  /// its cluster.
+  /// Returns the reason why access `e` by instruction `i` is undefined, or an empty text if it is defined. Source: PTX ISA,
+  /// "Shared State Space": the `.shared::cta` window is the memory of the block itself, and the `.shared::cluster` window is
+  /// the memory of its cluster.
   [[nodiscard]] std::string misuse_of_space(const graph_event& e, const instruction& i) const {
     const thread_context& c = model::at(state_.checked.threads, e.thread);
     if (e.address < shared_window || e.address >= local_window || state_.checked.fragment) {

@@ -55,7 +55,7 @@ struct exploration_state {
     }
   }
 
-  /// Reports an error of a thread at its current position.
+  /// Reports an error in a thread at its current position.
   void report_of(const graph& g, int thread, check_status status, std::string message) {
     const int of_copies = model::at(checked.threads, thread).copies_of;
     const int line = replayed == nullptr || of_copies >= 0 ? 0 : model::at(machines, thread).at(state_of(g, thread)).line;
@@ -104,8 +104,8 @@ struct exploration_state {
     return std::any_of(before.begin(), before.end(), [&](int k) { return k == first || ends_before(first, k); });
   }
 
-  /// Returns whether thread `t` can continue, or may legitimately wait at its position. A replay continues without threads for
-  /// which neither is the case.
+  /// Returns whether thread `t` can continue, or may legitimately wait at its position. A replay continues without a thread
+  /// that can do neither.
   [[nodiscard]] bool healthy(const graph& g, int t) { return is_healthy(g, t) || (replayed != nullptr && !stopped()); }
 
   const program& checked;
@@ -156,7 +156,7 @@ struct exploration_state {
       }
       case thread_status::held:
         report_of(g, t, check_status::undefined,
-                  "thread " + std::to_string(t) + " uses, by '" + model::at(machines, t).at(s).text +
+                  "thread " + std::to_string(t) + " uses, in '" + model::at(machines, t).at(s).text +
                       "', a register that an asynchronous matrix operation still uses: wait for the operation first, with "
                       "wgmma.wait_group or tcgen05.wait");
         return false;

@@ -96,7 +96,7 @@ class explorer {
       from_the_begin();
       if (!state_.stopped()) {
         state_.result.found.status = check_status::gave_up;
-        state_.result.found.message = "the execution with this order does not show it";
+        state_.result.found.message = "the execution with this order does not show the finding";
       }
       state_.result.status = state_.result.found.status;
       return std::move(state_.result);
@@ -271,7 +271,7 @@ class explorer {
     }
   }
 
-  /// Returns the number of bytes of stack between the beginning of the exploration and `here`.
+  /// Returns the number of stack bytes between the start of the exploration and `here`.
   [[nodiscard]] std::size_t stack_used(const char& here) const noexcept {
     const auto at = reinterpret_cast<std::uintptr_t>(&here);
     return at > stack_begin_ ? at - stack_begin_ : stack_begin_ - at;
@@ -515,7 +515,7 @@ class explorer {
     --g.next_stamp;
   }
 
-  /// Calls `use` with each position that Coherence and Atomicity allow for `w` in its location's coherence.
+  /// Calls `use` with each position that Coherence and Atomicity allow for `w` in its location's coherence order.
   template <class Use>
   void for_each_place(graph& g, const graph_event& w, const Use& use) {
     const auto order = [&]() -> auto& { return model::at(g.order, w.location); };  // the vector may move while `use` runs
@@ -593,10 +593,10 @@ class explorer {
     give_graph();
   }
 
-  /// Returns whether `e`, which a change to read from `w` would drop, is as in the one graph from which the change is made.
-  /// Only the events before `e` and the predecessors of `w` are considered: a read must read the latest write, a write must be
-  /// the latest and must not have been read, lanes must not have been chosen, and instructions with an unknown predicate must
-  /// have been executed.
+  /// Returns whether `e`, which is dropped if a read changes its source to `w`, is as required in the one graph from which this
+  /// change is made. Only the events before `e` and the predecessors of `w` are considered: a read must read the latest write,
+  /// a write must be the latest and must not have been read, lanes must not have been chosen, and instructions with an unknown
+  /// predicate must have been executed.
   [[nodiscard]] bool reads_and_writes_the_latest(const graph& g, const graph_event& e, const graph_event& w,
                                                  const std::uint16_t* past) {
     const bool writes = e.kind == event_kind::write;
@@ -762,7 +762,7 @@ class explorer {
 
 namespace {
 
-/// The total number of events in random executions that are tried before the checker gives up.
+/// The maximum total number of events in the random executions that are tried before the checker gives up.
 constexpr std::uint64_t random_events = 300'000;
 
 /// For each thread, the number of asynchronous operations that can be performed. It is increased when an exploration finds it
@@ -818,7 +818,7 @@ class copy_counts {
 
 check_result explore_all(const program& checked, const check_property& property, const check_options& options) {
   kept_apart apart;
-  std::optional<check_result> found;  // a finding with hidden values, for the case that the next exploration gives up
+  std::optional<check_result> found;  // a finding with hidden values, kept in case the next exploration gives up
   while (checked.copies || !starts_copies(checked)) {
     detail::explorer exploration(checked, property, options, apart);
     check_result result = exploration.run();
@@ -845,7 +845,7 @@ check_result explore_all(const program& checked, const check_property& property,
   }
 }
 
-/// Adds to the message of a finding the readings under which the program can be verified.
+/// Adds the readings under which the program can be verified to the finding's message.
 void name_readings(const program& checked, const check_property& property, const check_options& options, check_result& result) {
   check_options others = options;
   others.most_events = std::min<std::uint64_t>(options.most_events, 1'000'000);

@@ -7,8 +7,8 @@
 // of the axioms, and the search needs to consider only fences. The condition that two accesses remain unordered has the same
 // form.
 //
-// *Why edges are forced.* If ordering f before g would lead from an x to a y that x is never before, then g is before f in
-// every order.
+// *Why edges are forced.* If ordering f before g would lead from an x to a y such that x is never before y, then g is before f
+// in every order.
 //
 // *Why the forced edges are sufficient.* Assume that forced edges are added, and the order is closed under transitivity, until
 // no new edge appears, that there is no contradiction, and that every two fences are morally strong. If x is never before y,

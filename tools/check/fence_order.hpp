@@ -34,7 +34,7 @@ class fence_pairs {
   /// Requires that no order leads from `from` to `to`. `from` must not already precede `to`.
   void set_never_before(std::size_t from, std::size_t to) { set(never_, from, to); }
 
-  /// Requires that one of the two precedes the other. `first` comes first if nothing contradicts this.
+  /// Requires that one of the two fences precedes the other. `first` comes first if nothing contradicts this.
   void relate(std::size_t first, std::size_t second) { pairs_.emplace_back(first, second); }
 
   /// Returns whether an order that satisfies the constraints exists.
@@ -43,8 +43,8 @@ class fence_pairs {
  private:
   using matrix = std::vector<std::uint64_t>;
 
-  /// For each fence, the fences that follow it (`after`), and the fences that must not follow it because of itself or a
-  /// preceding fence.
+  /// For each fence, the fences that follow it (`after`), and the fences that must not follow it because of a requirement on it
+  /// or on a preceding fence.
   struct state {
     matrix after;
     matrix never;
@@ -74,8 +74,8 @@ class fence_pairs {
 
 }  // namespace detail
 
-/// Returns whether the order in which the `fence.sc` of a graph were added is still a Fence-SC order with `e`. It must have
-/// been a Fence-SC order before `e` was added, and only reads from `e` may follow `e` in the graph.
+/// Returns whether the order in which the `fence.sc` of a graph were added is still a Fence-SC order with `e`. The order must
+/// have been a Fence-SC order before `e` was added, and only reads from `e` may follow `e` in the graph.
 [[nodiscard]] bool keeps_fence_order(const graph& g, const event_rules& rules, const graph_event& e);
 
 /// Returns whether `x` precedes `y` in every Fence-SC order of a graph because of one fence after `x` and one fence before `y`.

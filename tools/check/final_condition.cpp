@@ -52,7 +52,7 @@ class condition_reader {
 
   [[noreturn]] void refuse(const std::string& what) const {
     throw model::error(line_, static_cast<int>(at_) + column_,
-                       what + ", found " + (at_ == text_.size() ? "its end" : quote(text_.substr(at_, 12))));
+                       what + ", found " + (at_ == text_.size() ? "the end" : quote(text_.substr(at_, 12))));
   }
   std::size_t skip() {
     while (at_ < text_.size() && std::isspace(static_cast<unsigned char>(text_[at_])) != 0) {

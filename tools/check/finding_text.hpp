@@ -17,8 +17,8 @@ using namespace ptx;
 /// omitted. Throws `model::error` for a finding that a litmus file cannot express.
 [[nodiscard]] std::string litmus_of(const program& p, const finding& f, const std::string& name);
 
-/// Returns a finding as a graph in the Graphviz language: each thread is a column, program order and reads-from are edges, and
-/// the blamed events are red.
+/// Returns a finding as a graph in Graphviz's DOT language: each thread is a column, program order and reads-from are edges,
+/// and the blamed events are red.
 [[nodiscard]] std::string dot_of(const program& launched, const finding& f, const std::string& name);
 
 }  // namespace membar::check

@@ -4,8 +4,8 @@
 ///
 /// Base causality is the closure of program order and synchronizes-with. Both lead from existing events to the event that is
 /// added, so each event can represent its causality by one clock: for each thread, the number of events that precede it.
-/// fence_order.hpp adds Fence-SC. The relations are those in model/causality.hpp, restricted to the generic proxy; tests
-/// compare the two.
+/// fence_order.hpp adds Fence-SC. The relations are the same as in model/causality.hpp, without the proxies that the checker
+/// does not model. Tests compare the two.
 #pragma once
 
 #include <check/event.hpp>
@@ -271,7 +271,8 @@ class event_rules {
     // a proxy fence applies to the accesses that its own block starts
     if (e.crossed != nullptr && (same_proxies(before, e) || readings_.takes(model::reading::fence_of_another_block))) {
       for (std::size_t s = 0; s < proxy_spaces; ++s) {
-        const bool of_thread = s == static_cast<std::size_t>(proxy_space::tensor_memory);  // for its own thread
+        const bool of_thread = s == static_cast<std::size_t>(proxy_space::tensor_memory);  // this fence applies only to its own
+                                                                                           // thread
         if (!of_thread || is_copy(e)) {
           join(crossed(e, s), passed(before.crossed + s * threads_.size()));
         }
@@ -318,7 +319,7 @@ class event_rules {
     }
   }
 
-  /// Returns the clock of the events before `e` that are also before a proxy fence of the given space.
+  /// Returns the clock of the events before `e` that are also before a proxy fence for the given space.
   [[nodiscard]] std::uint16_t* crossed(const graph_event& e, std::size_t space) const noexcept {
     return const_cast<std::uint16_t*>(e.crossed) + space * threads_.size();
   }
@@ -353,9 +354,9 @@ class event_rules {
     }
   }
 
-  /// Returns the clock of `e` that determines whether causality orders access `o` before `e`. Through the async proxy, this
-  /// clock contains only the events before a proxy fence, and events of the same block that also use the async proxy. Source:
-  /// PTX ISA, "Proxy-preserved base causality order".
+  /// Returns the clock of `e` that determines whether causality orders access `o` before `e`. For an access through the async
+  /// proxy, this clock contains only the events before a proxy fence, and events of the same block that also use the async
+  /// proxy. Source: PTX ISA, "Proxy-preserved base causality order".
   [[nodiscard]] const std::uint16_t* clock_for(const graph_event& o, const graph_event& e) const noexcept {
     if (machine::is_tensor_memory(e.address)) {  // tensor memory has its own fences between threads
       const bool own = model::at(threads_, o.thread).copies_of == model::at(threads_, e.thread).copies_of;
@@ -491,7 +492,7 @@ class event_rules {
   }
 
   void join(std::uint16_t* clock, const std::uint16_t* other) const noexcept {
-    const std::size_t width = threads_.size();  // compilers can vectorize the following loop
+    const std::size_t width = threads_.size();  // a local variable, so that compilers can vectorize the following loop
     for (std::size_t t = 0; t < width; ++t) {
       clock[t] = other[t] > clock[t] ? other[t] : clock[t];
     }
@@ -522,7 +523,7 @@ class location_table {
     return nullptr;
   }
 
-  /// Returns the number of a location that is within one object.
+  /// Returns the number of the location with this address and size, which must be within one object.
   [[nodiscard]] int number_of(std::uint64_t address, int bytes) {
     const std::uint64_t key = address * 32 + static_cast<std::uint64_t>(bytes);
     const auto it = numbers_.find(key);

@@ -46,7 +46,7 @@ constexpr meaning<model::operation> updates[] = {{"add", model::operation::add},
                                                  {"min", model::operation::minimum},  {"max", model::operation::maximum},
                                                  {"exchange", model::operation::move}};
 
-/// The order of a statement. A weak access has none.
+/// The order of a statement. A weak access has no order.
 using host_order = std::optional<memory_order>;
 constexpr meaning<host_order> orders[] = {{"weak", {}},
                                           {"relaxed", memory_order::relaxed},
@@ -127,7 +127,7 @@ class host_writer {
           names += (names.empty() ? "" : ", ") + std::string(o.word);
         }
       }
-      refuse(given, quote(given.text) + " is not an order of " + quote(statement_->words[0].text) + ": expected " + names);
+      refuse(given, quote(given.text) + " is not an order for " + quote(statement_->words[0].text) + ": expected " + names);
     }
     return found->value;
   }
@@ -153,7 +153,7 @@ class host_writer {
     if (place_->per_device) {
       refuse(given,
              quote(name) +
-                 " is a variable of which each device has its own copy, and the host cannot access it: make it __managed__, or "
+                 " is a variable with a separate copy on each device, which the host cannot access: make it __managed__, or "
                  "copy it to memory of the scenario");
     }
     if (index >= place_->count) {
@@ -174,7 +174,7 @@ class host_writer {
     const auto bytes = static_cast<std::uint64_t>(bytes_of(place_->type));
     std::uint64_t v = 0;
     if (is_float(place_->type) ? !float_of_text(given.text, bytes_of(place_->type), v) : !value_of(memory_, given.text, v)) {
-      refuse(given, "expected a value of " + std::string(word_of(place_->type)) + ", found " + quote(given.text));
+      refuse(given, "expected a value of type " + std::string(word_of(place_->type)) + ", found " + quote(given.text));
     }
     if (!is_float(place_->type) && !fits(given.text, v, bytes)) {
       refuse(given, "the value " + given.text + " does not fit into the " + std::to_string(bytes) + " bytes of " +

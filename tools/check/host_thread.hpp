@@ -30,13 +30,13 @@ struct host_statement {
 /// `npos` if the line does not contain one.
 std::size_t read_host_statements(std::string_view line, std::size_t begin, int number, std::vector<host_statement>& body);
 
-/// Returns a host thread's statements as a kernel with a single thread. Its instructions are in `path`, at the lines of the
-/// statements. Throws `model::error` with line and column for an unknown statement, unknown memory, or an order that the
-/// statement does not support.
+/// Returns a host thread's statements as a kernel with a single thread. The source location of each instruction is its
+/// statement's line in `path`. Throws `model::error` with line and column for an unknown statement, unknown memory, or an order
+/// that the statement does not support.
 [[nodiscard]] kernel_code host_kernel(const std::string& name, const std::vector<host_statement>& body,
                                       const std::vector<named_memory>& memory, const std::string& path);
 
-/// Returns the name of an order in the statements of host threads.
+/// Returns the name of an order in host thread statements.
 [[nodiscard]] std::string_view host_order_word(memory_order order) noexcept;
 
 }  // namespace membar::check

@@ -81,7 +81,7 @@ void check_size(const launch_request& request, std::uint64_t blocks, std::uint64
   if (request.cluster > 0 && (blocks % static_cast<std::uint64_t>(request.cluster) != 0 || request.grid[0] != blocks)) {
     throw model::error("the launch of '" + kernel.name + "' has " + std::to_string(blocks) + " blocks in clusters of " +
                        std::to_string(request.cluster) +
-                       ": a cluster extends along x, and the number of blocks must be a multiple of it");
+                       ": a cluster extends along x, and the number of blocks must be a multiple of the cluster size");
   }
   if (request.arguments.size() != kernel.parameter_bytes) {
     throw model::error("the launch of '" + kernel.name + "' has " + std::to_string(request.arguments.size()) +

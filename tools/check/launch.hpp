@@ -34,7 +34,7 @@ struct launch_request {
   bool host = false;                      ///< whether this is a host thread instead of a launch
   std::vector<std::uint8_t> arguments{};  ///< in the layout of `kernel_code::parameter_offsets`
   std::vector<int> after{};               ///< the launches that end before this launch begins
-  /// whether the launch begins when the launches in `after` have launched their dependents (programmatic dependent launch)
+  /// whether the launch begins when the launches in `after` allow their dependents to begin (programmatic dependent launch)
   bool dependent = false;
   std::uint64_t dynamic_shared = 0;  ///< bytes of `extern __shared__` memory
 };
@@ -61,7 +61,7 @@ struct planned_launch {
 /// The maximum number of threads of a launch that is planned without creating its threads.
 inline constexpr std::uint64_t most_planned_threads = std::uint64_t{1} << 24U;
 
-/// Adds a launch, its order and the memory that it needs to a program, but not its threads and its shared memory.
+/// Adds a launch, its order and the memory that it needs to a program, but neither its threads nor its shared memory.
 /// `threads_before` is the number of threads that the program already has. Throws `model::error` if the launch is invalid, or
 /// if the program would have more than `most` threads.
 [[nodiscard]] planned_launch plan_launch(program& p, const launch_request& request, int first_block,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Converts a litmus test to a program that can be explored, so that the explorer and the model can be compared.
+/// Converts a litmus test into a program that can be explored, so that the explorer and the model can be compared.
 #pragma once
 
 #include <check/graph.hpp>
@@ -35,7 +35,7 @@ using namespace ptx;
 
 namespace detail {
 
-/// Converts one thread of a litmus test to a PTX kernel. Register k of the test is register k of the kernel.
+/// Converts one thread of a litmus test into a PTX kernel. Register k of the test is register k of the kernel.
 class litmus_thread {
  public:
   /// `here` is the place where the thread runs. `place` returns the address of a location. `line` is the line number of the
@@ -83,7 +83,7 @@ class litmus_thread {
 
   [[noreturn]] static void refuse(const model::instruction& i, const std::string& what) {
     throw model::error(i.line, 1,
-                       what + " is not supported: only accesses, fences and barriers of the generic and the async proxy are");
+                       what + " is not supported: only accesses, fences and barriers of the generic and async proxies are");
   }
 
   // ---- operands
@@ -206,7 +206,7 @@ class litmus_thread {
     if (i.barrier != model::barrier_kind::block || !i.arrives || i.has_quorum || i.b.is_register || i.b.value >= 0) {
       refuse(i, "a barrier other than bar.cta.sync and bar.cta.arrive of a whole block");
     }
-    // bar.arrive names the number of threads of its barrier, so every instruction at that barrier must name it
+    // bar.arrive names the number of threads of its barrier, so every instruction at that barrier must name this number
     if (some_only_arrive_) {
       kernel_.add(i.waits ? "bar.sync" : "bar.arrive", {value(i.a), named("%ntid.x")});
     } else {
@@ -449,7 +449,8 @@ class litmus_places {
 
 }  // namespace detail
 
-/// Returns the program of a litmus test. Throws `model::error` if it uses proxies other than the generic and the async proxy.
+/// Returns the program of a litmus test. Throws `model::error` if the test uses proxies other than the generic and async
+/// proxies.
 [[nodiscard]] inline program program_of(const model::litmus_test& test) {
   program result;
   result.fragment = true;

@@ -12,8 +12,8 @@
 // This exploration is much more expensive than explore.cpp and is limited to 64 events. It is used only if a cycle was not
 // ruled out.
 //
-// The axioms are those in model/causality.hpp and model/axioms.hpp, restricted to the generic proxy and to total coherence;
-// tests compare the two.
+// The axioms are those in model/causality.hpp and model/axioms.hpp, restricted to the generic proxy and to total coherence.
+// Tests compare the two.
 #include <check/data_flow.hpp>
 #include <check/event_builder.hpp>
 #include <check/execution_end.hpp>
@@ -37,7 +37,7 @@
 namespace membar::check::detail {
 namespace {
 
-/// The source of a read whose source has not been chosen, or which reads the initial value.
+/// The values of `placed_event::source` for a read whose source has not been chosen, and for a read of the initial value.
 constexpr int open_source = -2;
 constexpr int initial_source = -1;
 
@@ -193,7 +193,7 @@ struct buffered_execution {
     return result;
   }
 
-  /// Returns, for each thread, the slot after which all of its events follow slot `slot` of thread `t`.
+  /// Returns, for each thread, the slot after which all of the thread's events follow slot `slot` of thread `t`.
   [[nodiscard]] std::vector<std::uint64_t> last_not_after(int t, std::uint64_t slot,
                                                           const std::vector<meeting>& meetings) const {
     std::vector<std::uint64_t> last(runs.size(), ~std::uint64_t{0});
@@ -424,7 +424,7 @@ class thread_runner {
     return machine_.step(s, seen, watch_);
   }
 
-  /// Returns the origins of the operands with which a read-modify-write computes.
+  /// Returns the origins of the operands from which a read-modify-write computes its result.
   [[nodiscard]] data_flow::set operands_of_rmw(const instruction& i) const {
     data_flow::set operands = flow_.none();
     for (unsigned k = 1; k < i.sources; ++k) {
@@ -527,7 +527,8 @@ class thread_runner {
     run_.unmet = run_.unmet || !all;
     const wide_value seen = all ? points.result(thread_, s, arrivals) : wide_value{0, 0, true};
     const bool open = std::any_of(arrivals.begin(), arrivals.end(), [](const graph_event* a) { return a->value.unknown; });
-    reject_if(!wrong.empty() || (all && seen.unknown && !open));  // stays unknown; what it decides is not explored here
+    reject_if(!wrong.empty() || (all && seen.unknown && !open));  // the value stays unknown, and what it decides is not
+                                                                  // explored here
     for (unsigned k = 0; k < i.destinations; ++k) {
       flow_.put_result(i, i.to[k], seen.unknown ? open_ : flow_.none());
     }
@@ -872,8 +873,8 @@ class load_buffering_explorer {
     });
   }
 
-  /// Returns whether some choice of sources for the open reads may create a cycle. If there is none, the execution is left to
-  /// explore.cpp.
+  /// Returns whether some choice of sources for the open reads may create a cycle. If there is no such choice, the execution is
+  /// left to explore.cpp.
   [[nodiscard]] bool may_have_cycle() const {
     model::relation r = x_.order_of_steps();
     const std::vector<buffered_execution::meeting> meetings = x_.meetings_of_lanes();
@@ -1050,8 +1051,8 @@ class load_buffering_explorer {
     x_.events.pop_back();
   }
 
-  /// For each open read that may read write `w`, starting with read `first`, explores both choices: the read takes its value
-  /// from `w`, or it stays open.
+  /// For each open read that may read from write `w`, starting with read `first`, explores both choices: the read takes its
+  /// value from `w`, or it stays open.
   void offer(int w, int first) {
     int r = first;
     const graph_event& write = model::at(x_.events, w).event;

@@ -31,7 +31,7 @@ using namespace ptx;
 /// The status of a thread: its next action, or the reason why it has stopped.
 enum class thread_status : std::uint8_t {
   at_event,  ///< its next instruction is an event
-  waiting,   ///< it completed an iteration of a loop, and the iteration only read and left the thread's state unchanged
+  waiting,   ///< it completed a loop iteration that only read and left the thread's state unchanged
   /// like `waiting`, but another execution shows how the thread continues: an earlier read of the later value, or another
   /// choice, leads to the same state
   repeats,
@@ -47,7 +47,7 @@ enum class thread_status : std::uint8_t {
   unknown_operand,  ///< an unknown value determines which memory an event accesses, or what the event does
   held,             ///< it uses a register that an asynchronous operation still uses, without having waited for that operation
   unfenced,         ///< it starts a matrix operation on a register that it used after the last wgmma.fence
-  undecided         ///< its observer stopped the thread
+  undecided         ///< its observer stopped it
 };
 
 /// The observer's decision about the instruction that a thread has reached.
@@ -83,7 +83,7 @@ struct thread_state {
   std::uint8_t part = 0;
   thread_status status = thread_status::at_event;
   bool clock_read = false;   ///< whether a clock was read since the last event
-  bool choosing = false;     ///< whether the next event is the choice whether to execute an instruction whose predicate is
+  bool choosing = false;     ///< whether the next event is the choice of whether to execute an instruction whose predicate is
                              ///< unknown
   bool old_unknown = false;  ///< whether `old_low` and `old_high` are unknown
   bool fenced = false;       ///< whether the thread has executed wgmma.fence
@@ -137,7 +137,7 @@ class machine {
     return s;
   }
 
-  /// Returns the address that the next event, a memory access, accesses.
+  /// Returns the address of the next event, which is a memory access.
   [[nodiscard]] std::uint64_t address(const thread_state& s) const noexcept {
     const instruction& i = at(s);
     const bool access = i.code == op::load || i.code == op::store;
@@ -233,10 +233,10 @@ class machine {
     return at(s).mbarrier == mbarrier_op::test && phase_is_complete(at(s), seen.low, value(s, at(s).by[1]));
   }
 
-  /// Returns whether the test of an mbarrier that is the next event of `first`, and saw `seen_first`, could be omitted. This
-  /// requires that the test that is the next event of `second`, saw `seen_second` and led to `now`, asks for the same phase;
-  /// that the first test would also have led to `now` if it had seen `seen_second`; and that the second test would have left
-  /// the thread where it was if it had seen `seen_first`.
+  /// Returns whether the first of two tests of an mbarrier could be omitted. The first test is the next event of `first` and
+  /// saw `seen_first`. The second test is the next event of `second`, saw `seen_second` and led to `now`. The first test can be
+  /// omitted if both tests ask for the same phase, if it would also have led to `now` had it seen `seen_second`, and if the
+  /// second test would have left the thread where it was had it seen `seen_first`.
   [[nodiscard]] bool needs_one_test(const thread_state& first, const thread_state& second, wide_value seen_first,
                                     wide_value seen_second, const thread_state& now) const {
     const instruction& early = at(first);
@@ -397,7 +397,7 @@ class machine {
   }
 
  private:
-  /// The number of words after the registers that contain, for each register, one bit that marks it as unknown.
+  /// The number of words that follow the registers and contain one bit per register, which marks the register as unknown.
   [[nodiscard]] std::size_t unknown_words() const noexcept { return (static_cast<std::size_t>(kernel().words) + 63) / 64; }
   /// The offset of the bytes, one for each register, that describe which asynchronous operation uses the register. They exist
   /// only if asynchronous operations use registers.
@@ -495,8 +495,8 @@ class machine {
   // ---- registers that asynchronous operations use
 
   /// The byte of a register. It contains `changed_bit` if the register was written since the last wgmma.fence. The remaining
-  /// bits are 0 if no operation uses the register, and `newest_hold` if an operation uses it that is not yet in a group. Each
-  /// group that is committed later adds 1. `oldest_hold` means that a load of tensor memory uses the register.
+  /// bits are 0 if no operation uses the register, and `newest_hold` if an operation that is not yet in a group uses it. Each
+  /// group that is committed later adds 1. `oldest_hold` means that a load from tensor memory uses the register.
   static constexpr std::uint8_t changed_bit = 128;
   static constexpr std::uint8_t newest_hold = 1;
   static constexpr std::uint8_t oldest_hold = 127;
@@ -894,7 +894,7 @@ class machine {
     return false;
   }
 
-  /// The choice whether to execute the first instruction if its predicate is unknown.
+  /// The choice of whether to execute the first instruction if its predicate is unknown.
   enum class decision : std::uint8_t { none, runs, is_skipped };
 
   /// Returns whether an instruction with an unknown predicate needs a choice. An instruction that only writes registers does
@@ -1107,8 +1107,8 @@ class machine {
     }
   }
 
-  /// Returns whether a load or store accessed local memory and was therefore executed here. If it did not, the thread stops at
-  /// it, because it is an event or an error.
+  /// Returns whether a load or store accessed local memory and was therefore executed here. If not, the thread stops at the
+  /// instruction, which is an event or an error.
   bool is_done_here(thread_state& s, const instruction& i) const noexcept {
     s.status = is_unknown(s, i.by[0]) ? thread_status::unknown_operand : thread_status::at_event;
     return s.status == thread_status::at_event && is_local(base_address(s, i)) && access_local(s, i);

@@ -11,7 +11,8 @@ namespace membar::check {
 
 using namespace ptx;
 
-/// The descriptor of a matrix in shared memory. Source: PTX ISA, "Matrix Descriptor Format" of `wgmma`, "Shared memory descriptor" of `tcgen05`.
+/// The descriptor of a matrix in shared memory. Source: PTX ISA, "Matrix Descriptor Format" of `wgmma`, "Shared memory
+/// descriptor" of `tcgen05`.
 struct matrix_descriptor {
   std::uint64_t start = 0;    ///< the low 18 bits of an address
   std::uint64_t leading = 0;  ///< the leading dimension's byte offset
@@ -41,8 +42,8 @@ struct matrix_descriptor {
   }
 
   /// Calls `use` with the address of each 16-byte piece of a matrix. `rows` is the number of rows of the result, and `pieces`
-  /// is the number of pieces along the summed dimension. If `transposed`, each piece is along the rows and has 8 numbers of 16
-  /// bits. Source: CUTLASS, the canonical layouts in `mma_sm90_desc.hpp`.
+  /// is the number of pieces along the summed dimension. If `transposed`, each piece extends along the rows and contains eight
+  /// 16-bit numbers. Source: CUTLASS, the canonical layouts in `mma_sm90_desc.hpp`.
   template <class Use>
   constexpr void for_each_piece(unsigned rows, unsigned pieces, bool transposed, const Use& use) const {
     const std::uint64_t width = swizzle == swizzle_mode::none ? 1 : row_of(swizzle) / 16;

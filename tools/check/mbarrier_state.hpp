@@ -46,7 +46,7 @@ struct mbarrier_outcome {
   bool completes = false;  ///< whether the operation completes the phase
 };
 
-/// Returns the effect of `i`, an update of an mbarrier. `operand` is its number of arrivals or of bytes.
+/// Returns the effect of `i`, an update of an mbarrier. `operand` is its number of arrivals or bytes.
 [[nodiscard]] constexpr mbarrier_outcome updated_mbarrier(const instruction& i, std::uint64_t before,
                                                           std::uint64_t operand) noexcept {
   mbarrier_state s = mbarrier_state::of(before);
@@ -70,7 +70,7 @@ struct mbarrier_outcome {
     s.bytes -= amount;
   }
   if (s.bytes > mbarrier_state::most_bytes || s.bytes < -mbarrier_state::most_bytes) {
-    return {before, "brings the number of bytes that an mbarrier expects out of range, which is -1048575 to 1048575"};
+    return {before, "brings the number of bytes that an mbarrier expects out of the range -1048575 to 1048575"};
   }
   s.pending -= arrivals;
   s.expected -= i.mbarrier == mbarrier_op::arrive_drop ? arrivals : 0;
@@ -96,7 +96,7 @@ struct mbarrier_outcome {
   return mbarrier_state{count, count}.word();
 }
 
-/// Returns whether the phase for which `i`, a test, asks is complete in state `word`. `operand` is a parity or the token of an
+/// Returns whether the phase that test `i` asks for is complete in state `word`. `operand` is a parity or the token of an
 /// arrival. Source: PTX ISA, "mbarrier.test_wait/mbarrier.try_wait".
 [[nodiscard]] constexpr bool phase_is_complete(const instruction& i, std::uint64_t word, std::uint64_t operand) noexcept {
   const std::uint64_t phase = mbarrier_state::of(word).phase;

@@ -29,8 +29,8 @@ class memory_bytes {
     return false;
   }
 
-  /// Returns the position, in its location's order, of the last write that a write of another size, ordered before `e`, has
-  /// overwritten in part.
+  /// Returns the position, in the order of the location of `e`, of the last write that was partly overwritten by a write of
+  /// another size. Only overwriting writes that are ordered before `e` count.
   [[nodiscard]] int changed_by_other_sizes(const graph& g, const graph_event& e) const {
     const auto& order = model::at(g.order, e.location);
     int i = model::count_of(order) - 1;

@@ -53,7 +53,7 @@ template <class Names>
              : "; did you mean '" + membar_tools::shortened(nearest, 160) + "'?";  // names with template arguments can be long
 }
 
-/// Returns the same suggestion for memory. If no name is similar, the text lists all names.
+/// Returns such a suggestion for a misspelled name of memory. If no name is similar, the text lists all names.
 [[nodiscard]] inline std::string nearest_memory(const std::vector<named_memory>& memory, const std::string& word) {
   std::vector<std::string> names;
   std::string all;
@@ -68,7 +68,7 @@ template <class Names>
                           : "; the scenario has " + membar_tools::shortened(all, most);
 }
 
-/// Returns the error message that `m` has no element `index`.
+/// Returns the error message for `index`, which is not the index of an element of `m`.
 [[nodiscard]] inline std::string outside_of(const named_memory& m, std::uint64_t index) {
   return "index " + std::to_string(index) + " is outside of " + membar_tools::quote(m.name) + ", which has " +
          std::to_string(m.count) + (m.count == 1 ? " element" : " elements");
@@ -108,7 +108,7 @@ template <class Names>
 }
 
 /// Parses a field, given by its offset and type as in "+8:u32", of the memory `name`, which has `bytes` bytes. Returns an error
-/// message, or an empty text.
+/// message, or an empty text if there is no error.
 [[nodiscard]] inline std::string read_field(const std::string& text, const std::string& name, std::uint64_t bytes,
                                             std::uint64_t& offset, ptx_type& type) {
   const std::size_t colon = text.find(':');
@@ -127,7 +127,7 @@ template <class Names>
   return {};
 }
 
-/// Makes `field` describe a field of `m` as separate memory. Returns an error message, or an empty text.
+/// Makes `field` describe a field of `m` as separate memory. Returns an error message, or an empty text if there is no error.
 [[nodiscard]] inline std::string field_of(const named_memory& m, const std::string& text, named_memory& field) {
   std::uint64_t offset = 0;
   ptx_type type = ptx_type::none;

@@ -32,8 +32,8 @@ class next_thread {
     if (const int t = amid_rmw(g); t >= 0) {
       return t;
     }
-    // the first thread at a read-modify-write, at a load, and back at the head of a loop in which other threads continue, and
-    // the first two threads that spin without progress
+    // the first thread at a read-modify-write, the first one at a load, the first one that is back at the head of a loop in
+    // which other threads continue, and the first two that spin without progress
     constexpr std::size_t comes_back = 2;
     std::array<int, 5> first{-1, -1, -1, -1, -1};
     for (int t = 0; t < state_.count(); ++t) {

@@ -72,7 +72,7 @@ void order_costs::read_line(const std::string& kind, std::istringstream& words, 
     words >> scope >> figure >> more;
     const std::size_t n = index_in(proxy_names, [&](std::string_view one) { return one == scope; });
     if (n == proxy_names.size()) {
-      throw model::error(number, 1, quote(scope) + " is not a state space of a proxy fence: expected any, global or shared");
+      throw model::error(number, 1, quote(scope) + " is not a state space for a proxy fence: expected any, global or shared");
     }
     set(proxy_[n], "proxy " + scope, figure, more, number);
     return;
@@ -106,7 +106,7 @@ void order_costs::complete() {
   for (std::size_t o = 0; o < orders; ++o) {
     for (const std::size_t s : {std::size_t{0}, std::size_t{2}, std::size_t{3}}) {
       if (fences_[o][s] < 0) {
-        throw model::error(std::string("the cost table has no fence of order ") + name(order_of_row[o]) + " and scope " +
+        throw model::error(std::string("the cost table has no fence with order ") + name(order_of_row[o]) + " and scope " +
                            name(scope_of_column[s]) + ": bench/check/order_costs.py writes a complete table");
       }
     }

@@ -45,13 +45,13 @@ class order_costs {
  public:
   /// Parses a table with the lines "fence ORDER SCOPE NS", "atomic ORDER SCOPE NS", "proxy any NS", "proxy global NS", "proxy
   /// shared NS" and "device NAME", and with comments after '#'. A proxy fence that is not in the table costs as much as an
-  /// acq_rel fence of device scope. A stronger order or a wider scope never costs less than a weaker one, because smaller
-  /// measured values are noise. Throws `model::error` with the line number.
+  /// acq_rel fence with device scope. A stronger order or a wider scope never costs less than a weaker order or a narrower
+  /// scope, because smaller measured values are noise. Throws `model::error` with the line number.
   [[nodiscard]] static order_costs read(std::string_view text);
 
   /// Returns the cost of a fence.
   [[nodiscard]] double fence(memory_order order, thread_scope scope) const { return at(fences_, order, scope); }
-  /// Returns the cost of the order of a load or store, which is at most the cost of the corresponding fence.
+  /// Returns the cost of the order of a load or store. This is the cost of the corresponding fence, which is an upper bound.
   [[nodiscard]] double access(memory_order order, thread_scope scope) const {
     return order == memory_order::relaxed ? 0 : at(fences_, order, scope);
   }

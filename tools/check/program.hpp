@@ -59,7 +59,7 @@ struct assumptions {
   bool shuffle_orders = false;  ///< whether shuffles, votes, matches and `redux` order memory like `bar.warp.sync`
   /// whether it is not a race to write the current value, or the same value as another write
   bool same_value_writes = false;
-  bool kernel_boundary_acquires = false;  ///< whether the end of a kernel acts as an acquire fence of system scope
+  bool kernel_boundary_acquires = false;  ///< whether the end of a kernel acts as an acquire fence with system scope
   std::vector<range> accepted_races{};
 
   [[nodiscard]] bool accepts(std::uint64_t address) const noexcept {
@@ -95,7 +95,7 @@ enum class check_status : std::uint8_t {
   hang,           ///< threads wait, and no other thread can end their wait
   uninitialised,  ///< a read of memory that was never written
   out_of_bounds,  ///< an access that is outside every object, or misaligned
-  undefined,      ///< behaviour that PTX or CUDA leaves undefined, for example of a barrier, a lifetime, a mask or a
+  undefined,      ///< behaviour that PTX or CUDA leaves undefined, for example because of a barrier, a lifetime, a mask or a
                   ///< state-space window
   gave_up         ///< the exploration was cut short, or something is not supported; unexplored executions may contain errors
 };
@@ -176,7 +176,7 @@ class final_memory {
 using check_property = std::function<std::string(const final_memory&)>;
 
 /// The order in which the threads of an execution had their events up to a finding. An exploration can follow this schedule.
-/// Every read in the execution reads the newest write.
+/// Every read in the execution reads from the newest write.
 struct replayed_schedule {
   struct step {
     int thread = 0;

@@ -66,7 +66,7 @@ class race_check {
   }
 
   /// Returns whether the graph is consistent and free of races. `added` are the events that were added last, and `found` are
-  /// the suspected races that they caused. Reports a race.
+  /// the suspected races that they caused. Reports a race if there is one.
   [[nodiscard]] bool consistent(graph& g, const suspects& found, const std::array<const graph_event*, 2>& added) {
     if (g.fences.size() < 2) {
       if (!found.empty()) {

@@ -379,7 +379,7 @@ class repairer {
     }
   }
 
-  /// Returns whether a barrier makes the program undefined or lets it hang, although it was not before. If the barrier is the
+  /// Returns whether a barrier causes undefined behaviour or a hang that the program did not have before. If the barrier is the
   /// only change, it is not tried again.
   [[nodiscard]] bool breaks_barriers(const std::vector<code_edit>& edits, check_status now) {
     const bool has_barrier =

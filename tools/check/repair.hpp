@@ -4,8 +4,8 @@
 /// stronger than necessary.
 ///
 /// An execution that violates a rule still violates it after changes to instructions that the execution does not reach.
-/// Therefore a set of changes with which the program verifies contains a change in each such execution, and the search tries
-/// only such sets. It begins with sets of one change, continues with sets of two, and makes each change as strong as PTX
+/// Therefore a set of changes with which the program verifies must change an instruction in each such execution, and the search
+/// tries only such sets. It begins with sets of one change, continues with sets of two, and makes each change as strong as PTX
 /// allows. If the program verifies with a set, the set's changes are then weakened one after another as long as the program
 /// still verifies.
 ///

@@ -321,8 +321,8 @@ class scenario_reader {
         }
         t.map.fill = fill == "nan" ? 1 : 0;
       } else if (what.starts_with("im2col")) {
-        refuse("the tensor map " + quote(t.name) + " is of mode " + what +
-               ", which is not modelled: give a box of tiles, as 'box 8 8'");
+        refuse("the tensor map " + quote(t.name) + " uses " + what +
+               " mode, which is not modelled: give a box of tiles, as 'box 8 8'");
       } else {
         refuse(
             quote(what) +
@@ -340,7 +340,7 @@ class scenario_reader {
     result_.tensors.push_back(std::move(t));
   }
 
-  /// Parses the numbers that follow. There must be at most as many as there are dimensions.
+  /// Parses the numbers that follow. There must be at most `most_dimensions` of them.
   template <class To>
   std::size_t numbers(To to, const char* what, std::uint64_t most) {
     std::size_t count = 0;
@@ -379,7 +379,7 @@ class scenario_reader {
     const std::uint64_t element = tensor_types[t.map.type].bytes;
     for (std::size_t d = 0; d < static_cast<std::size_t>(t.map.rank); ++d) {
       if (t.map.extents[d] == 0 || t.map.box[d] == 0 || t.map.steps[d] == 0) {
-        refuse("a number of the tensor map " + quote(t.name) + " is 0");
+        refuse("a dimension, box size or element stride of the tensor map " + quote(t.name) + " is 0");
       }
       if (d > 0 && t.map.strides[d] % 16 != 0) {
         refuse("a stride of " + std::to_string(t.map.strides[d]) + " bytes is not a multiple of 16");
@@ -694,7 +694,7 @@ void put_argument(const kernel_code& kernel, std::size_t k, const std::string& t
 }
 
 /// Returns the result of `read`, which reads the PTX of a scenario's source. The PTX is the source itself or was compiled from
-/// it. The message of an error begins with the source's name and contains the line in the PTX.
+/// it. An error message begins with the source's name and contains the line in the PTX.
 template <class Read>
 [[nodiscard]] auto in_source(const scenario& s, const Read& read) {
   try {
@@ -813,8 +813,8 @@ class preparation {
     return result;
   }
 
-  /// Makes memory available to conditions and arguments by its name. If each device has its own copy, the first device's copy
-  /// also has the plain name.
+  /// Makes memory available to conditions and arguments under its name. If each device has its own copy, the first device's
+  /// copy also has the plain name.
   void name(named_memory m, bool per_device, int device) {
     const std::string plain = m.name;
     m.per_device = per_device;
@@ -907,7 +907,8 @@ class preparation {
     if (v.bytes != bytes) {
       throw model::error(m.line, 1,
                          quote(m.memory.name) + " is a variable of the source, and has " + std::to_string(v.bytes) +
-                             " bytes, not " + std::to_string(bytes) + ": give its type and count, or memory of another name");
+                             " bytes, not " + std::to_string(bytes) +
+                             ": give its type and count, or give the memory another name");
     }
     memory_object& o = object_at(address);
     if (!m.values.empty() || !m.initialised) {
@@ -955,7 +956,7 @@ class preparation {
     }
   }
 
-  /// Makes the module's variables available that have no memory line.
+  /// Makes the module's variables that have no memory line available by name.
   void name_variables() {
     for (const ptx_variable& v : module_.variables) {
       if (v.space != state_space::global || layouts_[0].globals.count(v.name) == 0 || v.bytes == 0) {
@@ -1038,9 +1039,9 @@ class preparation {
       if (it == named_.end()) {
         std::vector<std::string> keys;
         std::transform(named_.begin(), named_.end(), std::back_inserter(keys), [](const auto& n) { return n.first; });
-        throw model::error(l.line, 1,
-                           "'after " + before + "': no launch above is of that kernel or stream, and no host thread" +
-                               did_you_mean(before, keys));
+        throw model::error(
+            l.line, 1,
+            "'after " + before + "': no kernel, stream or host thread above has that name" + did_you_mean(before, keys));
       }
       request.after.insert(request.after.end(), it->second.begin(), it->second.end());
     }

@@ -2,11 +2,17 @@
 /// @file
 /// Scenario files. A scenario describes which kernels and host threads run, on which memory, and what must hold at the end.
 ///
-/// ``` scenario 1                              # the version of the format; this line may be left out source lock.cu
-/// -I../include             # or .ptx; a .cu is compiled with the options that follow memory state u32[2]                     #
-/// zero unless "= 1, 2" memory count u32 tensor_map tiles of data type f16 dims 64 32 strides 128 box 64 8 swizzle 128 launch
-/// worker grid 3 block 1 args state count 2 host reader { wait count == 6 acquire } final count == 6 ``` docs/membar_check.md
-/// has the grammar.
+/// ```
+/// scenario 1                              # the version of the format; this line may be left out
+/// source lock.cu -I../include             # or .ptx; a .cu is compiled with the options that follow
+/// memory state u32[2]                     # zero unless "= 1, 2"
+/// memory count u32
+/// tensor_map tiles of data type f16 dims 64 32 strides 128 box 64 8 swizzle 128
+/// launch worker grid 3 block 1 args state count 2
+/// host reader { wait count == 6 acquire }
+/// final count == 6
+/// ```
+/// docs/membar_check.md has the grammar.
 #pragma once
 
 #include <check/final_condition.hpp>
@@ -77,7 +83,7 @@ struct scenario {
 
   std::string path = "scenario";     ///< the path of its file, for the positions of host-thread statements
   std::string source;                ///< relative to the scenario file's folder
-  std::vector<std::string> options;  ///< the options for the compiler
+  std::vector<std::string> options;  ///< the compiler options
   std::vector<memory_line> memory;
   std::vector<tensor_line> tensors{};
   std::vector<launch_line> launches;
@@ -108,7 +114,7 @@ struct prepared_scenario {
   [[nodiscard]] check_property property() const;
 };
 
-/// Combines a scenario with the PTX of its source. Throws `model::error`.
+/// Combines a scenario with the PTX of its source. Throws `model::error` if the PTX or the scenario cannot be checked.
 [[nodiscard]] prepared_scenario prepare(const scenario& s, std::string_view ptx);
 
 /// Combines a scenario with PTX without creating threads, and sets `launches` to the launches in order.

@@ -58,7 +58,7 @@ class sync_points {
   [[nodiscard]] const machine& machine_of(int thread) const { return model::at(machines_, thread); }
 
   /// Returns the number of the sync point at which `thread` is about to arrive. If the instruction is not supported, `wrong`
-  /// receives a sentence.
+  /// receives an error message.
   [[nodiscard]] std::uint64_t at(int thread, const thread_state& s, std::string& wrong) const {
     const machine& m = model::at(machines_, thread);
     const instruction& i = m.at(s);
@@ -75,8 +75,8 @@ class sync_points {
         return barrier | (names_threads(i) ? warps << some_warps_shift : 0);
       }
       if (threads % 32 != 0 || threads == 0 || threads > size) {
-        wrong = "'" + i.text + "' is a barrier of " + std::to_string(threads) + " threads; in a block of " +
-                std::to_string(size) + " threads, a barrier must be of a multiple of 32 threads and of at most the whole block";
+        wrong = "'" + i.text + "' is a barrier for " + std::to_string(threads) + " threads; in a block of " +
+                std::to_string(size) + " threads, this number must be a multiple of 32 and at most the size of the block";
       }
       return barrier | threads / 32 << some_warps_shift;
     }
@@ -95,7 +95,7 @@ class sync_points {
 
   /// Returns the sync points at which `thread` may arrive for the `activemask` that it has reached. The first one is always
   /// possible. If `now` is true, returns only the first one and, unless an earlier lane has chosen `thread`, the one with all
-  /// lanes that have arrived. If too many lanes may arrive, returns nothing and sets `wrong` to a sentence.
+  /// lanes that have arrived. If too many lanes may arrive, returns nothing and sets `wrong` to an error message.
   [[nodiscard]] std::vector<std::uint64_t> at_active_mask(const graph& g, int thread, bool now, std::string& wrong) const {
     constexpr int most_others = 5;
     const thread_run& run = model::at(g.threads, thread);
@@ -222,7 +222,8 @@ class sync_points {
     }
   }
 
-  /// Identifies what a thread waits for. It is equal for threads of a block or warp that wait for the same arrivals.
+  /// Identifies what a thread waits for. The values of two threads of a block or warp are equal if they wait for the same
+  /// arrivals.
   struct waiting {
     std::uint64_t sync_point = 0;
     int turn = 0;
@@ -246,7 +247,7 @@ class sync_points {
     return together(g, thread, w.sync_point, w.turn, left);
   }
 
-  /// Returns the arrivals number `turn` at a sync point of `thread`, in the same way as `group`.
+  /// Returns the `turn`-th arrivals at a sync point of `thread`, in the same way as `group`.
   [[nodiscard]] std::vector<const graph_event*> together(const graph& g, int thread, std::uint64_t sync_point, int turn,
                                                          std::vector<const graph_event*>& left) const {
     left.clear();
@@ -503,7 +504,7 @@ class sync_points {
     return all ? wide_value{same == lanes ? lanes : 0, same == lanes ? 1U : 0U} : wide_value{same, 0};
   }
 
-  /// Returns the result of a `redux` of the arrivals' values. Source: PTX ISA, "redux.sync".
+  /// Returns the result of a `redux` over the arrivals' values. Source: PTX ISA, "redux.sync".
   [[nodiscard]] static std::uint64_t reduced(const instruction& i, const std::vector<const graph_event*>& arrivals) {
     const auto less = [&](std::uint64_t a, std::uint64_t b) {
       return i.type == ptx_type::s32 ? static_cast<std::int32_t>(a) < static_cast<std::int32_t>(b) : a < b;
@@ -569,7 +570,8 @@ class sync_points {
   static constexpr std::uint64_t warps_mask = 0xff;
   static constexpr std::uint64_t warp_sync_point = std::uint64_t{1} << 40U;
   static constexpr std::uint64_t cluster_sync_point = std::uint64_t{1} << 41U;
-  static constexpr unsigned pc_shift = 42;  ///< the position of the `activemask` instruction, counted from 1
+  static constexpr unsigned pc_shift = 42;  ///< the position of the bits that contain the index of the `activemask` instruction
+                                            ///< plus 1
 
   /// Returns how often a thread has waited at its cluster's barrier.
   [[nodiscard]] static int waits(const graph& g, int thread) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Creates a thread's next event if it does not access memory: fences, barriers, and the start of asynchronous copies and the
-/// wait for them.
+/// Creates a thread's next event if the event does not access memory: a fence, a barrier, the start of an asynchronous copy, or
+/// a wait for copies.
 #pragma once
 
 #include <check/async_copies.hpp>
@@ -55,8 +55,8 @@ class synchronization_events {
     return e;
   }
 
-  /// Creates an arrival at a sync point, or the continuation after it, which returns the result in `seen`. Returns null if it
-  /// reports an error. `chosen` is the sync point if the instruction does not determine it.
+  /// Creates an arrival at a sync point, or the continuation after it. At a continuation, `seen` receives the thread's result.
+  /// Returns null if it reports an error. `chosen` is the sync point if the instruction does not determine it.
   [[nodiscard]] const graph_event* next_at_sync_point(const graph& g, int t, wide_value& seen, std::uint64_t chosen) {
     const thread_state& s = state_of(g, t);
     graph_event& e = build_.make_event(g, t, event_kind::barrier);
@@ -188,8 +188,8 @@ class synchronization_events {
     return true;
   }
 
-  /// Returns whether write `e`, which already has its position in coherence, does not initialize an mbarrier or is a valid
-  /// initialization. Source: PTX ISA, "mbarrier.init": the count is at least 1, and there is no valid mbarrier yet.
+  /// Returns true unless write `e`, which already has its position in coherence, is an invalid initialization of an mbarrier.
+  /// Source: PTX ISA, "mbarrier.init": the count is at least 1, and there is no valid mbarrier yet.
   [[nodiscard]] bool may_begin_mbarrier(const graph& g, const graph_event& e) {
     if (e.mbarrier != mbarrier_op::init) {
       return true;
@@ -209,9 +209,9 @@ class synchronization_events {
     return true;
   }
 
-  /// Returns whether, in a complete execution, a thread has arrived at an aligned barrier with a number of threads and another
-  /// thread of its warp has skipped that barrier. Reports this as an error. Source: PTX ISA, "bar, barrier": all threads of the
-  /// warp must execute it.
+  /// Returns whether, in a complete execution, a thread has arrived at an aligned barrier that specifies its number of threads,
+  /// and another thread of its warp has skipped that barrier. Reports this as an error. Source: PTX ISA, "bar, barrier": all
+  /// threads of the warp must execute it.
   [[nodiscard]] bool has_parted_warp(const graph& g) {
     for (int t = 0; t < state_.count() && state_.points.counts(); ++t) {
       for (const graph_event* a : model::at(g.threads, t).events) {
@@ -492,8 +492,8 @@ class synchronization_events {
     return !reads_only || n == 0 || reads_on ? nullptr : model::at(run.events, n - 1);
   }
 
-  /// Returns the reason why it is undefined that arrival `a` belongs to the barrier from which `e` continues, or an empty text
-  /// if it is defined.
+  /// Returns the reason why the behaviour is undefined if arrival `a` belongs to the barrier from which `e` continues, or an
+  /// empty text if it is defined.
   [[nodiscard]] std::string misuse_of_barrier(const graph_event& e, const graph_event& a) const {
     const auto& x = model::at(state_.checked.threads, e.thread).where;
     const auto& y = model::at(state_.checked.threads, a.thread).where;

@@ -23,7 +23,7 @@ struct register_use {
 
   /// at loop heads and at events: the registers that can still affect an event; empty elsewhere
   std::vector<set> live{};
-  /// at the same instructions: these registers and those that decide a branch; no sets if every loop has an event
+  /// at the same instructions: the registers in `live` and those that decide a branch; no sets if every loop has an event
   std::vector<set> deciding{};
   std::vector<bool> discarded{};  ///< whether it is a weak load whose value this thread never uses
   std::vector<bool> unused{};     ///< whether it is a read-modify-write without a result, or with a result that is never needed
@@ -44,7 +44,7 @@ struct thread_context {
   std::uint32_t cluster_blocks = 1;
   bool explicit_cluster = false;
   bool pairs = false;  ///< whether the kernel has instructions for pairs of blocks, which then share their proxies
-  int copies_of = -1;  ///< if not -1: this performs an asynchronous operation of that thread
+  int copies_of = -1;  ///< if not -1: the thread whose asynchronous operation this thread performs
   /// for an asynchronous operation: the number of threads that start it together; `copies_of` is the first of them
   int starters = 1;
   model::place where{};
@@ -60,7 +60,7 @@ struct thread_context {
   [[nodiscard]] std::uint64_t local_base() const noexcept {
     return local_window + (static_cast<std::uint64_t>(number_in_program) << 32U);
   }
-  /// Returns the beginning of a block's tensor memory. Instructions specify a lane in the upper 16 bits of an address and a
+  /// Returns the start address of a block's tensor memory. Instructions specify a lane in the upper 16 bits of an address and a
   /// column in the lower bits.
   [[nodiscard]] static std::uint64_t tensor_base(int block) noexcept {
     return tensor_window + (static_cast<std::uint64_t>(block) << 32U);

@@ -60,7 +60,7 @@ namespace {
   return v.high == 0 ? number_text(v.low, type) : std::to_string(v.high) + " * 2^64 + " + std::to_string(v.low);
 }
 
-/// Formats 16 bytes as numbers of four bytes, or of eight bytes if the type has eight.
+/// Formats 16 bytes as 4-byte numbers, or as 8-byte numbers if the type has 8 bytes.
 [[nodiscard]] std::string words_text(wide_value v, ptx_type type) {
   std::string text = "{";
   const unsigned bytes = bytes_of(type) == 8 ? 8 : 4;
@@ -118,7 +118,7 @@ namespace {
   if (kind == copy_kind::product || kind == copy_kind::tensor_product) {
     return "an asynchronous matrix product" + places;
   }
-  return std::string(written == nullptr ? "an asynchronous reading of "
+  return std::string(written == nullptr ? "an asynchronous read of "
                      : reduces          ? "an asynchronous reduction of "
                      : read == nullptr  ? "an asynchronous store of "
                                         : "an asynchronous copy of ") +

@@ -29,15 +29,15 @@ using namespace ptx;
 }
 
 /// Returns the position of an instruction in the kernel that `thread` executes, as "a.cu:3" or "PTX line 3". For inlined code,
-/// it is the position of the call.
+/// returns the position of the call.
 [[nodiscard]] std::string place_of(const program& p, int thread, const instruction& i);
 
 /// Returns the positions of two instructions in the kernel that `thread` executes, as "lines a.cu:3 and a.cu:7" or "PTX lines 3
 /// and 7".
 [[nodiscard]] std::string places_text(const program& p, int thread, const instruction& x, const instruction& y);
 
-/// Returns a sentence that says that one of two events writes memory that the other reads with a non-coherent load, while the
-/// kernel of the load runs.
+/// Returns a sentence saying that one of two events writes memory that the other reads with a non-coherent load, while the
+/// load's kernel runs.
 [[nodiscard]] std::string read_only_text(const program& p, const graph_event& x, const graph_event& y);
 
 /// Explains why two accesses race.

@@ -103,7 +103,7 @@ class kernel_decoder {
     std::uint64_t address = 0;
   };
 
-  /// The names of a function whose body is being inlined.
+  /// The registers and names of a function whose body is being inlined.
   struct frame {
     const ptx_function& function;
     std::vector<std::int32_t> words;        ///< the first word of each register
@@ -192,8 +192,8 @@ class kernel_decoder {
         shared_end_ += v.bytes + 64;
       }
     } else if (v.space == state_space::local || v.space == state_space::param) {
-      // variables with the same name are in different scopes and are not used at the same time, so the largest size is
-      // sufficient
+      // variables with the same name are in different scopes and are not used at the same time, so they share memory of the
+      // largest size
       const auto same = [&](const ptx_variable& o) { return o.name == v.name && o.bytes > v.bytes; };
       if (std::none_of(f.function.variables.begin(), f.function.variables.end(), same)) {
         f.symbols[v.name] = {state_space::local, allocate_local(v)};
@@ -274,7 +274,7 @@ class kernel_decoder {
     result_.code.push_back(std::move(i));
   }
 
-  /// The beginnings of the names of device-runtime functions, which no module defines.
+  /// The prefixes of the names of device-runtime functions, which no module defines.
   static constexpr std::string_view of_run_time[] = {
       "malloc",  "free",     "__cuda_",   "cudaDevice",    "cudaGet",  "cudaStream",  "cudaEvent",  "cudaMem",   "cudaLaunch",
       "cudaCDP", "cudaFunc", "cudaGraph", "cudaOccupancy", "cudaPeek", "cudaRuntime", "cudaDriver", "__cudaCDP", "nvshmem"};
@@ -287,7 +287,7 @@ class kernel_decoder {
     const ptx_operand none;
     const ptx_operand& results = list_at(0) ? s.operands[at++] : none;
     if (at < s.operands.size() && s.operands[at].kind == ptx_operand::kind_t::reg) {
-      unsupported_call(s, "a function that a register names");
+      unsupported_call(s, "a function whose address is in a register");
       return;
     }
     if (at >= s.operands.size() || s.operands[at].kind != ptx_operand::kind_t::name) {
@@ -356,8 +356,8 @@ class kernel_decoder {
     calls_.pop_back();
   }
 
-  /// Returns the source line that a reader would look at first: the outermost of the calls that led to a statement whose file
-  /// is not part of a library.
+  /// Returns the source line that a reader would look at first. Of the statement's own line and the lines of the calls that led
+  /// to it, this is the outermost one outside libraries, or the outermost one if all are in libraries.
   [[nodiscard]] const ptx_place* caller_of(const ptx_statement& s) const {
     const ptx_place* result = nullptr;
     bool own = false;
@@ -412,7 +412,7 @@ class kernel_decoder {
   }
 
   /// Adds the carry flag, which has its own register, as a source if the instruction reads it, and as a destination if the
-  /// instruction sets it.
+  /// instruction sets it. If the instruction does not read it, adds 0 as the source.
   void add_carry(instruction& i) {
     carry_ = carry_ < 0 ? result_.words++ : carry_;
     source_operand& in = i.by[i.sources++];
@@ -483,7 +483,7 @@ class kernel_decoder {
     land(around);
   }
 
-  /// Appends a jump that lanes with a number of at least `rows` take. Returns its index.
+  /// Appends a jump for all lanes whose number is at least `rows`. Returns the index of the jump.
   std::size_t append_jump_of_others(const instruction& of, std::uint64_t rows) {
     const std::int32_t predicate = own_registers() + 3;
     instruction test = of;
@@ -550,8 +550,8 @@ class kernel_decoder {
     }
   }
 
-  /// Appends `ldmatrix`, `stmatrix`, `wmma.load` or `wmma.store`. Each lane that has a row accesses the row's bytes with weak
-  /// accesses. The transferred values are unknown.
+  /// Appends `ldmatrix`, `stmatrix`, `wmma.load` or `wmma.store`. Each lane that has a row performs weak accesses to the row's
+  /// bytes. The transferred values are unknown.
   void append_rows(const frame& f, const ptx_statement& s, const instruction& i) {
     const bool loads = i.code == op::load;
     const std::size_t most = i.row_bytes != 0 ? 3 : 2;
@@ -594,7 +594,7 @@ class kernel_decoder {
     land(around);
   }
 
-  // ---- instructions that are decoded to several instructions
+  // ---- instructions that are decoded into several instructions
 
   [[nodiscard]] static bool becomes_several(operand_shape shape) noexcept {
     return shape == operand_shape::bulk_store || shape == operand_shape::map_field || shape == operand_shape::map_copy ||
@@ -621,7 +621,7 @@ class kernel_decoder {
     result_.code.push_back(std::move(i));
   }
 
-  /// Appends the code for an instruction that is decoded to several instructions. Returns false if `i` is not such an
+  /// Appends the code for an instruction that is decoded into several instructions. Returns false if `i` is not such an
   /// instruction.
   bool append_several(const frame& f, const ptx_statement& s, const instruction& i, operand_shape shape) {
     if (!becomes_several(shape) || i.code == op::unsupported) {
@@ -935,7 +935,7 @@ class kernel_decoder {
     }
   }
 
-  /// Returns the first part of a `cp.async.mbarrier.arrive` without .noinc, which increases the number of arrivals that the
+  /// Returns the first part of a `cp.async.mbarrier.arrive` without `.noinc`, which increases the number of arrivals that the
   /// current phase expects.
   [[nodiscard]] static instruction expectation_of(const instruction& arrival) {
     instruction i = arrival;
@@ -955,7 +955,7 @@ class kernel_decoder {
     v.low = value;
   }
 
-  /// Reads the operands of an mbarrier instruction or of a copy: a destination, addresses and values.
+  /// Reads the operands of an mbarrier instruction or a copy: a destination, addresses and values.
   void addresses(const frame& f, const ptx_statement& s, instruction& i, const operand_form& form) {
     for (const ptx_operand& o : s.operands) {
       if (o.kind == ptx_operand::kind_t::address && i.sources == 0) {
@@ -996,8 +996,8 @@ class kernel_decoder {
   }
 
   /// Reads the operands of `tcgen05.ld`, `tcgen05.st` and `tcgen05.mma`. The operands of `ld` and `st` are an address and
-  /// registers in braces. The operands of `mma` are the address of the result, two matrices, the first of which may be in
-  /// tensor memory, an instruction descriptor, and a final predicate that determines whether to accumulate.
+  /// registers in braces. The operands of `mma` are the address of the result, two matrices, an instruction descriptor, and a
+  /// final predicate that determines whether to accumulate. The first matrix may be in tensor memory.
   void tensor_memory_operands(const frame& f, const ptx_statement& s, instruction& i, operand_shape shape) {
     const bool loads = shape == operand_shape::tensor_load;
     const auto next_address = [&](const ptx_operand& o) { further_address(f, s, i, o); };
@@ -1059,7 +1059,7 @@ class kernel_decoder {
     result_.holds_registers = true;
   }
 
-  /// Reads the operands of a tensor copy, in the order that the comment of `tensor_mask_operand` describes.
+  /// Reads the operands of a tensor copy, in the order described at `tensor_mask_operand`.
   void tensor_operands(const frame& f, const ptx_statement& s, instruction& i) {
     const bool loads = i.completes == model::completion::mbarrier;
     const std::size_t others = loads ? 3 : 2;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Translates the statements of a kernel to executable instructions. Each call is replaced by the body of the called function.
+/// Translates a kernel's statements into executable instructions. Each call is replaced by the body of the called function.
 #pragma once
 
 #include <ptx/instruction.hpp>
@@ -14,22 +14,22 @@
 
 namespace membar::ptx {
 
-/// The beginning of global memory in the address space of the checked program. The checker chooses all addresses, and no result
-/// may depend on their values.
+/// The start of global memory in the checked program's address space. The checker chooses all addresses, and no result may
+/// depend on their values.
 inline constexpr std::uint64_t global_window = std::uint64_t{1} << 32U;
-/// The generic addresses of shared memory. Each block has 4 GiB of them.
+/// The start of the generic addresses of shared memory. Each block has a range of 4 GiB.
 inline constexpr std::uint64_t shared_window = std::uint64_t{1} << 46U;
-/// The generic addresses of a thread's local memory.
+/// The start of the generic addresses of a thread's local memory.
 inline constexpr std::uint64_t local_window = std::uint64_t{1} << 47U;
-/// The addresses of tensor memory. Each block has 4 GiB of them. One location represents 16 lanes, because no instruction
-/// accesses fewer lanes. There are 512 columns of 4 bytes.
+/// The start of the addresses of tensor memory. Each block has a range of 4 GiB. One location represents 16 lanes, because no
+/// instruction accesses fewer lanes. There are 512 columns of 4 bytes.
 inline constexpr std::uint64_t tensor_window = std::uint64_t{1} << 48U;
-/// The addresses of functions, which no object contains.
+/// The start of the addresses of functions. No object contains these addresses.
 inline constexpr std::uint64_t function_window = std::uint64_t{1} << 49U;
 inline constexpr std::uint64_t tensor_columns = 512;
 inline constexpr std::uint64_t tensor_lanes = 128;
 inline constexpr std::uint64_t tensor_bytes = tensor_lanes / 16 * tensor_columns * 4;
-/// The first address of each kind of memory. It is not 0, so that 0 is a null pointer.
+/// The offset of the first object in each kind of memory. It is not 0, so that address 0 remains the null pointer.
 inline constexpr std::uint64_t first_offset = 1024;
 
 /// An executable kernel.
@@ -44,18 +44,18 @@ struct kernel_code {
   std::vector<std::pair<ptx_variable, std::uint64_t>> shared;  ///< variables in shared memory, with their offsets
   std::vector<std::string> files;
   bool tensor_memory = false;  ///< whether the kernel allocates tensor memory
-  bool pairs = false;          ///< whether the kernel has instructions that belong to a pair of blocks
-  /// whether the kernel has instructions that start an operation which holds registers until a thread waits for it
+  bool pairs = false;          ///< whether the kernel has instructions with `.cta_group::2`
+  /// whether an instruction starts an operation that holds registers until a thread waits for the operation
   bool holds_registers = false;
 };
 
-/// The offset of `extern __shared__` memory. It is separate from all variables, because their size is known before the dynamic
-/// size that a launch specifies. All `extern __shared__` variables are one object, as in CUDA. A matrix descriptor contains
-/// only the low 18 bits of an address; other variables do not use the addresses with the same low bits.
+/// The offset of `extern __shared__` memory. It is separate from the other variables, whose layout is fixed before a launch
+/// specifies the dynamic size. All `extern __shared__` variables are one object, as in CUDA. A matrix descriptor contains only
+/// the low 18 bits of an address. Other variables below offset 16 KiB do not share these bits with `extern __shared__` memory.
 inline constexpr std::uint64_t dynamic_offset = (std::uint64_t{1} << 24U) + (std::uint64_t{1} << 14U);
 
-/// The position of the bits in a shared-memory address that identify a block of the cluster: the block's rank plus 1, or 0 for
-/// the thread's own block.
+/// The position of the bits that identify a block of the cluster in a shared-memory address. They contain the block's rank plus
+/// 1, or 0 for the thread's own block.
 inline constexpr int block_shift = 26;
 
 /// The addresses of a module's variables.
@@ -69,17 +69,17 @@ struct module_layout {
   return alignment <= 1 ? value : (value + alignment - 1) / alignment * alignment;
 }
 
-/// Assigns an address to every variable of a module. Each variable is followed by a gap that no access may reach into. `last`
-/// is the layout of another device: managed variables keep their addresses from it, and all other variables are placed behind
-/// it.
+/// Assigns an address to every variable of a module. Each variable is followed by a gap that no access may reach into. If
+/// `last`, the layout of another device, is given, managed variables keep their addresses from it, and all other variables are
+/// placed after it.
 [[nodiscard]] module_layout layout_of(const ptx_module& module, const module_layout* last = nullptr);
 
 /// Marks the instructions that are targets of backward jumps.
 void mark_heads(std::vector<instruction>& code);
 
 /// Returns the executable code of a kernel. A load or store of a vector of up to `atomic_vector` bytes (8 or 16) becomes a
-/// single access, which the PTX ISA does not guarantee. Throws `model::error`, with the line in the PTX text, for anything
-/// unknown.
+/// single access, which the PTX ISA does not guarantee. Throws `model::error` with the line in the PTX text if the kernel
+/// contains anything unknown.
 [[nodiscard]] kernel_code decode_kernel(const ptx_module& module, const module_layout& layout, const ptx_function& kernel,
                                         int atomic_vector = 0);
 

@@ -93,7 +93,7 @@ enum class op : std::uint8_t {
   branch_index,
   exit,
   trap,
-  unsupported,  ///< an accepted instruction that stops a thread that reaches it
+  unsupported,  ///< accepted, but stops any thread that reaches it
   // instructions that other threads observe
   load,
   store,
@@ -119,8 +119,8 @@ enum class op : std::uint8_t {
   grid_wait        ///< griddepcontrol.wait
 };
 
-/// An instruction's operation on an mbarrier, which is a location of 64 bits. The instruction is a store, a read-modify-write
-/// or a load.
+/// An instruction's operation on an mbarrier, which is a 64-bit location. The instruction is a store, a read-modify-write or a
+/// load.
 enum class mbarrier_op : std::uint8_t { none, init, invalidate, arrive, arrive_drop, expect, expect_arrival, complete, test };
 
 /// Returns whether the operation is an arrival.
@@ -129,8 +129,8 @@ enum class mbarrier_op : std::uint8_t { none, init, invalidate, arrive, arrive_d
 }
 
 /// The kinds of memory to which proxy fences apply: global memory, the shared memory of the thread's own block, the shared
-/// memory of another block in its cluster, and two kinds that are accessed through their own proxies, tensor maps and tensor
-/// memory.
+/// memory of another block in its cluster, tensor maps, and tensor memory. Tensor maps and tensor memory are accessed through
+/// proxies of their own.
 enum class proxy_space : std::uint8_t { global, own_shared, other_shared, tensor_maps, tensor_memory };
 inline constexpr int proxy_spaces = 5;
 
@@ -174,11 +174,11 @@ inline constexpr meaning<std::uint8_t> proxy_space_words[] = {
 /// Returns whether instructions with this opcode are events of the memory model or synchronize with other threads.
 [[nodiscard]] constexpr bool is_event(op code) noexcept { return code >= op::load; }
 
-/// Returns whether a thread that executes the instruction stops or continues elsewhere than at the next instruction.
+/// Returns whether the instruction ends the thread or makes it continue somewhere other than at the next instruction.
 [[nodiscard]] constexpr bool leaves(op code) noexcept { return code >= op::branch && code <= op::trap; }
 
-/// The values of `instruction::mode` for an `async_wait`. It waits for groups, for all operations of its kind, or, before an
-/// operation that several threads start together, for all of these threads.
+/// The values of `instruction::mode` for an `async_wait`. It waits for groups, for all operations of its kind, or for all
+/// threads that are about to start an operation together.
 inline constexpr std::uint8_t waits_for_groups = 0;
 inline constexpr std::uint8_t waits_for_all = 1;
 inline constexpr std::uint8_t waits_for_starts = 2;
@@ -191,7 +191,7 @@ inline constexpr std::uint8_t first_is_in_registers = 4;
 inline constexpr std::uint8_t first_is_sparse = 8;
 inline constexpr std::uint8_t is_block_scaled = 16;
 
-/// The index of a tensor copy's source operand that selects the blocks that receive the data. The sources before it are the
+/// The index of the source operand that selects which blocks receive the data of a tensor copy. The sources before it are the
 /// location in shared memory, the tensor map, the mbarrier, and the coordinates.
 inline constexpr int tensor_mask_operand = 8;
 
@@ -211,8 +211,8 @@ struct destination_operand {
   std::uint8_t bits = 32;
 };
 
-/// The bits of `instruction::mode` for conversions: the rounding direction, and whether the result is clamped to its range. For
-/// floats, the range is 0 to 1.
+/// The bits of `instruction::mode` for conversions: the rounding direction, and whether the result is clamped to the range of
+/// its type (0 to 1 for floats).
 inline constexpr std::uint8_t rounds_down = 1;
 inline constexpr std::uint8_t rounds_up = 2;
 inline constexpr std::uint8_t rounds_to_zero = 3;
@@ -269,8 +269,7 @@ struct instruction {
   bool reads_only = false;           ///< for waits for groups: whether they wait only until the sources have been read
   bool multicast = false;            ///< for copies: whether they copy to several blocks
   bool of_pair = false;              ///< whether it has `.cta_group::2`
-  bool masked = false;               ///< for bulk copies: whether the last operand selects the bytes of every 16 that are
-                                     ///< copied
+  bool masked = false;               ///< for bulk copies: whether the last operand selects which of every 16 bytes are copied
   std::uint8_t map_field = 0;        ///< for tensormap.replace: the index of the field in `tensor_map_fields`
   bool of_rows = false;              ///< for tensor copies: whether they copy four rows, given by their indices
   std::uint8_t dimensions = 0;       ///< for tensor copies: the number of dimensions
@@ -278,7 +277,7 @@ struct instruction {
   std::uint16_t matrix_rows = 0;     ///< for matrix products: the number of rows; for tensor memory: the number of lanes that a
                                      ///< warp accesses
   std::uint16_t matrix_columns = 0;  ///< for tensor memory: the number of columns that are accessed
-  /// whether it allocates columns of tensor memory; it then stores the address of the first one
+  /// whether it allocates columns of tensor memory; it then stores the address of the first column
   bool allocates = false;
   bool hinted = false;                            ///< for copies: whether the last operand is a cache policy, which decoding
                                                   ///< omits
@@ -291,7 +290,8 @@ struct instruction {
   state_space from_space = state_space::generic;  ///< for copies: the state space of the source
   model::completion completes = model::completion::group;
   copy_kind copies = copy_kind::memory;      ///< for asynchronous operations: the kind
-  async_group group = async_group::none;     ///< the kind of group in which it is committed, or that it commits or waits for
+  async_group group = async_group::none;     ///< the kind of group in which the operation is committed, or that the instruction
+                                             ///< commits or waits for
   model::proxy via = model::proxy::generic;  ///< for asynchronous operations: the proxy of their accesses
   memory_order order = memory_order::relaxed;
   thread_scope scope = thread_scope::system;
@@ -320,8 +320,8 @@ struct instruction {
   std::string reason{};  ///< for instructions that are accepted but not executed: the reason, and what to do about it
 };
 
-/// Calls `go` with each position at which a thread may continue after instruction `i`, which is at `pc`. If the thread ends,
-/// there is no such position. `runs` means that the instruction may be executed, and `skipped` that its guard may be false.
+/// Calls `go` with each position at which a thread may continue after instruction `i` at position `pc`; there is none if the
+/// thread ends. `runs` says whether the instruction may be executed, and `skipped` whether its guard may be false.
 template <class Go>
 void for_each_next(const instruction& i, std::int32_t pc, const Go& go, bool runs = true, bool skipped = true) {
   if (runs && i.code == op::branch) {
@@ -336,14 +336,14 @@ void for_each_next(const instruction& i, std::int32_t pc, const Go& go, bool run
 }
 
 /// Returns whether a vector access acquires or releases. The accesses to the elements are unordered, so executing them as a
-/// sequence of ordering accesses would order the elements too strongly. For relaxed accesses, their program order adds nothing
-/// to what fences and barriers provide. Source: PTX ISA, "Vector Data-types" of the memory consistency model.
+/// sequence of ordering accesses would order the elements too strongly. If the accesses are relaxed, their program order adds
+/// no ordering to what fences and barriers provide. Source: PTX ISA, "Vector Data-types" of the memory consistency model.
 [[nodiscard]] constexpr bool acquires_or_releases_a_vector(const instruction& i) noexcept {
   return i.elements > 1 && i.order != memory_order::relaxed;
 }
 
-/// Returns the alignment that an access must have. The access to the first element must have the alignment of the whole vector.
-/// Source: PTX ISA, "Addresses as Operands".
+/// Returns the alignment that the access to element `part` must have. The access to the first element must have the alignment
+/// of the whole vector. Source: PTX ISA, "Addresses as Operands".
 [[nodiscard]] constexpr std::uint64_t alignment_of(const instruction& i, int part) noexcept {
   return std::uint64_t{i.bytes} * (part == 0 ? i.elements : 1U);
 }

@@ -132,7 +132,7 @@ ptx_number number_of(const ptx_token& token) {
                            : c >= 'A' && c <= 'F' ? static_cast<unsigned>(c - 'A') + 10
                                                   : 99U;
     if (digit >= base) {
-      throw model::error(token.line, token.column, quote(token.text) + " is not a number of PTX");
+      throw model::error(token.line, token.column, quote(token.text) + " is not a PTX number");
     }
     if (value > (~std::uint64_t{0} - digit) / base) {
       throw model::error(token.line, token.column, "the number " + quote(token.text) + " is larger than 64 bits");

@@ -549,8 +549,8 @@ void opcode_reader::require_type() {
   }
 }
 
-/// Removes the first word that is a state space, and returns it. If an opcode has two state spaces, the first one is that of
-/// the destination.
+/// Removes the first word that is a state space, and returns it. If an opcode has two state spaces, the first one is the
+/// destination's.
 state_space opcode_reader::take_space(bool of_several_threads) {
   for (std::size_t k = 1; k < words_.size(); ++k) {
     const space_row* const row = space_named(words_[k]);
@@ -582,20 +582,20 @@ void opcode_reader::take_rounding() {
 
 void opcode_reader::integer() { require_type(); }
 
-/// Changes the operation and the operands, because the remaining words require other ones than those of the opcode's row.
+/// Replaces the operation and the operands that the opcode's row specifies, because the remaining words require different ones.
 void opcode_reader::become(op code, operand_form operands) {
   i_.code = code;
   form_ = operands;
   words_.resize(1);
 }
 
-/// Marks the instruction as accepted but not executed. `reason` also says what to do about it.
+/// Marks the instruction as accepted but not executed. `reason` says why, and what to do about it.
 void opcode_reader::give_up(std::string reason) {
   become(op::unsupported, any_operands);
   i_.reason = std::move(reason);
 }
 
-/// The reasons why instructions are not executed, by the beginnings of their names.
+/// The reasons why instructions are not executed, by the prefixes of the instructions' names.
 constexpr meaning<std::string_view> reasons[] = {
     {"t", "textures are not modelled: read the same memory with loads"},
     {"istypep", "textures and surfaces are not modelled: read the same memory with loads"},
@@ -611,7 +611,7 @@ void opcode_reader::not_modelled() {
   give_up(std::string(reason->value));
 }
 
-/// If there are words for arithmetic whose results are not tracked, makes the results unknown and returns true.
+/// Returns whether the opcode has words for arithmetic whose results are not tracked. If it has, makes the results unknown.
 bool opcode_reader::take_unfollowed() {
   constexpr std::string_view unfollowed[] = {"relu", "satfinite", "NaN",  "xorsign", "abs",   "oob",   "f32x2", "rs",
                                              "rna",  "tf32",      "pack", "b64x2",   "u16x2", "s16x2", "u8x4",  "s8x4"};
@@ -816,7 +816,7 @@ void opcode_reader::matrix_rows() {
   i_.rows = static_cast<std::uint8_t>(std::min(count * (tall ? 16 : 8), 32));
 }
 
-/// Loads and stores of matrices whose rows or columns have a given distance. PTX does not define which lane accesses which
+/// Loads and stores of matrices with a given distance between rows or columns. PTX does not define which lane accesses which
 /// element. In the checker, each row belongs to one lane. Source: PTX ISA, "wmma.load", "wmma.store".
 void opcode_reader::matrix() {
   struct shape_row {
@@ -845,21 +845,21 @@ void opcode_reader::matrix() {
   i_.type = ptx_type::b64;
   i_.bytes = 8;
   if (bits == 0 || i_.row_bytes % 8 != 0 || i_.rows > 32) {
-    give_up("matrices of this shape and type are not modelled: use rows of a multiple of 8 bytes");
+    give_up("matrices of this shape and type are not modelled: use rows whose size is a multiple of 8 bytes");
     i_.rows = 0;
   }
 }
 
 void opcode_reader::fence() {
   if (take("sync_restrict::shared::cta") || take("sync_restrict::shared::cluster")) {
-    give_up("fences of only shared memory are modelled only as proxy fences: use a fence without .sync_restrict");
+    give_up("fences restricted to shared memory are modelled only as proxy fences: use a fence without .sync_restrict");
     return;
   }
   i_.strong = true;
   i_.order = memory_order::acq_rel;
   static_cast<void>(take_one_of(order_words, i_.order));
   if (!take_one_of(scope_words, i_.scope)) {
-    refuse("names no scope");
+    refuse("does not name a scope");
   }
 }
 
@@ -874,18 +874,18 @@ void opcode_reader::membar() {
   if (take("gl")) {
     i_.scope = thread_scope::device;
   } else if (!take_one_of(scope_words, i_.scope)) {
-    refuse("names no scope");
+    refuse("does not name a scope");
   }
 }
 
-/// A fence between the accesses of the generic proxy and those of the async proxy. Source: PTX ISA, "membar/fence".
+/// A fence between accesses through the generic proxy and accesses through the async proxy. Source: PTX ISA, "membar/fence".
 void opcode_reader::proxy_fence() {
   i_.strong = true;
   i_.proxy_spaces = every_proxy_space;
   static_cast<void>(take_one_of(proxy_space_words, i_.proxy_spaces));
 }
 
-/// A fence for shared memory that releases or acquires. A release has the qualifier for the block, and an acquire has the
+/// A releasing or acquiring fence for shared memory. A release has the qualifier for the block, and an acquire has the
 /// qualifier for the cluster.
 void opcode_reader::restricted_proxy_fence() {
   i_.strong = true;
@@ -899,7 +899,7 @@ void opcode_reader::restricted_proxy_fence() {
 /// A fence for a proxy that the checker does not model.
 void opcode_reader::other_proxy_fence() {
   give_up(
-      "only the generic, the async and the tensormap proxy are modelled: leave out accesses through aliases, textures and "
+      "only the generic, async and tensormap proxies are modelled: leave out accesses through aliases, textures and "
       "surfaces");
 }
 
@@ -931,13 +931,13 @@ void opcode_reader::warp() {
 void opcode_reader::match() {
   warp();
   if (i_.type != ptx_type::b32 && i_.type != ptx_type::b64) {
-    refuse("compares .b32 or .b64");
+    refuse("supports only .b32 and .b64");
   }
 }
 
 void opcode_reader::warp_reduction() {
   if ((i_.mode == 2 || i_.mode == 3) && words_.back() == "f32") {  // floats support only these operations
-    give_up("reductions of floats in a warp are not modelled: reduce by shuffles");
+    give_up("reductions of floats in a warp are not modelled: reduce with shuffles");
     return;
   }
   warp();
@@ -948,7 +948,7 @@ void opcode_reader::warp_reduction() {
 
 // ---- asynchronous operations
 
-/// An instruction on an mbarrier, whose state is a location of 64 bits. Source: PTX ISA, "mbarrier".
+/// An instruction on an mbarrier, whose state is a 64-bit location. Source: PTX ISA, "mbarrier".
 void opcode_reader::mbarrier() {
   const bool waits = i_.mbarrier == mbarrier_op::test;
   const bool arrival = arrives(i_.mbarrier);
@@ -1003,7 +1003,8 @@ void opcode_reader::prefetch() {
   skip({"L2", "global", "L2::cache_hint"});
 }
 
-/// `cp.async`, `cp.async.bulk` and `cp.reduce.async.bulk`. Source: PTX ISA, "Data Movement and Conversion Instructions: Asynchronous copy".
+/// `cp.async`, `cp.async.bulk` and `cp.reduce.async.bulk`. Source: PTX ISA, "Data Movement and Conversion Instructions:
+/// Asynchronous copy".
 void opcode_reader::copy() {
   static_cast<void>(take("ca") || take("cg"));
   static_cast<void>(take("L2::64B") || take("L2::128B") || take("L2::256B"));
@@ -1049,7 +1050,7 @@ void opcode_reader::reducing_copy() {
   i_.type = take_type();
   i_.bytes = static_cast<std::uint8_t>(bytes_of(i_.type));
   if (i_.bytes != 2 && i_.bytes != 4 && i_.bytes != 8) {
-    refuse("is not supported: only copies that reduce in 16, 32 and 64 bits are");
+    refuse("is not supported: only reductions of 16, 32 and 64 bits are");
   }
 }
 
@@ -1058,7 +1059,7 @@ void opcode_reader::piece() {
   i_.type = take_type();
   i_.bytes = static_cast<std::uint8_t>(bytes_of(i_.type));
   if (i_.bytes != 4 && i_.bytes != 8) {
-    refuse("is not supported: only copies that reduce or store in 32 and 64 bits are");
+    refuse("is not supported: only reductions and stores of 32 and 64 bits are");
   }
 }
 
@@ -1066,11 +1067,11 @@ void opcode_reader::piece() {
 void opcode_reader::tensor_copy() {
   constexpr meaning<std::uint8_t> ranks[] = {{"1d", 1}, {"2d", 2}, {"3d", 3}, {"4d", 4}, {"5d", 5}};
   if (!take_one_of(ranks, i_.dimensions)) {
-    refuse("has no number of dimensions");
+    refuse("does not name the number of dimensions");
   }
   for (const std::string_view word : {"im2col", "im2col::w", "im2col::w::128", "im2col_no_offs"}) {
     if (take(word)) {
-      give_up("tensor copies of mode " + std::string(word) + " are not modelled: check the kernel with copies of tiles");
+      give_up("tensor copies in " + std::string(word) + " mode are not modelled: check the kernel with copies of tiles");
       return;
     }
   }
@@ -1112,7 +1113,9 @@ void opcode_reader::of_tensor_memory() {
 }
 
 void opcode_reader::other_tensor_operation() {
-  give_up("of tcgen05 allocation, fences, ld, st, cp, mma and commit are modelled: check the kernel without it");
+  give_up(
+      "only the allocation, fences, ld, st, cp, mma and commit of tcgen05 are modelled: check the kernel without this "
+      "instruction");
 }
 
 void opcode_reader::allocation() {
@@ -1129,8 +1132,8 @@ void opcode_reader::tensor_fence() {
   i_.order = i_.mode == 1 ? memory_order::acquire : memory_order::release;
 }
 
-/// Determines the lanes and columns that a warp accesses. With `.16x32bx2`, the warp accesses both halves of its lanes; the
-/// columns of the two halves have a distance that an immediate operand gives.
+/// Determines the lanes and columns that a warp accesses. With `.16x32bx2`, the warp accesses both halves of its lanes, and an
+/// immediate operand gives the distance between the columns of the two halves.
 void opcode_reader::tensor_access() {
   struct shape_row {
     std::string_view word;
@@ -1165,7 +1168,7 @@ void opcode_reader::tensor_wait() {
   skip({"sync", "aligned"});
 }
 
-/// A copy of rows in shared memory, which a descriptor specifies, to tensor memory.
+/// A copy to tensor memory from rows in shared memory that a descriptor specifies.
 void opcode_reader::tensor_fill() {
   struct shape_row {
     std::string_view word;
@@ -1181,7 +1184,7 @@ void opcode_reader::tensor_fill() {
   if (words_.size() > 1 && std::any_of(words_.begin() + 1, words_.end(), [](auto w) {
         return w.find("b6x16") == 0 || w.find("b4x16") == 0 || w.find("b8x16") == 0;
       })) {
-    give_up("copies to tensor memory that expand numbers are not modelled: copy numbers of 8 bits");
+    give_up("copies to tensor memory that expand numbers are not modelled: copy 8-bit numbers");
     return;
   }
   skip({"warpx2::02_13", "warpx2::01_23", "warpx4"});
@@ -1204,7 +1207,7 @@ void opcode_reader::tensor_product() {
   i_.via = model::proxy::async;
   i_.mode = static_cast<std::uint8_t>((take("block_scale") ? is_block_scaled : 0) | (take("sp") ? first_is_sparse : 0));
   i_.type = ptx_type::b64;
-  words_.resize(1);  // the types of the computation, and hints
+  words_.resize(1);  // removes the types of the computation, and hints
 }
 
 void opcode_reader::tensor_commit() {
@@ -1231,7 +1234,7 @@ void opcode_reader::tensor_map_fence() {
   }
 }
 
-/// Writes zeros with ordinary stores by the executing thread. Source: PTX ISA, "st.bulk".
+/// The executing thread writes zeros with ordinary stores. Source: PTX ISA, "st.bulk".
 void opcode_reader::bulk_store() {
   skip({"weak"});
   i_.space = take_space();
@@ -1317,7 +1320,7 @@ void opcode_reader::product() {
   if (i_.matrix_columns == 0 || i_.matrix_columns > 256 || i_.matrix_columns % 8 != 0) {
     refuse("does not have a known shape");
   }
-  words_.resize(1);  // the types of the computation
+  words_.resize(1);  // removes the types of the computation
 }
 
 void opcode_reader::arrival_of_copies() {
@@ -1341,9 +1344,9 @@ void opcode_reader::value_copy() {
   if (take("release")) {
     i_.order = memory_order::release;
     i_.strong = true;
-    i_.completes = model::completion::group;  // no wait exists for it
+    i_.completes = model::completion::group;  // no instruction waits for it
     if (!take_one_of(scope_words, i_.scope)) {
-      refuse("names no scope");
+      refuse("does not name a scope");
     }
     i_.space = take_space();
     i_.space = i_.space == state_space::generic ? state_space::global : i_.space;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The PTX opcodes. A single table contains their spelling, their operands and their operation; the parser and the printer
-/// share it.
+/// The PTX opcodes. A single table, which the parser and the printer share, contains their spellings, operands and operations.
 #pragma once
 
 #include <ptx/instruction.hpp>
@@ -76,9 +75,9 @@ struct operand_form {
   return type_words[static_cast<std::size_t>(type)].word;
 }
 
-/// Builds an opcode from a spelling and further words, which are given as PTX words or by their meaning. Empty words are
-/// skipped. For example, `opcode_text("ld", memory_order::acquire, thread_scope::device, ptx_type::u32)` returns
-/// "ld.acquire.gpu.u32".
+/// Builds an opcode from a spelling and further words, each of which is given as a PTX word or as the value that it stands for.
+/// Empty words are skipped. For example, `opcode_text("ld", memory_order::acquire, thread_scope::device, ptx_type::u32)`
+/// returns "ld.acquire.gpu.u32".
 template <class... Words>
 [[nodiscard]] std::string opcode_text(std::string_view spelling, Words... words) {
   std::string text(spelling);

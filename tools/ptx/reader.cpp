@@ -157,8 +157,8 @@ class ptx_reader {
     }
   }
 
-  /// Returns the state space that a declaration's word names, or null if the word is not a state space. The word must begin
-  /// with a dot.
+  /// Returns the row of the state space that a word in a declaration names, or null if the word does not begin with a dot or
+  /// does not name a state space.
   [[nodiscard]] static const space_row* space_of(std::string_view word) noexcept {
     if (word.empty() || word.front() != '.' || word.find(':') != std::string_view::npos) {
       return nullptr;
@@ -460,7 +460,7 @@ class ptx_reader {
     place_ = inlined_[here] = add_place(here, inlined_at);
   }
 
-  /// A file, a line and a column, which may be missing.
+  /// The numbers of a file, a line and a column. A missing number is 0.
   using location = std::array<int, 3>;
   [[nodiscard]] location read_location(int line) {
     location result{};
@@ -606,8 +606,8 @@ class ptx_reader {
       o.parts.push_back(operand(depth + 1));
     }
     if (!accept("]")) {
-      refuse(now(),
-             "expected ']', found " + found() + ": an address is [register], [variable] or either with + or - an offset");
+      refuse(now(), "expected ']', found " + found() +
+                        ": an address is [register] or [variable], with an optional +offset or -offset");
     }
     return o;
   }

@@ -18,7 +18,7 @@ inline constexpr std::uint64_t tensor_map_bytes = 128;
 inline constexpr std::size_t tensor_map_words = tensor_map_bytes / 8;
 inline constexpr int most_dimensions = 5;
 
-/// A type of a tensor's elements. The order of the types is their numbering in the PTX ISA, "tensormap.replace".
+/// An element type of a tensor. The types are in the order of their numbers in the PTX ISA, "tensormap.replace".
 struct tensor_type {
   std::string_view word;
   ptx_type reduced_as;  ///< the type in which a reduction is computed
@@ -30,17 +30,17 @@ inline constexpr tensor_type tensor_types[] = {
     {"f32.ftz", ptx_type::f32, 4}, {"f64", ptx_type::f64, 8}, {"bf16", ptx_type::bf16, 2}, {"tf32", ptx_type::f32, 4},
     {"tf32.ftz", ptx_type::f32, 4}};
 
-/// The swizzling modes. They permute pieces of 16 bytes in shared memory, within rows of the given number of bytes. The values
-/// are those of `tensormap.replace`.
+/// The swizzling modes. Each one permutes 16-byte pieces within rows of the given size in shared memory. The values are those
+/// that `tensormap.replace` uses.
 enum class swizzle_mode : std::uint8_t { none, bytes_32, bytes_64, bytes_128 };
 
-/// Returns the number of bytes of a row within which pieces are permuted, or 0 if they are not permuted.
+/// Returns the size in bytes of the rows within which pieces are permuted, or 0 if they are not permuted.
 [[nodiscard]] constexpr std::uint64_t row_of(swizzle_mode mode) noexcept {
   return mode == swizzle_mode::none ? 0 : std::uint64_t{16} << static_cast<unsigned>(mode);
 }
 
-/// Returns the swizzled position of the byte at `address`: the position of its piece within the row is XORed with the number of
-/// the row, which begins at bit 7. Source: PTX ISA, "Swizzling modes"; CUTLASS, `cute::Swizzle<1..3, 4, 3>`.
+/// Returns the swizzled position of the byte at `address`: the position of its piece within the row is XORed with the row
+/// number, which begins at bit 7 of the address. Source: PTX ISA, "Swizzling modes"; CUTLASS, `cute::Swizzle<1..3, 4, 3>`.
 [[nodiscard]] constexpr std::uint64_t swizzled(swizzle_mode mode, std::uint64_t address) noexcept {
   const std::uint64_t pieces = (std::uint64_t{1} << static_cast<unsigned>(mode)) - 1;
   return address ^ (((address >> 7U) & pieces) << 4U);
@@ -63,8 +63,8 @@ inline constexpr tensor_map_field tensor_map_fields[] = {
 /// The low half of word 1, which marks a tensor map.
 inline constexpr std::uint64_t tensor_map_mark = 0x70614d54;
 
-/// A tensor, and the box of it that a copy transfers. The elements of dimension 0 are contiguous, and `strides[0]` is the size
-/// of an element.
+/// A tensor and the box that a copy transfers. The elements of dimension 0 are contiguous, and `strides[0]` is the size of an
+/// element.
 struct tensor_map {
   std::uint64_t address = 0;
   int rank = 1;

@@ -23,9 +23,10 @@ struct ptx_part {
 /// Returns whether the module defines a kernel with this name.
 [[nodiscard]] bool defines_kernel(std::string_view text, std::string_view kernel);
 
-/// Returns whether the kernel may synchronize threads. It does if it contains an atomic operation, a fence, an ordered or
-/// volatile access, an mbarrier instruction, an asynchronous copy or a programmatic launch. If it calls functions, all
-/// functions of the module are also considered.
+/// Returns whether the kernel may synchronize threads, which is the case if it contains an atomic operation, a fence, an
+/// ordered or volatile access, an mbarrier instruction, an asynchronous copy, store or reduction, a cluster barrier, a
+/// programmatic launch, or an instruction whose name begins with `multimem`, `wgmma`, `tcgen05`, `st.bulk` or
+/// `tensormap.replace`. If it calls functions, all functions of the module are also considered.
 [[nodiscard]] bool synchronizes(const std::vector<ptx_part>& module, std::string_view kernel);
 
 /// Returns the module without the kernels that are not in `kernels`, without variables that nothing refers to, and without

@@ -48,7 +48,7 @@ template <class Value, std::size_t Count>
 
 // ---- types
 
-/// A type of PTX. Source: PTX ISA, "Types".
+/// A PTX type. Source: PTX ISA, "Types".
 enum class ptx_type : std::uint8_t {
   none,
   pred,
@@ -124,7 +124,7 @@ static_assert(types_are_in_order());
 
 // ---- state spaces
 
-/// The memory in which a variable is, or that an access specifies.
+/// The state space of a variable or of an access.
 enum class state_space : std::uint8_t { generic, global, shared, local, param, constant };
 
 /// A state space, as an instruction names it. The memory model contains only the state spaces that several threads share.
@@ -147,7 +147,7 @@ inline constexpr space_row space_words[] = {{"generic", state_space::generic, mo
                                             {"param::func", state_space::param, {}},
                                             {"const", state_space::constant, {}}};
 
-/// Returns the row of a state space's word, or null if the word is not a state space.
+/// Returns the row for a word, or null if the word does not name a state space.
 [[nodiscard]] constexpr const space_row* space_named(std::string_view word) noexcept {
   for (const space_row& row : space_words) {
     if (row.word == word) {
@@ -200,7 +200,8 @@ inline constexpr meaning<model::operation> operation_words[] = {
 
 // ---- registers
 
-/// A comparison of `setp`. If an operand is NaN, the ordered comparisons of floats are false, and those with `u` are true.
+/// A comparison for `setp`. If an operand is NaN, ordered comparisons of floats are false, and comparisons that end in `u` are
+/// true.
 enum class ptx_comparison : std::uint8_t { eq, ne, lt, le, gt, ge, lo, ls, hi, hs, equ, neu, ltu, leu, gtu, geu, num, nan };
 
 inline constexpr meaning<ptx_comparison> comparison_words[] = {
@@ -240,8 +241,7 @@ enum class special : std::uint8_t {
   clusters,
   explicit_cluster,
   dynamic_shared,  ///< the number of bytes of the launch's dynamic shared memory
-  unknown,         ///< a property of the hardware that is not modelled, such as the multiprocessor's number or the grid's
-                   ///< number
+  unknown,         ///< a property of the hardware that is not modelled, such as the number of the multiprocessor or the grid
   zero,
   one,
   clock,

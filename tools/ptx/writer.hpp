@@ -46,7 +46,8 @@ class kernel_writer {
 
   void label(std::string name);
 
-  /// Gives the next instruction a predicate: it is executed only where the predicate is true, or false if `negated`.
+  /// Gives the next instruction a predicate. The instruction is executed only if the predicate is true or, with `negated`,
+  /// false.
   void guard(const ptx_operand& predicate, bool negated);
 
   void add(std::string opcode, std::initializer_list<ptx_operand> operands);

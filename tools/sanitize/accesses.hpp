@@ -75,7 +75,7 @@ class memory_events {
   }
 
   /// Returns the object of an access. Returns null if there is no object or the access is not allowed; in this case, the error
-  /// is reported and the schedule ends.
+  /// is reported and the thread stalls.
   [[nodiscard]] object* placed(lane& l, const check::instruction& i, access& a) {
     object* const o = check::machine::is_shared(a.address) && check::thread_context::block_of(a.address) == l.home->number
                           ? l.home->find(a.address, a.bytes)
@@ -137,7 +137,7 @@ class memory_events {
 
   /// Returns whether another block of the cluster is alive: it has started, as far as the thread can know, and has not ended.
   /// Without other evidence, it counts as started once a thread of this thread's block has read a value that another block has
-  /// written.
+  /// written. Reports an error if the other block is not alive.
   [[nodiscard]] bool is_alive(lane& l, const object& o, int number) {
     const block& other = *state_.by_number.at(number);
     const bool begun = l.home->has_heard ||
@@ -168,8 +168,8 @@ class memory_events {
     return out_.is_discarded(s);
   }
 
-  /// Performs the read of a load or of a read-modify-write. Returns whether the read is strong and returns the value of a
-  /// strong write of the same size.
+  /// Performs the read of a load or of a read-modify-write. Returns whether the read is morally strong with the last strong
+  /// write of the same bytes.
   bool load(object& o, lane& l, access& a, const check::instruction& i, check::wide_value seen) {
     const cell* const word = o.constant ? nullptr : &o.cell_at(a.address);
     bool chained = false;
@@ -187,7 +187,7 @@ class memory_events {
     return chained;
   }
 
-  /// Returns whether the last write of a word is strong, and the write and a strong read are morally strong.
+  /// Returns whether the strong read `a` is morally strong with the last write of a word.
   [[nodiscard]] bool observes(const cell& c, const lane& l, const access& a) const {
     for (unsigned k = 4; k-- > 1;) {
       const stamp& o = c.last[k];

@@ -151,8 +151,8 @@ class clock {
   void raise(thread_key key, thread_time time) { raise(key, key, time); }
 
   void join(const clock& other) { static_cast<void>(join(root_, other.root_, no_base)); }
-  /// Also joins `other` into this clock, but faster. This clock must have been derived from `base`, an earlier value of
-  /// `other`, so only the later changes of `other` are examined.
+  /// Joins `other` into this clock like `join(other)`, but faster. This clock must have been derived from `base`, an earlier
+  /// value of `other`, so only the later changes of `other` are examined.
   void join(const clock& other, const clock& base) { static_cast<void>(join(root_, other.root_, base.root_)); }
 
   /// Sets each key's time to the earlier of its times in the two clocks.

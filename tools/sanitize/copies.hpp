@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Performs asynchronous operations. Each operation is performed as a whole. The schedule chooses the time between the start of
-/// the operation and the wait for it.
+/// Performs asynchronous operations. Each operation is performed as a whole, at a time that the schedule chooses between the
+/// start of the operation and the wait for it.
 ///
 /// An operation has its own key. It happens after the events that precede its start, through its proxy. Other threads learn of
 /// its accesses only through its completion. `check::copy_started` determines the accesses.
@@ -41,7 +41,7 @@ class asynchronous_operations {
     }
   }
 
-  /// Starts an operation of a thread. Returns false if it is invalid, which is reported.
+  /// Starts an operation of a thread. Reports an error and returns false if the operation is invalid.
   bool start(lane& l) {
     const check::instruction& i = l.home->machine_of(l).at(*l.state);
     const int starters = i.performers;
@@ -113,11 +113,11 @@ class asynchronous_operations {
     return !state_.stopped;
   }
 
-  /// Performs an operation, but only at some of the calls.
+  /// Performs a pending operation, but only in some of the calls. Returns whether it performed one.
   bool perform_some() {
     return !lazy_ && !pending_.empty() && state_.random.below(4) == 0 && perform_pending(state_.random.below(pending_.size()));
   }
-  /// Performs one operation. Returns false if there is none.
+  /// Performs one pending operation. Returns false if none can be performed.
   bool perform_one() {
     for (std::size_t k = 0; k < pending_.size(); ++k) {
       if (perform_pending(k)) {
@@ -127,7 +127,7 @@ class asynchronous_operations {
     return false;
   }
 
-  /// Ends a block. The operations that its threads have started are performed first.
+  /// Called when a block ends. Performs the operations that its threads have started.
   void finish(const block& b) {
     for (std::size_t k = 0; k < pending_.size();) {
       k = pending_[k]->home == &b && perform_pending(k) ? 0 : k + 1;

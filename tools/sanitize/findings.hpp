@@ -13,12 +13,13 @@ namespace membar::sanitize {
 
 /// A finding of the runs.
 struct sanitizer_finding {
-  check::finding found{};             ///< its thread numbers are indices of `found.whole`
+  check::finding found{};             ///< its thread numbers are indices in `found.whole`
   std::vector<std::string> places{};  ///< the source lines involved, in order
   std::uint64_t count = 0;            ///< the number of times it was found
   std::uint64_t seed = 0;             ///< the seed of the first schedule that showed it
   std::uint64_t key = 0;              ///< a hash; findings with the same key are the same finding
-  bool polls = false;                 ///< the schedule was cut short: its threads only poll, and may wait forever
+  bool polls = false;                 ///< whether the schedule was cut short because its threads only poll, and may wait
+                                      ///< forever
 };
 
 }  // namespace membar::sanitize

@@ -64,7 +64,7 @@ struct knowledge {
       }
     }
   }
-  /// Performs a proxy fence for the spaces of a bit mask.
+  /// Performs a proxy fence for the spaces in a bit mask.
   void cross(unsigned spaces) {
     for (std::size_t k = 0; k < ptx::proxy_spaces && more != nullptr; ++k) {
       if (((spaces >> k) & 1U) != 0) {
@@ -80,7 +80,7 @@ struct release_head {
   model::place where{};
   bool several = false;     ///< it combines releases of several blocks that the scope includes
   bool fence = false;       ///< a one-directional proxy fence, which passes on only what fences of its kind release
-  bool restricted = false;  ///< a fence that only applies to the initialization of mbarriers
+  bool restricted = false;  ///< a fence that applies only to the initialization of mbarriers
   bool copy = false;        ///< the completion of an asynchronous operation, which takes effect at its mbarrier
   ptx::one_way fenced = ptx::one_way::async;
   std::uint64_t serial = 0;  ///< the serial number of the head's first version; later versions only add to `known`
@@ -143,8 +143,8 @@ struct sync_cell {
   std::uint8_t bytes = 0;
   release_heads heads{};
   release_heads phase{};  ///< for an mbarrier: the heads of the last completed phase
-  /// The last releasing write of each thread to this location. The release patterns end with the thread's later writes to the
-  /// location.
+  /// The last releasing write of each thread to this location, per scope. The thread's later writes to the location end release
+  /// patterns that begin with this write.
   std::vector<std::pair<thread_key, release_head>> own{};
 };
 

@@ -22,7 +22,7 @@ namespace membar::sanitize {
 
 class meetings {
  public:
-  /// Called with each thread that a sync point releases and the thread's result.
+  /// Called with each thread that a sync point releases, and with the thread's result.
   using let_go = std::function<void(lane&, check::wide_value)>;
 
   meetings(run_state& state, reporter& out, thread_order& orders, let_go go_on)
@@ -75,7 +75,7 @@ class meetings {
     return finish(b, point_of(b, number, of_block ? -1 : l.local / 32));
   }
 
-  /// Handles a thread of the block that has exited, which may release others.
+  /// Called when a thread of the block has exited, which may release others.
   void left(block& b) {
     for (std::size_t k = 0; k < b.meetings.size() && !state_.stopped; ++k) {
       const std::size_t before = b.meetings.size();
@@ -257,8 +257,8 @@ class meetings {
     }
   }
 
-  /// Returns whether CUDA and PTX define that these threads synchronize, although they may have arrived at different barrier
-  /// instructions. If not, this is reported.
+  /// Returns whether CUDA and PTX allow these threads to synchronize, although they may have arrived at different barrier
+  /// instructions. If not, reports an error.
   bool is_allowed(const block& b, const lane& mine, const std::vector<const check::graph_event*>& arrivals) {
     const auto& code = b.context_of(mine).kernel->code;
     for (const check::graph_event* a : arrivals) {

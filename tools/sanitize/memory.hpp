@@ -122,7 +122,7 @@ class object {
       marks_ = lazy_array<std::uint8_t>(words());
     }
   }
-  /// Copies a word from a part's page. No other part has written this word.
+  /// Copies a word from a part's page. No other part may have written this word.
   void take(const private_page& p, std::uint64_t at, const cell& c) noexcept {
     const std::uint64_t k = p.word_of(at);
     cells_.get()[(at - address) / 4] = c;
@@ -177,8 +177,8 @@ class object {
     return p.data.data() + (at - p.address);
   }
 
-  /// Returns an array with one byte per word, starting with the word at `at`. The lower bits tell which bytes of the word have
-  /// been written; the upper bits tell which are unknown. Null if no byte is unknown.
+  /// Returns an array with one byte per word, starting with the word at `at`. The lower bits show which bytes of the word have
+  /// been written, and the upper bits show which bytes are unknown. Returns null if the object has no such array.
   [[nodiscard]] std::uint8_t* marks_at(std::uint64_t at) const {
     if (pages_ == nullptr || constant) {
       const object& o = pages_ == nullptr ? *this : *whole_;

@@ -22,7 +22,8 @@ class thread_order {
  public:
   explicit thread_order(run_state& state) : state_(state) {}
 
-  /// Returns what the thread releases: all events that happen before, and its own events. Its time advances.
+  /// Returns what the thread releases: its own events, and all events that happen before its next event. Advances the thread's
+  /// time.
   [[nodiscard]] release_head released(lane& l, thread_scope scope) {
     release_head h;
     h.scope = scope;
@@ -60,7 +61,7 @@ class thread_order {
     mine.keep(std::move(h));
   }
 
-  /// Performs a one-directional proxy fence.
+  /// Performs a proxy fence, which may be one-directional.
   void proxy_fence(lane& l, const check::instruction& i) {
     if (!i.restricted) {
       l.known.cross(i.proxy_spaces);
@@ -272,10 +273,10 @@ class thread_order {
     });
   }
 
-  // ---- the order of `fence.sc`, which is their order in the schedule
+  // ---- the order of the `fence.sc`, which is their order in the schedule
 
-  /// Returns the number of a group of `fence.sc` for a scope and a place. Fences with the same number include each other in
-  /// their scopes.
+  /// Returns the number of the group of a `fence.sc` with the given scope at the given place. The scopes of fences in the same
+  /// group include each other.
   [[nodiscard]] static std::uint64_t place_number(thread_scope scope, const model::place& p) noexcept {
     const int gpu = p.host ? -1 : p.gpu;
     const std::int64_t id = scope == thread_scope::block     ? p.block

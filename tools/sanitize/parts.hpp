@@ -74,7 +74,7 @@ using part_results = std::vector<std::unique_ptr<part_result>>;
   });
 }
 
-/// Returns whether the blocks of a launch may run in parts. They may only if nothing else runs at the same time.
+/// Returns whether the blocks of a launch may run in parts. They may do so only if no other launch runs at the same time.
 [[nodiscard]] inline bool may_run_in_parts(const run_state& state, const launch_run& l) {
   const check::launch_request& r = l.plan->request;
   if (state.wide || state.is_part || state.how.observe || r.host || r.cluster > 1 || !state.memory.is_aligned() ||

@@ -17,7 +17,7 @@ namespace membar::sanitize {
 
 class object;
 
-/// A page of 256 bytes. Its words have the values from before the part until the part writes to them.
+/// A page of 256 bytes. Until the part writes to a word, the word has its value from before the part.
 struct private_page {
   static constexpr unsigned shift = 8;
   static constexpr std::uint64_t bytes = std::uint64_t{1} << shift;

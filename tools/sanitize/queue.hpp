@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Chooses the next thread to run, by the schedule's seed.
+/// Chooses the next thread to run, depending on the schedule's seed.
 #pragma once
 
 #include <sanitize/run_state.hpp>
@@ -88,7 +88,7 @@ class thread_queue {
     return l;
   }
 
-  /// Returns whether the running thread has to stop after this event. In one schedule of four, a thread stops after every
+  /// Returns whether the running thread has to stop after this event. In one schedule in four, a thread stops after every
   /// `fence.sc` (`after_fence`); in the other schedules except the first, it stops after some of these fences. The order of
   /// these fences orders accesses, so some races are found only if a thread that performs its fence early continues late.
   [[nodiscard]] bool changes(lane& l, bool after_fence) {

@@ -12,7 +12,7 @@
 
 namespace membar::sanitize {
 
-/// An access to memory, as race detection sees it.
+/// An access to memory, in the form that race detection needs.
 struct access {
   const check::instruction* by = nullptr;
   std::uint32_t number = 0;  ///< the number of the access's instruction
@@ -31,7 +31,7 @@ struct access {
 struct accessor {
   thread_key key = 0;
   thread_time time = 1;
-  /// the first key of the author's block; it knows all threads of the block up to time `of_block`
+  /// the first key of the author's block; the author knows all threads of the block up to time `of_block`
   thread_key first_of_block = 1;
   thread_key last_of_block = 0;
   thread_time of_block = 0;
@@ -64,8 +64,8 @@ class race_detector {
   }
 
   /// Checks the shared memory of a block that ends. Each access by another block or by an asynchronous operation must happen
-  /// before an event that some thread of the block knows at its end. Source: CUDA programming guide, "Distributed Shared
-  /// Memory"; PTX ISA, "cp.async.bulk".
+  /// before the end of some thread of the block. Source: CUDA programming guide, "Distributed Shared Memory"; PTX ISA,
+  /// "cp.async.bulk".
   void end_of(const block& b, const knowledge& known) {
     const thread_key last = b.first_key + b.launch->keys_of_block - 1;
     for (const object& o : b.shared) {
@@ -83,7 +83,7 @@ class race_detector {
     }
   }
 
-  /// Returns whether a read with a scope is morally strong with the location's last strong write, whose author is `writer`.
+  /// Returns whether the strong read `a` is morally strong with the location's last strong write.
   [[nodiscard]] static bool reads_strongly(const sync_cell& c, const check::thread_context& reader, const access& a) noexcept {
     constexpr model::every_rule rules{};
     return c.bytes == a.bytes && model::includes(rules, c.scope, c.writer, reader.where) &&
@@ -196,7 +196,7 @@ class race_detector {
         .covers(o.key, o.time);
   }
 
-  /// Returns whether an access is by a copy whose completion the thread awaits by groups, such as cp.async.
+  /// Returns whether an access belongs to a copy, such as `cp.async`, that threads wait for by groups.
   [[nodiscard]] bool is_small_copy(const stamp& s) const noexcept {
     return s.key >= state_.first_copy && state_.numbered->all[s.number()]->completes == model::completion::group &&
            state_.numbered->all[s.number()]->via == model::proxy::generic;

@@ -31,7 +31,7 @@ class reporter {
  public:
   explicit reporter(run_state& state) : state_(state) {}
 
-  /// Reports that two accesses race. Returns false if one of them is a load whose value is never used; this is not a finding.
+  /// Reports that two accesses race, unless one of them is a load whose value is never used, which is not a finding.
   void race(const shown_access& first, const shown_access& second) {
     const std::uint64_t key =
         key_of(check_status::race, std::min(first.number, second.number), std::max(first.number, second.number));
@@ -150,7 +150,7 @@ class reporter {
     }
   }
 
-  /// Returns a thread's name and number in words.
+  /// Returns a thread's number in the program, for a message.
   [[nodiscard]] std::string number_of(const lane& l) const {
     return std::to_string(state_.context_of(state_.actor_of(l.key)).number_in_program);
   }
@@ -217,7 +217,8 @@ class reporter {
     }
     return it != found_.end();
   }
-  /// Returns the instruction of an access. For an asynchronous operation, this is the instruction that started it.
+  /// Returns the position of an access's instruction in its kernel. For an asynchronous operation, this is the instruction that
+  /// started it.
   [[nodiscard]] std::int32_t pc_of(const shown_access& a) const {
     const actor who = state_.actor_of(a.key);
     return static_cast<std::int32_t>(a.number - state_.numbered->first.at(who.launch->plan->request.kernel.get()));

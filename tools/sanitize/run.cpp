@@ -42,8 +42,9 @@ class lane_watch {
     return check::watched::goes_on;
   }
 
-  /// Executes instructions up to the next event. Returns false if the thread stops earlier: it repeats a state at a loop head,
-  /// or has executed too many instructions.
+  /// Executes instructions up to the first one that `fast_instruction` does not support, or none if the thread has unknown
+  /// values. Returns false if the thread stops earlier because it repeats a state at a loop head, or has executed too many
+  /// instructions.
   [[nodiscard]] bool hurries(check::thread_state& s) {
     const std::vector<fast_instruction>& code = *lane_.home->launch->fast;
     if (code.empty() || machine_.has_unknown_values(s)) {
@@ -124,8 +125,8 @@ class lane_watch {
   }
 
  private:
-  /// Removes from the schedule the events since the thread was last at this loop head, if another round of the loop has changed
-  /// nothing.
+  /// Removes from the schedule the thread's events since it was last at this loop head, if another round of the loop has
+  /// changed nothing.
   void forget_round(const check::thread_state& s) {
     std::vector<check::replayed_schedule::step>& steps = state_.recorded->steps;
     lane::noted_head& head = lane_.noted[s.pc];
@@ -247,8 +248,8 @@ class schedule_run {
     return std::max<std::uint64_t>(threads / std::max<std::uint64_t>(l.plan->block_size, 1), 1);
   }
 
-  /// Runs the blocks of a launch in parts while they do not communicate. Returns false if there is no such launch that may
-  /// start.
+  /// Runs the blocks of a launch in parts while they do not communicate. Returns false if no launch whose blocks may run in
+  /// parts can begin.
   bool run_parts() {
     const auto at = std::find_if(state_.launches.begin(), state_.launches.end(),
                                  [&](const launch_run& l) { return l.in_parts && l.started < l.plan->blocks && may_begin(l); });
@@ -272,8 +273,8 @@ class schedule_run {
     return true;
   }
 
-  /// Runs the next `parts` parts of a launch and returns their number of pages. If they communicate, the blocks of the launch
-  /// run together from now on.
+  /// Runs the next `parts` parts of a launch and returns their number of pages. If a part fails or the parts communicate,
+  /// returns 0, and the remaining blocks of the launch run together.
   std::uint64_t run_batch(launch_run& l, std::uint64_t parts) {
     const std::uint64_t each = blocks_of_part(l);
     const std::uint64_t end = std::min(l.plan->blocks, l.started + each * parts);
@@ -345,7 +346,8 @@ class schedule_run {
     if (pages_ != nullptr && pages_->are_too_many()) {
       state_.stop();
     }
-    constexpr std::uint64_t each = 1'000'000;  // the limit of instructions per running thread without a change of memory
+    constexpr std::uint64_t each = 1'000'000;  // the maximum number of instructions per running thread without a change to
+                                               // memory
     // extra threads in the limit, because a thread that runs alone may read a lot of memory
     constexpr std::uint64_t few = 32;
     const std::uint64_t idle = each * (queue_.size() + spinning_.size() + few);
@@ -373,7 +375,7 @@ class schedule_run {
     });
   }
 
-  /// Starts blocks until the maximum number of blocks runs.
+  /// Starts blocks until the maximum number of blocks are running.
   void start_blocks() {
     for (launch_run& l : state_.launches) {
       const auto group = static_cast<std::uint64_t>(std::max(l.plan->request.cluster, 1));
@@ -626,7 +628,7 @@ class schedule_run {
     state_.stop();
   }
 
-  /// Runs a thread for at most this many events.
+  /// Runs a thread for at most `events` events.
   void run(lane& l, std::uint64_t events) {
     // A thread that also writes while it polls must not delay other threads forever.
     constexpr std::uint64_t most = 16'384;
@@ -941,7 +943,7 @@ class schedule_run {
   memory_events memory_{state_, out_, races_, orders_};
   meetings meetings_{state_, out_, orders_, [this](lane& l, check::wide_value given) { go_on(l, given); }};
   thread_queue queue_;
-  bool fenced_ = false;  ///< the last event was a `fence.sc` of more than a block
+  bool fenced_ = false;  ///< the last event was a `fence.sc` with a scope wider than a block
   std::uint64_t parts_ = 0;
   std::uint64_t most_nodes_of_parts_ = 0;
   const private_pages* pages_ = nullptr;  ///< only in a part of a schedule

@@ -177,7 +177,7 @@ struct run_state {
            });
   }
 
-  /// Returns the number of an instruction, which stamps contain.
+  /// Returns the number by which stamps identify an instruction.
   [[nodiscard]] std::uint32_t number_of(const check::kernel_code& kernel, std::int32_t pc) const {
     return numbered->first.at(&kernel) + static_cast<std::uint32_t>(pc);
   }
@@ -207,7 +207,7 @@ struct run_state {
     c.number_in_program = a.launch->first_thread + static_cast<int>(a.index * a.launch->plan->block_size + a.local);
     return c;
   }
-  /// Returns the place of a thread, without the data that only names of threads need.
+  /// Returns the place of a thread, without the data that is needed only for thread names.
   [[nodiscard]] model::place place_of(thread_key key) const {
     const actor a = actor_of(key);
     const check::launch_request& r = a.launch->plan->request;
@@ -245,7 +245,7 @@ struct run_state {
   }
 
   /// Stops one thread because its next step is undefined. The other threads continue: the result is an execution in which this
-  /// thread has not yet been scheduled.
+  /// thread has not been scheduled again yet.
   void stall(lane& l) noexcept {
     l.where = stand::stalled;
     stalled = true;

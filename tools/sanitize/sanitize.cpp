@@ -61,7 +61,7 @@ class gathering {
   sanitize_statistics counts_{};
 };
 
-/// Runs each schedule of the options once.
+/// Runs each schedule that the options request once.
 [[nodiscard]] sanitize_result run_all(const check::program& p, const std::vector<check::planned_launch>& launches,
                                       const check::check_property& property, const sanitize_options& options) {
   gathering all;

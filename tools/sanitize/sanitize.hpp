@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Executes all threads of a sequence of launches, once per schedule, and detects data races by the happens-before relation.
+/// Executes all threads of a sequence of launches, once per schedule, and detects data races with the happens-before relation.
 ///
-/// Every schedule is sequentially consistent: a read returns the value of the last write. A finding is an execution of the PTX
-/// memory model. The absence of findings does not cover other schedules, or executions in which a read returns an older value.
+/// Every schedule is sequentially consistent: a read returns the value of the last write. Every finding is an execution that
+/// the PTX memory model allows. The absence of findings does not cover other schedules, or executions in which a read returns
+/// an older value.
 #pragma once
 
 #include <check/launch.hpp>
@@ -32,7 +33,7 @@ struct observed_event {
   const check::instruction* by = nullptr;
   std::uint64_t address = 0, bytes = 0;
   bool strong = false;
-  bool early = false;  ///< the events of the earlier launches need not have ended
+  bool early = false;  ///< whether the event may precede the end of the earlier launches
 };
 
 struct sanitize_options {
@@ -64,9 +65,9 @@ struct sanitize_result {
 [[nodiscard]] sanitize_result sanitize(const check::program& p, const std::vector<check::planned_launch>& launches,
                                        const check::check_property& property, const sanitize_options& options);
 
-/// Returns the schedule that showed a finding, up to the finding, so that `check::explore` can follow it. Its threads are those
-/// of the scenario's program. If threads only polled, the schedule extends to the last change of memory, and `check::explore`
-/// searches for a hang.
+/// Returns the schedule that showed a finding, up to the finding, so that `check::explore` can follow it. Its thread numbers
+/// refer to the scenario's program. If threads only polled, the schedule extends to the last change of memory, and
+/// `check::explore` searches for a hang.
 [[nodiscard]] check::replayed_schedule schedule_of(const check::program& p, const std::vector<check::planned_launch>& launches,
                                                    const check::check_property& property, const sanitizer_finding& f,
                                                    const sanitize_options& options);

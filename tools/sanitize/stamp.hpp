@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The last accesses of a word of memory.
+/// The last accesses to a word of memory.
 #pragma once
 
 #include <membar/thread_scope.hpp>

@@ -175,7 +175,7 @@ struct block {
   std::vector<check::memory_object> described{};
   std::vector<object> shared{};
   std::vector<meeting_point> meetings{};
-  /// Operations that several threads start together, by the first of these threads and the operation's number, as in
+  /// Operations that several threads start together, by the first of these threads and the index of their number in
   /// `check::starter_counts`.
   std::map<std::pair<int, int>, std::vector<std::shared_ptr<operation>>> together{};
 
@@ -199,10 +199,10 @@ struct launch_run {
   std::uint32_t keys_of_block = 16;
   std::uint32_t first_access = 0;  ///< the number of its kernel's first instruction
   std::uint64_t started = 0;       ///< the number of blocks that have started
-  /// the blocks from this index on are not started; in a part of a run, this is the end of the part's blocks
+  /// blocks with this index or a higher one are not started; in a part of a run, this is the end of the part's blocks
   std::uint64_t until = 0;
   std::uint64_t ended = 0;
-  std::uint64_t launching = 0;  ///< the number of blocks that have ended or have launched the dependent launches
+  std::uint64_t launching = 0;  ///< the number of blocks that have ended or have allowed the dependent launches to begin
   std::shared_ptr<const check::register_use> registers{};
   std::shared_ptr<const std::vector<fast_instruction>> fast{};
   knowledge begin{};  ///< the knowledge with which all threads start
