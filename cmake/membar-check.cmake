@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # Sets <result> to the path of membar-check: the command of this build if there is one, otherwise the installed command. `function` is
-# the name of the calling function for messages.
+# the calling function's name, which messages show.
 function(_membar_find_checker function result)
   if(TARGET membar-check)
     set(${result} $<TARGET_FILE:membar-check> PARENT_SCOPE)
@@ -38,8 +38,8 @@ endfunction()
 
 # membar_add_recorded_test(<name> COMMAND <program> [<argument>...] [KERNELS <regex>] [RECORDING <folder>] [EXPECT <status>]): adds a test
 # that checks the kernels that a program launches. It uses a recording in <folder> (default: recordings/<name> in the source folder of the
-# caller). The target <name>_recording makes the recording again on a machine with a GPU; if you commit the recording, the test does not need
-# a GPU. Without a recording, the test makes one in the build folder or, if it cannot, is skipped. <program> is a target or a path. The test
+# caller). The target <name>_recording makes a new recording on a machine with a GPU. If the recording is committed, the test does not need a
+# GPU. Without a recording, the test makes one in the build folder or, if it cannot, is skipped. <program> is a target or a path. The test
 # passes if the status of every scenario is <status> (default: "verified").
 function(membar_add_recorded_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "KERNELS;RECORDING;EXPECT" "COMMAND")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # The settings that membar's CUDA headers need in a consumer's build. Both the source tree and the installed package include this file, so
 # add_subdirectory, FetchContent and find_package have the same effect. The settings are not exported, because they depend on the machine
-# that uses a package and not on the machine that has built it.
+# where the package is used, not on the machine where it was built.
 
 # Requires CUDA C++20. Older versions of CMake do not support it although nvcc does. With them, CUDA_STANDARD would silently compile C++17,
 # so the compiler flag is passed directly.
@@ -13,7 +13,7 @@ function(_membar_require_cuda_cxx20 target)
   endif()
 endfunction()
 
-# Finds the toolkit. If a project requires CMake 3.25 or newer, FindCUDAToolkit of CMake 3.25 fails for CUDA 12.9 and newer, which no longer
+# Finds the toolkit. If a project requires CMake 3.25 or newer, CMake 3.25's FindCUDAToolkit fails with CUDA 12.9 and later, which no longer
 # contain nvToolsExt. Therefore this function sets an older required version in its own scope.
 function(_membar_find_cuda_toolkit)
   set(CMAKE_MINIMUM_REQUIRED_VERSION 3.24)

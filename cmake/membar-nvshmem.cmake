@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # The component nvshmem, whose target membar::nvshmem combines membar::membar and NVSHMEM. Both the source tree and the installed package
 # include this file. If MEMBAR_NVSHMEM_ROOT is set as a CMake or environment variable, NVSHMEM must be in that folder. Otherwise this file
-# searches for NVSHMEM's CMake package, in the folder of the environment variable NVSHMEM_HOME, and in the site-packages of the active
-# Python, where the wheel nvidia-nvshmem-cu13 is installed.
+# looks for NVSHMEM's CMake package, then in the folder that the environment variable NVSHMEM_HOME names, and then in the active Python's
+# site-packages, where the wheel nvidia-nvshmem-cu13 is installed.
 #
 # NVSHMEM's device code is a library, so a target that links membar::nvshmem must set CUDA_SEPARABLE_COMPILATION.
 
@@ -25,7 +25,7 @@ function(_membar_add_nvshmem)
   if(TARGET membar::nvshmem)
     return()
   endif()
-  # A folder that the user names takes precedence over an installed package.
+  # A folder that the user specifies takes precedence over an installed package.
   set(libraries "")
   set(folders ${MEMBAR_NVSHMEM_ROOT} $ENV{MEMBAR_NVSHMEM_ROOT})
   if(folders)

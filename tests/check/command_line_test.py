@@ -337,7 +337,7 @@ SCENARIOS = [
     (GOOD.replace("u32[2]", "u31[2]"), 2, ["error\t2:1: 'u31' is not a type of memory"]),
     (GOOD.replace("= 1", "= 1 2 3"), 2, ["error\t2:1: 'count' has 2 elements and 3 values"]),
     (GOOD.replace("launch", "lunch"), 2, ["error\t3:1: 'lunch' is not a directive: expected source, memory, tensor_map, launch, host, final, assume, accept, note, repeat or use"]),
-    (GOOD.replace("k.ptx", "missing.ptx"), 2, ["error\tmissing.ptx: cannot open the file: check that it exists and can be read; the 'source' line names it relative to the scenario"]),
+    (GOOD.replace("k.ptx", "missing.ptx"), 2, ["error\tmissing.ptx: cannot open the file: check that it exists and can be read; the path in the 'source' line is relative to the scenario"]),
     (GOOD.replace("k.ptx", "k.ptx -O3"), 2, ["the scenario gives compiler options, but its source is PTX: '-O3'"]),
     (GOOD.replace("launch worker<2> grid 3 args count 2", "launch unknown"), 2, ["error\tk.ptx:47:", "'sin.approx.f32"]),
     (STRUCT, 0, ["verified"]),
@@ -472,7 +472,7 @@ def main():
         (folder / "shared.part").write_text("source a.ptx\nmemory\n", encoding="utf-8")
         assumes("error", 2, "# a comment\nuse shared.part\n", "2:1: in 'shared.part': 2:1: expected a name")
         assumes("error", 2, "use missing\n", "1:1: 'missing': cannot open the file: check that it exists and can be read")
-        assumes("error", 2, "use .\n", "1:1: '.': cannot open the file: it is a directory: give a file")
+        assumes("error", 2, "use .\n", "1:1: '.': cannot open the file: this is a directory; give a file instead")
         # An error in a source file names that file.
         for ptx, error in (("garbage\n", "1:1: expected a directive of a module, found 'garbage'"), (".version 9.0\n.target sm_90\n.address_size 64\n.visible .entry k() {\n", "")):
             (folder / "wrong.ptx").write_text(ptx, encoding="utf-8")

@@ -382,7 +382,7 @@ class Binaries(unittest.TestCase):
         self.assertIn("the file has only machine code: compile with -gencode=", lint(str(only), status=2, **none).stderr)
         both = wheel("both.whl", {"a.cubin": only, "b.cubin": only, "c.ptx": PTX})
         text = lint(str(both), status=1, **none).stdout
-        self.assertIn(f"\n2 images have only machine code, the first in {both}/a.cubin; they were not linted, and with nvdisasm (PyPI: ", text)
+        self.assertIn(f"\n2 images have only machine code, the first in {both}/a.cubin; they were not linted (with nvdisasm from PyPI's ", text)
         self.assertIn(": compile with -gencode=", text)
         report = json.loads(lint("--format=json", str(both), status=1, **none).stdout)
         self.assertEqual(report["machine_code_only"], [{"file": f"{both}/{name}.cubin", "images": 1} for name in "ab"])
@@ -430,7 +430,7 @@ MACHINE_CODE = {
     "early_tensor_store": ("pdl-write-before-wait", "medium", "through the tensor map in parameter 1:"),
     "early_bulk_store": ("pdl-write-before-wait", "medium", "through parameter 0:"),
     "early_read_of_a_structure": ("pdl-read-before-wait", "note", "through parameter 0 at byte 16:"),
-    "early_read_of_a_table": ("pdl-read-before-wait", "note", "through parameter 0, through memory that is pointed to from parameter 0:"),
+    "early_read_of_a_table": ("pdl-read-before-wait", "note", "through parameter 0, through memory that parameter 0 points to:"),
     "early_bulk_copy": ("pdl-read-before-wait", "note", "through parameter 1:"),
     "early_tensor_copy": ("pdl-read-before-wait", "note", "through the tensor map in parameter 2:"),
     "launch_without_wait": ("pdl-launch-without-wait", "note", ""),
@@ -458,7 +458,7 @@ class MachineCode(unittest.TestCase):
         self.assertEqual(len(report["warnings"]), len(MACHINE_CODE))
         for name, (_, _, through) in MACHINE_CODE.items():
             self.assertIn(through, found[name]["message"])
-            self.assertIn("read in machine code, which is less precise than PTX", found[name]["message"])
+            self.assertIn("found in machine code, which is less precise than PTX", found[name]["message"])
             self.assertTrue(found[name]["machine_code"])
         self.assertEqual((report["kernels"], report["machine_code_kernels"]), (0, self.source.read_text().count("__global__")))
         self.assertEqual((report["errors"], report["not_read"]), ([], []))
@@ -483,7 +483,7 @@ class MachineCode(unittest.TestCase):
     def test_the_text_has_the_place_in_the_code_and_says_what_was_not_looked_at(self):
         text = lint("--show=note", str(self.built("machine_sm_90a.cubin", "-cubin", architecture="-arch=sm_90a")), status=0).stdout
         self.assertRegex(text, r"(?m)^machine_sm_90a.cubin \(machine code 1\) at 0x[0-9a-f]+: STG\.E ")
-        self.assertIn("only programmatic dependent launch was looked at in them, in ", text)
+        self.assertIn("only programmatic dependent launch was checked in them, in ", text)
 
     def test_code_of_earlier_architectures_and_without_dependents_is_not_listed(self):
         failing = {"NVDISASM": "/bin/false"}

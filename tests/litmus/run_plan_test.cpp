@@ -137,11 +137,11 @@ TEST(litmus_run_plan, why_a_test_does_not_run_is_one_sentence) {
   EXPECT_EQ(alone("x=0;", "st.weak x, 1", ""),
             "the test observes no register and no location: add a condition, or locations [...]");
   EXPECT_EQ(alone("x=300;", "ld.weak.b8 r0, x", "exists (P0:r0 == 0)"),
-            "'x' has the initial value 300, which does not fit the 1 byte of its accesses as a signed number: give them a "
+            "'x' has the initial value 300, which does not fit in the 1 byte of its accesses as a signed number: give them a "
             "wider type, such "
             "as .b64");
   EXPECT_EQ(alone("x=0;", "st.weak.b16 x, 40000", "exists (x == 0)"),
-            "line 4: the value 40000 does not fit the 2 bytes of the access as a signed number: give the accesses a wider "
+            "line 4: the value 40000 does not fit in the 2 bytes of the access as a signed number: give the accesses a wider "
             "type, such as .b64");
   EXPECT_EQ(alone("x=0;", "st.weak.b64 x, 1 ;\n ld.weak r0, x", "exists (P0:r0 == 0)"),
             "line 5: 'x' is accessed with 4 and with 8 bytes, but a run observes one value of one size per location: use "

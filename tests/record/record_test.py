@@ -244,7 +244,7 @@ class Record(Recorder):
         self.assertIn("1 launch has more threads than can be explored (4096): record the smallest test of the program, or run membar-check sanitize", waits.said)
         for number in (3000, 2999):
             counts = self.record("blocks=3000", f"number={number}", "put", options=["--shrink"])
-            self.assertIn("--shrink did not change put_1, because its argument 0 has the number "
+            self.assertIn("--shrink did not change put_1, because its argument 0 has the value "
                           f"{number}, which may be the number of its 3000 blocks", counts.said)
         self.assertIn("launch put grid 2 block 2", "".join(self.record("blocks=3000", "number=7", "put", options=["--shrink"]).launches()))
 
@@ -903,7 +903,7 @@ class Tests(Recorder):
         self.assertIn("pdl-write-before-wait", [one["ruleId"] for one in results])
         self.assertEqual(run("sample/right").returncode, 0)
         other = run("sample/right", "fix")
-        self.assertEqual((other.returncode, other.stderr), (2, "membar-check: the action's command is check or lint, and not 'fix'\n"))
+        self.assertEqual((other.returncode, other.stderr), (2, "membar-check: the action's command must be check or lint, not 'fix'\n"))
         inputs = (ROOT / "tools/action/action.yml").read_text()
         for name in ("COMMAND", "FILES", "OPTIONS", "SARIF"):
             self.assertIn(f"{name}: ${{{{ inputs.{name.lower()} }}}}", inputs)

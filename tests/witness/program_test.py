@@ -128,7 +128,7 @@ def main():
         code, out, err = run(options=("--runs=1",), program=preloaded_fails)
         expect("it fails anyway", code == 3 and "k.scenario\tnot observed\t" in out and
                "note: the program also fails without delays, at least as often, so the delays do not cause its failures" in out and
-               "note: the program passed without the preloaded library, and each run with delays of zero failed" in out, (code, out, err))
+               "note: the program passed without the preloaded library, but each run with delays of zero failed" in out, (code, out, err))
         again = run(options=("--runs=1",), program=preloaded_fails, before=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
         expect("it fails where SIGCHLD is ignored", again == (code, out, err), again)
         code, out, err = run("sleeps", options=("--runs=8", "--patience=0.3"))

@@ -179,7 +179,7 @@ TEST(witness, what_the_copies_of_a_grid_would_share_allows_one_copy_alone) {
   EXPECT_EQ(with("mov.v4.u32 {%r1, %r2, %r3, %r3}, %ctaid;"), "PTX line 18 reads %ctaid");
   EXPECT_EQ(with("mov.b64 %rd1, two;"), "PTX line 18 takes the address of a parameter that contains pointers");
   EXPECT_EQ(with("ld.param.u32 %r1, [two+16];"),
-            "PTX line 18 loads parts of a pointer, or one behind the first 512 bytes of the parameters");
+            "PTX line 18 loads a part of a pointer, or a pointer beyond the first 512 bytes of the parameters");
 }
 
 TEST(witness, preferred_lines_have_sites_where_there_are_too_many) {

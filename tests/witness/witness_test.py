@@ -190,7 +190,7 @@ def main():
         code, out, err = run("stuck.scenario", "--runs=300", "--seconds=1", "--patience=1")
         expect("a kernel that does not end", code == 1 and "stuck.scenario\tobserved" in out and "did not end within 2 s, and their process was ended" in out, (code, out, err))
         code, out, err = run("racy.scenario", "--runs=2000")
-        expect("the load to blame decides", code == 1 and "read 0, and not 7" in out and "early load" in out, (code, out, err))
+        expect("the load to blame decides", code == 1 and "read 0 instead of 7" in out and "early load" in out, (code, out, err))
 
         code, out, err = run("calm.scenario", "--runs=200")
         expect("not observed", code == 3 and "not observed in 400 runs, but the model allows it" in out, (code, out, err))

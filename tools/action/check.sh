@@ -14,7 +14,7 @@ case ${COMMAND:-check} in
   check) command=(membar-check) ;;
   lint) command=(membar-check lint) ;;
   *)
-    echo "membar-check: the action's command is check or lint, and not '$COMMAND'" >&2
+    echo "membar-check: the action's command must be check or lint, not '$COMMAND'" >&2
     exit 2
     ;;
 esac

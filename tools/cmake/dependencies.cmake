@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# The dependencies that only the programs have, not the headers: CLI11 parses options, and nlohmann/json writes reports. If a
-# package is installed, it is used; otherwise a pinned version of the source is fetched. Programs link CLI11::CLI11 and
-# nlohmann_json::nlohmann_json with PRIVATE.
+# The dependencies of the programs, which the headers do not need: CLI11 parses options, and nlohmann/json writes reports. An
+# installed package is used if there is one; otherwise a pinned version of the source is fetched. Programs must link
+# CLI11::CLI11 and nlohmann_json::nlohmann_json as PRIVATE.
 include(FetchContent)
 
 # _membar_need_package(<name> <oldest> <repository> <tag> <commit> <debian package>): makes the target <name>::<name> available.
@@ -13,14 +13,14 @@ function(_membar_need_package name oldest repository tag commit debian_package)
   if(TARGET ${name}::${name})
     return()
   endif()
-  # A failed fetch prints many lines, but no remedy, so the repository is tested first.
+  # A failed fetch prints many lines but no remedy, so this first tests whether the repository can be reached.
   string(TOUPPER ${name} upper)
   if(NOT FETCHCONTENT_FULLY_DISCONNECTED AND NOT FETCHCONTENT_SOURCE_DIR_${upper})
     execute_process(COMMAND git ls-remote --exit-code ${repository} ${tag} RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET TIMEOUT 60)
     if(failed)
       message(FATAL_ERROR "membar: the programs need ${name}, which is not installed and could not be fetched from ${repository}: install the Debian "
                           "packages libcli11-dev and nlohmann-json3-dev (${debian_package} has ${name}), or set MEMBAR_BUILD_TOOLS, "
-                          "MEMBAR_BUILD_TESTS and MEMBAR_BUILD_BENCH to OFF for the headers only")
+                          "MEMBAR_BUILD_TESTS and MEMBAR_BUILD_BENCH to OFF to use only the headers")
     endif()
   endif()
   set(CLI11_BUILD_TESTS OFF)

@@ -9,7 +9,7 @@
 
 namespace membar_tools {
 
-/// The maximum number of characters of a message. A line that contains the message then has at most 300 characters.
+/// The maximum number of characters in a message. A line that contains the message then has at most 300 characters.
 inline constexpr std::size_t most_of_a_message = 290;
 
 /// Returns the character, or `\xNN` if it is not printable ASCII.

@@ -18,7 +18,7 @@ namespace membar_tools {
 [[nodiscard]] inline std::string read_file(const std::string& path) {
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) {
-    throw membar::model::error("cannot open the file: it is a directory: give a file");
+    throw membar::model::error("cannot open the file: this is a directory; give a file instead");
   }
   std::ifstream file(path, std::ios::binary);
   if (!file) {

@@ -21,7 +21,7 @@ namespace {
 volatile pid_t signalled_child = 0;
 volatile sig_atomic_t interrupted_by = 0;
 
-/// Forwards a signal that would end the command to the program. The report is still written.
+/// Forwards to the program a signal that would otherwise end the command, so that the report is still written.
 void forward(int signal) {
   if (signalled_child > 0) {
     static_cast<void>(kill(signalled_child, signal));
@@ -33,8 +33,8 @@ void end_group(pid_t leader) {
   static_cast<void>(kill(leader, SIGKILL));  // the program may have moved to another process group
 }
 
-/// Ends the program's process group on a signal that would end the command, because the group does not receive the terminal's
-/// signals.
+/// Kills the program's process group when the command receives a signal that would end it. The group itself does not receive
+/// the terminal's signals.
 void interrupt_group(int signal) {
   if (signalled_child > 0) {
     interrupted_by = signal;
@@ -67,8 +67,8 @@ class handled_signal {
 
 [[noreturn]] void fail(const std::string& what) { throw std::runtime_error("cannot " + what + ": " + std::strerror(errno)); }
 
-/// Returns a descriptor with the close-on-exec flag that is not one of the standard streams, even if the command was started
-/// without some of them.
+/// A file descriptor with the close-on-exec flag. Its number is at least 3, even if the command was started without some of the
+/// standard streams.
 class descriptor {
  public:
   descriptor() = default;
@@ -93,7 +93,7 @@ class descriptor {
   int file_ = -1;
 };
 
-/// Waits until the program has ended. Its process id stays reserved. Returns whether the time limit was reached.
+/// Waits until the program has ended, but does not release its process id. Returns whether the time limit was reached.
 bool wait_for(pid_t child, const run_options& how) {
   const auto begin = std::chrono::steady_clock::now();
   const bool looks = how.meanwhile || how.seconds > 0;
@@ -122,7 +122,7 @@ bool wait_for(pid_t child, const run_options& how) {
   }
 }
 
-/// Runs in the new process: executes the program or reports why it cannot be started.
+/// Called in the new process: executes the program or reports why it cannot be started.
 [[noreturn]] void become(const std::vector<char*>& words, const std::vector<std::pair<std::string, std::string>>& environment,
                          int tells) {
   for (const auto& [name, value] : environment) {
@@ -134,7 +134,8 @@ bool wait_for(pid_t child, const run_options& how) {
   _exit(why == ENOENT ? 127 : 126);
 }
 
-/// Sets the exit status of a process from its wait status, or from the reason why the program could not start.
+/// Sets the result's exit status from the program's wait status or, if the program could not start, from the error number
+/// `why`.
 void set_status(outcome& result, int status, int why) {
   if (!result.started) {
     result.status = why == ENOENT ? 127 : 126;
@@ -198,7 +199,7 @@ outcome run(const std::vector<std::string>& program, const std::vector<std::pair
   }
   signalled_child = child;
   interrupted_by = 0;
-  // The terminal sends these signals also to the program if it is in the command's process group. Other signals reach only the
+  // If the program is in the command's process group, the terminal also sends it these signals. Other signals reach only the
   // command.
   const auto of_terminal = how.own_group ? interrupt_group : SIG_IGN;
   const auto ending = how.own_group ? interrupt_group : forward;

@@ -11,34 +11,34 @@
 namespace membar::intercept {
 
 struct outcome {
-  int status = 0;  ///< the exit status, or 128 + the signal, or 126 or 127 if the program could not be started
-  int signal = 0;  ///< the signal that ended it, or 0
+  int status = 0;  ///< the exit status; 128 + the signal if a signal ended the program; 126 or 127 if it could not be started
+  int signal = 0;  ///< the signal that ended the program, or 0
   bool started = true;
   bool timed_out = false;
-  int interrupted = 0;  ///< the signal to the command that caused the program's group to be ended, or 0
+  int interrupted = 0;  ///< the signal to the command that ended the program's group, or 0
 };
 
 struct run_options {
   std::function<void()> meanwhile{};  ///< called 20 times per second, if set
-  /// the file for standard output and standard error, in which case standard input is empty; empty: inherited
+  /// the file for standard output and standard error; standard input is then empty. Without a file, all three are inherited
   std::string output{};
   /// Whether the program and the processes that it starts form their own process group. When the program ends, the remaining
   /// processes of the group are killed. The whole group is killed if the time limit is reached or the command receives a signal
   /// that would end it.
   bool own_group = false;
-  double seconds = 0;  ///< the time limit of the program; 0: none
+  double seconds = 0;  ///< the time limit for the program; 0: none
 };
 
 /// Runs the program with these additional environment variables and waits for it.
 [[nodiscard]] outcome run(const std::vector<std::string>& program,
                           const std::vector<std::pair<std::string, std::string>>& environment, const run_options& how = {});
 
-/// Returns the preloaded library with this file name, in the command's folder or in ../lib/membar relative to it (`installed`
-/// is the folder relative to the command's parent). Throws `std::runtime_error` if it does not exist, or cannot be preloaded
-/// from there.
+/// Returns the path of a library to preload. The file is looked up in the command's folder, in lib/membar and lib64/membar in
+/// the parent of that folder, and in `installed`, which is also relative to the parent. Throws `std::runtime_error` if the
+/// library does not exist or cannot be preloaded from its folder.
 [[nodiscard]] std::string library_path(const std::string& file, const std::string& installed);
 
-/// Returns a value of LD_PRELOAD that loads the library before the libraries that are already listed.
+/// Returns a value for LD_PRELOAD that loads the library before those that are already listed.
 [[nodiscard]] std::string preload_value(const std::string& library);
 
 }  // namespace membar::intercept

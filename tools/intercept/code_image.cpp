@@ -13,7 +13,7 @@ namespace membar::intercept {
 
 namespace {
 
-struct wrapper {  // the wrapper of a fatbin that nvcc embeds in a program
+struct wrapper {  // the wrapper around a fatbin that nvcc embeds in a program
   std::uint32_t magic, version;
   const void* data;
 };
@@ -87,7 +87,7 @@ std::string unpacked_lz4(std::string_view in, std::size_t bytes) {
   return out.size() == bytes ? out : std::string();
 }
 
-/// Decompresses the format of CUDA 13 with libzstd, which must be installed.
+/// Decompresses zstd data, which fatbinary writes in CUDA 13 and later. This requires an installed libzstd.
 std::string unpacked_zstd(std::string_view in, std::size_t bytes, std::string_view what, std::string& why) {
   using function = std::size_t(void*, std::size_t, const void*, std::size_t);
   static auto* const decompress = [] {
@@ -140,8 +140,8 @@ std::size_t find_word(std::string_view all, std::string_view word, std::size_t f
   return at == nullptr ? std::string_view::npos : static_cast<std::size_t>(static_cast<const char*>(at) - all.data());
 }
 
-/// Returns the size of the fatbin at the beginning of the text. Returns 0 if the text only starts with the same word, or if the
-/// fatbin is empty.
+/// Returns the size of the fatbin at the beginning of the text, which starts with the magic word. Returns 0 if the rest is not
+/// a complete fatbin, or if the fatbin is empty.
 std::size_t bytes_of_fatbin(std::string_view text) {
   if (text.size() < sizeof(fatbin) + sizeof(fatbin_entry)) {
     return 0;
@@ -168,7 +168,7 @@ std::size_t bytes_of_cubin(std::string_view text) {
   return bytes >= sizeof(Elf64_Ehdr) && bytes <= text.size() ? bytes : 0;
 }
 
-/// Returns the entries of one kind in a fatbin with `bytes` bytes.
+/// Returns the entries of one kind in a fatbin of `bytes` bytes.
 std::vector<packed_ptx> entries_of(const char* all, std::size_t bytes, std::uint16_t kind) {
   std::vector<packed_ptx> out;
   for (std::size_t at = read_as<fatbin>(all).header; at + sizeof(fatbin_entry) <= bytes;) {

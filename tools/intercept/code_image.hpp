@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Reads code in the forms that the driver accepts: PTX text, a cubin, a fatbin, or the compiler's wrapper of a fatbin.
+/// Reads code in the forms that the driver accepts: PTX text, a cubin, a fatbin, or the compiler's wrapper around a fatbin.
 #pragma once
 
 #include <cstddef>
@@ -25,17 +25,17 @@ struct packed_ptx {
 /// Returns copies of the PTX in an image, for all architectures.
 [[nodiscard]] std::vector<packed_ptx> ptx_of_image(const void* image);
 
-/// Returns copies of the cubins of an image: the image itself, or the cubins in a fatbin.
+/// Returns copies of the cubins in an image: the image itself, or the cubins in a fatbin.
 [[nodiscard]] std::vector<packed_ptx> machine_code_of_image(const void* image);
 
-/// Returns the fatbins and cubins in a file of any kind: a library, an object file, an archive, or an image. Fatbins of less
+/// Returns the fatbins and cubins in a file of any kind: a library, an object file, an archive, or an image. Fatbins smaller
 /// than 64 bytes are ignored.
 [[nodiscard]] std::vector<std::string_view> images_in(std::string_view file);
 
 /// Returns the text. If it cannot be decompressed, returns an empty string and sets `why` to the reason.
 [[nodiscard]] std::string unpacked(const packed_ptx& ptx, std::string& why);
 
-/// Returns the bytes of a cubin. If they cannot be decompressed, returns an empty string and sets `why` to what is missing.
+/// Returns the bytes of a cubin. If they cannot be decompressed, returns an empty string and sets `why` to the reason.
 [[nodiscard]] std::string unpacked_machine_code(const packed_ptx& cubin, std::string& why);
 
 }  // namespace membar::intercept

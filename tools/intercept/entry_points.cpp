@@ -2,7 +2,8 @@
 /// @file
 /// The three ways in which a program obtains the driver's functions: by linking (our symbols come first, because the library is
 /// preloaded), by dlsym, and by cuGetProcAddress, which the CUDA runtime obtains with dlsym and uses for everything else. All
-/// of them lead to the hooks, so no call by the runtime, by NCCL or by a program that uses the driver API bypasses them.
+/// of them lead to the hooks, so no call from the runtime, from NCCL or from a program that uses the driver API bypasses the
+/// hooks.
 #include <dlfcn.h>
 
 #include "intercept/hook.hpp"
@@ -13,8 +14,8 @@ namespace {
 
 using dlsym_function = void*(void*, const char*);
 
-/// Returns the C library's dlsym. Its symbol version is that of the oldest ABI of the machine, or of the release that merged
-/// libdl into libc.
+/// Returns the C library's dlsym. Its symbol version is the oldest one for the machine's ABI, or the version of the release
+/// that merged libdl into libc.
 dlsym_function* real_dlsym() noexcept {
   static std::atomic<dlsym_function*> found = nullptr;
   dlsym_function* function = found.load(std::memory_order_acquire);
@@ -27,8 +28,8 @@ dlsym_function* real_dlsym() noexcept {
   return function;
 }
 
-/// Returns the symbol from the libraries after this one, which may be another interposer or, if the program links it, the
-/// driver.
+/// Returns the symbol's address in the first library after this one that exports the symbol. That library is another interposer
+/// or, if the program links it, the driver. Returns null if there is none.
 void* exported_behind(const char* symbol) noexcept { return real_dlsym()(RTLD_NEXT, symbol); }
 
 /// Returns whether both addresses are in the same library.
@@ -99,7 +100,8 @@ void replace_found(const char* symbol, void** function, int version, cuuint64_t 
 }  // namespace membar::intercept
 
 /// Called by dlsym below: returns the handler that replaces the driver's function, or null if the C library's dlsym should
-/// answer. A library that comes after a hook gets the function that it requests, because it would otherwise call itself.
+/// answer. If the caller is the library whose function a hook replaces, it gets its own function, because with the handler it
+/// would call itself.
 extern "C" __attribute__((visibility("hidden"))) void* membar_find_handler(void* handle, const char* name, const void* caller) {
   using namespace membar::intercept;
   if (name == nullptr || handle == RTLD_NEXT || handle == RTLD_DEFAULT) {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// A table of CUDA driver functions and the handlers with which a preloaded library intercepts them. Each library defines its
-/// table in a file of rows, hooks.def:
+/// table in the file hooks.def, one row per function:
 ///
 ///     MEMBAR_HOOK(symbol, since, before, handler)
 ///
 /// `symbol` is the function's name as the driver's library exports it. Programs request it from cuGetProcAddress without `_v2`
 /// and `_ptsz`, and get this hook if they request a CUDA version in [since, before). `handler` is a template with the hook's
-/// index as its argument and with the function's parameters; it calls the driver with `next<Index>(arguments...)`. The library
-/// includes the file for its enum of indices and for the definition of `hooks`; CMake's `_membar_intercept` generates the list
-/// of exported symbols from it.
+/// index as its argument and with the function's parameters. It calls the driver with `next<Index>(arguments...)`. The library
+/// includes hooks.def for its enum of indices and for the definition of `hooks`. CMake's `_membar_intercept` generates the list
+/// of exported symbols from the same file.
 #pragma once
 
 #include <cuda.h>
@@ -23,7 +23,7 @@
 
 namespace membar::intercept {
 
-/// The value of `before` for functions whose signature has not changed since.
+/// The value of `before` for functions whose signature has not changed since then.
 inline constexpr int latest = 1 << 30;
 
 struct hook {
@@ -71,8 +71,9 @@ template <class Function>
   return reinterpret_cast<Function*>(function);
 }
 
-/// Calls the driver's own function behind a hook with the handler's arguments. On a machine without a driver, a program still
-/// finds our symbols; in that case there is no device. It is inlined, because a call would copy all arguments once more.
+/// Calls the function behind a hook with the handler's arguments. On a machine without a driver, a program still finds our
+/// symbols, so the result is then that there is no device. This function is inlined, because a call would copy all arguments
+/// once more.
 template <auto Index, class... Arguments>
 [[gnu::always_inline]] inline CUresult next(Arguments... arguments) {
   auto* const function = function_behind<CUresult(Arguments...)>(membar_hooks[static_cast<std::size_t>(Index)]);
@@ -112,7 +113,7 @@ CUresult on_get_proc_address_v2(const char* symbol, void** function, int version
 #define MEMBAR_JUMP_TO(slot) "  hint #34\n  adrp x16, " slot "\n  ldr x16, [x16, #:lo12:" slot "]\n  br x16\n"
 #define MEMBAR_FUNCTION "%function"
 #else
-#error "membar: functions are intercepted on x86-64 and AArch64 only: leave MEMBAR_BUILD_TOOLS off here"
+#error "membar: driver functions can be intercepted only on x86-64 and AArch64; set MEMBAR_BUILD_TOOLS to OFF"
 #endif
 #define MEMBAR_EXPORT_HOOK(symbol, slot, ...)                                                          \
   [[gnu::used]] constinit static auto* const slot __asm__("membar_handler_of_" symbol) = &__VA_ARGS__; \

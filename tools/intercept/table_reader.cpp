@@ -14,7 +14,7 @@ namespace membar::intercept {
 
 namespace {
 
-/// Copies memory of a device in one context, without waiting for the program's streams.
+/// Copies device memory in one context, without waiting for the program's streams.
 class table_reader {
  public:
   static constexpr std::size_t most = 4096;

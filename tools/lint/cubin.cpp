@@ -24,8 +24,8 @@ std::optional<T> read_at(std::string_view bytes, std::size_t at) {
   return out;
 }
 
-/// An entry of a .nv.info section consists of one byte for the format, one byte for the kind, two bytes, and a value. In format
-/// 4, the two bytes contain the size of the value. In the other formats they are the value.
+/// An entry of a .nv.info section begins with one byte for the format, one byte for the kind, and two more bytes. In format 4,
+/// these two bytes contain the size of the value that follows. In the other formats, they are the value.
 constexpr unsigned form_of_several_bytes = 4;
 constexpr unsigned parameter_bank_entry = 0x0a, parameter_entry = 0x17;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// What a cubin contains about its kernels besides their code, such as the locations of their parameters.
+/// Reads what a cubin records about its kernels besides their code, such as the locations of their parameters.
 #pragma once
 
 #include <functional>
@@ -25,11 +25,11 @@ struct parameter_bank {
 /// Returns the compute capability, for example 90 for sm_90a, or 0 if the bytes are not a cubin.
 [[nodiscard]] int architecture_of(std::string_view cubin);
 
-/// Returns whether the code may wait for the preceding kernel or launch the next one early, because it contains the bits of
-/// ACQBULK or PREEXIT. Always returns true for architectures for which these bits are not known.
+/// Returns whether the code may wait for the preceding kernel or let the next kernel start early, that is, whether it contains
+/// the bit pattern of ACQBULK or PREEXIT. Always returns true for architectures whose bit patterns are not known.
 [[nodiscard]] bool may_be_dependent(std::string_view cubin);
 
-/// Returns the parameters of each kernel of the cubin. The result omits kernels for which the cubin contains no information.
+/// Returns the parameters of each kernel in the cubin. The result omits kernels for which the cubin contains no information.
 [[nodiscard]] std::map<std::string, parameter_bank, std::less<>> parameters_of(std::string_view cubin);
 
 }  // namespace membar::lint

@@ -16,8 +16,8 @@ constexpr std::size_t none = static_cast<std::size_t>(-1);
 
 bool ends_thread(const instruction& i) { return i.code == op::exit || i.code == op::trap; }
 
-/// Computes the immediate dominators of a graph, in the postorder of a depth-first search. Unreachable nodes have no dominator.
-/// Source: Cooper, Harvey, Kennedy, "A Simple, Fast Dominance Algorithm".
+/// Returns the immediate dominator of each node that can be reached from `root`. Unreachable nodes have none. Source: Cooper,
+/// Harvey, Kennedy, "A Simple, Fast Dominance Algorithm".
 std::vector<std::size_t> dominators_of(std::size_t root, const std::vector<std::vector<std::size_t>>& next,
                                        const std::vector<std::vector<std::size_t>>& before) {
   std::vector<std::size_t> order;
@@ -136,7 +136,7 @@ void flow::find_controls() {
     for (std::size_t side = 0; side < blocks_[b].next.size(); ++side) {
       for (std::size_t k = blocks_[b].next[side]; k != none && k != post_dominator_[b] && k + 1 < blocks_.size();
            k = post_dominator_[k]) {
-        controls_[k].push_back({last, (side == 0) == (at(last).code == op::branch)});  // an exit is the last side
+        controls_[k].push_back({last, (side == 0) == (at(last).code == op::branch)});  // for an exit, the exit is the last side
       }
     }
   }

@@ -20,7 +20,7 @@ using pc_t = std::int32_t;
 /// A branch or an instruction's predicate that decides whether another instruction runs.
 struct condition {
   pc_t at = 0;
-  bool taken = false;  ///< the instruction runs if the predicate of the branch holds as written
+  bool taken = false;  ///< whether the instruction runs if the predicate, as written, is true; otherwise, if it is false
 };
 
 /// A loop: the instructions on paths from its head back to it.
@@ -106,8 +106,8 @@ class flow {
   void find_loops();
 
   const ptx::kernel_code* kernel_;
-  std::vector<std::vector<pc_t>> before_;  ///< by instruction
-  std::vector<std::size_t> block_of_;      ///< by instruction
+  std::vector<std::vector<pc_t>> before_;  ///< for each instruction
+  std::vector<std::size_t> block_of_;      ///< for each instruction
   std::vector<basic_block> blocks_;        ///< the last block is the end of the kernel
   std::vector<std::size_t> dominator_, post_dominator_;
   std::vector<std::vector<condition>> controls_;  ///< for each block, the branches that directly control it

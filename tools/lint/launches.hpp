@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Determines which kernels of a PTX module its sources launch as programmatic dependents, as far as the source text shows it.
+/// Determines which kernels of a PTX module are launched as programmatic dependents, as far as the text of the module's sources
+/// shows this.
 #pragma once
 
 #include <set>

@@ -122,7 +122,7 @@ class listing_reader {
     return out;
   }
 
-  /// Sets the successors of each instruction. A BSYNC continues where the BSSY for the same barrier points to.
+  /// Sets the successors of each instruction. A BSYNC continues at the target of the BSSY for the same barrier.
   void connect(std::vector<machine_instruction>& code) const {
     std::map<std::string, std::vector<int>, std::less<>> meetings;
     for (const machine_instruction& i : code) {

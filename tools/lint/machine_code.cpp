@@ -19,7 +19,7 @@ namespace membar::lint {
 
 namespace {
 
-/// The origin of a word of an address.
+/// The origin of one word of an address.
 struct source {
   enum class kind_t : unsigned char {
     parameter,          ///< the bytes at offset `at` in the parameters
@@ -249,7 +249,8 @@ class machine_values {
   }
 
   [[nodiscard]] word of_bank(int byte) const {
-    // The slot that contains the address of the parameters in bank 0, as set by the driver for sm_90 and for sm_100 and later.
+    // The start of the parameters in bank 0, and the slot of bank 0 in which the driver stores their address: for sm_90, and
+    // for sm_100 and later.
     constexpr std::pair<int, int> begins_and_slots[] = {{0x210, 0x198}, {0x380, 0x348}};
     for (const auto& [begin, slot] : begins_and_slots) {
       if (bank_.begin == begin && (byte == slot || byte == slot + 4)) {
@@ -332,7 +333,7 @@ class machine_values {
   const parameter_bank& bank_;
 };
 
-/// The instructions that can be executed before the wait, and the values in the registers before each.
+/// The instructions that can be executed before the wait, and the values in the registers before each basic block.
 class early_code {
  public:
   early_code(const machine_function& f, const parameter_bank& bank) : f_(f), values_(bank), after_wait_(f.code.size()) {
@@ -440,8 +441,8 @@ class early_code {
   }
 
   /// Called for a branch at the end of a basic block. If the branch is uniform for the whole launch, and only one side waits
-  /// before it can rejoin the other, the launch decides whether there is a kernel to wait for. The other side is then not
-  /// followed.
+  /// before it can rejoin the other, the launch decides whether there is a kernel to wait for. The side that does not wait is
+  /// then not followed.
   void skip_optional_wait(int branch) {
     const machine_instruction& i = code(branch);
     const bool asks = i.is("BRA") && i.next.size() == 2;
@@ -498,13 +499,12 @@ std::string name_of(const source& from, bool by_map, const parameter_bank& bank)
     const bool only = one.bytes <= 8 || from.kind == source::kind_t::parameter_address;
     parameter = "parameter " + std::to_string(one.number) + (only ? "" : " at byte " + std::to_string(from.at - begin));
   }
-  const std::string through =
-      from.kind == source::kind_t::pointed_to ? "memory that is pointed to from " + parameter : parameter;
+  const std::string through = from.kind == source::kind_t::pointed_to ? "memory that " + parameter + " points to" : parameter;
   if (!by_map) {
     return through;
   }
   return "the tensor map " +
-         (from.kind == source::kind_t::parameter_address ? "in " + parameter : "that is pointed to from " + parameter);
+         (from.kind == source::kind_t::parameter_address ? "in " + parameter : "that " + parameter + " points to");
 }
 
 place place_of(const machine_instruction& i) {
@@ -538,7 +538,7 @@ std::vector<early_access> early_accesses_of(const machine_function& f, const ear
     const bool elsewhere = (i.is("LD") || i.is("ST") || i.is("ATOM") || i.is("RED")) && one.names.empty() && !address.empty();
     if (!elsewhere) {
       if (one.names.empty()) {
-        one.names.insert("a pointer whose origin is not known");
+        one.names.insert("a pointer of unknown origin");
       }
       out.push_back(std::move(one));
     }
@@ -547,7 +547,7 @@ std::vector<early_access> early_accesses_of(const machine_function& f, const ear
   return out;
 }
 
-constexpr std::string_view from_machine_code = " (read in machine code, which is less precise than PTX)";
+constexpr std::string_view from_machine_code = " (found in machine code, which is less precise than PTX)";
 
 /// Adds the finding of the rule about early reads or, if `writes` is set, early writes of a kernel.
 void add_early(const machine_function& f, const std::vector<early_access>& all, bool writes, std::vector<finding>& out) {
@@ -573,8 +573,8 @@ void add_early(const machine_function& f, const std::vector<early_access>& all, 
   }
   if (!told.empty()) {
     one.text = "global memory is " + std::string(writes ? "written" : "read") + " before griddepcontrol.wait, " + one.text +
-               (writes ? ": the kernel before may still read or write it"
-                       : ": right for weights, wrong for what the kernel before writes") +
+               (writes ? ": the preceding kernel may still be reading or writing it"
+                       : ": this is correct for weights, but not for data that the preceding kernel writes") +
                std::string(from_machine_code);
     out.push_back(std::move(one));
   }
@@ -589,22 +589,22 @@ void add_without_wait(const machine_function& f, bool most_wait, std::vector<fin
     return;
   }
   if (launch != f.code.end()) {
+    out.push_back({f.name,
+                   "pdl-launch-without-wait",
+                   confidence::note,
+                   "the kernel executes griddepcontrol.launch_dependents but never griddepcontrol.wait: this is correct for "
+                   "the first kernel of a chain" +
+                       std::string(from_machine_code),
+                   place_of(*launch),
+                   {{place_of(*global), "an access"}}});
+  } else if (most_wait) {
     out.push_back(
         {f.name,
-         "pdl-launch-without-wait",
+         "pdl-never-waits",
          confidence::note,
-         "the kernel lets the next one begin and does not wait for the one before: right for the first kernel of a chain" +
-             std::string(from_machine_code),
-         place_of(*launch),
-         {{place_of(*global), "an access"}}});
-  } else if (most_wait) {
-    out.push_back({f.name,
-                   "pdl-never-waits",
-                   confidence::note,
-                   "most kernels of this image wait for the kernel before by griddepcontrol.wait, and this one never does" +
-                       std::string(from_machine_code),
-                   place_of(*global),
-                   {}});
+         "most kernels in this image execute griddepcontrol.wait, but this one never does" + std::string(from_machine_code),
+         place_of(*global),
+         {}});
   }
 }
 

@@ -27,7 +27,7 @@ bool is_memory(const instruction& i) {
   return i.code == op::load || i.code == op::store || i.code == op::atomic || i.code == op::reduction;
 }
 
-/// Returns whether the accesses after the instruction can observe the releases of another block: the instruction is an
+/// Returns whether the instruction lets later accesses observe what another block has released, that is, whether it is an
 /// acquiring fence or access at device scope or wider.
 bool is_acquire(const instruction& i) {
   return (i.code == op::fence && is_wide(i) && acquires(i.order)) ||
@@ -48,7 +48,8 @@ bool synchronizes(const instruction& i) {
 bool is_global(const access& a) { return a.space == state_space::global; }
 bool is_weak(const kernel_view& k, const access& a) { return !k.paths.at(a.at).strong && !a.asynchronous; }
 
-/// Returns whether a write to global memory may set a flag that other threads poll; otherwise it writes data.
+/// Returns whether a write to global memory may set a flag that other threads poll. A write that does not set a flag writes
+/// data.
 bool may_be_flag(const kernel_view& k, const access& a) {
   const instruction& i = k.paths.at(a.at);
   return a.writes && is_global(a) && !a.asynchronous && i.strong && is_wide(i);
@@ -71,8 +72,8 @@ bool is_packet(const instruction& i) {
   return (i.code == op::load && i.destinations > 1) || (i.code == op::store && i.sources > 2);
 }
 
-/// Returns whether strong operations also access the memory of this access. The memory is then part of a flag or a counter and
-/// probably not data.
+/// Returns whether strong operations also access the same memory as this access. The memory is then part of a flag or a counter
+/// and probably not data.
 bool is_beside_flag(const kernel_view& k, const access& data) {
   return std::ranges::any_of(k.data.accesses(), [&](const access& a) {
     const instruction& i = k.paths.at(a.at);
@@ -120,7 +121,7 @@ std::vector<spin> spins_of(const kernel_view& k) {
   std::vector<spin> result;
   std::set<std::pair<pc_t, pc_t>> known;
   for (const loop& l : k.paths.loops()) {
-    // Excludes loops over work items, in which memory decides whether there is another item.
+    // Excludes loops over work items, in which a value in memory decides whether there is another item.
     const bool works = std::ranges::any_of(k.data.accesses(),
                                            [&](const access& a) { return k.paths.is_inside(l, a.at) && is_data_write(k, a); });
     for (pc_t pc = 0; pc < k.paths.size(); ++pc) {
@@ -176,13 +177,14 @@ bool is_stored_by_all(const kernel_view& k, const access& flag) {
 /// the whole block.
 enum class writers : unsigned char { the_same, some, all };
 
-/// A write of data and the properties that are needed for every flag.
+/// A write of data, with the properties that do not depend on the flag.
 struct data_write {
   access at;
   std::vector<condition> selecting;  ///< the conditions that select the threads that execute the write
   bool by_one = false;
-  bool handed_over =
-      false;  ///< the kernel also reads through this pointer, or the pointer was loaded from memory, as for other devices
+  /// whether the kernel also reads through this pointer, or the pointer was loaded from memory, as pointers to other devices
+  /// often are
+  bool handed_over = false;
 };
 
 std::vector<data_write> data_writes_of(const kernel_view& k) {
@@ -241,7 +243,8 @@ void drop_earlier_flags(const kernel_view& k, std::vector<warning>& found) {
   });
 }
 
-/// Returns the most certain warning about a flag over all data, if there is one.
+/// Returns a warning about a flag if any data write causes one. If several writes do, returns the warning with the highest
+/// confidence.
 std::optional<warning> early_flag(const kernel_view& k, const access& flag, const std::vector<data_write>& all_data,
                                   bool only_tells) {
   std::vector<condition> conditions = k.paths.conditions_of(flag.at);
@@ -311,8 +314,8 @@ bool acquires_before_exit(const kernel_view& k, const spin& s) {
 }
 
 /// Returns the instructions that can run after another acquire that follows the loop in the same iteration of an outer loop.
-/// The acquire may be in another thread or on another path. What these instructions read has already been handed over by other
-/// threads.
+/// The acquire may be in another thread or on another path. Other threads have already handed over the data that these
+/// instructions read.
 std::vector<bool> after_other_acquires(const kernel_view& k, const spin& s) {
   std::vector<bool> result(static_cast<std::size_t>(k.paths.size()), false);
   const auto is_next_round = [&](pc_t pc) { return k.paths.is_inside(*s.waits, pc) || k.paths.dominates(pc, s.load); };
@@ -337,8 +340,8 @@ void spin_without_acquire(const kernel_view& k, std::vector<warning>& out) {
   if (spins.empty()) {
     return;
   }
-  // written as data; the locations that a single thread of the grid writes are collected separately, because that thread needs
-  // no acquire to read them
+  // The origins of written data. Those written by a single thread of the grid are separate, because that thread needs no
+  // acquire to read its own data.
   std::set<origin> written;
   std::set<origin> written_by_one;
   for (const access& a : k.data.accesses()) {
@@ -639,8 +642,8 @@ std::vector<access> early_accesses(const kernel_view& k) {
   k.paths.from_entry([&](pc_t pc) {
     const instruction& i = k.paths.at(pc);
     const bool meets = (is_block_barrier(i) || i.code == op::warp_barrier) && after_wait.contains(pc);
-    // A test of an mbarrier at which a thread arrives after its wait orders this thread after that wait. However, a test that
-    // starts with parity 1, as a producer does whose stages are all empty, finds the phase before the first one complete, and
+    // If a thread arrives at an mbarrier after its wait, a test of that mbarrier orders this thread after the wait. However, a
+    // producer whose stages are all empty first tests for parity 1. This test finds the phase before the first one complete and
     // orders nothing.
     const bool phase = i.mbarrier == mbarrier_op::test && !(i.parity && k.data.may_be_odd(i.by[1]));
     if (i.code == op::grid_wait || meets || phase || skipped.contains(pc)) {

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t most_origins = 16;
 
-/// Returns the `value` bits that tell where a special register differs.
+/// Returns the bits of `value` that describe between which threads a special register differs.
 unsigned variation_of(special s) {
   switch (s) {
     case special::thread_x:
@@ -61,8 +61,8 @@ bool join(value& into, const value& from) {
   return into.origins.size() != origins || into.loads.size() != loads || into.varies != varies;
 }
 
-/// Returns whether the instruction is a tensor copy. The decoder does not know the operands of these copies, so only their text
-/// is used.
+/// Returns whether the instruction is a tensor copy. The decoder does not decode the operands of these copies, so only their
+/// text is used.
 bool is_tensor_copy(const instruction& i) {
   return i.text.starts_with("cp.async.bulk.tensor") || i.text.starts_with("cp.reduce.async.bulk.tensor");
 }

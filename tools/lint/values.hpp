@@ -62,7 +62,7 @@ class values {
 
   /// Returns whether the condition selects threads of a block by their number, for example the first thread.
   [[nodiscard]] bool selects_some(const condition& c) const;
-  /// Returns whether the condition selects one thread of a block or of each warp, by an equality or with elect.sync.
+  /// Returns whether the condition selects one thread of a block or of each warp, with an equality or elect.sync.
   [[nodiscard]] bool selects_one(const condition& c) const;
   /// Returns whether the condition is the same in all threads of a block and does not depend on memory.
   [[nodiscard]] bool is_uniform(const condition& c) const;
@@ -71,13 +71,13 @@ class values {
   /// Returns whether a loaded value is compared with a limit by `less` or `greater`. This is typical of a position in a list,
   /// but not of waiting for the last value of a counter.
   [[nodiscard]] bool is_compared_with_limit(pc_t load) const;
-  /// Returns `thread` and `block` bits for the numbers that the condition depends on. Returns 0 if it also depends on something
-  /// else that varies.
+  /// Returns the bits `thread` and `block` for the numbers that the condition depends on. Returns 0 if it also depends on
+  /// something else that varies.
   [[nodiscard]] unsigned numbers_compared(const condition& c) const;
   /// Returns the loads and atomics whose results decide the condition.
   [[nodiscard]] std::set<pc_t> deciding_loads(const condition& c) const;
 
-  /// Returns the name of an address's origin for messages.
+  /// Returns the name of an address's origin, as messages show it.
   [[nodiscard]] std::string name_of(const origin& o) const;
 
  private:
@@ -92,7 +92,7 @@ class values {
   const ptx::module_layout* layout_;
   const flow* paths_;
   std::vector<value> words_;
-  std::vector<std::vector<pc_t>> written_by_;             ///< by word: the instructions that write it
+  std::vector<std::vector<pc_t>> written_by_;             ///< for each word: the instructions that write it
   std::vector<std::pair<origin, value>> through_shared_;  ///< values that were stored in variables in shared memory
   std::set<origin> through_local_;                        ///< parameters that were stored in local memory
   std::vector<access> accesses_;

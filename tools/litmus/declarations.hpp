@@ -77,7 +77,7 @@ class declarations {
     return known >= 0 ? known : declare(word, name);
   }
 
-  /// Declares a multimem address of the given objects. There is one location for each object, with a name that cannot occur in
+  /// Declares a multimem address for the given objects. There is one location for each object, with a name that cannot occur in
   /// a file.
   void declare_multimem(const token& word, const std::string& name, const std::vector<int>& objects) {
     const int first = count_of(test.locations);
@@ -108,7 +108,7 @@ class declarations {
   void declare_shared(const std::string& name) { shared_.push_back(name); }
   [[nodiscard]] bool is_declared_shared(const std::string& name) const { return index_in(shared_, name) >= 0; }
 
-  /// Returns the location of shared memory to which a name refers in a thread, or -1 if there is none. Each block has its own
+  /// Returns the shared-memory location to which a name refers in a thread, or -1 if there is none. Each block has its own
   /// location.
   [[nodiscard]] int find_location_of(int thread, const std::string& name) const {
     const place& here = at(test.threads, thread).where;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# membar_embed_headers(<output.cpp> <header>...): writes the definitions of kernel_headers.hpp, with the texts of headers from
-# include/ and of the headers that they include. The command compiles tests with them at run time, when the sources may not be
-# available.
+# membar_embed_headers(<output.cpp> <header>...): writes a source file that defines the functions of kernel_headers.hpp and
+# contains the given headers from include/ and the headers that they include. The command compiles tests with these texts at
+# run time, when membar's sources may not be available.
 function(membar_embed_headers output)
   set(entries "")
   set(pending ${ARGN})
@@ -14,8 +14,8 @@ function(membar_embed_headers output)
     list(APPEND embedded ${header})
     set(path ${PROJECT_SOURCE_DIR}/include/${header})
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${path})
-    # The text is read as a single string, because ";" and "[" have a special meaning in lists. A string literal may have 64
-    # KiB; headers are far smaller.
+    # The text is read as a single string, because ";" and "[" have a special meaning in lists. A string literal may have up
+    # to 64 KiB; the headers are far smaller.
     file(READ ${path} text)
     file(STRINGS ${path} includes REGEX "^#include <membar/")
     list(TRANSFORM includes REPLACE "^#include <([^>]+)>.*" "\\1")

@@ -35,7 +35,7 @@ struct witness {
   model::event_structure facts{};
   model::candidate choice{};
   std::array<int, model::max_events>
-      last{};  ///< per physical location: the write of the final value, or -1 if the final value is not needed
+      last{};  ///< per physical location: the write of its final value, or -1 if that value is not needed
 };
 
 /// The basis of a test's verdict.

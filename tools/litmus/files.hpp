@@ -10,14 +10,14 @@
 
 namespace membar::litmus_files {
 
-/// The files that the paths of a command line refer to.
+/// The files that the paths on a command line refer to.
 struct file_list {
   std::vector<std::string> files;          ///< in the order of the paths
   std::vector<std::string> empty_folders;  ///< the folders that contain no *.litmus file
 };
 
-/// Returns the litmus files that the paths refer to. A folder stands for all *.litmus files in it and in its subfolders, sorted
-/// by name.
+/// Returns the litmus files that the paths refer to. A path to a folder refers to all *.litmus files in it and in its
+/// subfolders, sorted by name.
 [[nodiscard]] file_list files_of(const std::vector<std::string>& paths);
 
 /// Reads the test in a file. Throws `model::error` if this fails or, with `strict`, if there is a remark about the test's text.

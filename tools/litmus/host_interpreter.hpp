@@ -3,8 +3,8 @@
 /// Interprets the threads of a litmus file that run on the host. Each access is one atomic operation of the CPU.
 ///
 /// A weak access is executed as a relaxed access, every scope as system scope, and a fence as the C++ fence with the same
-/// order, because the host has nothing weaker. Therefore it shows only outcomes that the file allows, and may show fewer
-/// outcomes than a weaker CPU would.
+/// order, because the host has nothing weaker. Therefore the interpreter shows only outcomes that the file allows. It may show
+/// fewer outcomes than a weaker CPU would.
 #pragma once
 
 #include <litmus/run_plan.hpp>
@@ -22,7 +22,8 @@ namespace membar::litmus_files {
 /// Interprets the host threads of a test. Several CPU threads may call the same object concurrently.
 class host_interpreter {
  public:
-  /// Throws `model::error` with the line for an instruction that a host thread cannot execute. `plan` must outlive this object.
+  /// Throws `model::error` with the line of the first instruction that a host thread cannot execute. `plan` must outlive this
+  /// object.
   explicit host_interpreter(const run_plan& plan);
 
   /// Returns whether the test has a host thread.

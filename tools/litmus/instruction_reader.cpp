@@ -351,8 +351,8 @@ class instruction_reader {
     access_each_object();
   }
 
-  // Creates one access to each object of the multimem address. They are the elements of a single access. A load is followed by
-  // the computation of its result.
+  // Creates one access to each object of the multimem address. These accesses are the elements of a single access. A load is
+  // followed by the computation of its result.
   void access_each_object() {
     const int first = i_.target;
     std::vector<instruction> sums;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Finds one additional instruction that would forbid an outcome that a test with asynchronous operations or multimem addresses
-/// allows: a proxy fence, a wait, or a fence before an arrival that has no order.
+/// For an allowed outcome of a test with asynchronous operations or multimem addresses, finds one additional instruction that
+/// would forbid the outcome: a proxy fence, a wait, or a fence before a relaxed arrival.
 #pragma once
 
 #include <membar/model/litmus_test.hpp>

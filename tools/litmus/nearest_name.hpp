@@ -11,7 +11,7 @@
 
 namespace membar::litmus_files {
 
-/// Returns how many letters must be inserted, removed, replaced or swapped with a neighbour to turn `left` into `right`.
+/// Returns how many characters must be inserted, removed, replaced or swapped with a neighbour to turn `left` into `right`.
 [[nodiscard]] std::size_t edit_distance(std::string_view left, std::string_view right);
 
 /// Returns the name with the smallest edit distance to `word`, or the first of several. Returns an empty text if `names` is

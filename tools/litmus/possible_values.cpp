@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Determines, by means of the model, the values that each observation of a litmus test can have.
+/// Uses the model to determine the values that each observation of a litmus test can have.
 #include <common/quote.hpp>
 #include <litmus/run_plan.hpp>
 
@@ -99,7 +99,7 @@ void run_plan::add_written(const model::event& write, std::int64_t value) {
   if (write.thread >= 0 && !fits(machine, write.bytes)) {
     const model::instruction& i =
         test_.threads[static_cast<std::size_t>(write.thread)].code[static_cast<std::size_t>(write.instruction)];
-    refuse_line(i.line, "the value " + model::value_text(test_, value) + " does not fit the " + std::to_string(i.bytes) +
+    refuse_line(i.line, "the value " + model::value_text(test_, value) + " does not fit in the " + std::to_string(i.bytes) +
                             (i.bytes == 1 ? " byte" : " bytes") +
                             " of the access as a signed number: give the accesses a wider type, such as .b64");
   }
@@ -121,8 +121,8 @@ void run_plan::find_values(std::uint64_t limit) {
     }
   }
   const std::vector<outcome_digit> necessary = digits_;
-  // of all rules, only No-Thin-Air and the rules that define the effects and the dependencies of instructions are kept: they
-  // determine which values can follow from other values
+  // of all rules, this search keeps only No-Thin-Air and the rules that define the effects and the dependencies of
+  // instructions, because they determine which values can follow from other values
   model::every_rule_but rules;
   for (int r = 0; r < static_cast<int>(model::rule::count); ++r) {
     const auto one = static_cast<model::rule>(r);
@@ -134,7 +134,8 @@ void run_plan::find_values(std::uint64_t limit) {
                                  model::rule::update_depends_on_its_read}) {
     rules.keep(kept);
   }
-  // the search may be stopped early: a value that it has not found counts as "other", which the model never allows
+  // this search may be stopped early: all values that the model allows are already known, so a value that it does not find
+  // counts as "other", which is never allowed
   value_collector visitor(*this, limit == 0 || limit > value_steps ? value_steps : limit);
   const model::test_view view = test_.view();
   model::enumerator<model::every_rule_but>(view.program, visitor, rules).run();

@@ -186,9 +186,9 @@ class state_reader {
   // Parses `.version 9.2`.
   void read_version(const token& word) {
     const bool known = in_.expect_word("'version'").text == "version";
-    const int major = known ? in_.expect_small("a version of PTX") : 0;
-    in_.expect(".", "between the numbers of a version of PTX");
-    const int minor = in_.expect_small("a version of PTX");
+    const int major = known ? in_.expect_small("a PTX version") : 0;
+    in_.expect(".", "between the numbers of a PTX version");
+    const int minor = in_.expect_small("a PTX version");
     if (!known || major < 1 || major > 99 || minor > 9 || test_.version != 0) {
       fail(word, "expected one PTX version, 1.0 or later, as in '.version 9.2'");
     }
@@ -626,7 +626,7 @@ class condition_reader {
     return t;
   }
 
-  // Returns a suggestion for what the name of an unknown location may have meant.
+  // Returns a suggestion for the name of an unknown location.
   [[nodiscard]] std::string meant(const std::string& name) const {
     for (int t = 0; t < count_of(test_.threads); ++t) {
       if (names_.find_location_of(t, name) >= 0) {
@@ -662,7 +662,7 @@ class condition_reader {
   bool names_count_ = true;  ///< whether the values that are named become observations
 };
 
-/// Parses one litmus test. An object is constructed for a text and used once.
+/// Parses one litmus test. Each object parses one text.
 class litmus_reader {
  public:
   explicit litmus_reader(std::string_view text) : in_(text) {}
@@ -770,7 +770,7 @@ class litmus_reader {
   }
 
   /// Rejects accesses of different sizes to an array. The model handles accesses of different sizes to one location. An access
-  /// that extends into a neighbouring location has no meaning, because a name stands for a single value.
+  /// that extends into a neighbouring location has no meaning, because a name refers to a single value.
   void check_extents() const {
     std::map<std::string, std::set<int>> sizes;
     for_each_array_access([&](const instruction& i, const std::string& array) { sizes[array].insert(i.bytes); });

@@ -113,7 +113,7 @@ folded_counts run_plan::fold(const std::vector<std::uint64_t>& counts, const std
       if (d.end_of >= 0) {
         const auto end = static_cast<thread_end>(ends % static_cast<std::size_t>(d.radix()));
         ends /= static_cast<std::size_t>(d.radix());
-        // a thread that read an impossible value decides the result, even if another thread then waited without success
+        // a thread that read an impossible value decides the result, even if another thread then did not finish
         worst = end == thread_end::unknown || worst == thread_end::unknown   ? thread_end::unknown
                 : end == thread_end::strayed || worst == thread_end::strayed ? thread_end::strayed
                 : end == thread_end::reached                                 ? worst
@@ -326,7 +326,7 @@ void run_plan::write_initial(int location) {
   if (!fits(value, p.bytes)) {
     throw model::error(membar_tools::quote(test_.location_names[static_cast<std::size_t>(location)]) +
                        " has the initial value " + model::value_text(test_, test_.locations[physical(location)].initial) +
-                       ", which does not fit the " + std::to_string(p.bytes) + (p.bytes == 1 ? " byte" : " bytes") +
+                       ", which does not fit in the " + std::to_string(p.bytes) + (p.bytes == 1 ? " byte" : " bytes") +
                        " of its accesses as a signed number: give them a wider type, such as .b64");
   }
   for (int b = 0; b < p.bytes; ++b) {

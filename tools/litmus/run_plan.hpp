@@ -63,10 +63,10 @@ struct outcome_digit {
   }
 };
 
-/// How a thread ended that has a loop or uses an address in a register.
+/// How a thread with a loop or with an address in a register ended.
 enum class thread_end : unsigned char {
   reached,     ///< it reached its end, as threads without loops always do
-  strayed,     ///< it stopped because it had computed an address outside all locations, from a value that no execution gives
+  strayed,     ///< it stopped because it had computed an address outside all locations, from a value that no execution produces
   unfinished,  ///< it stopped after `jump_limit` backward jumps
   unknown      ///< it reported none of the above
 };
@@ -95,7 +95,7 @@ class run_plan {
   /// Returns the digits of an outcome: first the values that the condition or `locations` names, then those that only the
   /// filter names, and then how threads ended.
   [[nodiscard]] const std::vector<outcome_digit>& digits() const noexcept { return digits_; }
-  /// Returns the digit for how thread `thread` ended, or null if there is none.
+  /// Returns the digit that represents how thread `thread` ended, or null if there is none.
   [[nodiscard]] const outcome_digit* end_of(int thread) const noexcept;
   [[nodiscard]] int cells() const noexcept { return static_cast<int>(initial_.size()); }
   /// Returns the bytes of a cell at the beginning of an instance.
@@ -114,7 +114,7 @@ class run_plan {
   /// text if there is none. Such an operation is atomic only if the link between GPU and host supports it.
   [[nodiscard]] std::string update_shared_with_host() const;
 
-  /// Returns a value of the model as it is in registers and memory, where an address is represented by its token.
+  /// Returns the representation of a model value in registers and memory, where an address is represented by its token.
   [[nodiscard]] std::int64_t machine_value(std::int64_t value) const noexcept;
 
   /// Returns the digit that represents the value `machine` of a register or a location in observation `which`.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Bounds the search for a verdict, by equal threads and by a time limit.
+/// Bounds the search for a verdict: omits repetitions due to equal threads, and enforces a time limit.
 #pragma once
 
 #include <litmus/equal_threads.hpp>

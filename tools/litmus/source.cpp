@@ -75,7 +75,7 @@ constexpr std::string_view source_epilogue =
   return out + "  }\n";
 }
 
-// Returns one thread as a function of the test's type.
+// Returns a thread's code as a member function of the test's type.
 [[nodiscard]] std::string thread_function(const run_plan& plan, std::size_t number, const std::string& name,
                                           requirements& needs) {
   const model::litmus_test::thread& thread = plan.test().threads[number];

@@ -15,7 +15,7 @@
 
 namespace membar::litmus_files {
 
-/// The oldest device and compiler version that a source needs, and the first lines that need them.
+/// The lowest compute capability and the oldest compiler version that a source needs, and the first lines that need them.
 struct requirements {
   int compute_capability = 70;    ///< major * 10 + minor
   std::string capability_reason;  ///< the quoted line that needs this capability; empty if no line needs more than the engine
@@ -39,8 +39,8 @@ inline constexpr std::string_view source_prologue =
     "extern \"C\" __constant__ unsigned long long membar_litmus_zero = 0;\n"
     "\n";
 
-/// Returns a type with the given name that the kernel runs as a test. The translation unit must begin with `source_prologue`.
-/// Throws `model::error` with the line for an instruction that does not exist in PTX.
+/// Returns the source of a type with the given name, which the kernel runs as a test. The translation unit must begin with
+/// `source_prologue`. Throws `model::error` with the line of an instruction that does not exist in PTX.
 [[nodiscard]] test_source write_test_type(const run_plan& plan, const std::string& name = "file_test");
 
 /// Returns the translation unit of a test for NVRTC. Its kernel is `membar_litmus_kernel`. Throws for the same reasons as

@@ -215,7 +215,7 @@ std::string thread_writer::manner(const instruction& i) {
   return i.strong ? "." + order(i.order) + "." + scope(i.scope) + space : ".weak" + space;
 }
 
-// Returns the type that the file specifies if it is in `allowed`; otherwise returns an untyped one of the same size.
+// Returns the type that the file specifies if it is in `allowed`; otherwise returns the untyped type of the same size.
 std::string thread_writer::type(const instruction& i, std::string_view allowed) const {
   const std::string bits = std::to_string(8 * i.bytes);
   for (const std::string& part : words()) {

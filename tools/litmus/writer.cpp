@@ -20,7 +20,7 @@ using namespace model;
   return "P" + std::to_string(at(test.threads, thread).number);
 }
 
-/// Formats the initial value of a register. The address of shared memory contains a thread of the memory's block.
+/// Formats the initial value of a register. An address in shared memory is written with a thread of the memory's block.
 [[nodiscard]] std::string register_value_text(const litmus_test& test, std::int64_t value) {
   for (int l = 0; l < count_of(test.locations); ++l) {
     const int owner = at(test.locations, l).owner;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Formats the help of the subcommands.
+/// Formats the help for the subcommands.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -11,7 +11,7 @@
 
 namespace membar_check {
 
-/// Prints the usage in one line, followed by the options in the form `--jobs=N`, `--format=text|json` and `--allow=FILE`.
+/// Prints the usage on one line, followed by the options in the form `--jobs=N`, `--format=text|json` and `--allow=FILE`.
 class command_help final : public CLI::Formatter {
  public:
   explicit command_help(std::string usage) : usage_(std::move(usage)) {}

@@ -120,7 +120,7 @@ struct guessed_accesses {
   bool write = false;   ///< some of the accesses may write
 };
 
-/// The memory that a launch accesses, by the addresses of its job.
+/// The memory that a launch accesses, as addresses of its job.
 struct footprint {
   std::string why_not{};                 ///< the reason why the launch could not be executed; empty if it was executed
   accessed late_reads{}, late_writes{};  ///< the accesses after the wait
@@ -128,7 +128,7 @@ struct footprint {
   /// accesses by `ld.global.nc` after the wait, which may be executed before it
   places_accessed read_only{};
   bool waits = false;                                 ///< a thread waits for the preceding launches
-  bool launches_early = false;                        ///< a block allows the next launch to start before it has waited
+  bool launches_early = false;                        ///< a block allows the next launch to start before the block has waited
   bool is_unknown = false;                            ///< nothing is known about the kernel, not even whether it waits
   guessed_accesses may_access{}, may_access_early{};  ///< used if the launch could not be executed
 
@@ -266,7 +266,7 @@ class moved_memory {
   std::vector<std::pair<u64, const recorded_variable*>> variables_{};
 };
 
-/// The pointers of all launches. They divide memory into ranges when no more is known about it.
+/// The pointers of all launches. They divide memory into ranges if nothing else is known about it.
 class known_pointers {
  public:
   void add(const recorded_launch& l) {
@@ -496,11 +496,11 @@ class job_analysis {
     bool predecessor = true;
     bool ended_at_begin = false;  ///< it has ended when the other launch starts
     bool ended_at_wait = true;    ///< it has ended when the other launch has waited
-    /// a kernel between the two launches about which nothing is known, and which would have to wait
+    /// the name of a kernel between the two launches that would have to wait, but about which nothing is known
     std::string unknown{};
 
-    /// Returns the launch before this one. If this launch waits, its end implies that the preceding launch has ended. If it
-    /// waits before it allows the next launch to start, that start also implies it.
+    /// Returns the launch before this one. If this launch waits, its end implies that the preceding launch has ended. If this
+    /// launch waits before it allows the next launch to start, the start of the next launch implies the same.
     [[nodiscard]] earlier_launch next(const recorded_launch* before, const footprint& its) const {
       const bool launches_after_wait = its.launches_after_wait();
       earlier_launch out{before,

@@ -13,7 +13,7 @@ namespace membar_check {
 /// Launches of one kernel that follow the same other kernel and have the same result.
 struct dependent_row {
   enum class verdict_t : unsigned char {
-    wrong,     ///< bytes were accessed early that the other kernel writes or, in the case of early writes, reads
+    wrong,     ///< an early read of bytes that the other kernel writes, or an early write of bytes that it accesses
     possible,  ///< an early access is possible according to the launches' pointers; at least one kernel could not be executed
   };
   verdict_t verdict = verdict_t::wrong;
@@ -27,7 +27,7 @@ struct dependent_row {
 struct dependents_report {
   std::vector<dependent_row> rows{};
   int launches = 0;             ///< the number of programmatic dependent launches
-  int right = 0;                ///< the number of launches without an early access to data that others write
+  int right = 0;                ///< the number of launches for which no wrong or possible early access was found
   int without_predecessor = 0;  ///< the number of launches whose preceding kernel is not known
   std::vector<std::string> sentences{};
 

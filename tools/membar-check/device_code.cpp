@@ -69,8 +69,8 @@ bool is_binary_name(const fs::path& name) {
          name.filename().string().find(".so.") != std::string::npos;
 }
 
-/// Returns the PTX that `nvcc -G` stores in a cubin, in which each line ends with a zero byte. Returns an empty string if there
-/// is none.
+/// Returns the PTX that `nvcc -G` stores in a cubin. In this PTX, each line ends with a zero byte. Returns an empty string if
+/// there is none.
 std::string debug_ptx(std::string_view cubin) {
   const auto read = [&]<class T>(std::size_t at, T& into) {
     const bool fits = at <= cubin.size() && sizeof into <= cubin.size() - at;
@@ -136,7 +136,7 @@ bool add_images(const std::string& name, std::string_view bytes, device_code& ou
   return number + without != 0;
 }
 
-/// Adds the PTX in the files of a wheel. Returns whether there is any device code.
+/// Adds the PTX in the files in a wheel. Returns whether there is any device code.
 bool add_members(const std::string& name, std::string_view archive, device_code& out) {
   bool any = false;
   for (const zip_member& member : members_of_zip(archive)) {

@@ -17,7 +17,7 @@ namespace membar_check {
 struct ptx_source {
   /// the path of the file; for a file in a wheel, the path of the wheel and the path in it: wheel.whl/package/library.so
   std::string file;
-  /// the number of the PTX in the file, counted from 1 in the order of cuobjdump; 0 if the file is itself PTX or a source
+  /// the number of the PTX in the file, counted from 1 in cuobjdump's order; 0 if the file is itself PTX or a source
   int number = 0;
   membar::intercept::packed_ptx packed;
   bool machine_code = false;  ///< this is a cubin, and `number` counts the cubins of the file

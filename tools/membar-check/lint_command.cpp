@@ -82,7 +82,7 @@ std::string text_of(const lint::place& p, const std::string& ptx) {
 }
 
 /// Suppressions of a rule: comments of the form `// membar: allow RULE reason` on the line of the warning or on the preceding
-/// line, and entries of a file.
+/// line, and entries in a file.
 class suppressions {
  public:
   explicit suppressions(const std::string& file) {
@@ -140,7 +140,7 @@ class suppressions {
     return at->second;
   }
 
-  std::vector<std::pair<std::string, std::string>> by_file_;  ///< a rule, and a part of the name of the kernel or of the source
+  std::vector<std::pair<std::string, std::string>> by_file_;  ///< a rule, and a part of a kernel's or a source's name
   std::map<std::string, std::vector<std::string>> lines_;
 };
 
@@ -330,8 +330,8 @@ class lint_report {
     }
   }
 
-  /// A warning is located at its source line, or at its PTX line if the PTX does not name a source. The level tells whether its
-  /// confidence affects the exit status.
+  /// A warning is located at its source line, or at its PTX line if the PTX does not name a source. The level shows whether the
+  /// warning's confidence affects the exit status.
   void write_sarif() const {
     std::vector<sarif_document::rule> rules;
     for (const lint::rule& r : lint::rules()) {
@@ -383,9 +383,10 @@ class lint_report {
   /// Returns a clause that says what was checked in code without PTX.
   [[nodiscard]] std::string what_of_machine_code() const {
     if (!has_nvdisasm()) {
-      return "they were not linted, and with nvdisasm (PyPI: nvidia-cuda-nvdisasm) only programmatic dependent launch would be";
+      return "they were not linted (with nvdisasm from PyPI's nvidia-cuda-nvdisasm, programmatic dependent launch would be "
+             "checked)";
     }
-    return "only programmatic dependent launch was looked at in them, in " + std::to_string(machine_kernels_) +
+    return "only programmatic dependent launch was checked in them, in " + std::to_string(machine_kernels_) +
            (machine_kernels_ == 1 ? " kernel" : " kernels");
   }
 
@@ -432,7 +433,7 @@ int lint_inputs(const options& how) {
 
 int lint_command(const std::vector<std::string>& words) {
   CLI::App app(
-      "Looks for wrong patterns in kernels without running them. A PATH is PTX, CUDA C++ (.cu, which nvcc compiles), a cubin,\n"
+      "Looks for error patterns in kernels without running them. A PATH is PTX, CUDA C++ (.cu, which nvcc compiles), a cubin,\n"
       "fatbin, object, library or wheel, or a folder of such files.",
       "membar-check lint");
   app.formatter(std::make_shared<command_help>("membar-check lint [OPTION...] PATH..."));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Describes in words the source positions of instructions and the changes to instructions.
+/// Describes the source positions of instructions, and changes to instructions, in words.
 #pragma once
 
 #include <check/code_edit.hpp>
@@ -33,7 +33,8 @@ struct instruction_places {
 /// Returns at most two source lines for a finding: those of the accesses at fault, or the positions of the threads.
 [[nodiscard]] std::vector<std::string> places_of_finding(const membar::check::program& p, const membar::check::finding& f);
 
-/// Returns the first instruction of a site with its position. The position of the caller is omitted if there are several.
+/// Returns the first instruction of a site with its position. The position of the call is omitted if the site has several
+/// callers.
 [[nodiscard]] membar::check::instruction instruction_at(const membar::check::code_site& site);
 
 /// Describes a change, for example "ld.relaxed.gpu becomes ld.acquire.gpu" or "insert before its st.relaxed.gpu: fence.sc.sys".

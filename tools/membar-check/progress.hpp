@@ -15,7 +15,7 @@
 
 namespace membar_check {
 
-/// While this object exists, and after two seconds, it reports what is being done with a file. On a terminal, it rewrites one
+/// After two seconds, reports what is being done with a file, for as long as the object exists. On a terminal, it rewrites one
 /// line every second and removes it at the end. Elsewhere, it prints a line after 2, 8, 32... seconds, which keeps logs short.
 class progress_line {
  public:

@@ -23,7 +23,7 @@ struct recorded_tensor_map {
 };
 inline constexpr std::size_t recorded_map_bytes = 128;
 
-/// Tensor maps, by the 128 bytes that the driver created for each.
+/// Tensor maps, indexed by the 128 bytes that the driver created for each map.
 using recorded_tensor_maps = std::map<std::string, recorded_tensor_map>;
 
 /// Maps the addresses of a process to addresses of its job. Memory that is mapped to several addresses, in one process or in
@@ -67,7 +67,7 @@ struct address_space {
 
 using shared_space = std::shared_ptr<const address_space>;
 
-/// Memory with its contents from before a launch.
+/// Memory and its contents before a launch.
 struct recorded_memory {
   std::uint64_t address = 0;  ///< the address in the job
   std::uint64_t bytes = 0;
@@ -107,7 +107,7 @@ struct recorded_launch {
   std::vector<int> nodes_before{};
   std::set<int> before{};  ///< the indices of launches that have ended when this launch starts
   int follows = 0;         ///< the number of the preceding launch in the same stream, if it was recorded; 0: not known
-  int depends_on = -1;     ///< the index of the launch whose programmatic dependent this is
+  int depends_on = -1;     ///< the index of the launch on which this launch depends programmatically
   int group = -1;          ///< the number of its group; each group becomes a scenario
 
   [[nodiscard]] bool in_graph_of(const recorded_launch& other) const noexcept {

@@ -38,7 +38,7 @@ constexpr const char* about =
 constexpr const char* usage =
     "usage: membar-check [OPTION...] FILE...           explore every execution of a small launch\n"
     "       membar-check sanitize [OPTION...] FILE...  execute a full-size launch under a few schedules\n"
-    "       membar-check lint [OPTION...] PATH...      look for wrong patterns in .cu, .ptx and binaries; no scenario is "
+    "       membar-check lint [OPTION...] PATH...      look for error patterns in .cu, .ptx and binaries; no scenario is "
     "needed\n"
     "       membar-check record [OPTION...] -- PROGRAM run a program and write scenarios of its launches\n"
     "       membar-check witness [OPTION...] FILE      reproduce a finding on a GPU\n"
@@ -65,7 +65,7 @@ class help_text final : public CLI::Formatter {
   }
 };
 
-/// Parses a number of at least 1. `needs` tells what is counted.
+/// Parses a number of at least 1. `needs` says what is counted.
 [[nodiscard]] std::uint64_t number_of(const std::string& option, const std::string& text, const std::string& needs,
                                       std::uint64_t most = std::numeric_limits<std::uint64_t>::max()) {
   char* end = nullptr;
@@ -115,9 +115,10 @@ void add_options(CLI::App& app, request& how, std::string& repair) {
                "list the orders that are stronger than it needs");
   add_reading_options(app, how.options.readings);
   file("--costs", how.costs,
-       "the cost of each order, for --repair: a table from bench/check/order_costs.py (default:\nthe table of NVIDIA H200)");
-  file("--litmus", how.litmus, "write what is found as a litmus test, for membar-litmus");
-  file("--dot", how.dot, "write what is found as a graph, for Graphviz");
+       "the cost of each order, for --repair: a table from bench/check/order_costs.py (default:\nthe table for the NVIDIA "
+       "H200)");
+  file("--litmus", how.litmus, "write the finding as a litmus test, for membar-litmus");
+  file("--dot", how.dot, "write the finding as a graph, for Graphviz");
   app.add_option_function<std::string>(
          "--format",
          [&how](const std::string& text) {

@@ -35,8 +35,8 @@ struct request {
   bool read = false;  ///< the files are sources, for which the command reports only whether they can be read
 };
 
-/// Parses the command line. If it is invalid, which is reported on standard error, or asks for `--help` or `--version`, returns
-/// nothing and sets `status` to the exit status.
+/// Parses the command line. If it asks for `--help` or `--version` or is invalid, returns nothing and sets `status` to the exit
+/// status. An invalid command line is reported on standard error.
 [[nodiscard]] std::optional<request> read_request(int count, char** arguments, int& status);
 
 /// Thrown if a command line requests something impossible.

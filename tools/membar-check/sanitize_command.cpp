@@ -105,7 +105,7 @@ struct sanitize_request {
   sanitize::sanitize_options run{};
 };
 
-/// The results of the sanitizer for one file.
+/// The sanitizer's results for one file.
 struct sanitized_file {
   std::string path;
   check::prepared_scenario prepared{};
@@ -128,7 +128,7 @@ struct sanitized_file {
   [[nodiscard]] int exit_status() const { return result.findings.empty() ? 0 : worst() == check_status::gave_up ? 3 : 1; }
 };
 
-/// Has the checker replay the schedules of findings.
+/// Replays the schedules of findings with the checker.
 class replays {
  public:
   replays(const sanitized_file& file, const check::scenario& s, const std::vector<check::planned_launch>& launches,
@@ -150,10 +150,11 @@ class replays {
     }
   }
 
-  /// Returns a sentence that tells whether the checker finds the same error.
+  /// Returns a sentence that says whether the checker finds the same error.
   [[nodiscard]] std::string confirm(const sanitize::sanitizer_finding& f) const {
     if (!cannot_.empty() || f.found.status == check_status::gave_up) {
-      return cannot_.empty() ? "not confirmed: nothing is claimed" : "not confirmed: " + cannot_;
+      return cannot_.empty() ? "not confirmed: the sanitizer gave up, so there is no error to confirm"
+                             : "not confirmed: " + cannot_;
     }
     std::size_t steps = 0;
     const check::check_result r = followed(f, steps);
@@ -162,7 +163,8 @@ class replays {
                : "not confirmed: " + r.found.message;
   }
 
-  /// Changes the status of a finding about threads that only poll to a hang, if the checker finds that they poll forever.
+  /// If a finding is about threads that only poll, and the checker finds that they poll forever, changes the finding's status
+  /// to a hang.
   void decide(sanitize::sanitizer_finding& f) const {
     std::size_t steps = 0;
     if (!f.polls || !cannot_.empty()) {

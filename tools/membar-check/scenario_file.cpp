@@ -48,7 +48,7 @@ const std::string& ptx_of(const check::scenario& s) {
       try {
         ptx = membar_tools::read_file((folder / s.source).string());
       } catch (const std::exception& e) {
-        throw membar::model::error(s.source + ": " + e.what() + "; the 'source' line names it relative to the scenario");
+        throw membar::model::error(s.source + ": " + e.what() + "; the path in the 'source' line is relative to the scenario");
       }
     } else {
       ptx = compiled(folder.string(), s.source, s.options);

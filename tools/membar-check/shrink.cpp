@@ -56,7 +56,7 @@ using grid = std::array<std::uint32_t, 3>;
   return threads;
 }
 
-/// Returns why the scenario does not work with its reduced grids, although other grids may work. Returns an empty string if
+/// Returns why the scenario does not work with its reduced grids. Other grids may still work. Returns an empty string if
 /// nothing is wrong.
 [[nodiscard]] std::string goes_wrong(const check::scenario& s, std::string_view ptx) {
   namespace sanitize = membar::sanitize;
@@ -73,7 +73,7 @@ using grid = std::array<std::uint32_t, 3>;
       case check::check_status::gave_up:
         return f.found.message;
       default:
-        break;  // this is an error of the program itself
+        break;  // this is an error in the program itself
     }
   }
   return {};
@@ -86,7 +86,7 @@ smaller_grids smaller_grids_of(const check::scenario& s, std::string_view ptx) {
   for (const check::scenario::launch_line& l : s.launches) {
     for (std::size_t k = 0; k < l.arguments.size(); ++k) {
       if (const std::uint64_t number = number_of_blocks_in(l.arguments[k], l.request.grid); number != 0) {
-        result.why_not = "its argument " + std::to_string(k) + " has the number " + std::to_string(number) +
+        result.why_not = "its argument " + std::to_string(k) + " has the value " + std::to_string(number) +
                          ", which may be the number of its " + std::to_string(count(l.request.grid)) + " blocks";
         return result;
       }

@@ -85,8 +85,8 @@ class shown_events {
     const auto it = index_.find({thread, number});
     return it == index_.end() ? finding_.events.size() : it->second;
   }
-  /// Returns the write that belongs to the read-modify-write whose read is event `k`. Returns 0 if there is none or it did not
-  /// write.
+  /// Returns the write that belongs to the read-modify-write whose read is event `k`. Returns 0 if there is none, or if the
+  /// operation did not write.
   [[nodiscard]] std::size_t write_of(std::size_t k) const {
     const check::trace_event& e = finding_.events[k];
     const std::size_t next = place(e.thread, e.number + 1);
@@ -341,7 +341,7 @@ class text_writer final : public report {
     out_ << line << (what.empty() ? "" : fits ? "   // " : "\n         // ") << what << "\n";
   }
 
-  /// Shows where the threads are that have not ended. Threads at the same instruction share a line.
+  /// Shows where the unfinished threads are. Threads at the same instruction share a line.
   void show_waiting(const check::program& p, const check::finding& f) {
     if (f.thread >= 0 && f.waiting[static_cast<std::size_t>(f.thread)] != nullptr) {
       out_ << "  " << check::thread_text(p, f.thread) << " is at "

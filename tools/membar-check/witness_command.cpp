@@ -46,7 +46,7 @@ using json = nlohmann::ordered_json;
 namespace witness = membar::witness;
 
 constexpr int witness_format_version = 1;
-constexpr std::uint64_t fixed_runs = 10;  ///< how many times as often as the faulty form the fixed form runs
+constexpr std::uint64_t fixed_runs = 10;  ///< the fixed form runs this many times as often as the faulty form
 
 enum exit_status : int { nothing_found = 0, observed = 1, error = 2, not_observed = 3, without_gpu = 4 };
 
@@ -64,7 +64,7 @@ struct witness_request {
   std::vector<std::string> program{};  ///< the program whose kernels are delayed; its exit status decides whether a run failed
 };
 
-/// A form of the scenario: the faulty or the fixed one.
+/// The faulty or the fixed form of the scenario.
 struct form {
   std::string path{};
   check::scenario scenario{};
@@ -90,7 +90,7 @@ struct outcome {
   std::uint64_t copies = 1;  ///< the number of copies of the grid in one launch
   std::vector<arm> arms{};
   std::string no_gpu{};
-  std::string failed{};  ///< the error message of the driver, or how the process ended
+  std::string failed{};  ///< the driver's error message, or how the process ended
   bool stuck = false;    ///< kernels were launched and did not finish
 
   [[nodiscard]] std::uint64_t bad(bool delayed) const {
@@ -171,14 +171,14 @@ membar_witness::judge judge_of(const form& f, const judge_request& by) {
     std::string wrong = f.scenario.finals.empty() ? std::string() : holds(witness::memory_of_run(end));
     const std::uint64_t read = by.watched.bytes == 4 ? end.report(3) & 0xffffffffU : end.report(3);
     if (wrong.empty() && by.watched.launch >= 0 && end.report(2) != 0 && read != by.watched.expected) {
-      wrong = "the load at PTX line " + std::to_string(by.watched.line) + " read " + std::to_string(read) + ", and not " +
+      wrong = "the load at PTX line " + std::to_string(by.watched.line) + " read " + std::to_string(read) + " instead of " +
               std::to_string(by.watched.expected);
     }
     return wrong.empty() && by.outside && end.is_written_outside() ? "bytes outside of every object were written" : wrong;
   };
 }
 
-/// Launches a form and prints the results, one line for each kind of run.
+/// Launches a form and writes the results to the pipe, one line for each kind of run.
 void run_in_child(const form& f, const judge_request& by, const witness_request& how, int pipe) {
   const auto tell = [&](const json& line) {
     const std::string text = line.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
@@ -640,7 +640,8 @@ int witness_file(const witness_request& how) {
 
 }  // namespace
 
-/// Removes the words after "--", which are the program, and sets the defaults for programs where the user has given no value.
+/// Removes the words after "--", which are the program, and sets the defaults of a program for options that the user has not
+/// given.
 std::vector<std::string> take_program(std::vector<std::string> words, witness_request& how) {
   const auto dashes = std::find(words.begin(), words.end(), "--");
   if (dashes == words.end()) {

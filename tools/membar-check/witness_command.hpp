@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// `membar-check witness`: launches the kernels of a scenario that has a finding on a GPU, with delays that make the error
-/// likely. See docs/witness.md.
+/// `membar-check witness`: launches the kernels of a scenario with a finding. The launches run on a GPU, with delays that make
+/// the error likely. See docs/witness.md.
 #pragma once
 
 #include <string>

@@ -88,7 +88,7 @@ class runner {
     preload_ = membar::intercept::preload_value(membar::intercept::library_path(preload_library, MEMBAR_RECORD_LIBRARY_FOLDER));
   }
 
-  /// Alternates between runs without and with delays, and then repeats the smallest delays that have failed.
+  /// Alternates between runs without and with delays, and then repeats the smallest delays with which the program has failed.
   std::vector<runs_of_kind> run_all() {
     require_passing();
     runs_of_kind control{"no delays"};
@@ -312,7 +312,7 @@ void print_text(const delayed_program& p, const runner& r, const std::vector<run
   }
   if (arms[0].failed == arms[0].runs) {
     std::cout
-        << "  note: the program passed without the preloaded library, and each run with delays of zero failed: the rewriting "
+        << "  note: the program passed without the preloaded library, but each run with delays of zero failed: the rewriting "
            "itself may break it\n";
   }
   if (arms[0].failed != 0) {

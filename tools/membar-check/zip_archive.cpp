@@ -64,7 +64,7 @@ directory directory_of(std::string_view all) {
   return result;
 }
 
-/// Sizes and offsets that do not fit in 32 bits are in an extra field.
+/// Reads sizes and offsets that do not fit in 32 bits from an extra field.
 void read_long_numbers(std::string_view extra, std::uint64_t& bytes, std::uint64_t& packed_bytes, std::uint64_t& at) {
   constexpr std::uint64_t kind_long = 1;
   while (extra.size() >= 4) {

@@ -24,7 +24,7 @@ struct zip_member {
 /// Returns the files in an archive, which may be larger than 4 GB. Throws `model::error` if the archive is damaged.
 [[nodiscard]] std::vector<zip_member> members_of_zip(std::string_view archive);
 
-/// Returns the uncompressed bytes of a file in the archive. Throws `model::error`. A deflated file can only be read if zlib is
+/// Returns the uncompressed bytes of a file in the archive. Throws `model::error`. A deflated file can be read only if zlib is
 /// installed.
 [[nodiscard]] std::string unpacked(const zip_member& member);
 

@@ -82,7 +82,7 @@ synchronization in_statements(std::string_view code) {
       device_accesses = device_accesses || scope.device;
     }
   }
-  // A pattern of a fence and an access has the narrower of the two scopes.
+  // A pattern that consists of a fence and an access has the narrower of the two scopes.
   out.releases.device = out.releases.device || (fences && device_accesses && out.releases.any());
   out.acquires.device = out.acquires.device || (fences && device_accesses && out.acquires.any());
   return out;
@@ -259,13 +259,14 @@ class kernels_of_name {
     }
     std::ranges::sort(launched_, {}, &kernel_record::launch);
     const auto told = of.launched.find(name);
-    const bool distinct =
-        std::ranges::adjacent_find(launched_, {}, &kernel_record::launch) == launched_.end();  // CUPTI numbers launches
+    const bool distinct = std::ranges::adjacent_find(launched_, {}, &kernel_record::launch) ==
+                          launched_.end();  // CUPTI gives each launch its own number
     ordered_ = told != of.launched.end() && told->second >= launched_.size() && distinct;
     missing_ = ordered_ ? told->second - launched_.size() : 0;
   }
 
-  /// CUPTI numbers launches in their order. Some launches may not have been recorded, and it is not known which ones.
+  /// Returns the kernels that may have used a pointer. CUPTI numbers launches in their order. Some launches may not have been
+  /// recorded, and it is not known which ones.
   [[nodiscard]] std::vector<const kernel_record*> in(const pointer_uses& uses) const {
     std::vector<const kernel_record*> out = uses.in_graphs ? in_graphs_ : std::vector<const kernel_record*>{};
     // Launches without far pointers are not moved.

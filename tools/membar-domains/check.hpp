@@ -55,7 +55,7 @@ struct check_report {
   std::vector<std::string> without_code;  ///< kernels that share a pointer and whose code could not be read
 };
 
-/// Checks the recorded kernels. `why_remote` is as in `overlaps`. `code_of` reads the code of a kernel, given its recorded
+/// Checks the recorded kernels. `why_remote` is as in `find_overlaps`. `code_of` reads the code of a kernel, given its recorded
 /// number. Every pair with a common pointer causes a warning, because its kernels must be moved together or not at all. The
 /// same applies to pairs for which a common pointer cannot be ruled out.
 void check(const records& of, const std::function<std::string(std::uint32_t, const std::string&)>& why_remote,

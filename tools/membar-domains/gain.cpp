@@ -207,8 +207,8 @@ namespace {
 
 constexpr std::size_t resamples = 400;
 
-/// The index of the times to which the control is compared, which are those of the unmodified program. A lane without a
-/// control, such as a graph that is instantiated twice, uses half of these turns as its control.
+/// The index of the unmodified program's times, to which the control is compared. A lane without a control, such as a graph
+/// that is instantiated twice, uses half of its unmodified turns as its control.
 constexpr std::size_t reference = 3;
 using sides = std::array<turns, 4>;
 

@@ -56,8 +56,8 @@ struct gain_report {
   std::size_t left_out = 0;           ///< the number of lanes with too few units
   std::size_t not_distinguished = 0;  ///< the number of lanes that `joined` could not distinguish
   estimate gain;                      ///< over all lanes, weighted by their times
-  /// the gain of the map that changes nothing, or of one half of the unmoved turns over the other; it is 1 if the measurement
-  /// is sound
+  /// the gain of the map that changes nothing, or of one half of the unmoved turns relative to the other half; it is 1 if the
+  /// measurement is sound
   estimate control;
   /// the minimum number of turns over all lanes and modes; the intervals are computed by resampling turns
   std::size_t fewest_turns = 0;

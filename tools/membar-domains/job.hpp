@@ -39,7 +39,7 @@ void say(const std::string& text);
 void write(const std::filesystem::path& path, const std::string& text,
            const char* remedy = "name another folder with --output");
 
-/// Reads what the process with this state file has written up to now.
+/// Reads what the process with this state file has written so far.
 [[nodiscard]] process process_of(const std::filesystem::path& state);
 
 /// Runs the program once. `list` is the text of the list, if any. `how` is a mode of `try` or the number of launches in a turn.

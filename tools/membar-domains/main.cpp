@@ -27,7 +27,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Throws early if the output folder cannot be written, which would otherwise be noticed only after all runs.
+/// Throws early if the output folder is not writable, which would otherwise be noticed only after all runs.
 void check_output(const fs::path& folder) {
   std::error_code ignored;
   const bool made = fs::create_directories(folder, ignored);
@@ -62,7 +62,7 @@ void say_counts(const std::vector<process>& processes) {
   }
 }
 
-/// Reports units of work that could not be timed by events, because no gain includes them.
+/// Reports the number of units of work that could not be timed with events. No gain includes them.
 void say_untimed(const std::vector<job_result>& results) {
   std::uint64_t untimed = 0;
   for (const job_result& result : results) {
@@ -173,7 +173,8 @@ std::string picture_of(const watched& seen) {
   return out;
 }
 
-/// Reports that CUPTI recorded too few kernels. Up to half may be missing, because captured work is launched later.
+/// Reports if CUPTI recorded too few kernels. Up to half may be missing without a report, because captured work is launched
+/// later.
 void say_missing_records(const std::vector<process>& processes) {
   for (const process& p : processes) {
     if (const std::uint64_t seen = p.recorded.kernels.size() + p.lost; p.complaint.empty() && seen < p.launches / 2) {
@@ -375,7 +376,7 @@ outcome apply(const options& asked) {
   return result.ended;
 }
 
-/// Watches the program, moves its kernels and decides, all while the program runs.
+/// Watches the program, moves its kernels and decides whether they stay moved, all while the program runs.
 outcome run_steered(const options& asked) {
   std::string named;
   for (const std::string& pattern : asked.remote) {

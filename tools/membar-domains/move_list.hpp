@@ -76,7 +76,7 @@ class move_list {
 
   /// Returns the target of those launches of a kernel that have no far pointer. The name may be mangled or plain.
   [[nodiscard]] target match(const std::string& name) const;
-  /// Returns the rules that decide for this kernel.
+  /// Returns the rules that apply to this kernel.
   [[nodiscard]] decision decide(const std::string& name) const;
   /// Returns the index of the rule that applies to launches with a far pointer, or -1.
   [[nodiscard]] int rule_of(const std::string& name) const { return decide(name).far; }

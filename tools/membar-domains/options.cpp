@@ -162,7 +162,7 @@ std::string usage() {
          "turns\n"
          "  apply   runs the program with the listed kernels moved\n"
          "  run     does all of this in one run: watches for some seconds, tries to move the kernels that pass the check, and "
-         "keeps\n          the move if it gains\n"
+         "keeps\n          the move if it makes the program faster\n"
          "\n" +
          command_line(defaults).described() +
          "\n"

@@ -9,8 +9,8 @@
 
 namespace membar_domains {
 
-/// Returns an SVG image for light and dark pages. It shows the `span_us` µs of the run that have the most delay. Returns an
-/// empty string if there was no delay.
+/// Returns an SVG image for light and dark pages. It shows the `span_us` µs of the run with the most delay. Returns an empty
+/// string if there was no delay.
 [[nodiscard]] std::string timeline(const records& of, const overlap_report& report, double span_us = 200);
 
 }  // namespace membar_domains

@@ -26,7 +26,7 @@ inline constexpr const char* cupti = "MEMBAR_DOMAINS_CUPTI";    ///< the path of
 struct alignas(64) thread_counts {
   std::atomic<std::uint64_t> launches{0};  ///< the number of kernels that were launched individually
   std::atomic<std::uint64_t> listed{0};    ///< how many of these launches had a listed kernel
-  std::atomic<std::uint64_t> moved{0};     ///< how many of these launches ran as the list says
+  std::atomic<std::uint64_t> moved{0};     ///< how many of these launches were moved
 };
 
 /// The phases of a process under `run`: it is watched, waits for the command's list, tries the list in turns, and then keeps
@@ -41,9 +41,8 @@ struct process_state {
   std::atomic<std::int32_t> cu_init{-1};  ///< the result of cuInit; -1: cuInit was not called
   /// the number of domains of the first device on which a kernel was launched; 0: not queried
   std::atomic<std::int32_t> domains{0};
-  std::atomic<std::uint64_t> refused{
-      0};  ///< launches of listed kernels that the driver did not accept as moved, and that ran unmoved
-  std::atomic<std::uint64_t> nodes{0};  ///< the number of listed kernels in instantiated graphs
+  std::atomic<std::uint64_t> refused{0};  ///< the number of listed kernels that could not be moved and ran unmoved
+  std::atomic<std::uint64_t> nodes{0};    ///< the number of listed kernels in instantiated graphs
   std::atomic<std::uint64_t> nodes_moved{0};
   /// for `try`: the number of graphs with listed kernels that could not be instantiated twice
   std::atomic<std::uint64_t> graphs_alone{0};
@@ -56,8 +55,8 @@ struct process_state {
   std::atomic<std::uint64_t> rules_met{0};
   char program[128] = {};
   char complaint[512] = {};  ///< the first problem, as a sentence
-  /// Each slot belongs to one thread while the thread exists; afterwards, a new thread continues with it. Threads for which no
-  /// slot is free share the last slot.
+  /// Each slot belongs to one thread while the thread exists; afterwards, a new thread can reuse it. Threads for which no slot
+  /// is free share the last slot.
   std::array<thread_counts, 48> threads;
 
   [[nodiscard]] std::uint64_t sum(std::atomic<std::uint64_t> thread_counts::*of) const noexcept {

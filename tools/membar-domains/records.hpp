@@ -36,7 +36,7 @@ namespace membar_domains {
 /// How a listed kernel was launched: as in the program, moved, or with a map that changes nothing.
 enum class mode : int { off = 0, on = 1, control = 2 };
 
-/// The number of launches of other kernels that form one unit of work of a stream.
+/// The number of launches of other kernels that form one unit of work in a stream.
 inline constexpr unsigned launches_in_a_unit = 50;
 
 struct kernel_record {
@@ -45,7 +45,8 @@ struct kernel_record {
   std::uint32_t name = 0;
   std::uint32_t launch = 0;  ///< the number of the launching call; 0: not known
   bool fills = false;        ///< its blocks filled the device
-  /// it had no far pointers although other launches of its name had some; set by `distinguish_launches`
+  /// whether the launch had no far pointers although other launches of the same kernel name had some; set by
+  /// `distinguish_launches`
   bool near = false;
 };
 
@@ -59,7 +60,7 @@ struct moved_run {
   std::int64_t start = 0, end = 0;
 };
 
-/// The launches of a kernel name that had far pointers.
+/// The launches of kernels with one name that had far pointers.
 struct far_launches {
   bool ordered = true;
   /// for launches outside graphs: runs of launches, each with whether they are far and how many there are
@@ -67,7 +68,8 @@ struct far_launches {
   std::uint64_t far_nodes = 0, near_nodes = 0;
 };
 
-/// The launches of a kernel name that had a certain pointer: whether some were in graphs, and a range of those outside graphs.
+/// The launches of kernels with one name that had a certain pointer: whether some were in graphs, and a range of those outside
+/// graphs.
 struct pointer_uses {
   bool in_graphs = false;
   /// the range of launches outside graphs, by their order; empty if `first` is greater than `last`
@@ -98,7 +100,7 @@ struct records {
 /// that crashed early is accepted.
 [[nodiscard]] records read_records(std::istream& in);
 
-/// Determines which launches are far, for the names for which `by_pointer` returns true because they count as remote only
+/// Determines which launches are far, for all names for which `by_pointer` returns true. These names count as remote only
 /// because of pointers. Launches outside graphs are matched by their order, which is the order of CUPTI's numbers, if both
 /// counts are equal. Launches in graphs are distinguished if all nodes of a name are alike.
 void distinguish_launches(records& of, const std::function<bool(std::uint32_t, const std::string&)>& by_pointer);

@@ -16,7 +16,7 @@
 
 namespace membar_domains {
 
-/// Watches each process for some seconds, moves the kernels that pass the check in turns, and keeps the move if the whole
+/// Watches each process for some seconds, moves in turns the kernels that pass the check, and keeps the move if the whole
 /// interval of the gain is above 1. Prints its decisions and, once a minute, what was moved.
 class steering {
  public:
@@ -40,7 +40,7 @@ class steering {
     clock::time_point begun, next_look, busy_until;
     std::uint64_t kernels = 0;             ///< the number of kernels at the last examination
     std::chrono::milliseconds watched{0};  ///< for how long the program has launched kernels
-    int windows = 1;                       ///< how many windows, of `seconds` each, it is watched
+    int windows = 1;                       ///< for how many windows, of `seconds` each, it is watched
     std::string list;
     std::string outcome;  ///< empty until the decision: kept, undone or nothing moved
     std::string reason;

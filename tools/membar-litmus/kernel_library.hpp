@@ -9,8 +9,9 @@
 
 namespace membar::litmus_files {
 
-/// A loaded cubin and one of its kernels, which can be launched on every device for which the code was compiled. Throws
-/// `membar::error` if the driver rejects the code, or if the command was built with a CUDA toolkit older than 12.8.
+/// A loaded cubin and one of its kernels, which can be launched on every device for which the code was compiled. The
+/// constructor throws `membar::error` if the driver rejects the code, or if the command was built with a CUDA toolkit older
+/// than 12.8.
 class kernel_library {
  public:
   kernel_library(const std::string& code, const char* kernel) {

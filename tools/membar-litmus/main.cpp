@@ -116,7 +116,7 @@ template <class Use>
 [[nodiscard]] int verdict(const std::vector<std::string>& files, const request& asked) {
   const bool json = asked.format == explanation_format::json;
   const std::vector<answer> answers = verdicts_of(files, asked);
-  if (!json && !files.empty() && isatty(STDOUT_FILENO) != 0) {  // programs that read the output know the columns
+  if (!json && !files.empty() && isatty(STDOUT_FILENO) != 0) {  // the header is only for users at a terminal
     std::cout << "file\tverdict (1: the quantified condition holds, 0: it does not)\n";
   }
   for (std::size_t i = 0; i < files.size(); ++i) {

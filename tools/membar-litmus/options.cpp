@@ -44,7 +44,7 @@ constexpr std::string_view usage =
     "Options of run:\n"
     "  --seconds=S       how long each test runs (default 1)\n"
     "  --tune=S          first search for S seconds for the parameters that show the condition's outcomes most often, "
-    "starting\n                    from those of --params\n"
+    "starting\n                    from those in --params\n"
     "  --params=TEXT     run with these parameters, written as in a report; others keep their defaults\n"
     "  --seed=N          seed of all random choices (default 1)\n"
     "  --source          print the CUDA source of each test instead of running it\n"

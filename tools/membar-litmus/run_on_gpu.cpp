@@ -110,9 +110,9 @@ struct test_pair {
   return made;
 }
 
-/// Moves threads that wait to the end of each launch. All other threads keep the file's order. With a fixed run order, all
-/// threads that a waiting thread waits for have then begun. Otherwise, warps that begin with a waiting thread would wait for
-/// each other until they leave their loops. Returns whether any thread on a GPU waits.
+/// Moves threads that wait to the end of each launch. All other threads keep the file's order. With a fixed run order, the
+/// threads that a waiting thread waits for have then already begun. In the file's order, warps that begin with a waiting thread
+/// could wait for each other until they leave their loops. Returns whether any thread on a GPU waits.
 [[nodiscard]] bool move_waiting_threads_last(const run_plan& plan, litmus::placement& where) {
   bool any = false;
   for (litmus::placement::launch& launch : where.launches) {
@@ -124,7 +124,7 @@ struct test_pair {
 }
 
 /// Searches for parameters that produce outcomes that satisfy the condition or, if there is no condition, outcomes that no
-/// interleaving gives. Returns the best parameters found.
+/// interleaving produces. Returns the best parameters found.
 [[nodiscard]] litmus::parameters tuned(litmus::engine& engine, const run_plan& plan, const test_pair& test,
                                        const litmus::placement& where, const run_request& request,
                                        const litmus::parameters& first) {

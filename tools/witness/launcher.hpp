@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// Launches rewritten kernels many times with random delays and counts how often the result is wrong. It requires a C++17
-/// compiler and loads the CUDA driver at run time. `membar-check witness` uses it, and its reproducers contain it.
+/// compiler and loads the CUDA driver at run time. `membar-check witness` uses this file, and its reproducers contain it.
 ///
 /// One launch runs many copies of a grid, each with its own memory and delays. The copies are blocks with different z
 /// coordinates. All copies fit on the device at once, so blocks that wait for each other run concurrently.
@@ -45,7 +45,7 @@ struct plan {
   /// the address of the delays, in cycles: a row of `words_of_row` words for each copy and actor; 0: no delays
   uint64_t rows;
   uint64_t limit;                ///< a thread that has run for this many cycles exits at the next loop head
-  uint64_t actors[actor_slots];  ///< the block in the upper half, the thread in the lower half, both linear; or `no_actor`
+  uint64_t actors[actor_slots];  ///< linear indices, the block in the upper half, the thread in the lower half; or `no_actor`
   uint64_t early[actor_slots];   ///< for each actor, an address in the first copy that the actor loads at each site; 0: none
   uint64_t watch;                ///< which execution of the watched load reports its value; 0: none
   uint64_t blocks_z;             ///< the z size of the grid of one copy; 0: there is only one copy
@@ -54,12 +54,12 @@ struct plan {
 /// Returns the number of 4-byte words for the delays of an actor.
 constexpr size_t words_of_row(size_t sites) { return (sites + 3) / 4 * 4; }
 
-/// The number of words that kernels report: whether a thread exited at the limit; an unused word; whether the watched load was
-/// executed; its value.
+/// The number of words that kernels report: whether a thread exited at the limit, an unused word, whether the watched load was
+/// executed, and the loaded value.
 [[maybe_unused]] constexpr size_t report_words = 4;
 
-/// An object in the memory of the launches. Its addresses are those of the scenario. `pointers` contains the offsets of words
-/// that contain an address.
+/// An object in the memory of the launches. Its addresses are as in the scenario. `pointers` contains the offsets of words that
+/// contain an address.
 struct object {
   std::string name;
   bool variable = false;  ///< the object is the module's variable with this name
@@ -167,7 +167,7 @@ class driver {
     }
   }
 
-  /// Throws unless a launch started. Errors of kernels that ran earlier throw other exceptions.
+  /// Throws `not_launched` if the driver did not start a launch, and another exception for an error of an earlier kernel.
   void require_begun(status s, const std::string& kernel) const {
     constexpr status invalid_value = 1;
     constexpr status out_of_resources = 701;
@@ -222,7 +222,7 @@ class driver {
   void* library_ = nullptr;
 };
 
-/// The memory at the end of a run, accessed by the scenario's addresses.
+/// The memory at the end of a run, which is accessed with the scenario's addresses.
 class image {
  public:
   uint64_t value(uint64_t address, int bytes) const {
@@ -245,7 +245,7 @@ class image {
   bool is_written_outside() const {
     return std::any_of(outside_.begin(), outside_.end(), [&](size_t at) { return data_[at] != filler; });
   }
-  /// Returns all bytes. Two runs with the same bytes failed in the same way.
+  /// Returns all bytes. Runs that end with the same bytes have the same verdict.
   std::string_view bytes() const { return {reinterpret_cast<const char*>(data_), bytes_}; }
 
  private:
@@ -263,7 +263,7 @@ class image {
   const uint8_t* data_ = nullptr;  ///< the memory of this run's copy
 };
 
-/// The delay of an actor of a launch before a site, in cycles.
+/// The delay of one of a launch's actors before a site, in cycles.
 struct delay {
   int launch;
   int actor;
@@ -313,7 +313,7 @@ class session {
 
   /// Returns the maximum number of runs that one call of `begin` can start.
   uint64_t copies() const { return copies_; }
-  /// Returns the number of runs for which about one block is on each multiprocessor. It is at most `copies()`.
+  /// Returns the number of runs that put about one block on each multiprocessor. It is at most `copies()`.
   uint64_t sparse_copies() const { return sparse_copies_; }
 
   /// Starts runs, each with the initial memory and its own delays. At most two batches can be in flight.
@@ -345,7 +345,7 @@ class session {
     cuda_.require(cuda_.synchronize(b.done), "a launch");
     for (size_t run = 0; run < b.count; ++run) {
       uint8_t* const data = b.ends + run * end_bytes_;
-      for (const size_t at : pointer_places_) {  // the addresses are those of the first copy
+      for (const size_t at : pointer_places_) {  // addresses in this copy become addresses in the first copy
         uint64_t value = 0;
         std::memcpy(&value, data + at, 8);
         if (const uint64_t first = arena_ + run * stride_; value >= first && value - first < stride_) {
@@ -412,7 +412,7 @@ class session {
     const bool several = program_.launches.size() > 1;
     ready r;
     cuda_.require(cuda_.function(&r.function, module, l.kernel.c_str()), ("cuModuleGetFunction " + l.kernel).c_str());
-    if (l.shared != 0) {  // with static shared memory, a block may need more than the limit without this attribute
+    if (l.shared != 0) {  // with static shared memory, a block may need more than is allowed without this attribute
       cuda_.require(cuda_.set_attribute(r.function, 8, static_cast<int>(l.shared)), "cuFuncSetAttribute");
     }
     r.stream = stream_;
@@ -491,8 +491,8 @@ class session {
   }
   uint64_t arena_bytes() const { return range().second - range().first + 256; }
 
-  /// Allocates the scenario's memory. Each copy has one allocation with the same relative addresses. Variables are located
-  /// where the driver has placed the module's variables.
+  /// Allocates the scenario's memory. Each copy has one allocation with the same relative addresses. Variables are where the
+  /// driver has placed them.
   void place(void* module) {
     const uint64_t first = range().first;
     stride_ = arena_bytes();
@@ -747,7 +747,7 @@ class search {
     return repeat([](delays& chosen) { chosen.clear(); }, how_.runs, how_.seconds);
   }
 
-  /// Runs with random delays, then searches for smaller delays that still cause a failure, and repeats the runs with those.
+  /// Runs with random delays, then searches for smaller delays that still cause a failure, and repeats the runs with them.
   tally delayed() {
     tally all = repeat([this](delays& chosen) { any(chosen); }, how_.runs, how_.seconds);
     if (all.bad() == 0 || !all.fault.empty()) {
@@ -807,7 +807,7 @@ class search {
                        : session_.copies();
   }
 
-  /// Runs with the delays that `choose` returns. Two launches are in flight at a time: the results of one are judged while the
+  /// Runs with the delays that `choose` sets. Two launches are in flight at a time: the results of one are judged while the
   /// next one runs.
   template <class Choose>
   tally repeat(Choose choose, uint64_t runs, double seconds, tally* smaller = nullptr) {
@@ -873,7 +873,8 @@ class search {
     (v.hang ? t.hangs : t.wrong) += 1;
   }
 
-  /// Returns the verdict on a final memory. Most runs end in one of a few states of memory, and each state is judged only once.
+  /// Returns the verdict on a final state of memory. Most runs end in one of a few states of memory, and each state is judged
+  /// only once.
   const verdict& verdict_on(const image& end) {
     const std::string_view bytes = end.bytes();
     for (size_t k = 0; k < verdicts_.size(); ++k) {

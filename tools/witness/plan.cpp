@@ -103,8 +103,8 @@ struct twice_prepared {
   }
 
  private:
-  /// Returns whether an address is in memory that cannot move: memory whose address the scenario gives, or a variable that the
-  /// scenario names as a value.
+  /// Returns whether an address is in memory that cannot move: memory whose address the scenario specifies, or a variable that
+  /// the scenario names as a value.
   [[nodiscard]] bool is_fixed(std::uint64_t address) const {
     return std::any_of(
         prepared[0].checked.memory.begin(), prepared[0].checked.memory.end(), [&](const check::memory_object& o) {
@@ -116,7 +116,7 @@ struct twice_prepared {
         });
   }
 
-  std::set<std::string> fixed_{};  ///< memory whose address the scenario gives
+  std::set<std::string> fixed_{};  ///< memory whose address the scenario specifies
   std::set<std::string> named_{};  ///< names that are used as values of arguments or of memory
 };
 
@@ -226,7 +226,7 @@ void forbid_copies(membar_witness::program& p) {
   }
   for (const membar_witness::launch& l : p.launches) {
     if (l.cooperative) {
-      p.one_copy = "all copies would meet at the grid barrier of " + check::source_name(l.kernel);
+      p.one_copy = "all copies would take part in the grid barrier of " + check::source_name(l.kernel);
     }
   }
 }

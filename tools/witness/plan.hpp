@@ -37,7 +37,9 @@ struct watched_read {
 /// Returns the threads that a finding involves, at most `actor_slots` per launch. The threads at fault come first.
 [[nodiscard]] std::vector<actor> actors_of(const check::program& p, const check::finding& f);
 
-/// Returns the faulty load and the value that it reads in the finding's execution. Other kinds of findings have no such load.
+/// For a data race between a load and a write of the same 4 or 8 bytes, returns the load and the value that it should read: the
+/// write's value if the load is stale in the finding's execution, otherwise the value that it reads there. Returns no load for
+/// other findings.
 [[nodiscard]] watched_read watched_of(const check::program& p, const check::finding& f, const std::vector<actor>& actors);
 
 /// The launches to run and the sites of their delays.
@@ -59,8 +61,8 @@ struct witness_program {
 /// Returns the scenario with all launches on device 0 and in domain 0.
 [[nodiscard]] check::scenario on_one_device(const check::scenario& s);
 
-/// Returns the scenario for the rewritten kernels, which `prepare` accepts together with the PTX of `program_of`. The plan of
-/// each launch consists of zeros.
+/// Returns the scenario for the rewritten kernels, which can be passed to `prepare` with the PTX from `program_of`. The plan of
+/// each launch is all zeros.
 [[nodiscard]] check::scenario with_empty_plans(const check::scenario& s);
 
 /// Provides the final memory of a run to the final conditions of a scenario.

@@ -91,7 +91,7 @@ void write_judge(std::ostream& out, const reproducer_request& r) {
   if (r.scenario.finals.empty() && r.watched.launch >= 0) {
     out << "  const std::uint64_t read = end.report(3)" << (r.watched.bytes == 4 ? " & 0xffffffffu" : "") << ";\n"
         << "  if (end.report(2) != 0 && read != " << r.watched.expected << "u) {\n    return \"the load at PTX line "
-        << r.watched.line << " read \" + std::to_string(read) + \", and not " << r.watched.expected << "\";\n  }\n";
+        << r.watched.line << " read \" + std::to_string(read) + \" instead of " << r.watched.expected << "\";\n  }\n";
   }
   if (r.outside) {
     out << "  if (end.is_written_outside()) {\n    return \"the kernels wrote bytes outside of every object\";\n  }\n";

@@ -305,7 +305,7 @@ class body_writer {
     }
     for (const loaded_pointer& l : pointers_of(p)) {
       if (l.to.empty() || l.word >= 64) {
-        because("loads parts of a pointer, or one behind the first 512 bytes of the parameters");
+        because("loads a part of a pointer, or a pointer beyond the first 512 bytes of the parameters");
       }
     }
   }
@@ -498,7 +498,7 @@ class body_writer {
     say("@%mw_p st.volatile.global.u64 [%mw_report+16], 1;");
   }
 
-  /// Shifts addresses after a load from the parameters to the memory of this copy of the grid.
+  /// After a load from the parameters, shifts the loaded addresses to the memory of this copy of the grid.
   void write_shift(const piece& p) {
     for (const loaded_pointer& l : pointers_of(p)) {
       if (l.to.starts_with("%") && l.word < 64) {

@@ -4,10 +4,10 @@
 ///
 /// A rewritten kernel has one additional parameter, `membar_witness`, a struct that launcher.hpp describes. With delays of
 /// zero, the kernel behaves like the original. Each delay belongs to a site and to an actor. A site is the beginning of the
-/// kernel or a statement. There are four actors, which are threads.
+/// kernel or a statement. An actor is a thread; there are at most four.
 ///
-/// One launch of a rewritten kernel may run many copies of the grid in the z dimension, each with its own memory. Addresses
-/// among the parameters are shifted by the number of the copy times the distance between the memories of two copies.
+/// One launch of a rewritten kernel may run many copies of the grid in the z dimension, each with its own memory. Addresses in
+/// the parameters are shifted by the copy's number times the distance between the memories of consecutive copies.
 #pragma once
 
 #include <cstdint>

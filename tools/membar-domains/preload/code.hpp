@@ -15,7 +15,7 @@
 
 namespace membar_domains {
 
-/// Handles a function that destroys a module, library, context or device. The word is the handle of the destroyed object.
+/// Handles a function that destroys a module, library, context or device. The argument is the handle of the destroyed object.
 template <hook_id Id>
 CUresult on_gone(std::uintptr_t owner) {
   const CUresult result = next<Id>(owner);
@@ -23,7 +23,7 @@ CUresult on_gone(std::uintptr_t owner) {
     unsigned flags = 0;
     int active = 0;
     if (driver::cuDevicePrimaryCtxGetState_(static_cast<CUdevice>(owner), &flags, &active) == CUDA_SUCCESS && active != 0) {
-      return result;  // other code still holds it; programs may retain and release it often
+      return result;  // the context is still in use; programs may retain and release it often
     }
   }
   session::get().forget();

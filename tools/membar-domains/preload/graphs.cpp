@@ -14,8 +14,8 @@ namespace membar_domains {
 
 namespace {
 
-/// The body graphs of conditional nodes. If a new node gets the handle of a destroyed node, it is recorded again or has another
-/// type.
+/// The body graphs of conditional nodes. If a new node gets the handle of a destroyed node, its bodies are recorded again, or
+/// it has another type.
 struct bodies {
   std::mutex mutex;
   std::map<CUgraphNode, std::vector<CUgraph>> of;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// Applies the list to kernel nodes. Their domain is set only while the driver instantiates a graph or updates an executable
-/// graph with it. At all other times, the program's graph has the program's own attributes, however its nodes are cloned,
-/// copied or replaced.
+/// graph. At all other times, the program's graph has the program's own attributes, however its nodes are cloned, copied or
+/// replaced.
 #pragma once
 
 #include <cuda.h>
@@ -19,8 +19,8 @@
 
 namespace membar_domains {
 
-/// Applies the list to the kernel nodes of a graph and of the graphs in it while this object exists. For `watch`, only examines
-/// the nodes.
+/// Applies the list to the kernel nodes of a graph and of the graphs nested in it while this object exists. For `watch`, only
+/// examines the nodes.
 class moved_nodes {
  public:
   /// If `candidates` is given, kernels that `run` may list later are moved, and their handles are stored in it.
@@ -50,10 +50,10 @@ class moved_nodes {
   std::uint32_t print_ = 0;
 };
 
-/// Handles a new conditional node. The driver does not provide its graphs at a later time.
+/// Records the body graphs of a new conditional node, because the driver does not provide them later.
 void remember_bodies(CUgraphNode node, const CUgraphNodeParams& parameters);
 
-/// Returns whether the list has the same decision for the current kernel of a node in an executable graph and for the node's
+/// Returns whether the list makes the same decision for the current kernel of a node in an executable graph and for the node's
 /// new kernel and pointers. If not, records a complaint.
 [[nodiscard]] bool decides_alike(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS_v2& parameters);
 
@@ -90,7 +90,8 @@ unsigned long long flags_of(std::uintptr_t third) {
   }
 }
 
-/// Handles functions whose last parameters differ between CUDA versions. All have at most five words, which are passed on.
+/// Handles functions whose last parameters differ between CUDA versions. All have at most five word-sized parameters, which are
+/// passed on.
 template <hook_id Id>
 CUresult on_instantiate(CUgraphExec* exec, CUgraph graph, std::uintptr_t third, std::uintptr_t fourth, std::uintptr_t fifth) {
   session& of = session::get();
@@ -118,7 +119,8 @@ CUresult on_instantiate(CUgraphExec* exec, CUgraph graph, std::uintptr_t third, 
   return result;
 }
 
-/// Handles an update. It takes the attributes of the nodes from the graph, so those are set first, as for an instantiation.
+/// Handles an update of an executable graph. The update takes the nodes' attributes from the graph, so the attributes are set
+/// first, as for an instantiation.
 template <hook_id Id>
 CUresult on_exec_update(CUgraphExec exec, CUgraph graph, std::uintptr_t third, std::uintptr_t fourth) {
   session& of = session::get();
@@ -175,8 +177,8 @@ CUresult on_exec_child_set(CUgraphExec exec, CUgraphNode node, CUgraph child) {
   return with_child_moved(exec, child, [&](CUgraphExec of) { return next<Id>(of, node, child); });
 }
 
-/// Handles changes of an executable graph that do not affect kernels. The functions have at most four words, which are passed
-/// on.
+/// Handles changes of an executable graph that do not affect kernels. The functions have at most four word-sized parameters,
+/// which are passed on.
 template <hook_id Id>
 CUresult on_exec_change(CUgraphExec exec, std::uintptr_t second, std::uintptr_t third, std::uintptr_t fourth) {
   const CUresult result = next<Id>(exec, second, third, fourth);
@@ -187,8 +189,8 @@ CUresult on_exec_change(CUgraphExec exec, std::uintptr_t second, std::uintptr_t 
 }
 
 /// Handles functions that assign another kernel to a node of an executable graph. The node keeps its attributes, so its domain
-/// cannot be changed here. If the node would need another domain in the twin, the twin is dropped. The first members of earlier
-/// and later parameter structures are the same.
+/// cannot be changed here. If the node would need another domain in the twin, the twin is dropped. The first members of older
+/// and newer parameter structures are the same.
 template <class Parameters, class Next>
 CUresult with_exchange(CUgraphExec exec, CUgraphNode node, const Parameters* p, Next next_function) {
   const job what = session::get().what();

@@ -103,7 +103,7 @@ CUresult on_stream_destroy(CUstream stream) {
   return next<Id>(stream);
 }
 
-/// Handles functions that map memory to addresses. All have at most five words, which are passed on.
+/// Handles functions that map memory to addresses. All have at most five word-sized parameters, which are passed on.
 template <hook_id Id>
 CUresult on_memory(std::uintptr_t first, std::uintptr_t second, std::uintptr_t third, std::uintptr_t fourth,
                    std::uintptr_t fifth) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// For `watch` with its check: stores the code that the program loads in files.
+/// For `watch` with its check: stores in files the code that the program loads.
 #pragma once
 
 namespace membar_domains {
 
-/// Stores an image, which is PTX, a cubin, a fatbin or the compiler's wrapper of a fatbin. It is identified by the handle of
-/// its module or library.
+/// Stores an image, which is PTX, a cubin, a fatbin or the compiler's wrapper around a fatbin. It is identified by the handle
+/// of its module or library.
 void keep_image(const void* handle, const void* image);
 
 /// Stores an image that is in a file.

@@ -33,7 +33,7 @@ struct pending {
 struct unit_of_stream {
   CUevent start = nullptr;
   unsigned launches = 0;
-  // hashes of the kernels, collected until the stream has a lane, because threads may launch them in another order in another
+  // hashes of the kernels, collected until the stream has a lane, because threads may launch them in a different order in each
   // run
   std::set<std::uint32_t> prints;
   std::uint32_t lane = 0;
@@ -42,7 +42,6 @@ struct unit_of_stream {
 /// The times of one context. Times of different contexts cannot be compared: each context's times start eleven days after those
 /// of the previous context. Calls that may wait for the device are not made while the mutex is held, because a launch that
 /// waits for space in its queue may depend on a later launch of another thread.
-/// on a launch of another thread that has not been made yet.
 struct context_pace {
   std::mutex mutex;
   std::int64_t base_ns = 0;
@@ -65,7 +64,7 @@ std::map<CUcontext, std::unique_ptr<context_pace>>& paces() {
   return *all;
 }
 
-/// Returns the hashes of executable graphs. The caller must hold the mutex of the paces.
+/// Returns the hashes of executable graphs. The caller must hold `paces_mutex()`.
 std::map<CUgraphExec, std::uint32_t>& prints_of_graphs() {
   static auto* const all = new std::map<CUgraphExec, std::uint32_t>;
   return *all;

@@ -13,17 +13,17 @@
 
 namespace membar_domains {
 
-/// Measures the time of an operation in a stream by events before and after it. A null stream is the legacy default stream.
+/// Measures the time of an operation in a stream with events before and after it. A null stream is the legacy default stream.
 class timed_span {
  public:
   /// Records the first event, unless the stream is being captured.
   explicit timed_span(CUstream stream);
   timed_span(const timed_span&) = delete;
   timed_span& operator=(const timed_span&) = delete;
-  /// Records the second event after a listed kernel that ran as `how` says.
+  /// Records the second event after a listed kernel that ran in mode `how`.
   void end_listed(mode how);
   /// Records the second event after the launch of a graph, which is a unit of work. If `listed` is set, the graph contains
-  /// listed kernels, which run as `how` says.
+  /// listed kernels, which run in mode `how`.
   void end_graph(CUgraphExec exec, bool listed, mode how);
 
  private:

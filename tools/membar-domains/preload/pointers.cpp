@@ -20,7 +20,7 @@ namespace membar_domains {
 
 namespace {
 
-/// Values that are used in place of a device number: for a word that is not a pointer, and for memory of the host.
+/// Values that are used in place of a device number: for a word that is not a pointer, and for host memory.
 constexpr int no_pointer = -1;
 constexpr int of_the_host = -2;
 
@@ -29,7 +29,7 @@ constexpr std::uint64_t lowest_address = 65536, end_of_addresses = std::uint64_t
 
 std::atomic<unsigned> changes{1};
 
-/// The sizes in bytes of a kernel's parameters, which the driver reports since CUDA 12.4.
+/// The sizes in bytes of a kernel's parameters, which the driver reports in CUDA 12.4 or later.
 using sizes = std::vector<std::uint32_t>;
 
 /// Whether the driver reports the sizes of arguments.
@@ -171,7 +171,7 @@ reach look(CUfunction kernel, void** parameters, void** extra, Owner owner) {
 }  // namespace
 
 reach reach_of(CUfunction kernel, void** parameters, void** extra) {
-  // looked up only once, because a shared library has to ask the loader for thread-local objects
+  // looked up only once, because access to a thread-local object of a shared library calls the loader
   known_owners& mine = of_thread<known_owners>();
   return look(kernel, parameters, extra, [&mine](CUdeviceptr value) { return mine(value); });
 }

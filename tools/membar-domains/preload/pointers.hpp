@@ -28,7 +28,7 @@ struct pointers_of_launch {
   bool all = false;  ///< the sizes of the arguments are known, so all pointers were seen
 };
 
-/// Like `reach_of`, and also calls `see` with each pointer.
+/// Like `reach_of`, but also calls `see` with each pointer.
 [[nodiscard]] pointers_of_launch look_at_pointers(CUfunction kernel, void** parameters, void** extra, const see_pointer& see);
 
 /// Calls `see` with each pointer that the current device's memory contains at this address, in the first 4096 bytes or up to

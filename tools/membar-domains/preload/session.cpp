@@ -126,7 +126,8 @@ void session::begin_in_child() {
   std::construct_at(&counts_mutex_);
   std::construct_at(&complaint_mutex_);
   std::construct_at(&file_mutex_);
-  // CUDA then does not work in the child, and the child's output would be attributed to the parent.
+  // If the parent has initialized CUDA, CUDA does not work in the child, and the child's output would be attributed to the
+  // parent.
   const bool used = cuda_begun_ || state_->cu_init >= 0;
   if (file_ != nullptr) {
     __fpurge(file_);  // discards the buffer, because the parent writes it as well

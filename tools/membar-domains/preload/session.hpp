@@ -66,15 +66,15 @@ class session {
   [[nodiscard]] std::pair<thread_counts*, bool> take_counts();
   void give_back(thread_counts* counts);
 
-  /// Stores the first complaint, which the command prints, or prints the complaint.
+  /// Stores the first complaint, which the command prints. If the command cannot see this process, prints the complaint.
   void complain(const std::string& sentence);
 
-  /// For `watch`: returns whether the kernel's name is known for storing to other devices, or is matched by --remote.
+  /// For `watch`: returns whether kernels with this name are known to store to other devices, or --remote matches the name.
   [[nodiscard]] bool is_listed(CUfunction kernel);
 
   /// Returns the targets of the kernel's launches. A target is `leave` if the device has no such domain.
   [[nodiscard]] choice where(CUfunction kernel);
-  /// Counts a launch or node that matched the rule.
+  /// Records that a launch or node has matched the rule.
   void meets(int rule) noexcept {
     const std::uint64_t bit = rule < 0 || rule >= 64 ? 0 : std::uint64_t{1} << rule;
     if ((state_->rules_met.load(std::memory_order_relaxed) & bit) != bit) {

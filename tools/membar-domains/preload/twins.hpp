@@ -13,10 +13,10 @@
 namespace membar_domains {
 
 /// Instantiates the graph a second time with its kernels moved. The result is the twin of `exec`. If the driver rejects this,
-/// for example because of nodes that allocate memory, the graph has no twin and is counted.
+/// for example because of nodes that allocate memory, the graph has no twin, and `graphs_alone` counts it.
 void make_twin(CUgraphExec exec, CUgraph graph, unsigned long long flags);
 
-/// Makes a change also in the twin, if there is one. If the change fails, the twin is dropped.
+/// Also makes a change in the twin, if there is one. If the change fails, the twin is dropped.
 void change_twin(CUgraphExec exec, const std::function<CUresult(CUgraphExec)>& change);
 
 /// Drops the twin, because it differs in more than its domain, or because the executable graph is destroyed.

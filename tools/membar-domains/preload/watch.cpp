@@ -160,7 +160,7 @@ std::atomic<bool> started = false;
 
 std::atomic<bool> attached = false;
 
-/// Called at the end of a driver call, where CUPTI may be detached according to its manual.
+/// Called at the end of a driver call, where CUPTI's manual allows it to be detached.
 void CUPTIAPI leave_at_the_end(void*, CUpti_CallbackDomain, CUpti_CallbackId, const void* call) {
   if (static_cast<const CUpti_CallbackData*>(call)->callbackSite == CUPTI_API_EXIT && attached.exchange(false)) {
     static_cast<void>(api.finalize());
@@ -287,14 +287,14 @@ bool isolated_by(Get get) {
   return (remote ? map.memSyncDomainMap.remote : map.memSyncDomainMap.default_) != 0;
 }
 
-/// A pointer that was passed to launches of a kernel name.
+/// A pointer that was passed to launches of kernels with one name.
 struct kept_pointer {
   unsigned times = 0;  ///< how many launches had this pointer, if its memory belongs to the current device
   pointer_uses in;
 };
 
-/// The launches of a kernel name that were not captured, in order, stored as runs of far launches and runs of other launches.
-/// CUPTI numbers launches in the same order but does not report their arguments.
+/// The launches of kernels with one name that were not captured, in order, stored as runs of far launches and runs of other
+/// launches. CUPTI numbers launches in the same order but does not report their arguments.
 struct launches {
   std::atomic<int> under_way{0};
   std::atomic<bool> mixed_up{false};                       ///< two threads launched concurrently, so the order is not known
@@ -303,14 +303,14 @@ struct launches {
   std::optional<bool> listed;                              ///< whether the kernel's name is listed
   /// the number of pointers that were followed, for a kernel that is not listed
   unsigned followed = 0;
-  /// there were launches; all their pointers are known
+  /// whether there were launches, and whether all their pointers are known
   bool any_seen = false, all_seen = true;
   reach reason = reach::own;  ///< the farthest memory to which any launch had a pointer
   std::vector<std::pair<bool, std::uint64_t>> runs;
   std::uint64_t far_nodes = 0, near_nodes = 0;  ///< the numbers of nodes in instantiated graphs
-  /// a launch or node requests another domain; a launch or node uses the default domain
+  /// whether any launch or node requests another domain, and whether any uses the default domain
   bool any_isolated = false, any_default = false;
-  /// Evaluates `isolated_by` for a launch or node. The driver is asked at each launch until one launch has used the default
+  /// Evaluates `isolated_by` for a launch or node. The driver is queried at each launch until one launch has used the default
   /// domain.
   template <class Get>
   void count(Get get) {

@@ -36,7 +36,7 @@ void watch_destroyed(CUstream stream);
 
 /// Records a launch: whether its arguments contain pointers to memory of a peer or the host, and whether the launch or its
 /// stream requests another domain. `parameters` and `extra` are the arguments of cuLaunchKernel and may be null. The object
-/// exists during the launch.
+/// must exist during the launch.
 class watched_launch {
  public:
   watched_launch(const CUlaunchConfig& config, CUstream stream, CUfunction kernel, void** parameters, void** extra,
@@ -51,7 +51,7 @@ class watched_launch {
 
  private:
   recorded_work work_;
-  std::atomic<int>* of_ = nullptr;  ///< the number of launches of the same kernel name in progress
+  std::atomic<int>* of_ = nullptr;  ///< the number of launches in progress with the same kernel name
 };
 
 /// Handles a kernel node of a graph that is instantiated or used to update an executable graph.

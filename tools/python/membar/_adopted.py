@@ -6,7 +6,7 @@ import os
 import time
 import typing
 
-_adopted = {}  # the number of adoptions of each group, which is the same in all its processes
+_adopted = {}  # for each group: the number of adoptions, which is the same in all of the group's processes
 
 
 class AdoptedMemory(typing.NamedTuple):
@@ -110,13 +110,13 @@ class _Gathering:
 
 
 def adopted_memory(tensor, group=None, *, seconds=60):
-    """Returns a tensor of `torch.distributed._symmetric_memory.empty` as memory that membar's C++ side can adopt. This call is collective in `group`.
+    """Returns a tensor from `torch.distributed._symmetric_memory.empty` as memory that membar's C++ side can adopt. This call is collective in `group`.
 
     Every process of the group must call it with a tensor of the same size. No other code may use the tensor while it is adopted, and the
     caller must keep the tensor alive. If not all processes join a collective call of the C++ side within `seconds`, that call and every later
-    one raise TimeoutError. If a rank has left, because it ended or deleted the memory and the objects that use it, the call raises
+    call raise TimeoutError. If a rank has left, because it ended or deleted the memory and the objects that use it, the call raises
     RuntimeError within a second. adopted_memory itself raises RuntimeError if PyTorch has no symmetric memory, or if loads and stores cannot
-    reach every process's memory; and ValueError if the tensor is not in symmetric memory.
+    reach every process's memory. It raises ValueError if the tensor is not in symmetric memory.
     """
     try:
         import torch.distributed as dist

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Calls functions of the CUDA driver. A process has at most one CUDA driver."""
+"""Calls CUDA driver functions. A process has at most one CUDA driver."""
 
 import contextlib
 import ctypes
@@ -37,7 +37,7 @@ class AttributeValue(ctypes.Union):
 
 
 class Error(RuntimeError):
-    """A failed call of the CUDA driver. `code` is the CUresult."""
+    """A failed CUDA driver call. `code` is the CUresult."""
 
     def __init__(self, code, sentence):
         super().__init__(sentence)
@@ -57,7 +57,7 @@ def library():
 
 
 def call(function, *arguments, remedy):
-    """Calls a function of the driver. If the call fails, raises an `Error` with the function's name and the remedy."""
+    """Calls a driver function. If the call fails, raises an `Error` with the function's name and the remedy."""
     status = getattr(library(), function)(*arguments)
     if status != 0:
         text = ctypes.c_char_p()
@@ -67,7 +67,7 @@ def call(function, *arguments, remedy):
 
 def device_attribute(attribute, device):
     value = ctypes.c_int()
-    call("cuDeviceGetAttribute", ctypes.byref(value), attribute, ctypes.c_int(device), remedy="name a device that this process sees")
+    call("cuDeviceGetAttribute", ctypes.byref(value), attribute, ctypes.c_int(device), remedy="pass a device that this process can see")
     return value.value
 
 
@@ -75,15 +75,15 @@ def device_attribute(attribute, device):
 def primary_context(device):
     """Makes the device's primary context current, which the runtime, PyTorch and CuPy use."""
     context = ctypes.c_void_p()
-    call("cuDevicePrimaryCtxRetain", ctypes.byref(context), ctypes.c_int(device), remedy="name a device that this process sees")
+    call("cuDevicePrimaryCtxRetain", ctypes.byref(context), ctypes.c_int(device), remedy="pass a device that this process can see")
     try:
-        call("cuCtxPushCurrent_v2", context, remedy="report this")
+        call("cuCtxPushCurrent_v2", context, remedy="report this as a bug in membar")
         try:
             yield
         finally:
-            call("cuCtxPopCurrent_v2", ctypes.byref(ctypes.c_void_p()), remedy="report this")
+            call("cuCtxPopCurrent_v2", ctypes.byref(ctypes.c_void_p()), remedy="report this as a bug in membar")
     finally:
-        call("cuDevicePrimaryCtxRelease_v2", ctypes.c_int(device), remedy="report this")
+        call("cuDevicePrimaryCtxRelease_v2", ctypes.c_int(device), remedy="report this as a bug in membar")
 
 
 @contextlib.contextmanager

@@ -29,14 +29,14 @@ def _device_of_stream(handle):
         if handle > 2:  # 0, 1 and 2 are the default streams
             context = ctypes.c_void_p()
             _driver.call("cuStreamGetCtx", ctypes.c_void_p(handle), ctypes.byref(context), remedy="pass an existing stream")
-            _driver.call("cuCtxPushCurrent_v2", context, remedy="report this")
-            stack.callback(_driver.call, "cuCtxPopCurrent_v2", ctypes.byref(context), remedy="report this")
+            _driver.call("cuCtxPushCurrent_v2", context, remedy="report this as a bug in membar")
+            stack.callback(_driver.call, "cuCtxPopCurrent_v2", ctypes.byref(context), remedy="report this as a bug in membar")
         _driver.call("cuCtxGetDevice", ctypes.byref(device), remedy="use the GPU once first, or pass a stream other than the default stream")
     return device.value
 
 
 def sync_domain_count(device=0):
-    """Returns the number of physical memory synchronization domains of a device: 4 on compute capability 9.0, and 1 before."""
+    """Returns the number of physical memory synchronization domains of a device: 4 on compute capability 9.0, and 1 on earlier devices."""
     return _driver.device_attribute(_driver.DEVICE_MEM_SYNC_DOMAIN_COUNT, device)
 
 
@@ -47,7 +47,7 @@ def sync_domain(stream, *, remote=None, map=None):  # pylint: disable=redefined-
     remote: True for kernels that write to other devices or the host, False for others. map: the physical domains to which the stream maps
     its logical domains (default, remote), each from 0 to `sync_domain_count() - 1`. A kernel's fences, and the end of the kernel, wait only
     for writes of the kernel's domain. Kernels in different physical domains need system scope to order accesses between them; device scope
-    is not enough. The end of the block restores the stream's previous attributes, also after an exception. Captured launches keep the domain
+    is not enough. The end of the block restores the stream's previous attributes, even after an exception. Captured launches keep the domain
     in the graph. On a device with one domain, `remote` has no effect.
     """
     if remote is None and map is None:
@@ -121,7 +121,7 @@ class _SetAside:
     def _found(self, device):
         found = ctypes.c_size_t()
         with _driver.primary_context(device):
-            _driver.call("cuCtxGetLimit", ctypes.byref(found), _driver.LIMIT_PERSISTING_L2_CACHE_SIZE, remedy="report this")
+            _driver.call("cuCtxGetLimit", ctypes.byref(found), _driver.LIMIT_PERSISTING_L2_CACHE_SIZE, remedy="report this as a bug in membar")
         return found.value
 
     @contextlib.contextmanager
@@ -150,9 +150,9 @@ def persisting(array, *, stream=None, hit_ratio=None):
 
     array: a PyTorch tensor, a CuPy array, or another object with `__cuda_array_interface__`. stream: by default the stream into which
     PyTorch or CuPy launches. hit_ratio: the share of the accesses that persist, above 0 and at most 1; by default as large as the set-aside
-    permits. The block reserves that part of the array's size in L2 for persisting lines. Its end restores the window and the set-aside, also
+    permits. The block reserves that part of the array's size in L2 for persisting lines. Its end restores the window and the set-aside, even
     after an exception. Persisting lines stay persisting until `reset_persisting_lines` is called or the hardware resets them. A window affects
-    neither values nor memory order. Requires compute capability 8.0.
+    neither values nor memory order. Requires compute capability 8.0 or higher.
     """
     start, size = _memory_of(array)
     if hit_ratio is not None and not 0 < hit_ratio <= 1:

@@ -18,10 +18,10 @@ def _command():
 
 
 def auto(seconds=None, output=None):
-    """Finds the kernels of this program that delay others, and runs them in another memory synchronization domain if that gains.
+    """Finds the kernels of this program that delay others, and runs them in another memory synchronization domain if that makes it faster.
 
-    It restarts the program under `membar-domains run`, which must intercept the driver from the start; in the restarted program it returns at
-    once. Therefore call it first, before any code that must run only once. `seconds` is how long it watches the kernels before it moves any
+    The call restarts the program under `membar-domains run`, which must intercept the driver from the start. In the restarted program, it
+    returns at once. Therefore, call it first, before any code that must run only once. `seconds` is how long it watches the kernels before it moves any
     (default 10); `output` is the folder of the report (default membar-domains). If membar-domains already runs the program, it does nothing.
     It raises RuntimeError if the command membar-domains is missing, if the program cannot be restarted because it is interactive, or if CUDA
     is already in use.
