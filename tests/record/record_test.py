@@ -147,6 +147,11 @@ class Record(Recorder):
         self.assertEqual(recorded.launches(), ["launch late grid 1 block 4 stream s1 args arg0",
                                                "launch late grid 1 block 4 stream s1 dependent args arg0"])
 
+    def test_the_memory_of_programmatic_dependents_is_copied(self):
+        recorded = self.record("plain=small", "dependent=late", options=["--kernels=late"])
+        (text,) = recorded.scenarios().values()
+        self.assertNotIn("not copied", text)
+
     def test_attributes_of_a_launch_are_recorded(self):
         self.assertEqual(self.record("domain").launches(), ["launch late grid 1 block 5 domain 1 shared 16 args arg0"])
 
@@ -223,6 +228,8 @@ class Record(Recorder):
         self.assertIn("memory arg1 u32[16] at 0x1000000000   # its contents were not copied\n", recorded.scenarios()["put_1"])
         self.assertNotIn("copy", recorded.log)
         self.assertNotIn("program's data", recorded.said)
+        done = subprocess.run([CHECK, recorded.folder / "put_1.scenario"], capture_output=True, text=True, timeout=60)
+        self.assertIn("; memory that was not copied begins as 0: arg1, arg1_8", done.stdout)
 
     def test_a_large_launch_can_be_recorded_with_fewer_blocks(self):
         large = self.record("blocks=3000", "count")

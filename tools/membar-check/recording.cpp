@@ -783,7 +783,7 @@ class scenario_writer {
     for (const std::string& note : notes) {
       out += note;
     }
-    out += elsewhere_note();
+    out += uncopied_note() + elsewhere_note();
     const std::size_t target = ptx.find(".target");
     if (target != std::string::npos) {
       const std::string of = ptx.substr(target + 8, ptx.find_first_of(",\n\r", target) - target - 8);
@@ -793,6 +793,15 @@ class scenario_writer {
       }
     }
     return out;
+  }
+
+  /// Returns the note on memory whose initial contents are unknown, or an empty string.
+  [[nodiscard]] std::string uncopied_note() const {
+    std::string names;
+    for (const scenario_memory& m : memory_) {
+      names += m.of.copied ? "" : (names.empty() ? "" : ", ") + m.name;
+    }
+    return names.empty() ? "" : "note memory that was not copied begins as 0: " + membar_tools::shortened(names, 80) + "\n";
   }
 
   const std::vector<recorded_launch>& all_;

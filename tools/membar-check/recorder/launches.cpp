@@ -491,8 +491,8 @@ unsigned record(const CUlaunchConfig& c, const kernel& k, void** parameters, voi
   if (from.graph_launch != 0) {
     line["graph"] = {{"launch", from.graph_launch}, {"node", from.node}, {"after", from.after}};
   }
-  // A copy between a kernel and its programmatic dependent would wait until the kernel has ended.
-  const bool copies = (s.asked().flags & flag_no_contents) == 0 && (of_dependents || !attributes.dependent);
+  // A copy before a programmatic dependent waits until the kernel before it has ended, so the two no longer overlap.
+  const bool copies = (s.asked().flags & flag_no_contents) == 0;
   quietly([&] { record_memory(line, k, windows_of(reached.all()), number, copies, stream, from.copied); });
   // Recordings of several processes are merged by this time. It is taken after the copies were requested. The process that
   // requested its copies first comes first, because its copies show the memory before both launches.
