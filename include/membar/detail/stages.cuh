@@ -42,7 +42,7 @@ struct stage_position {
 template <unsigned StageBytes>
 __device__ inline void require_tile(unsigned bytes) noexcept {
   assert(bytes > 0 && bytes % 16 == 0 && bytes <= StageBytes &&
-         "membar: the size of a tile must be a multiple of 16 bytes and equal to the size of a stage");
+         "membar: the size of a tile must be a multiple of 16 bytes and at most the size of a stage");
   static_cast<void>(bytes);
 }
 
