@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Code that the benches of asynchronous operations share: the same operations in hand-written PTX, and a check that ends a
+/// Code shared by the benches for asynchronous operations: the same operations in hand-written PTX, and a check that ends a
 /// kernel when a wait times out.
 #pragma once
 

@@ -52,8 +52,8 @@ static_assert(sizeof(block_barrier) <= 16);
 __device__ void make(block_barrier& barrier, unsigned expected) { init(&barrier, expected); }
 
 // Methods of copying a tile to shared memory. All threads call `begin`, which starts the copy of a stage, and `wait`, which
-// waits until all threads may read it. `parity` is the parity of the stage's turn. `Pending` tiles that were begun later may
-// still be in flight.
+// waits until all threads may read it. `parity` is the parity of the stage's turn. The copies of up to `Pending` later tiles
+// may still be in flight.
 
 struct one_arrives {
   template <class Ring>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The question: what does a barrier cost, depending on its participants? The barriers are an mbarrier of a block or of a
-/// cluster, the cluster barrier, `__syncthreads`, and a grid barrier. The time of a case is for one barrier of all threads, or
-/// for one round trip.
+/// cluster, the cluster barrier, `__syncthreads`, and a grid barrier. Each case reports the time per barrier of all threads, or
+/// per round trip.
 #include "by_hand.cuh"
 
 #include <bench/common/comparison.hpp>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The question: what does a proxy fence cost by itself, after stores of the same thread, and during copies of the same block?
-/// The time of a case is for one fence with the preceding store; the variant `no_fence` has only the store.
+/// Each case reports the time of one fence with the preceding store; the variant `no_fence` has only the store.
 #include "by_hand.cuh"
 
 #include <bench/common/comparison.hpp>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: what do contended atomics cost, and when does aggregation pay off? All threads of the device, or of each block
-/// in shared memory, access a single object, one object per block, warp or thread at a distance of 32 or 128 bytes, or objects
-/// with a skewed distribution. The time of a compare-and-swap loop grows with the square of the number of contending threads.
-/// Each comparison therefore has as many blocks as its slowest variant can finish in a few milliseconds, and reports the
-/// number.
+/// The question: what do contended atomics cost, and when does aggregation pay off? All threads of the device access objects in
+/// global memory, or all threads of each block access objects in its shared memory. They access a single object, one object per
+/// block, warp or thread (32 or 128 bytes apart), or objects with a skewed distribution. The time of a compare-and-swap loop
+/// grows with the square of the number of contending threads. Each comparison therefore has as many blocks as its slowest
+/// variant can finish in a few milliseconds, and reports their number.
 #include "steps.cuh"
 
 #include <membar/launch.hpp>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: what does an atomic addition cost depending on its object's location, and at which contention does a private
+/// The question: what does an atomic addition cost depending on its object's location, and at what contention does a private
 /// copy pay off? levels/: shared memory, the shared memory of the cluster's other block, L2, a peer GPU, and the host; the
 /// latency of one thread's chain, and the throughput of all threads on their own objects or on one object. histogram/: counts
-/// values into bins, with one operation per value, with one per warp and bin, and with private bins of each block that are
-/// merged at the end.
+/// values into bins, with one operation per value, with one per warp and bin, and with private bins per block that are merged
+/// at the end.
 #include <membar/aggregated.cuh>
 #include <membar/launch.hpp>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The question: what does a warp pay for k different addresses in constant memory, compared with the read-only path, shared
-/// and global memory? One warp walks through a table; the result is in cycles per access of the warp. Each word of the table
-/// holds the position of the next access, so that only the access is measured. `indexed` accesses constant memory by index, and
-/// includes the index arithmetic.
+/// and global memory? One warp walks through a table; the result is in cycles per warp access. Each word of the table holds the
+/// position of the next access, so that only the access is measured. `indexed` accesses constant memory by index, and includes
+/// the index arithmetic.
 #include <bench/common/cuda_handles.hpp>
 #include <bench/common/harness.hpp>
 
@@ -50,7 +50,7 @@ __global__ void read_table(const unsigned* memory, unsigned words, unsigned diff
   extern __shared__ unsigned staged[];
   unsigned base = 0;
   const auto address = reinterpret_cast<unsigned long long>(memory);
-  const auto high = static_cast<unsigned>(address >> 32);  // size of the whole table
+  const auto high = static_cast<unsigned>(address >> 32);
   if constexpr (Source == source::read_only || Source == source::global) {
     base = static_cast<unsigned>(address);
   }

@@ -61,7 +61,7 @@ struct by_generic_load {
   }
 };
 
-/// One thread follows a chain of `warm` and then `hops` links. Returns the time that the `hops` links took.
+/// One thread follows `warm` links of a chain, and then `hops` links. The result is the time of the latter.
 template <class Read>
 __global__ void chase(link from, int warm, chase_result* result) {
   link at = from;
@@ -122,7 +122,7 @@ __global__ void chase_distributed(unsigned words, chase_result* result) {
   __cluster_barrier_wait();
 }
 
-/// The cost of a warp's access to shared memory in which the lanes use `ways` different words of each bank.
+/// The cost of a warp's shared-memory access in which the lanes use `ways` different words of each bank.
 template <int AtOnce>
 __global__ void conflict(unsigned ways, chase_result* result) {
   __shared__ unsigned places[32 * 32];
@@ -159,7 +159,7 @@ __global__ void conflict(unsigned ways, chase_result* result) {
 /// 64 KiB of constant memory in which word i holds the offset of the next word.
 __constant__ unsigned constant_chain[16384];
 
-/// A uniform index is read with a different instruction, into a register that the warp shares.
+/// With a uniform index, the compiler uses a different load, whose destination is a register that the warp shares.
 template <bool Uniform>
 __global__ void chase_constant(unsigned from, int warm, chase_result* result) {
   const auto next = [](unsigned at) {
@@ -358,7 +358,7 @@ struct fixture {
   support::stream stream;
   support::pinned_memory<chase_result> result{1};
   support::device_memory<unsigned> out{1};
-  bench::chained_memory memory{};  // The context of the last kind and footprint.
+  bench::chained_memory memory{};  // The memory of the last kind and footprint.
 
   void wait() const { stream.synchronize(); }
 
@@ -441,7 +441,7 @@ struct fixture {
   [[nodiscard]] bench::figures bandwidth(bench::place where, std::size_t bytes, bool each) {
     memory.become(where, bytes, device, bench::content::words, line);
     const int blocks = sms * 8;
-    // About half a millisecond at 3 TB/s, or at a slower link's rate.
+    // The number of bytes that a launch reads: more from faster memory, so that no launch is too short to time.
     const double moved = where == bench::place::device ? (each ? 8e9 : 2e9) : 2e8;
     const int turns = std::max(1, static_cast<int>(moved / (blocks * 256.0 * 8 * sizeof(uint4))));
     const auto launch = [&] {

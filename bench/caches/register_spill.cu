@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The question: when does a limit on registers pay off? One kernel that keeps 96 values per thread, under limits from 32 to
-/// 255 registers: fewer registers let more threads run at once, and spill the rest to local memory.
+/// The question: when does a limit on registers pay off? The bench runs one kernel, which keeps 96 values per thread, under
+/// limits of 32 to 255 registers. With fewer registers, more threads run at once, but more values are spilled to local memory.
 #include <bench/common/cuda_handles.hpp>
 #include <bench/common/harness.hpp>
 
@@ -12,7 +12,7 @@ namespace {
 constexpr int values = 96;
 constexpr int threads = 256;
 
-/// Each thread keeps `values` sums. To each sum it adds a value that it loads (`Loads`: it then waits for memory) or computes.
+/// Each thread keeps `values` sums. To each sum it adds a value that it computes or, with `Loads`, loads and waits for.
 template <int BlocksPerSm, bool Loads>
 __global__ void __launch_bounds__(threads, BlocksPerSm) keep_sums(const float* in, std::size_t mask, int turns, float* out) {
   float sums[values];

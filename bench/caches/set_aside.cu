@@ -101,8 +101,8 @@ struct fixture {
     return {ns, {{"GB_per_s", static_cast<double>(bytes) * turns / ns}}};
   }
 
-  /// A hot region, as a share of the largest set-aside, is read together with the stream while a share is set aside. The result
-  /// is the rate of both together in GB/s.
+  /// Reads a hot region together with the stream. `fraction` is the region's size and `aside` the set-aside, both as shares of
+  /// the largest set-aside. The result is the combined rate in GB/s.
   template <bool Writes>
   [[nodiscard]] bench::figures hot(double fraction, double aside, bool windowed) const {
     membar::reset_persisting_lines();
@@ -124,7 +124,8 @@ struct fixture {
     return {ns, {{"GB_per_s", (Writes ? 3.0 : 2.0) * static_cast<double>(stream_data.size() * sizeof(uint4)) / ns}}};
   }
 
-  /// A copy of one half of the stream to the other half, with no hot region; GB/s read and written.
+  /// Copies one half of the stream to the other half, with no hot region. The result counts the bytes read and written, in
+  /// GB/s.
   [[nodiscard]] bench::figures copy(double aside) const {
     membar::reset_persisting_lines();
     std::optional<membar::l2_set_aside> hold;

@@ -58,7 +58,7 @@ void measure(std::vector<l2_trial>& trials, Timed& timed, const tuning_options& 
       const double seconds = timed(trials[i].window);
       if (!(seconds > 0.0 && std::isfinite(seconds))) {
         throw error(cudaErrorInvalidValue,
-                    "membar: the timed function returned %g seconds: return the time that the kernel took, which is above 0",
+                    "membar: the timed function returned %g seconds; return the time that the kernel took, which is above 0",
                     seconds);
       }
       samples[i].push_back(seconds);
@@ -80,15 +80,15 @@ void measure(std::vector<l2_trial>& trials, Timed& timed, const tuning_options& 
 ///
 /// `timed(window)` runs the kernel under `window`, waits for it and returns the seconds it took. It is called
 /// `options.repetitions` times for each of about twenty candidates, in turn, with the persisting lines reset before each call.
-/// If one run is not enough to warm up, `timed` should run the kernel more often. The candidates are no window, and windows of
-/// several sizes and hit ratios from the start of the region; then the neighbours of the best candidate. A window that gains
+/// If one run is not enough to warm up, `timed` should run the kernel several times. The candidates are no window, and windows
+/// of several sizes and hit ratios from the start of the region; then the neighbours of the best candidate. A window that gains
 /// less than `options.least_gain` is not chosen. Hold the `l2_set_aside` that the kernel will run with. Errors: no set-aside,
 /// and any exception that `timed` throws. The persisting lines are reset before the function returns.
 template <class Timed>
 [[nodiscard]] tuned_window tune_window(const void* start, std::size_t bytes, const l2_facts& facts, Timed&& timed,
                                        const tuning_options& options = {}) {
   if (options.repetitions < 1) {
-    throw error(cudaErrorInvalidValue, "membar: the tuner was asked for %d repetitions: use 1 or more", options.repetitions);
+    throw error(cudaErrorInvalidValue, "membar: the tuner was asked for %d repetitions; use 1 or more", options.repetitions);
   }
   const std::size_t largest = std::min(bytes, facts.max_window);
   // Throws if no plan is possible: there is no set-aside, or the pointer is null.
@@ -157,7 +157,7 @@ class sliding_window {
   sliding_window(const l2_plan& plan, const void* start, std::size_t bytes, std::size_t step)
       : plan_(plan), start_(static_cast<const std::byte*>(start)), bytes_(bytes), step_(step) {
     if (step == 0 || step > plan.facts().max_window) {
-      throw error(cudaErrorInvalidValue, "membar: the step of a sliding window is %zu bytes: use 1 to %zu, the largest window",
+      throw error(cudaErrorInvalidValue, "membar: the step of a sliding window is %zu bytes; use 1 to %zu, the largest window",
                   step, plan.facts().max_window);
     }
     if (bytes != 0) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Measures how many executions per second the model checker explores, at 10 and at 30 events each, and how the exploration of a
-// lock grows with its threads. It uses one thread on one core.
+// lock grows with its threads. The checker uses one thread on one core.
 #include <tests/check/ptx_programs.hpp>
 
 #include <benchmark/benchmark.h>
@@ -71,7 +71,7 @@ void ticket_lock(benchmark::State& state) {
 }
 BENCHMARK(ticket_lock)->ArgName("threads")->DenseRange(2, 6)->Unit(benchmark::kMillisecond);
 
-// A counter with 30 events, most of which are the lock's work.
+// A counter with 30 events, most of which are the threads' private work.
 void long_threads(benchmark::State& state) {
   const std::string work = repeated("ld.global.u32 %r2, [%rd0]; add.u32 %r2, %r2, 1; st.global.u32 [%rd0], %r2;", 4);
   std::vector<std::string> threads;
@@ -83,8 +83,8 @@ void long_threads(benchmark::State& state) {
 }
 BENCHMARK(long_threads)->Unit(benchmark::kMillisecond);
 
-// How explorations grow with the number of threads in a launch that take a ticket lock, and with the number of times each takes
-// it.
+// How an exploration grows with the number of threads in a launch that take a ticket lock, and with the number of times each
+// takes it.
 void growth(benchmark::State& state) {
   std::string worker;
   for (int round = 0; round < state.range(1); ++round) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Checks unmodified kernels of public projects, and compares membar-check's answers with the right ones.
+"""Checks unmodified kernels from public projects, and compares membar-check's answers with the correct ones.
 
 usage: decided_kernels.py [--checker FILE] [--nvcc FILE] [--limit SECONDS] [--page FILE] [--only PROJECT] [FOLDER]
 
@@ -28,7 +28,7 @@ PARTS_OF_TOOLKIT = {"cub": "CUB", "libcudacxx": "libcu++", "groups": "cooperativ
 
 
 class Scenario:
-    """A scenario of kernels/."""
+    """A scenario in kernels/."""
 
     def __init__(self, path):
         self.name = path.stem
@@ -124,7 +124,7 @@ def main():
         print(f"{scenario.name}\t{status}\t{seconds:.2f} s\t{text}", flush=True)
         rows.append((scenario, status, seconds))
         if status != scenario.expected:
-            wrong.append(f"{scenario.name} should be '{scenario.expected}', and is '{status}'")
+            wrong.append(f"{scenario.name} should be '{scenario.expected}', but is '{status}'")
     decided = sum(status in DECIDED for _, status, _ in rows)
     print(f"{decided} of {len(rows)} kernels of {len({s.project for s, _, _ in rows})} projects are decided within {given.limit} s")
     print("\n".join(wrong), end="\n" if wrong else "")

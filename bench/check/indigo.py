@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Checks the CUDA kernels of the Indigo suite in the version of HiRace's artifact (SC 2024), and writes a table by kind of planted fault.
+"""Checks the CUDA kernels of the Indigo suite, in the version from HiRace's artifact (SC 2024), and writes a table by kind of
+planted fault.
 
 usage: indigo.py ARTIFACT --checker=<membar-check> [--ptx=FOLDER] [--schedules=N] [--jobs=N] [--minutes=N] [--every=N] [--graphs=TEXT] [--explore]
                  [--from=FILE.json] [--out=FILE.json] [--page=FILE.md]
@@ -10,10 +11,10 @@ scenario per graph of the artifact, with the initial data of the artifact's main
 blocks of 256 threads. A kernel counts as racy if its name contains atomicBug, guardBug, raceBug or syncBug. The arrays are 64 MiB apart, so
 that an index past the end of one does not reach another.
 
-Each kernel and graph first runs in one schedule, and then in the others unless the first showed a race: after a race in a kernel, more
-schedules do not change the table. The longest runs start first. After --minutes, no new run starts and unfinished runs are stopped.
-Finished runs are saved in --out, and the same command continues from there. --ptx keeps the compiled kernels, so that a machine without
-nvcc can run them.
+Each kernel first runs on each graph in one schedule, and then in the others unless the first showed a race: after a race, more
+schedules do not change the table. The longest runs start first. After --minutes, no new run starts and unfinished runs are
+stopped. Finished runs are saved in --out, and the same command continues from there. --ptx keeps the compiled kernels, so that
+a machine without nvcc can run them.
 
 With --explore, all executions of small launches are explored: on the artifact's two graphs of 5 vertices with more threads than vertices,
 and on two graphs of 4 vertices with as many threads, blocks or warps as vertices. In the latter graphs every vertex has a neighbour, and
@@ -57,7 +58,7 @@ SMALL = {  # graph: number of vertices, the position where each vertex's neighbo
 
 
 def read_graph(path):
-    """Returns the number of vertices and the two arrays of a graph in the format of ECL."""
+    """Returns the number of vertices and the two arrays of a graph in ECL's format."""
     data = path.read_bytes()
     nodes, edges = struct.unpack_from("<ii", data)
     values = struct.unpack_from(f"<{nodes + 1 + edges}i", data, 8)
@@ -89,7 +90,7 @@ class Modules:
         return self.folder / f"{source_folder.name}.ptx"
 
     def compile(self, source_folder):
-        """Puts each kernel into its own namespace."""
+        """Compiles the kernels of a folder, each in its own namespace."""
         if self.path(source_folder).exists():
             return
         source, part = (self.folder / f"{source_folder.name}.{end}" for end in ("all.cu", "part"))
@@ -301,12 +302,12 @@ def main():
     parser.add_argument("artifact", type=pathlib.Path)
     parser.add_argument("--checker", default="membar-check")
     parser.add_argument("--schedules", type=int, default=10)
-    parser.add_argument("--jobs", type=int, default=1, help="processes at the same time")
-    parser.add_argument("--minutes", type=float, default=10_000, help="no run goes on after so many minutes")
+    parser.add_argument("--jobs", type=int, default=1, help="the number of concurrent processes")
+    parser.add_argument("--minutes", type=float, default=10_000, help="the time after which all runs are stopped")
     parser.add_argument("--ptx", type=pathlib.Path, help="a folder for the compiled kernels; kernels that are already there are not "
                                                          "compiled again")
     parser.add_argument("--every", type=int, default=1, help="every n-th kernel only")
-    parser.add_argument("--graphs", default="", help="only graphs with this in their names")
+    parser.add_argument("--graphs", default="", help="only graphs whose names contain this text")
     parser.add_argument("--explore", action="store_true")
     parser.add_argument("--from", dest="before", type=pathlib.Path, help="only write the table of the results in this file")
     parser.add_argument("--out", type=pathlib.Path)

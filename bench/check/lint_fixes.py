@@ -107,7 +107,7 @@ def line_of(warning):
 
 
 def warnings_of(arguments, ptx, fix):
-    """Returns the source lines of this rule's warnings in the kernels of the fix."""
+    """Returns the source lines of this rule's warnings in the kernels that the fix changes."""
     ran = subprocess.run([arguments.checker, "lint", "--show=note", "--format=json", str(ptx)], capture_output=True, text=True)
     if ran.returncode not in (0, 1):
         sys.exit(ran.stderr)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Measures how many instructions per second the sanitizer executes in straight-line code, accesses, barriers, atomics, fences
-// and chains of blocks, and how this grows with the launch. It runs one schedule on one host thread, or on two if blocks do not
-// communicate.
+// and chains of blocks, and how its time grows with the launch. The sanitizer runs one schedule on one host thread, or on two
+// if blocks do not communicate.
 #include <tests/check/ptx_programs.hpp>
 
 #include <sanitize/sanitize.hpp>
@@ -73,7 +73,7 @@ void run(benchmark::State& state, const std::string& body, int jobs = 1) {
     busiest += std::max(mine, (after.all - before.all - mine) / std::max(jobs - 1, 1));
   }
   if (!r.findings.empty()) {
-    state.SkipWithError(("the sanitizer finds: " + r.findings.front().found.message).c_str());
+    state.SkipWithError(("the sanitizer found: " + r.findings.front().found.message).c_str());
   }
   const auto rounds = static_cast<double>(state.iterations());
   state.counters["processor_ms"] = 1e3 * all / rounds;  // CPU time of all host threads

@@ -105,8 +105,8 @@ struct mp : program<Scope, thread<put<x>, put<y, 1, Publish>>, thread<get<0, y, 
   static constexpr auto model_test = mp::modelled().when(in(1, r0) == 1 && in(1, r1) == 0);
 };
 
-/// A thread of `mp` on the host, at system scope, with release and acquire: it shows no outcome that the model test forbids,
-/// whatever its orders.
+/// A thread of `mp` on the host, at system scope, with release and acquire: it causes no outcome that the model test forbids,
+/// whatever orders that test uses.
 inline void mp_on_host(int thread, const instance_cells& at, const membar::litmus::instance_digits& out) {
   using test = membar::litmus::kernel_test<mp<thread_scope::system>>;
   const std::atomic_ref<int> data(*at.as<int>(x));
@@ -153,7 +153,7 @@ struct isa2 : program<Scope, thread<put<x>, put<y>>, thread<get<0, y>, put<z>>, 
   static constexpr auto model_test = isa2::modelled().when(in(1, r0) == 1 && in(2, r0) == 1 && in(2, r1) == 0);
 };
 
-/// A thread passes on a store that it has observed to another thread.
+/// A thread observes a store and passes it on to another thread.
 template <thread_scope Scope>
 struct wrc : program<Scope, thread<put<x>>, thread<get<0, x>, put<y>>, thread<get<0, y>, get<1, x>>> {
   static constexpr auto model_test = wrc::modelled().when(in(1, r0) == 1 && in(2, r0) == 1 && in(2, r1) == 0);

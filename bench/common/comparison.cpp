@@ -45,7 +45,7 @@ class measured_comparison {
     return watch.after.nanoseconds_since(watch.before);
   }
 
-  /// Doubles the work, starting from the least, until a launch of the slowest variant takes long enough: first the number of
+  /// Doubles the work, starting from the minimum, until a launch of the slowest variant takes long enough: first the number of
   /// blocks, which increases contention, then the number of iterations. All variants get the same work.
   void calibrate(const stopwatch& watch) {
     constexpr int most_turns = 1 << 20;

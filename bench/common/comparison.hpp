@@ -39,8 +39,8 @@ struct comparison {
 };
 
 /// The precision of comparisons. A launch of the slowest variant takes at least `launch_ns`, and less than four times as long
-/// if the time grows with the square of the blocks. Each variant is launched `pairs` times forwards and as often backwards. A
-/// comparison in which a ratio is near 1 and uncertain continues until its kernels have taken `most_ns`.
+/// if the time grows with the square of the blocks. Each variant is launched `pairs` times in forward order and as often in
+/// reverse order. A comparison in which a ratio is near 1 and uncertain continues until its kernels have taken `most_ns`.
 struct effort {
   double launch_ns;
   int pairs;

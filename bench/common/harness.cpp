@@ -13,7 +13,7 @@
 namespace bench {
 namespace {
 
-/// Replaces the first placeholder of a name by `value`, with the flags in the placeholder and printf's conversion.
+/// Replaces the first placeholder in a name with `value`, formatted with the placeholder's flags and printf's conversion.
 case_name filled(case_name name, const char* conversion, auto value) {
   const auto begin = name.text.find('{');
   const auto end = name.text.find('}', begin);
@@ -44,7 +44,7 @@ int to_number(const char* name, const char* text, int least, int most) {
   char* end = nullptr;
   const long value = std::strtol(text, &end, 10);
   if (end == text || *end != '\0' || value < least || value > most) {
-    throw std::runtime_error(std::string("membar: ") + name + text + " is out of range or not a number: write a number from " +
+    throw std::runtime_error(std::string("membar: ") + name + text + " is out of range or not a number; write a number from " +
                              std::to_string(least) + " to " + std::to_string(most));
   }
   return static_cast<int>(value);
@@ -84,7 +84,7 @@ suite::suite(int argc, char** argv, description what) : what_(std::move(what)), 
       // This is checked before minutes are spent on measurements.
       if (!std::ofstream(path, std::ios::app)) {
         throw std::runtime_error(std::string("membar: cannot write to ") + path +
-                                 ": name a file in a folder that exists and is writable");
+                                 "; name a file in an existing, writable folder");
       }
       has_output_file_ = true;
     }
@@ -110,7 +110,7 @@ suite::suite(int argc, char** argv, description what) : what_(std::move(what)), 
   kept.push_back(nullptr);
   benchmark::Initialize(&count, kept.data(), [] { std::fputs(help.c_str(), stdout); });
   if (benchmark::ReportUnrecognizedArguments(count, kept.data())) {
-    throw std::runtime_error("membar: an option is unknown: --help lists the options");
+    throw std::runtime_error("membar: an option is unknown; --help lists the options");
   }
   static_cast<void>(selects(""));
   if (what_.before_cuda != nullptr) {
@@ -200,7 +200,7 @@ int suite::run() {
   const std::size_t matched = what_.run != nullptr ? what_.run(*this) : benchmark::RunSpecifiedBenchmarks();
   if (matched == 0) {
     std::fprintf(stderr,
-                 "membar: no case matches --benchmark_filter=%s: --benchmark_list_tests=true prints the names of all cases\n",
+                 "membar: no case matches --benchmark_filter=%s; --benchmark_list_tests=true prints the names of all cases\n",
                  benchmark::GetBenchmarkFilter().c_str());
     return 1;
   }

@@ -2,8 +2,8 @@
 /// @file
 /// The harness of all benches that run on a GPU: `main`, options, waived cases, machine context, and cases declared by axes.
 ///
-/// A bench defines `bench::describe()`. Google Benchmark measures its cases, and its options apply. A case is an arm at one
-/// point of the axes, and its name does not depend on the machine.
+/// A bench defines `bench::describe()`. Google Benchmark measures its cases, and its options apply. A case is one variant at
+/// one point of the axes. Its name does not depend on the machine.
 #pragma once
 
 #include <benchmark/benchmark.h>
@@ -54,7 +54,7 @@ struct case_name {
   }
 };
 
-/// An option of one bench, such as `--pace=`, and the handler of its value. The name of a flag has no `=`; an option without
+/// An option of one bench, such as `--pace=`, and the handler for its value. The name of a flag has no `=`. An option without
 /// help text is only for the bench's own processes.
 struct option {
   std::string name;

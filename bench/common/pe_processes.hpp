@@ -55,12 +55,12 @@ template <class Body>
     children.push_back(detail::forked([&] {
       membar::check(cudaSetDevice(rank), "there are fewer GPUs than PEs");
       if (rank == 0) {
-        // In the process of PE 0, because it starts the thread that the others connect to.
+        // PE 0 makes the id in its own process, because this starts the thread that the other PEs connect to.
         page->id = membar::symmetric::make_nvshmem_id();
         page->ready.store(1, std::memory_order_release);
       }
       while (page->ready.load(std::memory_order_acquire) == 0) {
-        std::this_thread::yield();  // Lives as long as the parent allows.
+        std::this_thread::yield();  // The parent enforces the time limit.
       }
       const auto session = membar::symmetric::nvshmem_session::of_id(rank, count, page->id);
       try {

@@ -31,7 +31,7 @@ template <class Body>
     throw std::runtime_error("membar: cannot fork a process");
   }
   if (child == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);  // The process ends when the process that enforces the time limit ends.
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // Without the parent, nothing would enforce the time limit.
     int status = 1;
     try {
       status = body();

@@ -147,7 +147,7 @@ class Page:
 
 
 class Figures:
-    """Returns the measured cases of one file, for a report: {name: figures}."""
+    """The measured cases of one file, for a report: {name: figures}."""
 
     def __init__(self, path, draw):
         read = results.load(path, "that the report is about")
@@ -176,9 +176,9 @@ def section(path, page, draw):
     """Returns the section of a page for one file: a heading, its origin, and the text of `draw[bench](figures, page)`."""
     figures = Figures(path, draw)
     if figures.bench not in draw:
-        raise results.ResultError(f"{path}: the bench {figures.bench or 'of no case'} is none of {', '.join(draw)}")
+        raise results.ResultError(f"{path}: the bench {figures.bench or 'of no case'} is not one of {', '.join(draw)}")
     if not figures.cases and not figures.waivers and not figures.failures:
-        raise results.ResultError(f"{path} holds no case")
+        raise results.ResultError(f"{path} contains no cases")
     heading = f"## {figures.bench}\n\n"
     if not figures.cases:
         return heading + "Not measured: " + "; ".join(sorted(figures.waivers) or [f"{figures.failures} cases failed"]) + "."

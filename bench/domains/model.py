@@ -62,8 +62,8 @@ class Model:
         return self.ring_rate if pattern == 'ring' else self.rate / (gpus - 1) if pattern == 'from_all' else self.rate
 
     def wait(self, pattern, gpus, load=1.0, moved=False):
-        """Returns how much longer a boundary takes. `load` is the share of the link's rate of a steady background load; for
-        an all-reduce, its share of the time."""
+        """Returns how much longer a boundary takes. `load` is a steady background load's share of the link's rate or, for
+        all-reduces, their share of the time."""
         if not 0 <= load <= 1:
             raise SystemExit(f'the load is {load}, but must be from 0 to 1')
         drain = self.drain(pattern, gpus)

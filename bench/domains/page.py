@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Makes the tables and the picture of the results of run_domains.py.
+"""Makes the tables and the picture from the results of run_domains.py.
 
     page.py --page docs/membar_domains.md --machine h200-x2 --picture docs/pictures/h200-x2.domains.svg domains.json...
     page.py --keep docs/measurements/h200-x2/domains/domains.json domains.json...
@@ -95,7 +95,7 @@ def interval(estimate):
 
 
 def unit_of(program):
-    """Returns a function that formats a time of the program: of a kernel, or of a step."""
+    """Returns a function that formats the program's times, which are per kernel or per step."""
     per_kernel = program['as_it_is']['result']['program'].startswith(('chain', 'small'))
     return lambda us: '—' if us is None else f'{us:.2f}' if per_kernel else f'{us:.0f}'
 
@@ -165,7 +165,7 @@ def run_table(everything):
 
 
 def picture(everything):
-    """Draws bars of each program's time as a multiple of its time alone."""
+    """Draws bars for each program's time as a multiple of its time alone."""
     shown = [r for r in rows(everything) if r[3] is not None]
     if not shown:
         raise SystemExit('the results have no program that ran under apply, so there is nothing to draw: run run_domains.py first')

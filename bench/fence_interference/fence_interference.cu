@@ -204,7 +204,7 @@ std::size_t program::run(const bench::suite& cases) {
   if (!csv.empty()) {
     table_file.open(csv);
     if (!table_file) {
-      throw std::runtime_error("membar: cannot write to " + csv + ": name a file in a folder that exists and is writable");
+      throw std::runtime_error("membar: cannot write to " + csv + "; name a file in an existing, writable folder");
     }
   }
   const run_results results{table, on != nullptr ? on->ghz() : 0, [this] { repeat_what_is_used(); }};

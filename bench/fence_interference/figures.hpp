@@ -170,7 +170,7 @@ class json_file_reporter : public benchmark::JSONReporter {
   std::map<std::string, Run> runs_;
 };
 
-/// Replaces Google Benchmark's display, which has a line per repetition, by one table at the end.
+/// Replaces Google Benchmark's display, which has a line per repetition, with one table at the end.
 class table_reporter : public benchmark::BenchmarkReporter {
  public:
   explicit table_reporter(const run_results& of) : of_(of) {}

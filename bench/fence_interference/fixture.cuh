@@ -52,15 +52,15 @@ inline double measured_ghz() {
   return ghz;
 }
 
-/// The rate of paced noise, in percent of saturating noise.
+/// The rate of paced noise, as a percentage of the rate of saturating noise.
 inline constexpr int default_pace = 75;
 
 /// The devices, and every noise and victim on them, created on first use.
 class fixture {
  public:
   /// `device` must exist. `peer` is the target of NVLink stores and all-reduces, by default the first device on NVLink. Paced
-  /// noise stores `pace` percent of the saturating rate. Chains have `chain` kernels, by default as many as make their time
-  /// steady.
+  /// noise stores `pace` percent of the saturating rate. Chains have `chain` kernels, by default as many as a steady time
+  /// needs.
   fixture(int device, const std::optional<int>& peer, int pace = default_pace, int chain = 0)
       : device_(device), pace_(pace), chain_(chain), current_device_(device) {
     domain_count_ = membar::sync_domain_count(device_);
@@ -168,8 +168,8 @@ class fixture {
     return id;
   }
 
-  /// The number of kernels in chains of a form, which is the same in every case: as many as the chain without noise needs for
-  /// an interval that makes ratios known, up to `most_chain`.
+  /// The number of kernels in chains of this form, the same in every case: as many as make the interval of the chain without
+  /// noise narrow enough for known ratios, but at most `most_chain`.
   int steady_length(kernel_boundary::chain_form form, kernel_boundary& chain) {
     constexpr int sets = 9;
     constexpr int samples = 8;
@@ -197,7 +197,7 @@ class fixture {
     if (wanted) {
       static_cast<void>(membar::sync_domain_count(*wanted));
       if (*wanted == device_) {
-        throw std::runtime_error("membar: --peer=" + std::to_string(*wanted) + " is the measured device itself: name another");
+        throw std::runtime_error("membar: --peer=" + std::to_string(*wanted) + " is the measured device itself; name another");
       }
     }
     if (count < 2) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Noise from a real library: all-reduces of NCCL over two devices, one after the other.
+/// Noise from a real library: NCCL's all-reduces over two devices, one after another.
 #pragma once
 
 #include "arms.hpp"

@@ -3,9 +3,9 @@
 /// The question: what does it cost computing warps to make their results visible to the whole system, during traffic that is
 /// not theirs? Each warp releases by itself, or a publisher warp does so for all of them.
 ///
-/// Names are pace/<way>/warps:<per block>/lag:<limit>/<noise> and latency/..., with the noises of fence_interference. The time
-/// of a pace case is for one iteration of a computing warp, which works, stores and publishes. The time of a latency case is
-/// from publishing to the store of the signal. Counters give the numbers of publications and system fences.
+/// Names are pace/<way>/warps:<per block>/lag:<limit>/<noise> and latency/..., with the noises of fence_interference. A pace
+/// case reports the time of one iteration of a computing warp, which works, stores and publishes. A latency case reports the
+/// time from publishing to the store of the signal. Counters give the numbers of publications and system fences.
 #include "fixture.cuh"
 
 #include <bench/common/harness.hpp>
@@ -26,7 +26,7 @@ constexpr membar::wait_budget generous = membar::wait_budget::milliseconds(5'000
 
 /// The ways to make a warp's results visible.
 enum class way {
-  nothing,    ///< They are not published: the work by itself.
+  nothing,    ///< The results are not published; only the work is timed.
   release,    ///< A release store at system scope by each warp.
   publisher,  ///< The whole warp passes its results to the block's publisher warp.
   by_lane,    ///< One lane passes the results to the publisher, and the other lanes then wait for it.

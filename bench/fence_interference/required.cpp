@@ -46,7 +46,7 @@ model::instruction fence_at(thread_scope scope, Order order) {
 }
 
 /// Decides the four questions for a victim that ends with `operations` at `scope`. The operations are the publication of `flag`
-/// and what precedes it. A victim without operations ends, and a kernel follows in its stream.
+/// and what precedes it. A victim without operations is a kernel that ends and is followed by another kernel in its stream.
 template <class... Operations>
 requirement decide(const arm& arm, thread_scope scope, const Operations&... operations) {
   const auto beside = [&](int block) { return model::in_domain(model::block(block), arm.victim.physical()); };
@@ -57,8 +57,8 @@ requirement decide(const arm& arm, thread_scope scope, const Operations&... oper
                                       : scope == thread_scope::cluster ? model::in_cluster(beside(2), 1)
                                       : scope == device                ? beside(2)
                                                                        : model::host();
-  // The noise stores and raises its flag, at the scope at which the victim reads the flag, if it reads it. The victim must wait
-  // for those stores that an observer after it is guaranteed to see.
+  // The noise stores, and raises its flag at the scope at which the victim reads the flag, if it does. The victim must wait for
+  // the stores that a later observer is guaranteed to see.
   const auto waits_for = [&](model::variable data, thread_scope look_scope, const auto&... look) {
     const auto noise =
         model::thread(noise_place, model::store(noise_data, 1), raise_at(look_scope, noise_flag, membar::release));

@@ -26,8 +26,8 @@ def main():
     parser.add_argument("--cxx", default="c++", help="host compiler (default: %(default)s)")
     parser.add_argument("--nvcc", help="CUDA compiler; without it .cuh headers are left out")
     parser.add_argument("--include", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parents[2] / "include",
-                        help="the folder that holds membar/ (default: %(default)s)")
-    parser.add_argument("--architecture", default="sm_90", help="what nvcc compiles for (default: %(default)s)")
+                        help="the folder that contains membar/ (default: %(default)s)")
+    parser.add_argument("--architecture", default="sm_90", help="the architecture that nvcc compiles for (default: %(default)s)")
     parser.add_argument("--repetitions", type=int, default=7, help="compilations per header (default: %(default)s)")
     parser.add_argument("--check", action="store_true", help="exit with 1 if a header is over its budget")
     parser.add_argument("--commits", nargs="+", metavar="COMMIT", default=[],
@@ -35,7 +35,7 @@ def main():
     parser.add_argument("header", nargs="*", help="headers as in #include <membar/...> (default: every public one)")
     arguments = parser.parse_args()
     if arguments.repetitions < 1:
-        parser.error("--repetitions counts from 1")
+        parser.error("--repetitions must be at least 1")
 
     if arguments.commits:
         return by_commit(arguments)

@@ -157,8 +157,8 @@ struct cases {
     });
   }
 
-  /// A test with a weak outcome, with the usual parameters and with the best ones that a search of some seconds finds, which
-  /// the label lists. The search is not part of the time.
+  /// Adds a test with a weak outcome twice: with the usual parameters, and with the best parameters that a search of a few
+  /// seconds finds. The label lists the parameters found. The time does not include the search.
   void weak_test(const std::string& name, const litmus::runnable_test& one) const {
     test(name, one);
     into->add({name + "/tuned", waiver(one)}, [engine = on, one, found = std::optional<litmus::parameters>()]() mutable {
@@ -173,7 +173,7 @@ struct cases {
   }
 
  private:
-  /// The placement of the test that this machine lacks; empty if it lacks none.
+  /// Returns the reason why this machine cannot place the test's threads; empty if it can.
   [[nodiscard]] std::string waiver(const litmus::runnable_test& one) const {
     if (on != nullptr) {
       try {

@@ -606,7 +606,7 @@ class naive_model {
         return false;
       }
     }
-    matrix blocks(events_.size());  // Pairs in which a waits before b can continue.
+    matrix blocks(events_.size());  // Pairs in which a must have arrived before b can continue.
     // Pairs in which the thread of a does not reach the turn that b waits for, because it has ended.
     const matrix ends = pairs([&](auto a, auto b) {
       return !initial(a) && is(b, 'B') && events_[b].from->code == model::opcode::barrier && events_[b].from->waits &&
@@ -685,8 +685,9 @@ class naive_model {
     return false;
   }
 
-  /// A group of a barrier with a count has that many threads. The remaining threads are fewer than a group needs, never come
-  /// before a grouped one, and wait only at their end and unordered with some group.
+  /// A group of a barrier with a count has that many threads. The remaining events belong to fewer threads than a group needs.
+  /// No grouped event follows them in their thread, and such an event may wait only if some group exists and it is its thread's
+  /// last instruction.
   [[nodiscard]] bool counted_is_right(std::size_t a, const numbers& same, const numbers& group,
                                       const std::vector<int>& group_of, std::int64_t count) const {
     const auto threads = [&](const numbers& of) {
@@ -745,7 +746,7 @@ class naive_model {
       if (one_address && ((generic(x) && generic(y)) || (proxy_of(x) == proxy_of(y) && one_block(x, y)))) {
         return true;
       }
-      // the way: x, possibly a fence of x's proxy, possibly an alias fence, possibly a fence of y's proxy, y
+      // the path: x, possibly a fence of x's proxy, possibly an alias fence, possibly a fence of y's proxy, y
       for (const std::size_t f : fences_of(x)) {
         for (const std::size_t g : fences_of(y)) {
           const bool reaches = (generic(x) || base.at(x, f)) && (generic(y) || base.at(g, y));
@@ -832,7 +833,7 @@ class naive_model {
   const model::litmus_test& test_;
   std::size_t budget_;
   std::size_t work_ = 0;
-  bool finding_values_ = true;  ///< The stores of a run up to the point where it is cut off are also known.
+  bool finding_values_ = true;  ///< If true, the values stored by a run that is cut off also count as known.
   std::vector<values> known_;
   std::vector<happening> events_;
   std::vector<const trace*> chosen_;

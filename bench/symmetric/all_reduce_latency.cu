@@ -74,8 +74,8 @@ double nanoseconds_of(world& all, std::size_t bytes, form how, EnqueueAt enqueue
 /// The cost of a kernel that has the shape of an all-reduce but does nothing.
 __global__ void empty() {}
 
-/// The minimum that every all-reduce needs: each PE sends its word, with the word's number, to the other. The answer of a
-/// thread frees its own boxes, so nothing is released.
+/// The minimum that every all-reduce needs: each PE sends its word, with the word's number, to the other. A word that arrives
+/// shows that its sender has taken the previous word, so that word's box is free again without a release.
 __global__ void exchange(span<packed<piece>> boxes, piece* sum, unsigned* number) {
   const pe self = boxes.self();
   const unsigned sequence = ++*number;

@@ -53,8 +53,8 @@ class OfFlashInfer:
         dist.barrier()
 
     def ways(self, own, shared, at_shared):
-        """Returns the methods by name: each sums `own`, or the same values in `shared`, into its own output. Each is first checked to give
-        the right sum."""
+        """Returns the methods by name: each sums `own`, or the same values in `shared`, into its own output. Each method is
+        first checked for the right sum."""
         out = torch.empty_like(own)
         hidden = min(self.HIDDEN, own.numel())
         array = ctypes.c_void_p * self.count
@@ -135,7 +135,7 @@ def times_of(ways, rounds, stream):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--output")
-    parser.add_argument("--flashinfer", help="what was made of flashinfer_all_reduce.cu")
+    parser.add_argument("--flashinfer", help="the library built from flashinfer_all_reduce.cu")
     options = parser.parse_args()
     rank = int(os.environ["LOCAL_RANK"])
     device = torch.device("cuda", rank)

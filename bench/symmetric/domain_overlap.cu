@@ -54,7 +54,7 @@ double chain_nanoseconds(world& two, const std::optional<membar::sync_domain>& c
   const membar::device_guard guard(two.backend.device_of(pe(0)));
   const support::stream chain;
   const support::device_memory<unsigned> words(4 * 64 * 256);
-  // The stop and started flags, near the kernel, so that polling causes no other traffic.
+  // The stop and started flags are in the memory of the kernel's device, so that polling causes no other traffic.
   const support::device_memory<unsigned> control(2);
   const support::stream control_stream;
   const support::event begin;

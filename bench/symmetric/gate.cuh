@@ -64,7 +64,8 @@ class gate {
   void require_held() const {
     if (state_[1] != 0) {
       throw std::runtime_error(
-          "the host took longer to enqueue the work than the streams were blocked, so the time would include the host's");
+          "the host took longer to enqueue the work than the streams were blocked, so the measured time would include the "
+          "host's launches");
     }
   }
 

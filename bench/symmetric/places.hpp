@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The address of a message affects its time, because its line is in a near or a far slice of L2. A round trip is the mean over
-/// several places, at the same distances for every variant except NCCL's, so that no variant is favoured by chance.
+/// The address of a message affects its time, because its line is in a near or a far slice of L2. The time of a round trip is
+/// therefore the mean over several places, at the same distances for every variant except NCCL's, so that no variant is
+/// favoured by chance.
 #pragma once
 
 #include <membar/symmetric/heap.hpp>

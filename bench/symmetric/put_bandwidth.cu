@@ -209,7 +209,7 @@ void add_cases(bench::suite& cases) {
         });
       },
       sizes);
-  // This case is last, because it takes down the whole process if it fails.
+  // This case is last, because its failure would end the whole process.
   const bool has_bulk = of.devices.empty() || bulk::available(of.devices[0]);
   cases.add(
       {"put_bandwidth/bulk_copy/blocks:{}/threads:1/MiB:{}", has_bulk ? "" : "bulk copies need compute capability 9.0"},

@@ -122,7 +122,7 @@ double packed_trips(world& two, unsigned threads) {
                                [&](pe which, auto launch) { launch(boxes.on(which), messages.on(which).local(), 0U); });
 }
 
-/// Returns how many 12-byte pieces a message of `bytes` needs.
+/// Returns the time of a round trip of a message of `bytes`, in as many 12-byte pieces as it needs.
 template <unsigned Lanes>
 double packed_pieces_trips(world& two, std::size_t bytes) {
   const std::size_t pieces = membar::detail::packed_words(bytes);
@@ -134,8 +134,8 @@ double packed_pieces_trips(world& two, std::size_t bytes) {
 }
 
 /// The time of a message's words without membar's operations: one word per thread, without a copy; each thread answers the word
-/// that it has read. With `Meeting`, it waits until all threads of the block have read, which is the minimum for a message to
-/// all of them.
+/// that it has read. With `Meeting`, it first waits until all threads of the block have read, which is the minimum for a
+/// message to all of them.
 template <bool Meeting>
 __global__ void __launch_bounds__(1024, 1) by_hand_packed_round_trips(bool starts, uint4* there, const uint4* here,
                                                                       unsigned words, unsigned rounds, kernel_report* report) {

@@ -113,7 +113,7 @@ class side {
 
   /// Runs one block on every PE. Returns this PE's nanoseconds per round. The kernels wait for each other but use plain
   /// launches: one block per GPU with nothing else running is resident without `nvshmemx_collective_launch`, which would launch
-  /// these variants differently from the benches' other ones.
+  /// these variants differently from the benches' other variants.
   template <class... Parameters, class... Arguments>
   double round_nanoseconds(unsigned threads, unsigned rounds, void (*kernel)(Parameters...), Arguments... arguments) {
     report_[0] = {0, 1};
@@ -136,7 +136,7 @@ class side {
     return support::nanoseconds_of(stream_.get(), [&] { enqueue(transfers, stream_.get()); }) / transfers;
   }
 
-  /// Returns the time on PE 0, in nanoseconds, per operation of `rounds` that every PE puts into its stream with
+  /// Returns the time in nanoseconds on PE 0 for each of the `rounds` operations that every PE puts into its stream with
   /// `enqueue(stream)`.
   template <class Enqueue>
   double collective_nanoseconds(int rounds, Enqueue enqueue) {

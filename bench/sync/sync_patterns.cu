@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// The question: what do the synchronization patterns cost, and what do the alternatives cost that a user would write: the grid
-/// barrier of cooperative groups, `cuda::barrier`, `cuda::binary_semaphore`, and hand-written flags? The time of a case is for
-/// one barrier, one turn of a lock, or one message of a channel or work queue, in the kernel. libcu++ has no queue, so its
-/// variant is the queue with `cuda::atomic_ref`.
+/// barrier of cooperative groups, `cuda::barrier`, `cuda::binary_semaphore`, and hand-written flags? Each case reports the time
+/// within the kernel of one barrier, one turn of a lock, or one message of a channel or work queue. libcu++ has no queue, so
+/// its variant is the queue with `cuda::atomic_ref`.
 #include <bench/common/cuda_handles.hpp>
 #include <bench/common/harness.hpp>
 #include <membar/co_residency.hpp>
@@ -160,7 +160,7 @@ struct lock_by_hand {
   }
 };
 
-/// State that needs an initialization other than zeros.
+/// Initializes objects whose initial state is not all zeros.
 template <class Object>
 __global__ void prepare(Object* object, unsigned blocks) {
   if constexpr (std::is_same_v<Object, cuda_barrier>) {
@@ -302,7 +302,8 @@ struct queue_of_cuda_atomics {
     message what;
   } slots[queue_capacity];
   using word = cuda::atomic_ref<unsigned long long, cuda::thread_scope_device>;
-  /// Claims the next position with `counter` once its slot has the stamp of `when` of its round, and calls `use`.
+  /// Waits until the slot of `counter`'s position has the stamp for this round (plus `when`: 0 to push, 1 to pop), claims the
+  /// position and calls `use`.
   template <class Use>
   __device__ bool claim(unsigned long long& counter, unsigned long long when, Use use) {
     unsigned long long place = word(counter).load(cuda::memory_order_relaxed);

@@ -15,14 +15,14 @@ namespace {
 using namespace membar_test;
 using check::check_status;
 
-/// The checker's result for a block with this many lanes, and the words that the variables hold in some execution, one per
+/// The checker's result, and the words that the lanes leave in memory: one vector for each possible outcome, with a word per
 /// lane.
 struct outcomes {
   check::check_result result;
   std::set<std::vector<std::uint64_t>> words;
 };
 
-/// A body that starts with the lane number in %r0 and stores the word that it leaves in %r2.
+/// Explores a block of `lanes` lanes. Each lane executes `body` with its number in %r0, and then stores the word in %r2.
 outcomes explore_lanes(const std::string& body, std::uint32_t lanes, const check::check_options& options = {}) {
   const ptx_program p(
       {"mov.u32 %r0, %tid.x; mov.u32 %r2, 0;" + body +
@@ -45,7 +45,7 @@ outcomes explore_lanes(const std::string& body, std::uint32_t lanes, const check
 
 const std::string get_mask = "activemask.b32 %r2;";
 
-TEST(active_mask, names_every_division_of_the_lanes_that_come) {
+TEST(active_mask, names_every_grouping_of_the_lanes_that_execute_it) {
   const std::uint64_t divisions[] = {1, 2, 5, 15, 52};
   for (std::uint32_t lanes = 1; lanes <= 5; ++lanes) {
     const outcomes e = explore_lanes(get_mask, lanes);
@@ -62,7 +62,7 @@ TEST(active_mask, names_no_lane_that_has_left_or_goes_another_way) {
   EXPECT_EQ(left.words, (std::set<std::vector<std::uint64_t>>{{0, 2, 4}, {0, 6, 6}}));
   const outcomes apart =
       explore_lanes("setp.eq.u32 %p0, %r0, 0; @%p0 bra OTHER;" + get_mask + "bra DONE; OTHER:" + get_mask, 2);
-  EXPECT_EQ(apart.words, (std::set<std::vector<std::uint64_t>>{{1, 2}})) << "two instructions, and no lane at both";
+  EXPECT_EQ(apart.words, (std::set<std::vector<std::uint64_t>>{{1, 2}})) << "the lanes execute two different instructions";
   EXPECT_EQ(apart.result.counts.executions, 1U);
 }
 
@@ -76,25 +76,28 @@ TEST(active_mask, of_one_loop_iteration_is_not_that_of_another) {
   const outcomes e =
       explore_lanes("mov.u32 %r3, 0; L:" + get_mask + "add.u32 %r3, %r3, 1; setp.lt.u32 %p0, %r3, 2; @%p0 bra L;", 2);
   EXPECT_EQ(e.result.status, check_status::verified) << e.result.found.message;
-  EXPECT_EQ(e.result.counts.executions, 6U) << "together in one turn, the same or not, in both, or never";
+  EXPECT_EQ(e.result.counts.executions, 6U)
+      << "the lanes are together in one pair of iterations (of four pairs), in both iterations, or never";
   EXPECT_EQ(e.words, (std::set<std::vector<std::uint64_t>>{{1, 2}, {3, 3}, {3, 2}, {1, 3}}));
 }
 
-TEST(active_mask, is_not_where_what_a_lane_read_before_follows_from_it) {
+TEST(active_mask, excludes_a_lane_whose_earlier_read_depends_on_it) {
   const std::string reads = "ld.relaxed.gpu.global.u32 %r5, [x];";
   const std::string first = "setp.ne.u32 %p1, %r0, 0; @%p1 bra SECOND;" + reads + "SECOND:" + get_mask;
   const std::string second = "setp.ne.u32 %p2, %r2, 2; @%p2 bra DONE; st.relaxed.gpu.global.u32 [x], 1;";
   const outcomes e = explore_lanes(first + second + "bra DONE;", 2);
   EXPECT_EQ(e.result.status, check_status::verified) << e.result.found.message;
-  EXPECT_EQ(e.result.counts.executions, 3U) << "together; apart, and the first reads what the second wrote, or does not";
+  EXPECT_EQ(e.result.counts.executions, 3U)
+      << "the lanes are together; or they are apart, and the first reads the second one's value, or does not";
   const std::string one_reads_one = "setp.ne.u32 %p3, %r5, 1; @%p3 bra DONE;";
   const outcomes guarded =
       explore_lanes("setp.ne.u32 %p1, %r0, 0; @%p1 bra SECOND;" + reads + one_reads_one + "SECOND:" + get_mask + second, 2);
   EXPECT_EQ(guarded.result.status, check_status::verified) << guarded.result.found.message;
-  EXPECT_EQ(guarded.words, (std::set<std::vector<std::uint64_t>>{{0, 2}, {1, 2}})) << "who comes later is not named";
+  EXPECT_EQ(guarded.words, (std::set<std::vector<std::uint64_t>>{{0, 2}, {1, 2}}))
+      << "a lane that comes later is not in the mask";
 }
 
-TEST(active_mask, is_explored_whoever_writes_last) {
+TEST(active_mask, is_explored_alike_whichever_kernel_comes_first) {
   const std::string kernel =
       "ld.relaxed.gpu.global.u32 %r1, [x]; setp.eq.u32 %p0, %r1, 0; @%p0 bra END; activemask.b32 %r2; END:";
   const auto executions = [&](bool first) {
@@ -105,11 +108,11 @@ TEST(active_mask, is_explored_whoever_writes_last) {
     EXPECT_EQ(r.status, check_status::verified) << r.found.message;
     return r.counts.executions;
   };
-  EXPECT_EQ(executions(true), 5U) << "none comes, one, the other, both apart, both together";
+  EXPECT_EQ(executions(true), 5U) << "no lane reaches the instruction, either lane does, or both do, apart or together";
   EXPECT_EQ(executions(false), 5U);
 }
 
-TEST(active_mask, that_does_not_come_true_is_not_a_hang_and_hides_none) {
+TEST(active_mask, that_cannot_occur_is_not_a_hang_and_hides_none) {
   const std::string waits = "L: ld.relaxed.gpu.global.u32 %r3, [y]; setp.eq.u32 %p1, %r3, 0; @%p1 bra L;";
   EXPECT_EQ(explore_lanes("setp.ne.u32 %p0, %r0, 0; @%p0 bra SECOND; bra.uni MASK; SECOND:" + waits + "MASK:" + get_mask, 2)
                 .result.status,
@@ -119,10 +122,10 @@ TEST(active_mask, that_does_not_come_true_is_not_a_hang_and_hides_none) {
                                        "setp.ne.u32 %p2, %r0, 0; @%p2 bra DONE;" + let_go,
                                    2);
   EXPECT_EQ(e.result.status, check_status::verified) << e.result.found.message;
-  EXPECT_EQ(e.words, (std::set<std::vector<std::uint64_t>>{{1, 2}})) << "the second comes after the first has gone on";
+  EXPECT_EQ(e.words, (std::set<std::vector<std::uint64_t>>{{1, 2}})) << "the second lane arrives after the first has continued";
 }
 
-TEST(active_mask, of_too_many_lanes_is_rejected_in_words_but_at_random) {
+TEST(active_mask, of_too_many_lanes_is_rejected_except_in_random_exploration) {
   const outcomes e = explore_lanes(get_mask, 7);
   EXPECT_EQ(e.result.status, check_status::gave_up);
   EXPECT_NE(e.result.found.message.find("6 other lanes of the warp may execute 'activemask' at the same time; up to 5"),

@@ -31,7 +31,7 @@ namespace model = membar::model;
   return visitor.found();
 }
 
-/// Returns the explorer's result for a test.
+/// The explorer's result for a test.
 struct explored {
   check::program checked;
   check::check_result result;

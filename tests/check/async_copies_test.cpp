@@ -34,7 +34,7 @@ void expect(const std::string& body, check_status status, const std::string& wor
   EXPECT_NE(r.found.message.find(words), std::string::npos) << r.found.message;
 }
 
-/// Returns the body of the thread with this number, or with this rank in its block.
+/// Returns code in which only the thread with this number executes `body`; in `of_block`, only the block with this rank does.
 std::string by(int thread, const std::string& body) {
   static int labels = 0;
   const std::string n = std::to_string(thread);

@@ -91,7 +91,8 @@ st.f32 [%rd1+4], %f2;
 ret;
 }
 """
-# This kernel takes a struct and an array that contains an address. It adds the struct's second word to both places they point to.
+# This kernel takes a struct and an array that contains an address. It adds the struct's second word to the two places that they
+# point to.
 STRUCT = "source k.ptx\nmemory table u64[2] = 1 x+4\nmemory x u32[2]\n# a struct\nlaunch two args {x+4 2} table\nfinal x[1] == 4 /\\ x[0] == 0\n"
 CACHED = "source k.ptx\nmemory table u32[2] = 1 3 constant\nmemory x u32\nlaunch cached grid 2 args table x\nfinal x == 6\n"
 GOOD = "source k.ptx\nmemory count u32[2] = 1\nlaunch worker<2> grid 3 args count 2\n"
@@ -523,7 +524,7 @@ def main():
         (folder / "sizes.scenario").write_text(STRUCT.replace("x+4", "x").replace("launch two args {x 2}", "launch two grid 2 args {table+8 0}"), encoding="utf-8")
         expect(["\trace\t", "error\tthe ", "different sizes"], 2, "--litmus=found.litmus", "--dot=sizes.dot", "sizes.scenario", cwd=folder)
         if not (folder / "sizes.dot").exists():
-            wrong.append("no graph was written of a finding that is not written as a litmus test")
+            wrong.append("no graph was written for a finding that cannot be written as a litmus test")
         # Random mode verifies nothing, and its seed reproduces a finding.
         expect(["gave up\t100 executions", "random executions found nothing"], 3, "--random=100", "good.scenario", cwd=folder)
         expect(["--random needs a number"], 2, "--random=0", "good.scenario", cwd=folder)
@@ -579,7 +580,7 @@ def main():
 
         def holds(what, condition):
             if not condition:
-                wrong.append(f"the report of {what} is another one")
+                wrong.append(f"the report on {what} is not as expected")
 
         (folder / "costs").write_text(COSTS, encoding="utf-8")
         files = report(2, "good.scenario", "race.litmus", "missing.scenario")

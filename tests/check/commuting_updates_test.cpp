@@ -135,7 +135,7 @@ void compare(const check::program& p, std::uint64_t from, int cells, const std::
   // Without load buffering, a cycle through commuting updates still exists for another order of the updates.
   EXPECT_TRUE(std::includes(with.states.begin(), with.states.end(), without.states.begin(), without.states.end())) << text;
   const std::set<std::string> different(with.executions.begin(), with.executions.end());
-  EXPECT_EQ(different.size(), with.executions.size()) << "an execution is there twice\n" << text;
+  EXPECT_EQ(different.size(), with.executions.size()) << "an execution was reported twice\n" << text;
   t.merged += with.executions.size();
   t.apart += without.executions.size();
 }
@@ -234,7 +234,7 @@ TEST(check_merges_updates, that_nobody_looks_at_in_between) {
   EXPECT_EQ(executions_of(block_of(times(5, "red.relaxed.gpu.global.add.u32 [x], 1; barrier.sync 0; ld.global.u32 %r0, [x];"))),
             1U);
   EXPECT_EQ(executions_of(block_of(times(5, "membar.gl; red.relaxed.gpu.global.add.u32 [x], 1;"))), 120U)
-      << "fences may order them";
+      << "fences may order the updates";
 }
 
 const std::string counts = "atom.relaxed.gpu.global.add.u32 %r0, [x], 1;";
@@ -366,7 +366,7 @@ TEST(check_merges_updates, after_which_a_read_leads_to_the_same) {
 TEST(check_merges_updates, and_stores_of_one_thread_after_which_a_read_leads_to_the_same) {
   const std::string reads = "ld.relaxed.gpu.global.u32 %r0, [x]; and.b32 %r1, %r0, 1; st.global.u32 [y], %r1;";
   const std::string stores = "st.relaxed.gpu.global.u32 [x], 1; st.relaxed.gpu.global.u32 [x], 3;";
-  EXPECT_EQ(executions_of(ptx_program({reads, stores}).get()), 2U) << "0, or 1";
+  EXPECT_EQ(executions_of(ptx_program({reads, stores}).get()), 2U) << "the read returns 0 or 1";
   EXPECT_EQ(executions_of(ptx_program({reads, "st.relaxed.gpu.global.u32 [x], 1; st.relaxed.gpu.global.u32 [x], 2;"}).get()),
             3U);
   const std::string other = "st.relaxed.gpu.global.u32 [x], 4;";
@@ -461,7 +461,7 @@ TEST(check_merges_updates, of_blocks_on_random_programs) {
   EXPECT_GT(t.apart, t.merged);
 }
 
-/// A wait of a thread: for a bit of x or y, or for a value that a register bounds, which may come from an update.
+/// A thread's wait for a bit of x or y, or for a value that is at least a register's, which may come from an update.
 std::string wait_of(drawn& stream, int number) {
   const std::string label = "L" + std::to_string(number);
   const std::string bound = "%r" + std::to_string(stream.below(4));
@@ -505,7 +505,7 @@ TEST(check_reads_unused_values_once, and_finds_the_same_states) {
     ASSERT_EQ(with.result.status, without.result.status) << text << with.result.found.message;
     ASSERT_TRUE(with.result.status != check_status::verified || with.states == without.states) << text;
     const std::set<std::string> different(with.executions.begin(), with.executions.end());
-    ASSERT_EQ(different.size(), with.executions.size()) << "an execution is there twice\n" << text;
+    ASSERT_EQ(different.size(), with.executions.size()) << "an execution was reported twice\n" << text;
     ASSERT_LE(with.executions.size(), without.executions.size()) << text;
     once += with.executions.size();
     each += without.executions.size();

@@ -168,7 +168,9 @@ TEST(check_buffers_loads, past_exchanges_of_lanes_that_no_store_depends_on) {
     const check::check_result r = buffered_by_lanes(exchange, "1");
     EXPECT_EQ(r.status, check_status::verified) << exchange << r.found.message;
     EXPECT_EQ(r.counts.executions, 4U) << exchange;
-    EXPECT_EQ(r.counts.buffered, 3U) << exchange << ": also one of them comes after the other one's exchange";
+    EXPECT_EQ(r.counts.buffered, 3U)
+        << exchange
+        << ": a single read of the other lane's store also needs buffering, because that store follows the exchange";
   }
   EXPECT_EQ(buffered_by_lanes("", "1", shuffle + vote + shuffle).counts.buffered, 1U);
 }
@@ -533,7 +535,8 @@ TEST(check_finds, that_threads_of_unequal_trip_counts_meet_at_a_barrier_in_a_loo
   const std::string uneven = "add.u32 %r1, %r1, 1; ";
   EXPECT_EQ(loop(uneven, "red.relaxed.gpu.global.add.u32 [x], 1;"), check_status::undefined);
   EXPECT_EQ(loop("mov.u32 %r1, 2; ", "red.relaxed.gpu.global.add.u32 [x], 1;"), check_status::verified);
-  EXPECT_EQ(loop(uneven, ""), check_status::verified) << "the thread has nothing more to do: an early return";
+  EXPECT_EQ(loop(uneven, ""), check_status::verified)
+      << "the thread does nothing after the loop, which counts as an early return";
 }
 
 TEST(check_finds, that_a_reduction_barrier_and_a_plain_one_meet) {
@@ -564,7 +567,7 @@ TEST(check_finds, that_a_packed_operation_is_one_of_each_element) {
   EXPECT_EQ(both("red.relaxed.gpu.global.add.noftz.bf16x2 [x], %r1;", "ld.relaxed.gpu.global.u32 %r2, [x];"),
             check_status::race);
   EXPECT_EQ(both(add, "red.relaxed.gpu.global.add.noftz.f16x2 [x], %r1;"), check_status::verified);
-  EXPECT_EQ(both(add, "ld.relaxed.gpu.global.u16 %r2, [x+2];"), check_status::verified) << "of one element";
+  EXPECT_EQ(both(add, "ld.relaxed.gpu.global.u16 %r2, [x+2];"), check_status::verified) << "the load reads only one element";
   EXPECT_EQ(both("red.relaxed.gpu.global.add.v2.f32 [wide], {%r1, %r1};", "ld.relaxed.gpu.global.u64 %rd2, [wide];"),
             check_status::race);
 }
@@ -587,17 +590,17 @@ TEST(check_finds, what_packed_operations_return_and_leave) {
                   2)
           .explore();
   EXPECT_EQ(r.status, check_status::verified) << r.found.message;
-  EXPECT_EQ(r.counts.executions, 4U) << "two orders of each half";
+  EXPECT_EQ(r.counts.executions, 4U) << "each half has two orders";
 }
 
 TEST(check_finds, that_read_only_memory_is_written) {
   const std::string read = "ld.global.nc.u32 %r0, [x];";
   EXPECT_EQ(ptx_program({read, "st.global.u32 [x], 1;"}).explore().status, check_status::undefined);
   EXPECT_EQ(ptx_program({"st.global.u32 [x], 1;" + read}).explore().status, check_status::verified)
-      << "the thread's own store is before it";
+      << "the thread's own store comes before the load";
   EXPECT_EQ(ptx_program({read, "st.global.u32 [y], 1;"}).explore().status, check_status::verified);
   const std::string ordered = "mov.u32 %r3, %tid.x; setp.ne.u32 %p1, %r3, 0; @%p1 bra L; st.global.u32 [x], 1; L: bar.sync 0;";
-  EXPECT_EQ(ptx_program({ordered + read}, 2).explore().status, check_status::undefined) << "a barrier does not order it";
+  EXPECT_EQ(ptx_program({ordered + read}, 2).explore().status, check_status::undefined) << "a barrier does not order the load";
 }
 
 TEST(check_finds, that_a_thread_accesses_the_local_memory_of_another) {
@@ -618,7 +621,7 @@ TEST(check_finds, no_race_of_a_load_whose_value_is_thrown_away) {
   };
   EXPECT_EQ(first_lane("selp.u32 %r3, %r2, 0, %p1; @%p1 st.global.u32 [y], %r3;"), check_status::verified);
   EXPECT_EQ(first_lane("@%p1 st.global.u32 [y], %r2;"), check_status::verified);
-  EXPECT_EQ(first_lane("red.relaxed.gpu.global.add.u32 [y], %r2;"), check_status::race) << "every lane uses it";
+  EXPECT_EQ(first_lane("red.relaxed.gpu.global.add.u32 [y], %r2;"), check_status::race) << "every lane uses the value";
   EXPECT_EQ(first_lane("selp.u32 %r3, %r2, 0, %p1; red.relaxed.gpu.global.add.u32 [y], %r3;"), check_status::verified);
   EXPECT_EQ(first_lane("selp.u32 %r3, 0, %r2, %p1; red.relaxed.gpu.global.add.u32 [y], %r3;"), check_status::race);
 }
@@ -757,7 +760,7 @@ TEST(check_explores, no_load_buffering_where_one_location_rules_it_out) {
   const auto add_to = [](const char* where) { return std::string("atom.relaxed.gpu.global.add.u32 %r0, [") + where + "], 1;"; };
   EXPECT_EQ(ptx_program({add_to("x") + add_to("y"), add_to("y") + add_to("x")}).explore({}, options).status,
             check_status::gave_up)
-      << "each may read what the other adds after it";
+      << "each thread may read what the other one adds later";
 }
 
 TEST(check_explores, load_buffering_without_steps_that_lead_to_none) {

@@ -109,11 +109,11 @@ TEST(check_host_threads, update_memory_with_their_orders) {
   EXPECT_EQ(ends("max data[1] 0xff", "255", "5"), check_status::verified);
   EXPECT_EQ(ends("exchange data[1] 8", "8"), check_status::verified);
   EXPECT_EQ(ends("exchange data[1] 8", "9"), check_status::violated);
-  EXPECT_EQ(ends("add data 0", "0"), check_status::verified) << "both are of system scope";
+  EXPECT_EQ(ends("add data 0", "0"), check_status::verified) << "both updates have system scope";
   EXPECT_EQ(status_of("memory data u32\nlaunch k0 args data data\nhost h { add data 1 }\n",
                       module_of({"atom.relaxed.gpu.global.add.u32 %r0, [%rd0], 5;"})),
             check_status::race)
-      << "the scope of the device leaves the host out";
+      << "device scope does not include the host";
 }
 
 TEST(check_host_threads, wait_and_expect_by_the_type_of_the_memory) {
@@ -126,7 +126,7 @@ TEST(check_host_threads, wait_and_expect_by_the_type_of_the_memory) {
   EXPECT_EQ(expects("s32", "-2", "< 0"), check_status::verified);
   EXPECT_EQ(expects("u32", "0xfffffffe", "> 5"), check_status::verified);
   EXPECT_EQ(expects("s8", "-2", "== -2"), check_status::verified);
-  EXPECT_EQ(expects("u16", "0xfffe", "== -2"), check_status::verified) << "the same bits";
+  EXPECT_EQ(expects("u16", "0xfffe", "== -2"), check_status::verified) << "-2 and 0xfffe have the same bits";
   EXPECT_EQ(expects("f32", "1.5", "<= 1.5"), check_status::verified);
   EXPECT_EQ(expects("f64", "1.5", "> 1.25"), check_status::verified);
   EXPECT_EQ(expects("f32", "1.5", "!= 1.5"), check_status::violated);
@@ -270,7 +270,7 @@ check::excess_result excess(const std::string& lines, const std::string& ptx) {
 TEST(check_repairs_of_host_memory, narrow_no_scope_that_the_host_needs) {
   EXPECT_TRUE(excess(memory + launch, announcing("release.sys")).alone.empty()) << "no thread of the scenario reads it";
   EXPECT_EQ(excess("memory data u32\nmemory flag u32\n" + launch, announcing("release.sys")).alone.size(), 1U)
-      << "memory of the device that nobody reads";
+      << "nobody reads this device memory";
   EXPECT_TRUE(excess(memory + launch + reader, announcing("release.sys")).alone.empty());
   const std::string fence = module_of({"st.global.u32 [%rd0], 42; fence.acq_rel.sys; st.relaxed.sys.global.u32 [%rd1], 1;"});
   EXPECT_TRUE(excess(memory + launch, fence).alone.empty());
@@ -365,9 +365,9 @@ TEST(check_variables, are_one_object_for_each_device) {
             check_status::verified);
   EXPECT_EQ(status_of(out + "launch k0 args out out\nlaunch k0 args out+4 out\n", module_of({sets}, variable)),
             check_status::race)
-      << "of one device they are the same";
+      << "launches on one device share the variable";
   EXPECT_EQ(status_of(out + two_devices, module_of({sets}, ".global .attribute(.managed) .u32 v;")), check_status::race)
-      << "a managed variable is one for all";
+      << "all devices share a managed variable";
   EXPECT_EQ(status_of(out + "launch k0 device 0 stream s args out out\nlaunch k0 device 1 stream s args out+4 out\n",
                       module_of({sets}, ".global .attribute(.managed) .u32 v;")),
             check_status::verified);
@@ -384,7 +384,7 @@ TEST(check_variables, are_named_by_device_in_conditions) {
             "6:7: expected NAME@DEVICE, where NAME is a variable of the source and DEVICE has a launch, found 'v@1 == 4'");
   const std::string one = "memory out u32\nlaunch k0 device 1 args out out\n";
   EXPECT_EQ(status_of(one + "final v == 4 /\\ v@1 == 4\n", module_of({adds}, variable)), check_status::verified)
-      << "the plain name is of the first device that has a launch";
+      << "the plain name means the first device that has a launch";
 }
 
 TEST(check_variables, begin_as_lines_for_all_or_single_devices_say) {
@@ -417,10 +417,10 @@ TEST(check_variables, have_addresses_of_their_own_device) {
       status_of("memory p u64 = v\nlaunch k1 device 0 args v p\nlaunch k1 device 1 args v p\nfinal v@0 == 9 /\\ v@1 == 9\n",
                 ptx),
       check_status::verified)
-      << "an argument is of the launch's device";
+      << "an argument means the variable of the launch's device";
   EXPECT_EQ(status_of("memory p u64 = v\nlaunch k1 device 0 args v p\nlaunch k1 device 1 args v@0 p\n", ptx),
             check_status::race)
-      << "a peer's variable";
+      << "both launches write to the variable of device 0";
   EXPECT_EQ(status_of("memory pointer u64 = other\nmemory other u32[2]\nmemory out u32[2]\n" + two_devices, ptx),
             check_status::race)
       << "both point to memory of the scenario";

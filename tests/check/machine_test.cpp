@@ -156,7 +156,8 @@ TEST(ptx_machine, floats_and_their_approximations) {
   EXPECT_EQ(f32("cos.approx.f32 %r15, %r1", "0f00000000"), 0x3F800000U);
   EXPECT_EQ(f32("tanh.approx.f32 %r15, %r1", "0f00000000"), 0U);
   EXPECT_EQ(f32("div.full.f32 %r15, %r1, %r2", "0f3F800000", "0f40000000"), 0x3F000000U);
-  EXPECT_EQ(f32("copysign.f32 %r15, %r1, %r2", "0fBF800000", "0f40000000"), 0xC0000000U) << "the sign of the first";
+  EXPECT_EQ(f32("copysign.f32 %r15, %r1, %r2", "0fBF800000", "0f40000000"), 0xC0000000U)
+      << "the result has the sign of the first operand";
   EXPECT_EQ(f32("add.sat.f32 %r15, %r1, %r2", "0f3F800000", "0f40000000"), 0x3F800000U);
   EXPECT_EQ(f32("cvt.sat.f32.f32 %r15, %r1", "0fBF800000"), 0U);
   EXPECT_EQ(f32("add.rm.f32 %r15, %r1, %r2", "0f3F800000", "0fB0800000"), 0x3F7FFFFFU) << "1 - 2^-30";
@@ -170,11 +171,11 @@ TEST(ptx_machine, floats_of_sixteen_bits) {
     return r32("mov.b32 %r1, " + value + "; cvt.rn.f16.f32 %rs1, %r1; cvt.u32.u16 %r15, %rs1;");
   };
   EXPECT_EQ(f16("0f3FC00000"), 0x3E00U) << "1.5";
-  EXPECT_EQ(f16("0fC5001000"), 0xE800U) << "-2049: to even";
+  EXPECT_EQ(f16("0fC5001000"), 0xE800U) << "-2049 is rounded to even";
   EXPECT_EQ(f16("0f33800000"), 1U) << "2^-24, the smallest";
   EXPECT_EQ(f16("0f477FE000"), 0x7BFFU) << "65504, the largest";
   EXPECT_EQ(f16("0f477FF000"), 0x7C00U) << "65520: infinity";
-  EXPECT_EQ(f16("0f7FC00000"), 0x7FFFU) << "no number";
+  EXPECT_EQ(f16("0f7FC00000"), 0x7FFFU) << "NaN";
   const auto back = [](const std::string& type, const std::string& bits) {
     return r32("mov.b16 %rs1, " + bits + "; cvt.f32." + type + " %r15, %rs1;");
   };

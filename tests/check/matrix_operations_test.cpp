@@ -330,7 +330,7 @@ TEST(matrix_descriptors, name_the_pieces_of_a_matrix) {
   EXPECT_TRUE(first.count(4096 + 256 + 32) != 0 && first.count(4096 + 256 + 48) != 0);
   EXPECT_EQ(first.count(4096 + 256), 0U);
   EXPECT_EQ(pieces(swizzled + 2, 64, 2, false).count(4096 + 32), 1U);
-  // 16 rows of 64 16-bit numbers along the sum, 2048 bytes in total.
+  // 16 rows of 64 16-bit numbers, where the sum runs over the rows: 2048 bytes in total.
   const auto turned = pieces(swizzled, 64, 2, true);
   EXPECT_EQ(turned.size(), 128U);
   EXPECT_EQ(*turned.rbegin(), 4096U + 2032U);

@@ -34,14 +34,14 @@ void expect_refusal(const check::check_result& r, const std::string& words) {
 const std::string give_word = "st.shared.u32 [%r4], %r0;";
 const std::string take_word = "ld.shared.u32 %r6, [%r4];";
 
-TEST(named_barriers, show_who_waits_what_came_before_an_arrival) {
+TEST(named_barriers, order_what_precedes_an_arrival_before_what_follows_the_wait) {
   const check::check_result r = explore("bar.sync 1, 64;" + take_word, give_word + "bar.arrive 1, 64;");
   EXPECT_EQ(r.status, check_status::verified) << r.found.message;
   EXPECT_EQ(r.counts.executions, 1U);
   EXPECT_EQ(explore("bar.sync 1, 64;" + take_word, "bar.arrive 1, 64;" + give_word).status, check_status::race);
 }
 
-TEST(named_barriers, show_nothing_to_who_does_not_wait) {
+TEST(named_barriers, order_nothing_for_a_thread_that_does_not_wait) {
   EXPECT_EQ(explore(give_word + "bar.sync 1, 64;", "bar.arrive 1, 64;" + take_word).status, check_status::race);
   EXPECT_EQ(explore(give_word + "bar.sync 1, 64;", "bar.sync 1, 64;" + take_word).status, check_status::verified);
 }

@@ -371,7 +371,7 @@ TEST(ptx_reader, reads_what_it_does_not_execute) {
     const check::ptx_module m = check::read_ptx(kernel_text("k", body));
     const check::instruction i = check::decode_kernel(m, check::layout_of(m), m.functions.back()).code.front();
     EXPECT_EQ(i.code, check::op::unsupported) << body;
-    EXPECT_NE(i.reason.find(": "), std::string::npos) << body << " says what to do";
+    EXPECT_NE(i.reason.find(": "), std::string::npos) << body << ": the reason must say what to do";
   }
   EXPECT_EQ(codes_of(".extern .func (.param .b64 r) malloc (.param .b64 n);\n" +
                      kernel_text("k", "{ .param .b64 n; .param .b64 r; call.uni (r), malloc, (n); }"))

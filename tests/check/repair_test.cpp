@@ -96,7 +96,8 @@ TEST(check_repairs, verify_and_nothing_weaker_does) {
     }
   }
   edited.apply(sites, {});
-  EXPECT_EQ(check::explore(edited.get()).status, check_status::race) << "without changes the program is what it was";
+  EXPECT_EQ(check::explore(edited.get()).status, check_status::race)
+      << "without its changes, the program must be the original one";
 }
 
 TEST(check_repairs, change_one_order_where_one_is_wrong) {
@@ -285,10 +286,10 @@ TEST(check_costs, never_grow_when_an_order_becomes_weaker) {
   }
   EXPECT_DOUBLE_EQ(costs().atomic(memory_order::acquire, thread_scope::device),
                    costs().fence(memory_order::acquire, thread_scope::device))
-      << "no more than its fence";
+      << "an order costs no more than its fence";
   EXPECT_DOUBLE_EQ(costs().atomic(memory_order::release, thread_scope::device),
                    costs().atomic(memory_order::acq_rel, thread_scope::device))
-      << "no more than acq_rel";
+      << "release costs no more than acq_rel";
   EXPECT_DOUBLE_EQ(costs().access(memory_order::relaxed, thread_scope::system), 0);
 }
 

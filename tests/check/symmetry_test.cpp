@@ -93,9 +93,10 @@ TEST(check_symmetry, is_not_of_threads_that_can_be_distinguished) {
         std::string("redux.sync.add.u32 %r3, %r3, 7;")}) {
     EXPECT_EQ(executions(apart + add_to_x, 3), 6U) << apart;
   }
-  EXPECT_EQ(executions("mov.u32 %r3, %ntid.x; bar.sync 0;" + add_to_x, 3), 1U) << "their number is the same for all";
+  EXPECT_EQ(executions("mov.u32 %r3, %ntid.x; bar.sync 0;" + add_to_x, 3), 1U)
+      << "the number of threads is the same for all of them";
   EXPECT_EQ(answer_of(ptx_program({add_to_x, add_to_x}), true).result.counts.executions, 2U)
-      << "launches may have other arguments";
+      << "different launches may have different arguments";
 }
 
 TEST(check_symmetry, of_blocks_is_of_those_with_one_thread_that_share_no_memory) {

@@ -75,7 +75,8 @@ TEST(unknown_values, decide_all_that_one_predicate_decides_at_once) {
 TEST(unknown_values, let_a_store_be_executed_or_not) {
   const std::string unknown = product + "setp.eq.u32 %p1, %r1, 0;";
   EXPECT_EQ(run({unknown + "@%p1 st.global.u32 [x], 1;"}).counts.executions, 2U);
-  EXPECT_EQ(run({unknown + "@%p1 mov.u32 %r2, 1; st.global.u32 [x], %r2;"}).counts.executions, 1U) << "that needs no choice";
+  EXPECT_EQ(run({unknown + "@%p1 mov.u32 %r2, 1; st.global.u32 [x], %r2;"}).counts.executions, 1U)
+      << "a predicated move needs no choice";
   const check::check_result race = run({unknown + "@%p1 st.global.u32 [x], 1;", "st.global.u32 [x], 2;"});
   EXPECT_EQ(race.status, check::check_status::race);
   EXPECT_NE(race.found.message.find("only if the unknown values make"), std::string::npos) << race.found.message;
@@ -174,7 +175,7 @@ TEST(matrices, are_read_and_written_row_by_row) {
   EXPECT_EQ(run_warp(fills + load).status, check::check_status::race);
   EXPECT_EQ(run_warp("setp.ne.u32 %p1, %r2, 31; @%p1 " + fills + "bar.warp.sync -1;" + load).status,
             check::check_status::uninitialised)
-      << "the end of the last row";
+      << "the matrix needs the end of the last row";
   EXPECT_EQ(run_warp(store + "bar.warp.sync -1; ld.shared.u32 %r4, [%r1];").status, check::check_status::verified);
   EXPECT_EQ(run_warp(store + "ld.shared.u32 %r4, [%r1];").status, check::check_status::race);
   const std::string wide =

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-# Codegen tests: the PTX of a kernel, matched with LLVM's FileCheck.
+# Codegen tests: a kernel's PTX is matched by LLVM's FileCheck.
 file(GLOB llvm_bin_dirs /usr/lib/llvm-*/bin /usr/local/opt/llvm*/bin /opt/homebrew/opt/llvm*/bin)
 find_program(FILECHECK NAMES FileCheck FileCheck-20 FileCheck-19 FileCheck-18 FileCheck-17 FileCheck-16 FileCheck-15 FileCheck-14
              PATHS ${llvm_bin_dirs} DOC "LLVM's FileCheck, for the codegen tests")
 
-# membar_add_codegen_test(<file.cu> ARCHITECTURES <arch>... [OPTIONS <nvcc option>...]): for each architecture one test
-# codegen.<file>.sm_<arch>, which compiles the file to PTX, matches it with the file's own lines of the prefixes CHECK and
-# SM_<arch>, and assembles it. The file may be a generated one, with its full path. nvcc takes half a second to start and seconds to
+# membar_add_codegen_test(<file.cu> ARCHITECTURES <arch>... [OPTIONS <nvcc option>...]): adds one test codegen.<file>.sm_<arch>
+# per architecture, which compiles the file to PTX, matches the PTX against the file's own lines with the prefixes CHECK and
+# SM_<arch>, and assembles it. A generated file is given with its full path. nvcc takes half a second to start and seconds to
 # read <cuda/atomic>, so prefer few files with many kernels.
 function(membar_add_codegen_test file)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "ARCHITECTURES;OPTIONS")

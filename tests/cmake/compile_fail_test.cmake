@@ -29,7 +29,7 @@ function(membar_add_compile_fail_tests file)
 
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
   file(READ ${file} text)
-  string(REGEX REPLACE "[][;]" "" text "${text}")  # these characters have a meaning in lists
+  string(REGEX REPLACE "[][;]" "" text "${text}")  # special characters in lists
   string(REGEX MATCHALL "[^\n]*\n[^\n]*REFUSED\\([^,]*," stated "${text}")
   set(rules)
   foreach(rule IN LISTS stated)

@@ -7,6 +7,6 @@ seconds=$1 folder=$2 program=$3
 rm -rf "$folder"
 timeout "$seconds" "$program" --record="$folder"
 status=$?
-if [ $status != 0 ]; then echo "exit status $status of $program (124: $seconds s were over)"; fi
+if [ $status != 0 ]; then echo "exit status $status of $program (124: it ran longer than $seconds s)"; fi
 if [ ! -d "$folder" ] || { [ -e "$folder/finished" ] && [ $status != 0 ]; }; then exit 1; fi
 exit 0

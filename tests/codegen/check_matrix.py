@@ -119,7 +119,7 @@ def main():
             our_code, their_code = code_of_kernels(ours), code_of_kernels(theirs)
             for name in sorted(hand):
                 if not their_code.get(name):
-                    wrong.append(f"{name}: there is no code by hand")
+                    wrong.append(f"{name}: the hand-written kernel is missing")
                 elif our_code.get(name) != their_code[name]:
                     wrong.append(f"{name}: {len(our_code.get(name, b''))} bytes of code differ from the {len(their_code[name])} bytes of "
                                  "the hand-written kernel")

@@ -9,14 +9,14 @@ A compiler may infer the value of a plain variable: the value that the thread ha
 removes the load and everything that depends on it, and the test cannot fail. The script compiles the sources, or those that --compile
 names, to PTX, and reports:
 
-* a check whose result is always 0, or is made of nothing from memory, inline PTX or another thread. Kernels of tests have their checks in
-  `checked` of tests/common/checked.cuh, which leaves an instruction;
-* a check of a source that is in no kernel, and one of a header if all sources are compiled;
-* a store of a constant by a line that stores what a pointer, an array or a shared variable holds, as results for the host are;
-* in all sources, and the headers of tests/ that they read: what counts without `checked`. Not in the kernels that membar-check reads,
-  which stand alone.
+* a check whose result is always 0, or depends on nothing from memory, inline PTX or another thread. Test kernels pass their checks
+  through `checked` in tests/common/checked.cuh, which leaves an instruction;
+* a check in a source that is in no kernel and, if all sources are compiled, such a check in a header;
+* a store of a constant by a line that stores the value of a pointer, an array or a shared variable, as lines with results for the host do;
+* in all sources, and in the headers of tests/ that they include: code that counts findings without `checked`, except in the kernels
+  that membar-check reads, which do not include the test headers.
 
-With --expected exactly those lines must have a fault that say so: `// expect: WORDS`.
+With --expected, exactly the lines with a comment `// expect: WORDS` must have a fault, with these words.
 """
 import argparse
 import concurrent.futures

@@ -11,7 +11,7 @@ def code_of_kernels(cubin):
     """Returns the bytes of each section .text.<kernel> of an ELF file."""
     image = pathlib.Path(cubin).read_bytes()
     if not image.startswith(b"\x7fELF\x02"):
-        raise SystemExit("this is no 64-bit ELF file")
+        raise SystemExit("this is not a 64-bit ELF file")
     offset, = struct.unpack_from("<Q", image, 0x28)
     size, count, names_index = struct.unpack_from("<HHH", image, 0x3A)
     sections = [struct.unpack_from("<IIQQQQ", image, offset + i * size) for i in range(count)]

@@ -298,7 +298,7 @@ def some_of(every, text):
     """Splits a comma-separated list of names, each of which must be known."""
     names = text.split(",")
     if unknown := [name for name in names if name not in every]:
-        raise argparse.ArgumentTypeError(f"{unknown[0]} is none of {', '.join(every)}")
+        raise argparse.ArgumentTypeError(f"{unknown[0]} is not one of {', '.join(every)}")
     return names
 
 

@@ -276,7 +276,7 @@ def main():
     if "--host" in options:
         return break_host_code()
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--header", help="mutate this header only")
+    parser.add_argument("--header", help="mutate only this header")
     parser.add_argument("--part", default="sample_sm_90", help="the part of the matrix to try first")
     parser.add_argument("--sample", type=int, help="try only this many mutations that compile; every change of the headers selects "
                                                    "different ones")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The operations of symmetric memory over peer access: their fences and orders, the places of these, and that there are no
-// others.
+// The operations of symmetric memory over peer access: the fences and orders that they have, where these are, and that there
+// are no others.
 #include <membar/symmetric/amo.cuh>
 #include <membar/symmetric/barrier.cuh>
 #include <membar/symmetric/packed.cuh>

@@ -9,7 +9,7 @@
 
 namespace membar_test {
 
-/// Returns the graph of the operations that `work` enqueues in `stream`.
+/// The graph of the operations that `work` enqueues in `stream`.
 class captured_graph {
  public:
   template <class Work>

@@ -179,7 +179,7 @@ struct lost_signal : entry<hazard::lost_signal, effect::hangs> {
     to.synchronize_stream(pe(0), main_stream);  // This makes sure that the notification comes too late.
     to.wait(pe(1), main_stream, flag, signal_equals(1));
   }
-  /// A counter does not carry a value.
+  /// A counter does not carry a value, so a second addition loses nothing.
   static void right(auto& to) {
     to.notify(pe(0), main_stream, pe(1), count, signal_add(1));
     to.notify(pe(0), main_stream, pe(1), count, signal_add(1));
@@ -206,7 +206,7 @@ template <template <class...> class List>
 using every = List<barrier_before_put, wait_before_notify, concurrent_collectives, grid_too_large, early_host_copy, cycle,
                    two_teams_in_two_orders, host_before_enqueue, never_notified, missing_member, lost_signal, stale_wait>;
 
-/// Passes programs to the recorder.
+/// The recorder, as the object that receives a program's operations.
 struct recorded : deadlock::recorder {
   using deadlock::recorder::recorder;
   [[nodiscard]] static unsigned long long room() { return 264; }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Fixtures for tests that need a GPU. Without a GPU, the tests skip and say what is missing. If MEMBAR_REQUIRE_GPU=1
-/// (MEMBAR_REQUIRE_MULTI_GPU=1) is in the environment they fail instead, so that a machine with GPUs cannot pass by skipping.
+/// Fixtures for tests that need a GPU. Without a GPU, the tests are skipped and say what is missing. With MEMBAR_REQUIRE_GPU=1
+/// (MEMBAR_REQUIRE_MULTI_GPU=1) in the environment, they fail instead, so that a machine with GPUs cannot pass by skipping.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -62,7 +62,7 @@ template <class Memory>
   return copied(from.get(), from.size(), where);
 }
 
-/// Returns a copy of `values` in the memory of the current device.
+/// A copy of `values` in the memory of the current device.
 template <class T>
 struct device_copy : support::device_memory<T> {
   explicit device_copy(const std::vector<T>& values) : support::device_memory<T>(values.size()) {

@@ -50,7 +50,7 @@ struct mailbox {
   alignas(256) int reader_is_there;
 };
 
-/// The observations of a reader, and the thread that waited too long.
+/// The observations of a reader, and which threads timed out.
 struct passing_outcome {
   unsigned long long messages;  ///< The number of flags read that were not read before.
   unsigned long long stale;     ///< The number of times that data was older than the flag, which is forbidden.

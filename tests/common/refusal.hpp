@@ -28,7 +28,7 @@ template <class Call>
   if (sentence.find(words) != sentence.npos) {
     return ::testing::AssertionSuccess() << "it says: " << sentence;
   }
-  return ::testing::AssertionFailure() << "it does not say '" << words << "' but: " << sentence;
+  return ::testing::AssertionFailure() << "'" << words << "' is not in the message: " << sentence;
 }
 
 }  // namespace membar_test

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Symmetric-memory protocols under load, for every backend: messages in many channels concurrently, which show whether they
-/// are torn, lost or older than their signal.
+/// Symmetric-memory protocols under load, for every backend. Many channels pass messages concurrently, and the messages show
+/// whether they are torn, lost or older than their signal.
 #pragma once
 
 #include <membar/atomic.cuh>
@@ -175,7 +175,7 @@ struct by_put_signal_added {
   }
 };
 
-/// Two arrays and one signal, with a fence in between.
+/// Puts to two arrays, a fence, and then one signal.
 struct by_two_puts_and_a_fence {
   static __device__ void send(auto group, const auto& all, unsigned channel, unsigned size, unsigned round, pe other) {
     put(group, all.data_of(channel, size), all.source_of(channel), other);

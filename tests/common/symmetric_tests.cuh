@@ -732,7 +732,7 @@ TEST_P(symmetric_pes, puts_of_more_than_four_gibibytes_arrive_whole) {
   std::size_t room = 0, all = 0;
   check(cudaMemGetInfo(&room, &all));
   if (room < std::size_t{16} << 30) {
-    GTEST_SKIP() << "this test needs 16 GiB of a device";
+    GTEST_SKIP() << "this test needs 16 GiB of free device memory";
   }
   peer_backend backend(devices());
   heap<peer_backend> heap(backend, (size + 1024) * sizeof(unsigned long long));
@@ -860,10 +860,10 @@ TEST_P(symmetric_pes, words_of_sixteen_bytes_are_never_torn) {
     each->synchronize();
   }
   const torn_words seen = copied(told, 1)[0];
-  EXPECT_EQ(seen.late, 0U) << "the readers did not wait for the writers";
+  EXPECT_EQ(seen.late, 0U) << "readers timed out while they waited for the writers to begin";
   EXPECT_EQ(seen.torn, 0U);
   EXPECT_EQ(seen.reads, 2ULL * blocks * threads * reads);
-  EXPECT_GT(seen.changed, 2ULL * blocks * threads) << "the memory was at rest";
+  EXPECT_GT(seen.changed, 2ULL * blocks * threads) << "the memory hardly changed while it was read";
   RecordProperty("reads", std::to_string(seen.reads));
   RecordProperty("changed", std::to_string(seen.changed));
 }
@@ -890,7 +890,7 @@ TEST_P(symmetric_barrier, of_five_has_one_budget) {
   const scoped_array words(heap.allocate_barrier());
   const support::pinned_memory<unsigned long long> took(2);
   run(backend, 1, 1, arrive_late, [&](pe which, auto launch) { launch(words.on(which), step, budget, took.get()); });
-  EXPECT_EQ(took[1], 0U) << "it waited as long for each PE as it may for all together";
+  EXPECT_EQ(took[1], 0U) << "the barrier waited a whole budget for each PE instead of one budget for all of them";
   EXPECT_GE(took[0], budget.in_nanoseconds());
   EXPECT_LT(took[0], budget.in_nanoseconds() + step / 2);
 }
@@ -937,7 +937,7 @@ TEST_P(symmetric_pes, a_late_wait_on_a_stream_ends_those_of_all_and_the_program_
     EXPECT_EQ(status[1].result, stream_result::aborted);
     EXPECT_EQ(status[2].result, stream_result::aborted);
     EXPECT_EQ(status[2].expected, 1U);
-    EXPECT_EQ(status[2].missing, 0) << "which had not arrived";
+    EXPECT_EQ(status[2].missing, 0) << "the status must name PE 0, which had not arrived";
     // Like a replayed graph, this wait finds the flag set, and keeps the first failure.
     try_wait_on_stream(flags.on(here)[0], equals(5), generous, aborts.on(here)[0], status.get(), own.get());
     own.synchronize();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Shared code of the stress tests of the synchronization patterns: messages that show whether they are torn, lost or out of
+/// Code shared by the stress tests for the synchronization patterns: messages that show whether they are torn, lost or out of
 /// order, and the two ends of a channel that check them.
 #pragma once
 

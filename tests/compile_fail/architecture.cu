@@ -180,7 +180,7 @@ __global__ void remote_operations_before_hopper(const unsigned* global, unsigned
   extern __shared__ unsigned stage[];
   [[maybe_unused]] __shared__ mbarrier<thread_scope::block> own;
   [[maybe_unused]] __shared__ mbarrier<thread_scope::cluster> wide;
-  async_arrive(async_copy(stage, global), own);  // which sm_80 has
+  async_arrive(async_copy(stage, global), own);  // sm_80 has this arrival
   // expect: an asynchronous store or reduction requires compute capability 9.0
   REFUSED(an_asynchronous_store_requires_sm_90, static_cast<void>(async_store(stage, 1, 2U, wide)));
   async_commit(async_copy(stage, global));
@@ -190,7 +190,7 @@ __global__ void remote_operations_before_hopper(const unsigned* global, unsigned
   out[0] = stage[0];
 }
 
-// If the instruction does not exist the operation is a loop, so no rule is broken.
+// Where the instruction does not exist, the operation is a loop, so no rule is broken.
 __global__ void bfloat16_before_hopper(__nv_bfloat16* object, __nv_bfloat16 value) {
   atomic_ref<__nv_bfloat16, thread_scope::device>(*object).add(value, relaxed);
 }

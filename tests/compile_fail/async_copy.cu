@@ -8,7 +8,7 @@
 
 using namespace membar;
 
-struct loose {  // 16 bytes that need not be contiguous.
+struct loose {  // 16 bytes with an alignment of 4.
   float x, y, z, w;
 };
 

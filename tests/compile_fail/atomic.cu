@@ -33,7 +33,7 @@ __global__ void orders(int* object, int* result) {
   REFUSED(an_order_is_a_tag, n.fetch_add(1, memory_order::relaxed));
   n.fetch_add(1, relaxed_t{});
   // expect: the order must be one of membar's tags: relaxed, acquire,
-  REFUSED(an_order_of_another_library_is_none, n.fetch_add(1, cuda::memory_order_relaxed));
+  REFUSED(an_order_of_another_library_is_not_accepted, n.fetch_add(1, cuda::memory_order_relaxed));
   n.fetch_add(1, relaxed);
 }
 

@@ -59,7 +59,7 @@ def main():
                 if found != expected or done.returncode != 1:
                     wrong += 1
                     print(f"{name} {options}: exit status {done.returncode}, {found}\n{done.stdout}{done.stderr}")
-    print(f"{wrong} of 4 runs not as expected")
+    print(f"{wrong} of 4 runs did not give the expected results")
     return 1 if wrong else 0
 
 

@@ -91,11 +91,11 @@ void once(const launch_config<>& config) {
 
 void together(const launch_config<>& config, float* data) {
   // expect: a launch with non_portable_cluster_size also needs cluster_dimensions
-  REFUSED(a_non_portable_cluster_size_stands_beside_cluster_dimensions,
+  REFUSED(a_non_portable_cluster_size_needs_cluster_dimensions,
           membar::launch(config.with(membar::non_portable_cluster_size{}), kernel, 1, data));
   launch(config.with(membar::non_portable_cluster_size{}).with(membar::cluster_dimensions{16, 1, 1}), kernel, 1, data);
   // expect: also needs cluster_dimensions
-  REFUSED(preferred_cluster_dimensions_stand_beside_cluster_dimensions,
+  REFUSED(preferred_cluster_dimensions_need_cluster_dimensions,
           launch(config.with(preferred_cluster_dimensions{2, 1, 1}), kernel, 1, data));
   launch(config.with(preferred_cluster_dimensions{2, 1, 1}).with(cluster_dimensions{1, 1, 1}), kernel, 1, data);
 }

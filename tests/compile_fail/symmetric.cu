@@ -136,7 +136,7 @@ __global__ void signals(span<int> data, object<symmetric::signal<symmetric::set>
   REFUSED(a_fence_is_not_kept_for_later, const auto refused_fence = symmetric::fence(symmetric::by_block, flag.reach());
           symmetric::notify(symmetric::by_block, flag, 1, other, refused_fence));
   // expect: a fence orders only notifications of the threads that execute
-  REFUSED(who_fenced_notifies,
+  REFUSED(only_the_threads_that_fenced_notify,
           symmetric::notify(symmetric::by_thread, flag, 1, other, symmetric::fence(symmetric::by_block, flag.reach())));
   symmetric::notify(symmetric::by_block, flag, 1, other, symmetric::quiet(symmetric::by_block, flag.reach()));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Compiled in the way that an unsupported old compiler would be.
+// Compiled as if by a compiler that is too old to be supported.
 #include "refused.hpp"
 
 // expect: error: #error "membar: these headers need CUDA 12.8 or newer: compile with a newer toolkit"

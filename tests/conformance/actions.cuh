@@ -85,7 +85,8 @@ template <thread_scope Scope, memory_order Order, class Make>
                 half_fence<Scope, membar::acquire_half(Order)>());
 }
 
-/// The second half of sixteen bytes. The instruction that read the first half has read it as well.
+/// For sixteen bytes, copies the value read for the first half to the register of the second half, because one instruction
+/// reads both.
 template <class T>
 [[nodiscard]] constexpr auto parts_of(model::reg first) noexcept {
   if constexpr (number<T>::parts == 1) {
@@ -251,7 +252,7 @@ struct both_read {
 /// @name Sixteen-byte accesses that are not a single access
 /// For the model the upper half is the next location.
 /// @{
-/// `Half` on both halves of eight bytes.
+/// Performs `Half` on each half of eight bytes.
 template <class Half>
 struct on_halves {
   MEMBAR_CALLS_EITHER

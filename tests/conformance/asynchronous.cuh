@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Tests of cluster barriers and dependent launches, with their own kernels: a thread of the engine's kernel cannot pass
-/// a barrier with the others of its cluster, and the engine has only one kernel.
+/// Tests of cluster barriers and dependent launches, with their own kernels: a thread of the engine's kernel cannot pass a
+/// barrier together with the other threads of its cluster, and the engine has only one kernel.
 #pragma once
 
 #include "holds.cuh"
@@ -15,11 +15,11 @@
 
 namespace conformance {
 
-/// @name Ways of two blocks to meet
-/// `run` is called by all threads of both blocks; `writes` and `reads` are the instructions of a thread that passes something on, and of
-/// one that takes it. `turn` counts the meetings.
+/// @name Ways in which two blocks synchronize
+/// `run` is called by all threads of both blocks; `writes` and `reads` are the instructions of a thread that passes a value
+/// on, and of a thread that receives it. `turn` counts the calls.
 /// @{
-/// At the barrier of the cluster, after a fence if `Fenced`.
+/// Synchronizes at the cluster's barrier, after a fence if `Fenced`.
 template <memory_order Order, bool Fenced = false>
 struct at_cluster_barrier {
   __device__ static void prepare(membar::mbarrier<thread_scope::cluster>&) {}
@@ -104,7 +104,7 @@ struct met<at_mbarrier<Arrive, Wait>, SharedData>
 /// The value that a thread passes on in a turn. It differs from the values of earlier turns, which may still be in memory.
 [[nodiscard]] __device__ inline unsigned value_of_turn(unsigned turn) noexcept { return turn + 1; }
 
-/// Counts the outcomes of a thread's turns, and those that found an old value. Called by whole warps.
+/// Counts the outcomes of a thread's turns, and the turns that found an old value. Called by whole warps.
 __device__ inline void count_turns(const membar::litmus::launch_view& view, unsigned turns, unsigned old) noexcept {
   const unsigned all = __reduce_add_sync(0xffffffffU, turns);
   const unsigned all_old = __reduce_add_sync(0xffffffffU, old);

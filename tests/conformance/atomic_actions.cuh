@@ -32,7 +32,8 @@ struct atomic_load : ordered_load<Scope, Order, T> {
   static std::string text() { return spelled<T>("atomic_ref.load", Order, Scope); }
 };
 
-/// `wait` for a value other than 0. It is called only after a load has read another value, so by coherence it returns at once.
+/// Waits for a value other than 0. The wait is called only after a load has read such a value, so by coherence it returns at
+/// once.
 template <thread_scope Scope, memory_order Order>
 struct atomic_wait {
   MEMBAR_HOST_DEVICE static read<unsigned> run(void* cell) noexcept {
@@ -234,7 +235,8 @@ struct aggregated_add : reduction<update_kind::add, Scope, Order, Value> {
 };
 /// @}
 
-/// @name Updates of a part, and updates that are split @{
+/// @name Updates of part of a word, and updates that are split
+/// @{
 
 /// An increment by a load and a store: a write between the two is lost.
 template <thread_scope Scope, int Value = 1, class T = unsigned>

@@ -38,7 +38,7 @@ class engine_runner : public runner {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-// The kind of a test, such as "MP@one_device". Parameters are tuned for each kind, a shape and a place.
+// The kind of a test, such as "MP@one_device". Parameters are tuned for each kind, that is, for each shape at each place.
 [[nodiscard]] std::string kind_of(const std::string& test) {
   const std::size_t plus = test.find('+', test.starts_with("2+2W") ? 4 : 0);
   return test.substr(0, plus) + test.substr(test.rfind('@'));

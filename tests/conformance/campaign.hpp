@@ -32,7 +32,7 @@ struct plan {
   std::vector<membar::litmus::parameters> given{};  ///< The parameter sets to start with.
   double hunt_seconds = 0;  ///< If not 0, guarantees run in turns until one is broken or this time is up.
   double minutes = 1e9;     ///< No test begins after this time.
-  std::size_t part = 0;     ///< Selects this one of every `parts` guarantees.
+  std::size_t part = 0;     ///< Selects every `parts`-th guarantee, starting with index `part`.
   std::size_t parts = 1;
   bool guarantees = true;
   bool controls = true;
@@ -140,7 +140,7 @@ class campaign {
   std::map<std::string, std::size_t> index_;
   std::size_t turns_left_ = 0;  ///< the number of tests that can run
   std::map<std::string, membar::litmus::parameters> tuned_;
-  std::set<std::string> searched_;  ///< The number of kinds that were tuned, or that have no control with an outcome.
+  std::set<std::string> searched_;  ///< The kinds that were tuned, or that have no control with an outcome.
 };
 
 }  // namespace conformance

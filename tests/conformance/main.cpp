@@ -110,7 +110,7 @@ options read_options(int argc, char** argv) {
          try {
            filter.emplace(std::string(value));
          } catch (const std::regex_error&) {
-           refuse(std::string(option) + std::string(value) + " is no regular expression");
+           refuse(std::string(option) + std::string(value) + " is not a regular expression");
          }
        }},
       {"--tests=", [&](text, text value) { tests = lines_of(std::string(value)); }},
@@ -119,7 +119,7 @@ options read_options(int argc, char** argv) {
        [&](text, text value) {
          only = value;
          if (only != "guarantees" && only != "controls") {
-           refuse("--only=" + only + ": guarantees or controls is expected");
+           refuse("--only=" + only + ": write guarantees or controls");
          }
        }},
       {"--seconds=", [&](text option, text value) { seconds = time_in(option, value, 1e-3); }},
@@ -143,7 +143,7 @@ options read_options(int argc, char** argv) {
     const text option = argument.substr(0, equals == text::npos ? equals : equals + 1);
     const auto known = readers.find(option);
     if (known == readers.end()) {
-      refuse(std::string(argument) + " is no option\n" + std::string(usage));
+      refuse(std::string(argument) + " is not an option\n" + std::string(usage));
     }
     known->second(option, argument.substr(option.size()));
     read.command += option.starts_with("--json") ? "" : " " + std::string(argument);

@@ -9,8 +9,8 @@ usage: mutants.py list
 
 A mutant is a patch of one header. `build` compiles the parts of the suite that use the primitive with a patched copy of the headers. It
 fails unless the code of at least one guarantee's kernel changes. `run` runs the guarantees whose kernels changed, for at most a minute per
-mutant. It prints which mutants the hardware revealed, and for how many instances the others stayed unseen; --json writes the same to a
-file. A mutant that was not seen is still wrong.
+mutant. It prints which mutants the hardware revealed, and for how many instances the others remained undetected; --json writes
+the same to a file. A mutant that was not detected is still wrong.
 
 Exit status: 0; 1 a mutant does not apply, compile or change anything; 2 something else is wrong; 77 no GPU.
 """
@@ -403,8 +403,8 @@ def main():
     command["build"].add_argument("--architecture", default="90")
     option = command["run"].add_argument
     option("--minutes", type=float, default=9.0, help="for all mutants together")
-    option("--seconds", type=float, default=60.0, help="the most for one mutant")
-    option("--most", type=int, default=8, help="the most guarantees per mutant")
+    option("--seconds", type=float, default=60.0, help="the maximum for one mutant")
+    option("--most", type=int, default=8, help="the maximum number of guarantees per mutant")
     option("--seed", type=int, default=1)
     option("--parameters", action="append", default=[], metavar="TEXT", help="tried first")
     option("--campaign", type=pathlib.Path, action="append", default=[], metavar="JSON",

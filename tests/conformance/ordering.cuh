@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// Orders beyond message passing, at one scope: sequential consistency, cumulativity, coherence.
-/// Source: memory_order.hpp, fence.cuh ("All `seq_cst` fences in scope also have one order", "cumulative"), atomic.cuh.
+/// Source: memory_order.hpp, fence.cuh ("All `seq_cst` fences in scope also have a single order", "cumulative"), atomic.cuh.
 #pragma once
 
 #include "message_passing.cuh"
@@ -82,7 +82,7 @@ void add_coherence(const adding& to) {
   if constexpr (Scope == thread_scope::system) {
     holds_within<Scope, coherent_reads<store_mmio<>, load_mmio>, weak>(to);
     // volatile orders nothing: the old value that a release and an acquire would forbid is allowed. Coherence of volatile reads
-    // is not tested, because a compiler may exchange two of them.
+    // is not tested, because a compiler may reorder two of them.
     holds<message_passing<atomic_store<Scope, release>, atomic_load<Scope, acquire>>, where::one_device,
           message_passing<store_volatile<>, load_volatile>, message_passing<store_mmio<>, load_mmio>>(to);
   }

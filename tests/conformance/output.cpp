@@ -148,7 +148,7 @@ void write_json_file(const std::string& path, const suite& all, const campaign& 
   file.close();
   if (!file || std::rename(fresh.c_str(), path.c_str()) != 0) {
     throw std::runtime_error("conformance: cannot write the results to " + path +
-                             ": name a file in a folder that exists and is writable");
+                             "; name a file in an existing, writable folder");
   }
 }
 

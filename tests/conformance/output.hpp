@@ -20,7 +20,7 @@ namespace conformance {
   return text;
 }
 
-/// Returns keys and values that describe the machine.
+/// Keys and values that describe the machine.
 using machine_description = std::vector<std::pair<std::string, std::string>>;
 
 /// Formats one test as a line: its name, how often it ran, and the conclusion.

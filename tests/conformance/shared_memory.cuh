@@ -205,13 +205,13 @@ template <class Done>
 
 /// Runs `Test` in clusters of two blocks: each block reads what the other one writes. Round n stores n as data, and sets the
 /// flag. Each quarter of a block's threads has one role:
-/// * polls the flag, reads the data and lowers the flag: its first thread, the reader;
-/// * writes: its first thread. The other threads store to scratch memory;
-/// * loads the data, so that the L1 cache holds it;
-/// * changes the flag's lower part. How many of them do so depends on the round; occasionally all of them rest, so that no
-///   thread waits forever.
+/// * the first thread of one quarter, the reader, polls the flag, reads the data and lowers the flag;
+/// * the first thread of another quarter writes, and its other threads store to scratch memory;
+/// * the threads of the third quarter load the data, so that the L1 cache holds it;
+/// * the threads of the fourth quarter change the flag's lower part. How many of them do so depends on the round; occasionally
+///   all of them rest, so that no thread waits forever.
 ///
-/// The duration of a round depends on the parameters, by orders of magnitude. After a quarter of the slice's budget, a writer
+/// The duration of a round varies with the parameters by orders of magnitude. After a quarter of the slice's budget, a writer
 /// starts no further round and tells its reader so; the reader counts the rounds that took place.
 ///
 /// The launch is the same as that of `membar::litmus::run_launch`, in clusters of two blocks.

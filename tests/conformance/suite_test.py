@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Checks that the suite is complete and that its scripts work. Needs no GPU.
+"""Checks that the suite is complete and that its scripts work. It needs no GPU.
 
 usage: MEMBAR_CONFORMANCE=<program> suite_test.py [RULE...]
 
@@ -379,9 +379,9 @@ class Program(unittest.TestCase):
 
     def test_bad_options(self):
         for option, words in (("--seconds=x", "a number of at least"), ("--instances=0", "a number of at least"),
-                              ("--filter=[", "is no regular expression"), ("--only=all", "guarantees or controls is expected"),
+                              ("--filter=[", "is not a regular expression"), ("--only=all", "write guarantees or controls"),
                               ("--hunt=1 --tune=1", "--tune searches on controls"),
-                              ("--tests=/no/such/file", "cannot be read"), ("--what", "is no option"),
+                              ("--tests=/no/such/file", "cannot be read"), ("--what", "is not an option"),
                               ("--parameters=width=7", "membar:"), ("--instances=nan", "a number of at least"),
                               ("--instances=inf", "a number of at least"), ("--instances=1e30", "at most 1e+18"),
                               ("--hunt=inf", "a number of at least"), ("--test=no such test", "no test has this name: see --list"),

@@ -54,7 +54,7 @@ template <class T>
   } else if constexpr (std::is_floating_point_v<T>) {
     return sizeof(T) == 4 ? "float" : "double";
   } else {
-    static_assert(std::is_integral_v<T>, "a type that tests use has a name");
+    static_assert(std::is_integral_v<T>, "a type that tests use must have a name");
     return std::string(std::is_signed_v<T> ? "int" : "uint") + std::to_string(8 * sizeof(T));
   }
 }

@@ -55,7 +55,7 @@ def wrong(command, lines, recorded, tool):
         return None if re.fullmatch(pattern(lines), result.stdout) else f"it prints:\n{result.stdout}"
     text = recorded.read_text(encoding="utf-8").replace("**", "").rstrip("\n") + "\n"  # the stars are markup of the page
     whole = rf"{re.escape('$ ' + command)}\n{pattern(lines)}(?=\n|\$ |\Z)" if recorded == RECORDED else pattern(lines)
-    return None if re.search("^" + whole, text, re.MULTILINE) else f"{recorded.relative_to(ROOT)} has not these lines"
+    return None if re.search("^" + whole, text, re.MULTILINE) else f"{recorded.relative_to(ROOT)} does not have these lines"
 
 
 def main():

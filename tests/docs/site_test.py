@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Checks that the documentation site builds in strict mode, and that each of its checks fails on broken input.
 
-Needs a Python with mkdocs-material (docs/site/requirements.txt).
+It needs a Python with mkdocs-material (docs/site/requirements.txt).
 """
 import os
 import pathlib

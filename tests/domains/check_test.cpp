@@ -139,11 +139,11 @@ records two_launches(pointer_uses with_pointer, std::uint64_t launched = 2, unsi
 
 TEST(check_of_pairs, counts_the_launches_that_had_the_pointer) {
   const auto warned = [](const records& r) { return !checked(r, synchronization{}, synchronization{}).warnings.empty(); };
-  EXPECT_FALSE(warned(two_launches({false, 0, 0}))) << "the one before";
+  EXPECT_FALSE(warned(two_launches({false, 0, 0}))) << "only the earlier launch had the pointer";
   EXPECT_TRUE(warned(two_launches({false, 1, 1})));
   EXPECT_TRUE(warned(two_launches({false, 0, 1})));
-  EXPECT_TRUE(warned(two_launches({false, 2, 2}, 3))) << "one of three has no record, perhaps the second";
-  EXPECT_FALSE(warned(two_launches({false, 0, 0}, 2, 5))) << "the other is in a graph";
+  EXPECT_TRUE(warned(two_launches({false, 2, 2}, 3))) << "one of three launches has no record, perhaps the second one";
+  EXPECT_FALSE(warned(two_launches({false, 0, 0}, 2, 5))) << "the other launch is in a graph";
   EXPECT_TRUE(warned(two_launches({true, 1, 0}, 1, 5)));
   records mixed_up = two_launches({false, 0, 0});
   mixed_up.launched.erase(0);
@@ -152,7 +152,7 @@ TEST(check_of_pairs, counts_the_launches_that_had_the_pointer) {
   not_numbered.kernels[1].launch = not_numbered.kernels[2].launch;
   EXPECT_TRUE(warned(not_numbered));
   records fewer = two_launches({false, 0, 0}, 1);
-  EXPECT_TRUE(warned(fewer)) << "more records than launches";
+  EXPECT_TRUE(warned(fewer)) << "there are more records than launches";
 }
 
 TEST(check_of_pairs, a_reduction_with_a_fence_and_its_own_buffer_gives_no_warning) {

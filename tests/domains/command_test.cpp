@@ -282,7 +282,7 @@ TEST_F(domains_command, a_listed_kernel_put_into_a_node_of_an_executable_graph_i
   }
   EXPECT_EQ(command("apply --force --remote=^put$" PROGRAM "table parameters").said.find("in a node of an executable graph"),
             std::string::npos)
-      << "other parameters for the same kernel";
+      << "the node has the same kernel with other parameters";
 }
 
 TEST_F(domains_command, a_kernel_that_reuses_the_handle_of_a_destroyed_context_is_decided_again) {
@@ -374,7 +374,7 @@ TEST_F(domains_command, a_program_that_crashes_is_one_sentence_and_its_counts_ar
 
 TEST_F(domains_command, a_full_folder_for_the_runs_files_ends_neither_the_program_nor_the_command) {
   if (std::system("unshare -rm mount -t tmpfs none /mnt") != 0) {
-    GTEST_SKIP() << "no file system of its own can be mounted here";
+    GTEST_SKIP() << "this process cannot mount a file system of its own";
   }
   const auto with_room = [](int pages) {
     return "unshare -rm sh -c 'mount -t tmpfs -o size=64k none /mnt && head -c " + std::to_string((16 - pages) * 4096) +
@@ -386,7 +386,7 @@ TEST_F(domains_command, a_full_folder_for_the_runs_files_ends_neither_the_progra
   const result listed = command("apply --force --remote=^put$" PROGRAM "table put", with_room(0));
   EXPECT_EQ(listed.status, 125);
   EXPECT_NE(listed.said.find("list': set TMPDIR to a folder with free space"), std::string::npos) << listed.said;
-  EXPECT_EQ(listed.log, "") << "the program ran";
+  EXPECT_EQ(listed.log, "") << "the program must not run";
   const result unrecorded =
       command("try --force --remote=^put$ --runs=1" PROGRAM "table race", "FAKE_DRIVER_QUIET=1 " + with_room(2));
   EXPECT_NE(unrecorded.said.find("there was no space for some records"), std::string::npos) << unrecorded.said;
@@ -462,7 +462,7 @@ TEST_F(domains_command, try_says_the_number_of_runs_beforehand_and_stops_when_th
   fs::remove(folder_ / "runs");
   const result whole = command(of + "--whole-runs " + counted, "FAKE_DRIVER_QUIET=1");
   EXPECT_NE(whole.said.find("the program runs 6 to 12 times: as it is, moved"), std::string::npos) << whole.said;
-  EXPECT_EQ(text_of(folder_ / "runs"), std::string(6, '\n')) << "the interval is narrow after six";
+  EXPECT_EQ(text_of(folder_ / "runs"), std::string(6, '\n')) << "the interval is narrow after six runs";
 }
 
 TEST_F(domains_command, graphs_with_listed_kernels_are_tried_in_one_run_by_two_executables) {

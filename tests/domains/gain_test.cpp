@@ -116,7 +116,7 @@ TEST(gain, lanes_that_run_the_same_at_another_pace_are_left_out_of_whole_runs_an
   const std::vector<lane_times> alike{lane(100, 50, 100), lane(105, 50, 100)}, unlike{lane(100, 50, 100), lane(120, 50, 100)};
   EXPECT_EQ(gains(joined({{alike}, {alike}})).lanes.at(1).lane, "graph 1");
   EXPECT_EQ(gains(joined({{alike}, {alike}})).lanes.at(0).lane, "graph 1 (2)");
-  EXPECT_EQ(gains(joined({{unlike}})).lanes.size(), 2U) << "one run needs no telling apart";
+  EXPECT_EQ(gains(joined({{unlike}})).lanes.size(), 2U) << "within one run, all lanes are distinct";
   const gain_report report = gains(joined({{unlike, alike}, {alike, alike}}));
   EXPECT_NE(sentence(gains(joined({{unlike}, {unlike}}))).find("no stream or graph that can be identified in every run ran"),
             std::string::npos);

@@ -103,7 +103,7 @@ TEST(kernel_names, libraries_of_communication_are_known_and_others_are_not) {
                            "void membar::detail::notify_next_kernel<int>(int)"}) {
     EXPECT_TRUE(known_remote(name)) << name;
   }
-  EXPECT_FALSE(known_remote("void membar::detail::wait_kernel<int>(int)")) << "it stores nothing";
+  EXPECT_FALSE(known_remote("void membar::detail::wait_kernel<int>(int)")) << "the kernel stores nothing";
   EXPECT_FALSE(known_remote("_ZN2at6native13reduce_kernelILi512ELi1EEEvv"));
   EXPECT_FALSE(known_remote("nvjet_tst_64x8_64x16"));
 }

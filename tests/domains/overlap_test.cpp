@@ -165,7 +165,8 @@ bool by_pointer(std::uint32_t, const std::string&) { return true; }
 
 TEST(overlap, launches_of_one_name_are_distinguished_by_their_order) {
   records r = one_name();
-  EXPECT_EQ(find_overlaps(r, all_are_remote).held_up_count, 0U) << "by name nothing is left that could be held up";
+  EXPECT_EQ(find_overlaps(r, all_are_remote).held_up_count, 0U)
+      << "all kernels have the remote kernel's name, so by name none can be delayed";
   distinguish_launches(r, by_pointer);
   const overlap_report seen = find_overlaps(r, all_are_remote);
   EXPECT_TRUE(seen.distinguished());
@@ -241,7 +242,8 @@ TEST(overlap, a_wait_that_recording_hides_does_not_pass_for_none) {
   EXPECT_EQ(sentence(report),
             "Kernels ran concurrently with put, but none of their recorded boundaries took longer. If the program is limited "
             "by the host's launch rate, recording can hide a delay: membar-domains try measures without recording.");
-  EXPECT_EQ(move_list::parse(list_of(report), "list").rules().size(), 1U) << "so that it can be tried";
+  EXPECT_EQ(move_list::parse(list_of(report), "list").rules().size(), 1U)
+      << "the list must still name put, so that it can be tried";
 }
 
 TEST(overlap, what_the_program_runs_in_another_domain_is_not_to_be_moved) {
@@ -291,7 +293,7 @@ TEST(overlap, the_picture_marks_every_held_up_boundary_in_its_window) {
   }
   EXPECT_EQ(held, 10U + 1U);  // the chart and the legend
   EXPECT_NE(svg.find("GPU 0, stream 2"), std::string::npos);
-  EXPECT_NE(svg.find("delayed by 3.00 µs"), std::string::npos) << "the whole wait";
+  EXPECT_NE(svg.find("delayed by 3.00 µs"), std::string::npos) << "the label must give the whole wait";
   EXPECT_EQ(timeline(r, find_overlaps(r, [](auto, const auto&) { return std::string(); })), "");
 }
 
@@ -359,7 +361,7 @@ TEST(records_of_a_process, of_another_version_or_of_none_are_rejected) {
                   "library it preloads have different versions: install both from one build");
   }
   EXPECT_EQ(message_of_records(""), "") << "a process that crashed before it wrote";
-  EXPECT_EQ(message_of_records("F"), "") << "one that crashed while it did";
+  EXPECT_EQ(message_of_records("F"), "") << "a process that crashed while it wrote";
 }
 
 TEST(reports_in_json, of_watch_have_what_the_table_has) {

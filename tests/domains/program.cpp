@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// A CUDA program for the tests of membar-domains. Its first argument selects how it gets the driver's functions (linked: from
-/// the linker; dlsym; table: through cuGetProcAddress, as the CUDA runtime does; own_stream: the same with the per-thread
-/// default stream). Each further argument is an action: put/own, put/peer, put/host, put/later (puts with pointers to such
-/// memory; the last one points to memory that `map` maps), put/buffer (a peer's pointer in cuLaunchKernel's `extra`), put/both
-/// (put/own and put/peer in two threads), put/captured (put/peer in a stream that is being captured), map, graph/peer (a graph
-/// with put/peer and put/own), exchange/peer (replaces one of them by the other in an executable graph), again/peer (put/peer
-/// and then put/own in the same node; the graph is instantiated for each), graph/map (a node with its own map), thread (a
-/// thread with the smallest stack), fork (a child process that exits), room (a thread whose event waits for another thread's
-/// launch), long (a kernel with a long name), check/... (pointers), put/null, small/null (in the null stream), child, update,
-/// exchange, parameters, conditional (graphs), put, small (launches), put/ex, put/remote, put/map (with attributes),
-/// put/cooperative, graph, race (many of these concurrently), race/two (the same in two contexts), exit=<status>, abort.
+/// A CUDA program for the tests of membar-domains. Its first argument selects how it gets the driver's functions: `linked`,
+/// from the linker; `dlsym`; `table`, through cuGetProcAddress, as the CUDA runtime does; `own_stream`, like `table` with the
+/// per-thread default stream. Each further argument is an action:
+/// * put, small: launches of these kernels; put/ex, put/remote, put/map: with attributes; put/cooperative; put/null,
+///   small/null: in the null stream; long: a kernel with a long name;
+/// * put/own, put/peer, put/host, put/later: puts with pointers to such memory; put/later points to memory that `map` maps;
+///   put/buffer: a peer's pointer in cuLaunchKernel's `extra`; put/both: put/own and put/peer in two threads; put/captured:
+///   put/peer in a stream that is being captured;
+/// * graph, child, update, exchange, parameters, conditional: graphs; graph/peer: a graph with put/peer and put/own;
+///   exchange/peer: replaces one of these by the other in an executable graph; again/peer: put/peer and then put/own in the
+///   same node, and the graph is instantiated for each; graph/map: a node with its own map;
+/// * thread: a thread with the smallest stack; fork: a child process that exits; room: a thread whose event waits for another
+///   thread's launch; race: many put and small kernels concurrently; race/two: the same in two contexts;
+/// * check/...: kernels with pointers; exit=<status>; abort.
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // Old programs call deprecated functions.
 #include <cuda.h>
 #include <dlfcn.h>

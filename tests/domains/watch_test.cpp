@@ -85,7 +85,8 @@ TEST_F(domains_command, watch_moves_nothing_that_the_program_runs_in_another_dom
   const std::string puts = "FAKE_CUPTI_PUTS=1";
   const std::string isolated = "put is already isolated in another domain: there is nothing to move.";
   for (const std::string word : {"put/remote", "put/map", "put/mapped", "graph/map"}) {
-    EXPECT_EQ(command(of + word, puts).said.find(isolated), std::string::npos) << "not all of its launches";
+    EXPECT_EQ(command(of + word, puts).said.find(isolated), std::string::npos)
+        << "not all launches of put are in another domain";
     EXPECT_NE(
         command("watch --remote=^put$ --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table " + word, puts).said.find(isolated),
         std::string::npos)
@@ -180,7 +181,7 @@ TEST_F(domains_command, a_list_with_a_warning_of_the_check_is_rejected_by_defaul
       const std::string words = action + " --list=out/list.txt";
       const result r = command(words + PROGRAM "table check/" + which);
       EXPECT_EQ(r.status, 125) << r.said;
-      EXPECT_EQ(r.log, "") << "the program ran";
+      EXPECT_EQ(r.log, "") << "the program must not run";
       EXPECT_NE(r.said.find("the list moves '^ncclDevKernel_fake$', but watch's check warns: ncclDevKernel_fake and "
                             "small ran at the same time and received the same pointer"),
                 std::string::npos)

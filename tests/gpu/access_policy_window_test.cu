@@ -37,7 +37,7 @@ class l2_on_a_gpu : public gpu_test {
 
   void TearDown() override {
     if (region != nullptr) {
-      EXPECT_EQ(limit(), found_) << "the limit was not put back";
+      EXPECT_EQ(limit(), found_) << "the limit was not restored";
       check(cudaStreamDestroy(stream));
       check(cudaFree(region));
       check(cudaDeviceSetLimit(cudaLimitPersistingL2CacheSize, 0));

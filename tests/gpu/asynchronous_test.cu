@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Bulk and small copies, remote stores, cluster barriers and dependent launches: their data arrives whole. Also six faults that
-// users of other libraries reported (tests/litmus/catalogue, Report): the repaired kernels show no stale value. The test
+// users of other libraries reported (tests/litmus/catalogue, Report): the repaired kernels must show no stale value. The test
 // records how often the faulty kernels show one, but does not expect it, because a machine need not show what the model allows.
 #include <membar/async_copy.cuh>
 #include <membar/bulk_copy.cuh>
@@ -155,7 +155,7 @@ __global__ void copy_by_word(outcome* seen, const uint4* from, uint4* to, unsign
     }
     late = __syncthreads_or(late);  // all threads have taken their words
   }
-  if constexpr (OnMbarrier) {  // The copy that is ahead of the last tile.
+  if constexpr (OnMbarrier) {  // Wait for the copy that was started ahead of the last tile.
     late = late || full[tiles % 2].wait_parity(tiles / 2 % 2, acquire, generous) != wait_result::done;
   } else {
     membar::async_wait();

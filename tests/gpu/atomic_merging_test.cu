@@ -157,8 +157,8 @@ std::uint64_t bits_of(T value) {
   return bits;
 }
 
-/// Exactly one operation found each value of an object, except for the last value, which remains; and exactly one operation
-/// left each value, except for the first.
+/// Expects that the operations on each object form a chain: exactly one operation found each value except the last, which
+/// remains, and exactly one operation left each value except the first.
 template <class Operation, class T>
 void expect_one_chain_an_object(spread how, unsigned choice, auto order) {
   SCOPED_TRACE(std::string(spread_names[static_cast<int>(how)]) + ", choice of lanes " + std::to_string(choice));
@@ -184,7 +184,7 @@ void expect_one_chain_an_object(spread how, unsigned choice, auto order) {
     ++balance[i][bits_of(initial[i])];
     --balance[i][bits_of(last[i])];
     for (const auto& [value, more] : balance[i]) {
-      ASSERT_EQ(more, 0) << "object " << i << ": value " << value << " was left so many times more than it was found";
+      ASSERT_EQ(more, 0) << "object " << i << ": value " << value << ": this is how much more often it was left than found";
     }
   }
 }

@@ -99,7 +99,7 @@ TEST_F(grid_barrier, tells_every_thread_of_a_block_that_the_budget_is_used_up) {
 }
 
 /// Block 0 waits at its own barrier until it times out, and immediately afterwards both blocks pass another barrier: a thread
-/// that is slow to read one result must not read the other's.
+/// that is slow to read the first result must not read the second one.
 __global__ void sync_after_a_barrier_that_nobody_came_to(device_barrier* together, unsigned* mistakes, device_barrier* alone,
                                                          unsigned count) {
   unsigned wrong = 0;

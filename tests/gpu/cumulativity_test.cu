@@ -143,7 +143,7 @@ class cumulativity : public gpu_test {
                 in_b.seen, in_b.stale, on_cpu.seen, on_cpu.stale);
     if (carried) {
       EXPECT_EQ(in_b.stale, 0U);
-      EXPECT_EQ(on_cpu.stale, 0U) << "what thread 2 has observed is released by it too";
+      EXPECT_EQ(on_cpu.stale, 0U) << "thread 2's release also covers what thread 2 has observed";
     }
   }
 };

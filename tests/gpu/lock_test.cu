@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Locks under contention: there is one holder at a time, who sees the writes of all earlier holders; locks are granted in the
+// Locks under contention: there is one holder at a time, which sees the writes of all earlier holders; locks are granted in the
 // order of the requests; every wait ends.
 #include <membar/sync/queue_lock.cuh>
 #include <membar/sync/sequence_lock.cuh>

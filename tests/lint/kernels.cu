@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// For each rule of the linter kernels that break it, whose names begin with wrong_, and kernels beside them that do not. lint_test.py has the rules.
+// For each rule of the linter, kernels that break it, whose names begin with wrong_, and similar kernels that do not.
+// lint_test.py lists the expected warnings.
 #include <cuda/atomic>
 
 using flag_t = cuda::atomic_ref<int, cuda::thread_scope_device>;
@@ -33,7 +34,7 @@ __global__ void right_flags_of_first_threads(int** flags, float* data, int peers
     *static_cast<volatile int*>(flags[threadIdx.x]) = 1;
   }
 }
-// Several threads write, and others than those raise the flag, which is in the same buffer.
+// Several threads write, and another thread may raise the flag, which is in the same buffer.
 __global__ void wrong_flag_beside_data_of_some(int* buffer, int n) {
   if (threadIdx.x < n) {
     buffer[threadIdx.x + 32] = 1;
@@ -42,7 +43,7 @@ __global__ void wrong_flag_beside_data_of_some(int* buffer, int n) {
     flag_t(*buffer).store(1, cuda::memory_order_release);
   }
 }
-// The same in a loop, where each round's flag is after the last round's copy.
+// The same in a loop: each round's flag is raised after the previous round's copy.
 __global__ void wrong_flag_in_a_loop(int** flags, float* data, int peers, int n) {
   for (int k = 0; k < n; k += blockDim.x) {
     if (threadIdx.x < peers) {
@@ -57,7 +58,7 @@ __global__ void wrong_flag_in_a_loop(int** flags, float* data, int peers, int n)
     }
   }
 }
-// The first thread raises the flag for all.
+// The first thread to store raises the flag for all of them.
 __global__ void wrong_flag_of_all_threads(int* flag, float* data) {
   data[blockIdx.x * blockDim.x + threadIdx.x] = 1;
   flag_t(*flag).store(1, cuda::memory_order_release);
@@ -86,7 +87,7 @@ __global__ void right_flag_of_a_warp(int* flag, float* data) {
     flag_t(*flag).store(1, cuda::memory_order_release);
   }
 }
-// Right if a block is one warp.
+// This is correct if a block is one warp.
 __global__ void wrong_flag_behind_a_warp_barrier(int* flag, float* data) {
   data[blockIdx.x * blockDim.x + threadIdx.x] = 1;
   __syncwarp();
@@ -94,7 +95,7 @@ __global__ void wrong_flag_behind_a_warp_barrier(int* flag, float* data) {
     flag_t(*flag).store(1, cuda::memory_order_release);
   }
 }
-// One thread of the grid writes, as a comparison of both numbers says.
+// One thread of the grid writes, which a comparison of both numbers with 0 selects.
 __global__ void right_flag_beside_data_of_one(int* flag, float* data) {
   if ((threadIdx.x | blockIdx.x) == 0) {
     data[0] = 1;
@@ -103,7 +104,7 @@ __global__ void right_flag_beside_data_of_one(int* flag, float* data) {
     flag_t(*flag).store(1, cuda::memory_order_release);
   }
 }
-// The block that raises the flag meets at the barrier, though a path leads around it.
+// The block that raises the flag synchronizes at the barrier, although another path leads around it.
 __global__ void wrong_flag_of_one_block(int* flag, float* data, int rounds) {
   for (int k = 0; k < rounds; ++k) {
     data[k * blockDim.x + threadIdx.x] = 1;
@@ -118,7 +119,7 @@ __global__ void wrong_flag_of_one_block(int* flag, float* data, int rounds) {
     }
   }
 }
-// Two flags in a row need one barrier, and there is one warning.
+// Two flags in a row need only one barrier, so there is one warning.
 __global__ void wrong_flags_in_a_row(int* first, int* second, float* data) {
   data[blockIdx.x * blockDim.x + threadIdx.x] = 1;
   if (threadIdx.x == 0) {
@@ -126,14 +127,14 @@ __global__ void wrong_flags_in_a_row(int* first, int* second, float* data) {
     flag_t(*second).store(1, cuda::memory_order_release);
   }
 }
-// A message of several words may bring what it tells of.
+// A message of several words may itself contain the data that it announces.
 __global__ void wrong_message(int* box, float* data) {
   data[blockIdx.x * blockDim.x + threadIdx.x] = 1;
   if (threadIdx.x == 0) {
     asm volatile("fence.acq_rel.gpu;\n\tst.volatile.global.v2.u32 [%0], {%1, %2};" ::"l"(box), "r"(1), "r"(2) : "memory");
   }
 }
-// A counter that hands nothing over.
+// A counter that announces no data.
 __global__ void right_statistics(int* count, float* data) {
   data[blockIdx.x * blockDim.x + threadIdx.x] = 1;
   if (threadIdx.x == 0) {
@@ -148,7 +149,7 @@ __global__ void wrong_volatile_wait(volatile int* flag, float* data, float* out)
   out[threadIdx.x] = data[threadIdx.x];
   data[threadIdx.x] = 0;
 }
-// The fence of a round is before the flag that the round raises, and the next round's read is not behind it.
+// Each round's fence comes before the flag that the round raises, and does not order the next round's wait and read.
 __global__ void wrong_wait_in_rounds(volatile int* flags, float* data, int rounds) {
   for (int k = blockIdx.x; k < rounds; k += gridDim.x) {
     if (threadIdx.x == 0 && k != 0) {
@@ -199,7 +200,7 @@ __global__ void right_fence_in_the_loop(int* flag, float* data, float* out) {
   out[threadIdx.x] = data[threadIdx.x];
   data[threadIdx.x] = 0;
 }
-// What is read belongs to the flag: a number of the next round, which each thread counts on itself.
+// The value read belongs to the flag: the number of the next round, which each thread increments itself.
 struct counted_flag {
   int flag, round;
 };
@@ -210,7 +211,7 @@ __global__ void wrong_wait_beside_a_round(counted_flag* wait, float* data) {
   wait->round = round + 1;
   data[threadIdx.x] = round;
 }
-// One thread of the grid alone counts, and reads no data of others.
+// Only one thread of the grid counts, and it reads no other thread's data.
 __global__ void wrong_wait_before_a_count(volatile int* flag, int* count, float* data) {
   while (*flag == 0) {
   }
@@ -219,7 +220,7 @@ __global__ void wrong_wait_before_a_count(volatile int* flag, int* count, float*
     *count += 1;
   }
 }
-// The words that are polled bring the data with them.
+// The polled words contain the data.
 __global__ void wrong_wait_for_a_packet(volatile uint4* packet, float* data, float* out) {
   uint4 seen;
   do {
@@ -231,7 +232,7 @@ __global__ void wrong_wait_for_a_packet(volatile uint4* packet, float* data, flo
   out[threadIdx.x] = data[threadIdx.x] + seen.x;
   data[threadIdx.x] = 0;
 }
-// Another thread of the block acquires before the barrier that comes next, unless there is one block only.
+// Another thread of the block acquires before the next barrier, unless there is only one block.
 __global__ void wrong_wait_before_another(volatile int* flag, int* second, float* data, float* out) {
   while (*flag == 0) {
   }
@@ -244,7 +245,7 @@ __global__ void wrong_wait_before_another(volatile int* flag, int* second, float
   out[threadIdx.x] = data[threadIdx.x];
   data[threadIdx.x] = 0;
 }
-// Rounds of work of one block.
+// One block works in rounds.
 __global__ void right_rounds(volatile int* left, float* data) {
   do {
     const float other = data[threadIdx.x ^ 1];
@@ -254,7 +255,7 @@ __global__ void right_rounds(volatile int* left, float* data) {
   } while (*left != 0);
   data[threadIdx.x] += data[threadIdx.x ^ 1];
 }
-// A loop over a list waits for nobody.
+// A loop over a list does not wait for another thread.
 __global__ void right_list(int* next, float* data, float* out) {
   int at = threadIdx.x;
   while (at >= 0) {
@@ -287,7 +288,7 @@ __device__ void wait_for_peer(peers p, float* out, int rank) {
 __global__ void wrong_wait_for_peer(peers p, float* out, int rank) { wait_for_peer<false>(p, out, rank); }
 __global__ void right_wait_for_peer(peers p, float* out, int rank) { wait_for_peer<true>(p, out, rank); }
 
-// flag-without-release: both sides are in the kernel, so the flag is known to be one
+// flag-without-release: both sides are in the kernel, which shows that the word is a flag
 __device__ void wait_for(int* flag) {
   while (flag_t(*flag).load(cuda::memory_order_acquire) == 0) {
   }
@@ -311,7 +312,7 @@ __global__ void wrong_fence_after_the_flag(int* flag, float* data, float* out) {
     out[0] = data[0];
   }
 }
-// Which of the pointers in memory is the one that is waited for is not known.
+// It is not known which of the pointers in memory points to the awaited flag.
 __global__ void wrong_relaxed_flag_of_a_table(int** flags, float* data, float* out) {
   if (blockIdx.x == 0) {
     data[0] = 1;
@@ -321,14 +322,14 @@ __global__ void wrong_relaxed_flag_of_a_table(int** flags, float* data, float* o
     out[0] = data[0];
   }
 }
-// A thread that takes a place acquires, and hands nothing over.
+// A thread that takes a place acquires, and announces no data.
 __global__ void wrong_taken_place(int* places, float* data) {
   data[blockIdx.x] = 1;
   flag_t(*places).fetch_sub(1, cuda::memory_order_acquire);
   wait_for(places);
   data[threadIdx.x] += data[blockIdx.x + 1];
 }
-// What is written before is a part of the flag.
+// The word written before the flag is part of the flag.
 __global__ void wrong_relaxed_flag_beside_a_round(counted_flag* first, counted_flag* second, float* out) {
   if (blockIdx.x == 0) {
     second->round = 1;
@@ -374,7 +375,7 @@ __global__ void right_last_block(unsigned* count, float* partial, float* out) {
   reduce_in_last_block<true>(count, partial, out);
 }
 
-// The counter hands out places, and tells nobody that he is the last one.
+// The counter hands out places, and does not tell any thread that it is the last one.
 __global__ void wrong_place_in_a_list(unsigned* count, float* list, unsigned places) {
   list[blockIdx.x] = 1;
   const unsigned place = atomicAdd(count, 1U);
@@ -456,7 +457,7 @@ __global__ void wrong_read_only_load(int* data) {
   __syncthreads();
   data[threadIdx.x + 64] = __ldg(data + (threadIdx.x ^ 1));
 }
-// Each round reads other elements than those that were written, as far as one can see.
+// As far as the code shows, each round reads elements that earlier rounds did not write.
 __global__ void wrong_read_only_load_in_place(int* data, int n) {
   for (int k = threadIdx.x; k < n; k += blockDim.x) {
     data[k] = __ldg(data + k) + 1;
@@ -491,7 +492,7 @@ __global__ void right_wait_if_asked(float* out, const float* in, bool dependent)
   }
   out[threadIdx.x] = in[threadIdx.x];
 }
-// One warp waits, and the others meet it.
+// One warp waits, and the others synchronize with it.
 __global__ void right_wait_of_one_warp(float* out, const float* in) {
   if (threadIdx.x < 32) {
     wait_for_kernel_before();
@@ -519,7 +520,7 @@ __global__ void noted_read_only_load(float* out, const float* in) {
   wait_for_kernel_before();
   out[threadIdx.x] = __ldg(in + threadIdx.x);
 }
-// A producer that fills its first stage finds it empty without anybody's arrival.
+// A producer that fills its first stage finds it empty although no thread has arrived.
 __device__ void wait_for_phase(unsigned barrier, unsigned parity) {
   asm volatile(
       "{\n.reg .pred done;\nagain:\nmbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@!done bra again;\n}" ::"r"(

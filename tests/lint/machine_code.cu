@@ -137,7 +137,7 @@ __global__ void right_wait_of_one_warp(float* out, const float* in) {
   __syncthreads();
   out[threadIdx.x] = in[threadIdx.x];
 }
-// The arguments of the launch decide whether there is a kernel to wait for.
+// The launch's arguments determine whether there is a kernel to wait for.
 __global__ void right_wait_if_asked(float* out, const float* in, int dependent) {
   if (dependent != 0) {
     wait_for_kernel_before();

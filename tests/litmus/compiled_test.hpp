@@ -15,7 +15,7 @@
 
 namespace membar_test {
 
-/// Returns the NVRTC library, or the reason why there is none.
+/// The NVRTC library, or the reason why there is none.
 struct nvrtc_or_reason {
   nvrtc_or_reason() {
     try {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Shared code of the command's tests, which are started with the path of membar-litmus and the folder of the catalogue."""
+"""Code shared by the command's tests, which are started with the path of membar-litmus and the folder of the catalogue."""
 
 import os
 import pathlib

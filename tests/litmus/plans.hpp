@@ -20,7 +20,7 @@ namespace membar_test {
 
 inline const std::filesystem::path catalogue = MEMBAR_LITMUS_CATALOGUE;
 
-/// Returns the plan of a test, or the reason why the test does not run.
+/// The plan of a test, or the reason why the test does not run.
 struct plan_or_reason {
   std::unique_ptr<membar::litmus_files::run_plan> plan;
   std::string reason;

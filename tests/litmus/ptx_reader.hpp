@@ -15,7 +15,7 @@
 
 namespace membar_test {
 
-/// Returns the parts of a text that have this shape, in order.
+/// Returns the parts of a text that match this pattern, in order.
 [[nodiscard]] inline std::vector<std::string> parts_of(const std::string& text, const std::regex& shape) {
   return {std::sregex_token_iterator(text.begin(), text.end(), shape), std::sregex_token_iterator()};
 }

@@ -47,7 +47,7 @@ TEST(litmus_run_plan, a_digit_has_every_value_that_an_execution_gives) {
   EXPECT_EQ(digits_of(two_threads("x=0;", "atom.relaxed.gpu.add r0, x, 2", "atom.relaxed.gpu.add r0, x, 3", "exists (x == 5)")),
             "x{0,2,3,5}");
   EXPECT_EQ(digits_of(two_threads("x=0;", "st.weak x, 1", "st.weak x, 2", "exists (x == 9)")), "x{0,1,2,9}")
-      << "also one that only the condition names";
+      << "the digit also has a value that only the condition names";
 }
 
 TEST(litmus_run_plan, a_forbidden_value_has_a_digit_too) {

@@ -180,7 +180,7 @@ constexpr auto sent_in_bulk(Wait... wait) {
 static_assert(model::allowed(sent_in_bulk()));
 static_assert(model::forbidden(sent_in_bulk(model::wait_phase(barrier, 0))));
 
-/// Message passing through the reader's shared memory: the flag is there, and the last argument names the data.
+/// Message passing through the reader's shared memory: the flag is there, and each thread names it by its own variable.
 template <thread_scope Scope>
 constexpr auto passed_there(model::variable flag_of_writer, model::variable flag_of_reader) {
   return litmus(thread(in_cluster(block(0), 0), store(x, 1), store<Scope>(flag_of_writer, 1, membar::release)),

@@ -1682,9 +1682,9 @@ TEST(asynchronous_rules, a_completion_may_need_a_proxy_fence_after_the_initializ
   EXPECT_TRUE(initialized(rules, "", one_way_release));
   EXPECT_TRUE(initialized(rules, "", "fence.proxy.async.global; "));
   EXPECT_TRUE(initialized(rules, "", "fence.proxy.alias; "));
-  EXPECT_TRUE(initialized(rules, proxy_fence, "")) << "before the initialization is seen";
-  EXPECT_TRUE(initialized(rules, "", "", proxy_fence)) << "after the copy was started";
-  EXPECT_TRUE(initialized(rules, "", "", "", proxy_fence)) << "in another thread";
+  EXPECT_TRUE(initialized(rules, proxy_fence, "")) << "the fence comes before the initialization is seen";
+  EXPECT_TRUE(initialized(rules, "", "", proxy_fence)) << "the fence comes after the copy was started";
+  EXPECT_TRUE(initialized(rules, "", "", "", proxy_fence)) << "the fence is in another thread";
 }
 
 // Fences only add order: an additional fence, at any place, never allows an outcome that was forbidden.

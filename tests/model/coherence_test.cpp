@@ -163,7 +163,7 @@ coherence_orders<every_rule> orders_of(const random_accesses& one, candidate& c,
   return {c, one.rules, one.facts, one.events, one.pairs, one.memory, one.reads, checked};
 }
 
-/// Returns whether `c` orders every pair of writes to the location and no other pair, contains the least order, and is allowed.
+/// Expects that `c` orders every pair of writes to the location and no other pair, contains the least order, and is allowed.
 void expect_an_order(const random_accesses& one, const candidate& c) {
   EXPECT_TRUE(one.allowed(c));
   for (int i = 0; i < one.facts.count; ++i) {

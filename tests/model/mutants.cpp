@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The mutation score of the catalogue. For every rule, the model without this rule decides every catalogue test, and at least
-// three tests must change their verdict. Prints one line per rule.
+// three tests must change their verdict. The program prints one line per rule.
 //
 // usage: model_mutants FOLDER
 #include <tests/litmus/litmus_files.hpp>

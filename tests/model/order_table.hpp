@@ -188,7 +188,7 @@ class order_table {
         if (name == site.header) {
           const std::size_t at = find(site, headers_);
           EXPECT_TRUE(claimed.emplace(at, site.name).second)
-              << site.name << " and " << claimed[at] << " are one place of " << name;
+              << site.name << " and " << claimed[at] << " are the same place in " << name;
         }
       }
       for (std::sregex_iterator found(text.begin(), text.end(), order); found != std::sregex_iterator(); ++found) {
@@ -221,9 +221,9 @@ class order_table {
           std::ranges::any_of(scenarios_, [&](const scenario& s) { return reads(s, site) && violated(s, weakened); });
       if (argued == enough_.end()) {
         EXPECT_TRUE(noticed) << site.header << ", " << site.name << ", " << site.code << ": " << weaker
-                             << " is enough for every scenario";
+                             << " is sufficient for every scenario";
       } else {
-        EXPECT_FALSE(noticed) << site.name << " as " << weaker << " is not enough: " << argued->proof;
+        EXPECT_FALSE(noticed) << site.name << " as " << weaker << " is not sufficient: " << argued->proof;
       }
     }
   }
@@ -242,7 +242,7 @@ class order_table {
     const std::size_t at = once ? order_detail::find_code(text, code, from, end) : std::string::npos;
     if (at == std::string::npos || (function.empty() && order_detail::find_code(text, code, end, rest) != std::string::npos)) {
       throw std::runtime_error(std::string(site.header) + " has the place '" + site.name +
-                               "' not at all or twice: " + site.function + " ... " + site.code);
+                               "' not exactly once: " + site.function + " ... " + site.code);
     }
     return at;
   }
@@ -250,12 +250,12 @@ class order_table {
   [[nodiscard]] std::string order_of(const std::string& name, const texts& headers) const {
     const auto site = std::ranges::find_if(sites_, [&](const order_site& each) { return each.name == name; });
     if (site == sites_.end()) {
-      throw std::runtime_error("a scenario reads '" + name + "', which is no place of the table");
+      throw std::runtime_error("a scenario reads '" + name + "', which is not in the table");
     }
     std::string order = order_detail::word_at(headers.at(site->header), find(*site, headers));
     if (!order_detail::compiles(*site, order)) {
       throw std::runtime_error(std::string(site->header) + " has " + order + " in " + site->code + ", which takes " +
-                               site->orders + " only: take one of them");
+                               site->orders + " only: write one of these");
     }
     return order;
   }
@@ -297,7 +297,7 @@ inline const order_table& table() {
 
 class every_scenario : public ::testing::TestWithParam<scenario> {};
 TEST_P(every_scenario, keeps_the_guarantee) {
-  EXPECT_FALSE(table().violated(GetParam())) << "the model allows what must not happen";
+  EXPECT_FALSE(table().violated(GetParam())) << "the model allows the forbidden final state";
 }
 INSTANTIATE_TEST_SUITE_P(, every_scenario, ::testing::ValuesIn(table().scenarios()),
                          [](const auto& each) { return std::string(each.param.name); });

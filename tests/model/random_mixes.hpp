@@ -27,8 +27,7 @@ constexpr random_shape shaped(int threads, int instructions, int locations, bool
   return {.threads = threads, .instructions = instructions, .locations = locations, .barriers = barriers, .proxies = proxies};
 }
 
-/// Includes vectors, mbarriers, API edges, loops that wait, second branches, and registers as the expected value of a cas as
-/// well.
+/// Also includes vectors, mbarriers, API edges, loops that wait, second branches, and registers as the expected value of a cas.
 constexpr random_shape wide(int threads, int instructions, int locations) {
   return {.threads = threads, .instructions = instructions, .locations = locations, .wide = true};
 }

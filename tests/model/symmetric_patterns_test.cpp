@@ -333,7 +333,7 @@ TEST(symmetric_patterns, the_thread_that_sends_a_packed_word_has_taken_the_answe
 TEST(symmetric_patterns, coherence_orders_fetches_of_one_object) {
   EXPECT_TRUE(model::forbidden(fetches_of_one_object()));
   EXPECT_TRUE(model::forbidden(fetch_adds_on_one_counter()));
-  EXPECT_TRUE(model::allowed(fetches_out_of_order(none))) << "of two objects only a fence does";
+  EXPECT_TRUE(model::allowed(fetches_out_of_order(none))) << "only a fence orders fetches of two objects";
 }
 
 // The operations that order others over a network that delays and reorders deliveries. Each case also shows what fails without
@@ -384,7 +384,7 @@ TEST(late_network, a_fence_holds_for_each_destination_alone_and_a_quiet_for_all)
   for (const bool completes : {true, false}) {
     const std::vector<net::step> first{net::put(1, 0, 1), completes ? net::quiet() : net::fence(), net::notify(2, 0)};
     EXPECT_EQ(may_miss({first, {net::wait(0), net::read(1, 0)}, {net::wait(0), net::notify(1, 0)}}, 1), !completes);
-    EXPECT_TRUE(may_miss({first, {}, {net::wait(0), net::read(1, 0)}}, 2)) << "it is visible at its destination only";
+    EXPECT_TRUE(may_miss({first, {}, {net::wait(0), net::read(1, 0)}}, 2)) << "the put is visible only at its destination";
   }
   EXPECT_TRUE(model::allowed(third_pe_told_by_the_sender_over_a_network()));
 }
@@ -423,7 +423,8 @@ TEST(late_network, a_barrier_makes_the_memory_consistent_for_which_its_signal_ca
     EXPECT_EQ(may_miss(all, 0), !takes_care);
     EXPECT_EQ(may_miss(all, 1), !takes_care);
   }
-  EXPECT_TRUE(may_miss({{net::put_signal(1, 0, 1, 0)}, {net::poll(0), net::read(1, 0)}}, 1)) << "nor without a barrier";
+  EXPECT_TRUE(may_miss({{net::put_signal(1, 0, 1, 0)}, {net::poll(0), net::read(1, 0)}}, 1))
+      << "a poll without a barrier does not make the memory consistent either";
 }
 
 TEST(late_network, a_split_barrier_completes_before_its_arrival_and_takes_care_after_its_wait) {
@@ -445,7 +446,7 @@ TEST(late_network, a_free_completes_before_the_memory_is_used_again) {
     }
     sender.push_back(net::notify(1, 0));
     const auto all = net::network({sender, {net::wait(0), net::free_and_allocate(0), net::read(1, 0)}}).run();
-    EXPECT_EQ(all.contains(net::readings{{}, {7}}), !completes) << "what was put to memory that was freed";
+    EXPECT_EQ(all.contains(net::readings{{}, {7}}), !completes) << "the reallocated memory received an earlier put";
     EXPECT_TRUE(all.contains(net::readings({{}, {0}})));
   }
 }

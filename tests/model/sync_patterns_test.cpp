@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Every memory order in the synchronization patterns is needed: the algorithms as litmus tests, with the orders that the
-// headers have now (order_table.hpp). Further tests show the other requirements of the patterns: scopes, barriers, one word.
+// headers have now (order_table.hpp). Further tests show the other requirements of the patterns: scopes, barriers, and a single
+// word.
 #include "order_table.hpp"
 #include "sync_litmus.hpp"
 
@@ -511,7 +512,7 @@ TEST(sync_patterns, a_consumer_of_a_broadcast_copies_a_stage_out_between_a_proxy
   const std::string fence = "fence.proxy.async.shared::cta; ";
   const std::string wait = "; cp.async.bulk.wait_group.read 0";
   EXPECT_FALSE(copied(fence, wait));
-  EXPECT_TRUE(copied("", wait)) << "the copy that brought the tile is of another block";
+  EXPECT_TRUE(copied("", wait)) << "another block started the copy that brought the tile";
   EXPECT_TRUE(copied(fence, "")) << "the copy may still read the stage";
 }
 

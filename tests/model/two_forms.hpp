@@ -77,7 +77,7 @@ inline void expect_two_verdicts(const verdict& v) {
   EXPECT_FALSE(decide(forbidden).reachable) << "the second form is allowed";
   const membar::model::every_rule_but mutant(v.needed);
   EXPECT_TRUE(!decide(allowed.view(), mutant).reachable || decide(forbidden.view(), mutant).reachable)
-      << "also without the rule '" << name(v.needed) << "'";
+      << "both verdicts also hold without the rule '" << name(v.needed) << "'";
 }
 
 inline std::string name_of(const testing::TestParamInfo<verdict>& one_of) { return one_of.param.name; }

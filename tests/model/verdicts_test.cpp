@@ -139,11 +139,12 @@ TEST(verdicts, a_barrier_without_a_count_waits_for_the_threads_of_its_block_that
   };
   const std::string two_blocks = "P0@cta 0,gpu 0 | P1@cta 1,gpu 0";
   const std::string told_after = "bar.cta.sync 0 | L:;\nst.relaxed.gpu x, 1 | ld.relaxed.gpu r0, x;\n | bne r0, 1, L";
-  EXPECT_FALSE(ends(told_after)) << "P1 ends when it has been told, which is after the barrier";
-  EXPECT_TRUE(ends(told_after, two_blocks)) << "of another block";
+  EXPECT_FALSE(ends(told_after)) << "P1 ends once it sees x, which P0 stores only after the barrier";
+  EXPECT_TRUE(ends(told_after, two_blocks)) << "P1 is in another block";
   EXPECT_TRUE(ends("bar.cta.sync 0, 0, 1 | L:;\nst.relaxed.gpu x, 1 | ld.relaxed.gpu r0, x;\n | bne r0, 1, L"))
-      << "with a count";
-  EXPECT_TRUE(ends("st.relaxed.gpu x, 1 | L:;\nbar.cta.sync 0 | ld.relaxed.gpu r0, x;\n | bne r0, 1, L")) << "told before";
+      << "the barrier has a count of 1";
+  EXPECT_TRUE(ends("st.relaxed.gpu x, 1 | L:;\nbar.cta.sync 0 | ld.relaxed.gpu r0, x;\n | bne r0, 1, L"))
+      << "P0 stores x before the barrier";
   EXPECT_TRUE(ends("bar.cta.sync 0 | bar.cta.sync 0;\nbar.cta.sync 0 |")) << "P1 has ended at the second turn";
   EXPECT_TRUE(ends("bar.cta.sync 0 | bar.cta.sync 0;\nbar.cta.sync 1 |")) << "P1 has ended";
   EXPECT_FALSE(ends("bar.cta.sync 0 | bar.cta.sync 1;\nbar.cta.sync 1 | bar.cta.sync 0"));
@@ -264,7 +265,7 @@ TEST(verdicts, shared_memory_is_reached_from_its_cluster_alone) {
   EXPECT_NE(answer("mov r0, 0 | ld.weak.shared r0, [r2]", "exists (P1:r0 == 1)", "x @ shared; P1:r2=&P0:x;", one_cluster)
                 .find("a state space other than the one it names"),
             std::string::npos)
-      << ".shared alone is the memory of its own block";
+      << "plain .shared means the memory of the thread's own block";
 }
 
 TEST(verdicts, a_host_thread_reaches_no_shared_memory) {

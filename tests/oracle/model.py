@@ -8,7 +8,8 @@ conflicting accesses that are neither morally strong nor ordered by causality ar
 that is not ordered between that block's begin and exit is undefined.
 
 Every interleaving is an execution of the weak model. The converse holds only for a program whose interleavings have no race and no critical
-cycle through two locations. `Verdict.exact` says whether that was proven; only then is the list of final values complete.
+cycle through two locations. `Verdict.exact` is true if the program was proven to be of this kind; only then is the list of
+final values complete.
 """
 
 import struct
@@ -75,10 +76,10 @@ class Verdict(NamedTuple):
 
 
 class Known(NamedTuple):
-    """The accesses that causality orders before a point of a thread. base: for each actor, how many of its accesses. seen:
-    single writes that were observed, without their predecessors. fenced: the part of `base` that a fence.sc of the whole
-    program separates from this point. proxy, proxy_seen: the part that a fence.proxy.async of the block separates from this
-    point, as an asynchronous copy requires."""
+    """The accesses that causality orders before a point of a thread. base: for each actor, the number of its first accesses
+    that are among them. seen: single writes that were observed, without their predecessors. fenced: the part of `base` that a
+    fence.sc of the whole program separates from this point. proxy, proxy_seen: the part that a fence.proxy.async of the block
+    separates from this point, as an asynchronous copy requires."""
     base: tuple
     seen: frozenset
     fenced: tuple
@@ -342,10 +343,10 @@ class Oracle:
         self.finals.add((tuple(words), tuple(th.registers for th in s.threads)))
 
     def critical_cycle(self):
-        """Returns whether an execution of the weak model may not be an interleaving. In the coherence of one location, reads-from,
-        from-read and causality never go backwards. A cycle of such an execution therefore leads by causality from one contended location to
-        another, and finally back. If each of these steps contains a fence.sc, the Fence-SC order would also have a cycle. `edges` has the
-        steps of all interleavings, with False for steps without a fence.sc."""
+        """Returns whether the weak model may have an execution that is not an interleaving. In the coherence of one location,
+        reads-from, from-read and causality never go backwards. A cycle of such an execution therefore leads by causality from
+        one contended location to another, and finally back. If each of these steps contains a fence.sc, the Fence-SC order
+        would also have a cycle. `edges` has the steps of all interleavings, with False for steps without a fence.sc."""
         edges = {e for e in self.edges if e[0] in self.contended and e[1] in self.contended}
         reach = {c: {b for a, b, _ in edges if a == c} for c in self.contended}
         for middle in self.contended:

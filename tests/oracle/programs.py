@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Makes random programs of chosen features, and writes a program as PTX with a scenario for membar-check.
+"""Makes random programs with chosen features, and writes a program as PTX with a scenario for membar-check.
 
 A program is a launch of one kernel (one launch per device), in which each thread executes its own text between the barriers that all
 threads execute, and host threads. Most are idioms (message passing, chains, counters, a neighbour's shared memory, bulk copies) with random
@@ -60,7 +60,7 @@ def places(devices, blocks, threads, cluster=0):
 # ---- PTX
 
 class Text:
-    """Returns the PTX of a launch, and its scenario without the `final` lines."""
+    """The PTX of a launch, and its scenario without the `final` lines."""
 
     def __init__(self, launch):
         self.launch, self.lines, self.labels, self.slots = launch, [], 0, 0

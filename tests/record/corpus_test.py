@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Launches the bug corpus from a program and records it. The recorded scenarios must lead to the same findings as the handwritten ones.
 
-usage: corpus_test.py <membar-check> <nvcc> [<folder of the fake driver>] without a folder, it runs on the GPU, and kernels that hang are
-killed
+usage: corpus_test.py <membar-check> <nvcc> [<folder of the fake driver>]
+
+Without the folder, it runs on the GPU, and kernels that hang are killed.
 """
 
 import concurrent.futures

@@ -80,7 +80,7 @@ struct parts {
   }
 };
 
-/// Handles actions on a part of memory, or on objects that another process shares. Returns false for other actions.
+/// Handles an action on a part of memory or on an object that another process shares. Returns false for other actions.
 bool is_of_parts(const std::string& word, parts& of, CUdeviceptr& data) {
   const std::string value = word.substr(std::min(word.size(), word.find('=') + 1));
   const auto number = [&] { return std::strtoul(value.c_str(), nullptr, 10); };
@@ -238,7 +238,7 @@ int main(int count, char** words) {
         last = line;
       }
       std::ofstream(word.substr(7)) << last << "\n";
-    } else if (word.starts_with("export=")) {  // A pointer to the second word of data.
+    } else if (word.starts_with("export=")) {  // Exports a pointer to the second word of data.
       CUipcMemHandle handle{};
       cuIpcGetMemHandle(&handle, data + 8);
       std::ofstream(word.substr(7), std::ios::binary).write(handle.reserved, sizeof handle.reserved);
@@ -342,7 +342,7 @@ int main(int count, char** words) {
       cuLaunchKernelEx(&config, late, of_data, nullptr);
     } else if (word == "captured") {
       launch(late, of_data, 3);
-    } else if (word == "graph") {  // A graph of put, followed by late in two nodes.
+    } else if (word == "graph") {  // Launches a graph of put, followed by late in two nodes.
       CUgraph graph = nullptr;
       CUgraphExec exec = nullptr;
       std::array<CUgraphNode, 3> nodes{};

@@ -11,7 +11,7 @@ report = functools.partial(written_report, SCRIPT)
 
 
 def result(bench, cases):
-    """Makes a Google Benchmark file from {case: {variant: nanoseconds}}; membar's variant is the first."""
+    """Makes a Google Benchmark file from {case: {variant: nanoseconds}}. membar's variant is the first."""
     runs = []
     for case, arms in cases.items():
         first = next(iter(arms.values()))

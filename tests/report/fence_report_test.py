@@ -91,7 +91,7 @@ class Scratch(unittest.TestCase):
 
 
 def one(victim, base, noise, same, separate=None, **more):
-    """Makes a victim alone and during one background load."""
+    """Makes a fake result with a victim alone and during one background load."""
     return Synthetic().alone(victim, base).beside(victim, noise, same, separate, **more)
 
 
@@ -268,7 +268,7 @@ class Spread(Scratch):
         self.assertIn("2.00 µs ?", chart.finding(shown, self.load(made), None))
 
     def test_intervals_count_where_the_file_has_them(self):
-        for interval, known in ((0.03, True), (0.06, False), (None, False)):  # None: there are too few repetitions
+        for interval, known in ((0.03, True), (0.06, False), (None, False)):  # None: too few repetitions
             made = Synthetic().alone(BOUNDARY, 1000).case(BOUNDARY, HOST, "same", 3000.0, 50.0, sets=20.0)
             if interval is not None:
                 made.entries[-1].update(interval=interval, spread=0.3)
@@ -476,7 +476,7 @@ class BadInput(Scratch):
 
     def test_output_folder_that_cannot_be(self):
         made, file = self.sound(), self.write("a file", "file")
-        # The latter two also prevent access by the superuser.
+        # Even the superuser cannot write to the last two.
         for folder in (file, os.path.join(file, "below"), "/proc", "/proc/below"):
             self.refuse("--input", made, "--output-dir", folder, naming=("--output-dir " + folder, "writable"))
         self.assertEqual(self.text("file"), "a file")

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Checks that every relative link in README.md and docs/ leads to a file, and that a page shows every picture in docs/pictures."""
+"""Checks that every relative link in README.md and docs/ leads to a file, and that every picture in docs/pictures is shown on
+some page."""
 import pathlib
 import re
 import unittest

@@ -32,7 +32,7 @@ class Synthetic:
         return self.case(victim, "none", "alone", p50)
 
     def beside(self, victim, noise, same, separate=None, gbps=100.0, controls=()):
-        """Adds both main variants; control variants get the value that they must have."""
+        """Adds both main variants, and the given control variants with values that satisfy the controls."""
         self.case(victim, noise, "same", same, gbps)
         if separate is not None:
             self.case(victim, noise, "separate", separate, gbps)

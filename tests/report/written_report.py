@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Runs a script of bench/ that writes report.md, with fake results and without pictures."""
+"""Runs a script in bench/ that writes report.md, with fake results and without pictures."""
 import contextlib
 import io
 import json

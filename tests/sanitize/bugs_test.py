@@ -13,7 +13,7 @@ import sys
 BUGS = pathlib.Path(__file__).resolve().parents[2] / "examples" / "bugs"
 SCENARIOS = BUGS.parents[1] / "tests" / "check" / "scenarios"
 LEAST, SCHEDULES = 30, 10
-# Verified scenarios in SCENARIOS with matrix operations, barriers of some warps, and copies.
+# Verified scenarios in SCENARIOS with matrix operations, with barriers of only some warps, and with copies.
 CLEAN = ["tensor_pipeline", "named_barriers", "bulk_pipeline"]
 
 
@@ -28,7 +28,7 @@ def main():
     verified = statuses(checker, [f"{name}.scenario" for name in CLEAN], SCENARIOS)
     found = [f for f, s in wrong.items() if s in ("race", "hang", "violated", "undefined", "out of bounds", "uninitialised")]
     alarms = {f: s for f, s in {**fixed, **verified}.items() if s != f"clean in {SCHEDULES} schedules"}
-    print(f"{len(found)} of {len(wrong)} wrong kernels found; not: {sorted(set(wrong) - set(found))}")
+    print(f"{len(found)} of {len(wrong)} wrong kernels found; not found: {sorted(set(wrong) - set(found))}")
     print(f"{len(alarms)} of {len(fixed) + len(verified)} correct kernels reported: {alarms}")
     return 0 if len(wrong) == len(fixed) == 32 and len(verified) == len(CLEAN) and len(found) >= LEAST and not alarms else 1
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Clocks behave as maps from keys to times, whatever they share internally.
+// Clocks behave as maps from keys to times, whatever storage they share internally.
 #include <sanitize/clock.hpp>
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Tests what bench/check/indigo.py runs, saves and resumes, with a fake artifact and a fake checker. The artifact's kernels
-are never compiled.
+"""Tests what bench/check/indigo.py runs, saves and resumes, with a fake artifact and a fake checker. The fake artifact's
+kernels are never compiled.
 
 usage: indigo_test.py
 """

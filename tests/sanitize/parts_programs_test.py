@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Compares the findings of `membar-check sanitize` in random launches that are large enough to run in parts with the pairs
-of accesses that conflict in them.
+"""Compares the findings of `membar-check sanitize` with the conflicting accesses of random launches that are large enough to
+run in parts.
 
 usage: parts_programs_test.py <membar-check> [--count=N] [--from=SEED]
 
-A program is one launch whose threads read and write words by simple rules, with barriers of blocks in between. Two accesses
-race if their threads are in different blocks, or in one block between the same barriers. Three host threads must find and
-count the same as one.
+A program is one launch whose threads read and write words according to simple rules, with block-level barriers in between. Two
+accesses of a word, at least one of which writes, race if their threads are in different blocks, or if both are between the same
+barriers of one block. Three host threads must find and count the same races as one.
 """
 import argparse
 import collections
@@ -21,8 +21,8 @@ import tempfile
 BLOCKS, THREADS = 64, 128
 WORDS = 32768
 
-# The words that a thread may access, given by its block, its number in the block, and a constant; as Python, and as PTX that
-# writes %r2.
+# Rules for the word that a thread accesses. The word depends on the thread's block, its number in the block, and a constant.
+# Each rule is written as a Python function, and as PTX that writes the word's index to %r2.
 RULES = {
     "own": (lambda b, t, c: b * THREADS + t, f"mad.lo.u32 %r2, %r1, {THREADS}, %r0;"),
     "of_a_neighbour": (lambda b, t, c: b * THREADS + (t ^ c) % THREADS,
@@ -34,7 +34,7 @@ RULES = {
     "of_some_blocks": (lambda b, t, c: 21000 + b // 16, "shr.u32 %r2, %r1, 4;add.u32 %r2, %r2, 21000;"),
     "of_every_nth_block": (lambda b, t, c: 22000 + b % c, "rem.u32 %r2, %r1, {c};add.u32 %r2, %r2, 22000;"),
 }
-# Only blocks from the first one on access the words.
+# Only blocks from `first_block` on access the words.
 Access = collections.namedtuple("Access", "writes rule constant first_block")
 BARRIER = "bar.sync 0;"
 
@@ -49,7 +49,7 @@ def random_program(seed):
             rule = source.choice(["own", "own", "of_another_block", *RULES])
             first = source.choice([0, 0, 8, BLOCKS // 2, BLOCKS - 1])
             writes = source.random() < (0.5 if rule == "own" else 0.15)
-            constant = source.choice([1, 3, 8, 8, 8, 16, 33])  # 8: between neighbouring parts, which are in the same batch
+            constant = source.choice([1, 3, 8, 8, 8, 16, 33])  # With 8, neighbouring parts, which are in the same batch, conflict.
             program.append(Access(writes, rule, constant, first))
     return program
 
@@ -84,7 +84,7 @@ def text_of(program):
         lines.append("mul.wide.u32 %rd0, %r2, 4;mov.u64 %rd1, words;add.u64 %rd1, %rd1, %rd0;")
         lines.append("st.global.u32 [%rd1], %r0;" if step.writes else "ld.global.u32 %r4, [%rd1];add.u32 %r5, %r5, %r4;")
         lines.append(f"L{number}:")
-    return "\n".join(lines + ["setp.eq.u32 %p1, %r5, 123456789;@%p1 trap;", "ret;", "}", ""])  # the value that is read is used
+    return "\n".join(lines + ["setp.eq.u32 %p1, %r5, 123456789;@%p1 trap;", "ret;", "}", ""])  # This uses the values that were read.
 
 
 def answer(checker, folder, jobs):
@@ -117,7 +117,7 @@ def main():
                 wrong += 1
                 print(f"seed {seed}: found {found}, expected {expected}{'' if one == several else ', and something else with 3 threads'}")
                 print(text_of(program))
-    print(f"{options.count} launches, {racy} with a race, {wrong} wrong answers")
+    print(f"{options.count} launches, {racy} with a race, {wrong} wrong results")
     return 1 if wrong or racy in (0, options.count) else 0
 
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Blocks that do not communicate run in parts. What a schedule shows does not depend on how many threads of the host run them.
+// Blocks that do not communicate run in parts. The findings in a schedule do not depend on how many host threads run the parts.
 #include <check/launch.hpp>
 #include <ptx/reader.hpp>
 #include <sanitize/sanitize.hpp>
@@ -23,8 +23,8 @@ using check::check_status;
 constexpr std::uint32_t blocks = 256;
 constexpr std::uint32_t threads = 256;
 
-/// Launches of one shape, one after the other. In each launch, %r0 is the number of the thread in its block, %r1 is the number
-/// of the block, %rd0 is the address of the thread's cell, and %r5 is the address of its word in shared memory.
+/// Consecutive launches of one shape. In each launch, %r0 is the number of the thread in its block, %r1 is the number of the
+/// block, %rd0 is the address of the thread's cell, and %r5 is the address of its word in shared memory.
 struct large_launches {
   explicit large_launches(const std::vector<std::string>& bodies) {
     std::string text = ".version 9.0\n.target sm_90\n.address_size 64\n.global .u32 x;\n.global .align 16 .b8 cells[" +
@@ -75,7 +75,7 @@ struct large_launches {
   return result;
 }
 
-/// Returns the findings, their counts, and the instructions that cause them, on one host thread and on several.
+/// Expects the same counts and findings with three host threads as with one.
 void expect_same(const large_launches& p, const sanitize::sanitize_result& one) {
   const sanitize::sanitize_result several = p.run(3);
   EXPECT_EQ(several.counts.instructions, one.counts.instructions);
@@ -89,7 +89,7 @@ void expect_same(const large_launches& p, const sanitize::sanitize_result& one) 
   }
 }
 
-/// Each thread gives a number to its neighbour in the block, and keeps the number that it receives.
+/// Each thread passes a number to its neighbour in the block, and keeps the number that it receives.
 const std::string exchange =
     "st.shared.u32 [%r5], %r2;bar.sync 0;xor.b32 %r6, %r4, 4;mov.u32 %r7, s;add.u32 %r7, %r7, %r6;ld.shared.u32 %r8, [%r7];"
     "ld.global.u32 %r9, [%rd0];add.u32 %r8, %r8, %r9;st.global.u32 [%rd0], %r8;";
@@ -129,12 +129,12 @@ TEST(parts, find_that_a_later_block_writes_what_earlier_ones_have_read) {
        "W:setp.ne.u32 %p1, %r1, 255;@%p1 bra D;setp.ne.u32 %p1, %r0, 0;@%p1 bra D;st.global.u32 [x], 1;D:"});
   const sanitize::sanitize_result one = p.run(1);
   EXPECT_EQ(counts_of(one),
-            (std::map<check_status, std::uint64_t>{{check_status::race, 4 * 3}}));  // the three reads that are remembered
+            (std::map<check_status, std::uint64_t>{{check_status::race, 4 * 3}}));  // 4 schedules, 3 remembered reads
   EXPECT_EQ(one.counts.parts, 4 * blocks / 4);
   expect_same(p, one);
 }
 
-TEST(parts, are_no_parts_once_blocks_race) {
+TEST(parts, are_not_used_once_blocks_race) {
   const large_launches p({"setp.ne.u32 %p0, %r0, 0;@%p0 bra D;setp.lt.u32 %p0, %r1, 8;@%p0 bra D;st.global.u32 [x], %r1;D:"});
   const sanitize::sanitize_result one = p.run(1);
   EXPECT_EQ(counts_of(one).count(check_status::race), 1U);
@@ -142,7 +142,7 @@ TEST(parts, are_no_parts_once_blocks_race) {
   expect_same(p, one);
 }
 
-TEST(parts, are_no_parts_where_one_reads_what_another_one_writes) {
+TEST(parts, are_not_used_where_a_block_reads_what_another_one_writes) {
   const large_launches p(
       {"xor.b32 %r6, %r2, 1024;mul.wide.u32 %rd2, %r6, 4;mov.u64 %rd3, cells;add.u64 %rd3, %rd3, %rd2;"
        "setp.ne.u32 %p0, %r0, 0;@%p0 bra D;ld.global.u32 %r7, [%rd3];st.global.u32 [%rd0], %r7;D:"});
@@ -152,7 +152,7 @@ TEST(parts, are_no_parts_where_one_reads_what_another_one_writes) {
   expect_same(p, one);
 }
 
-TEST(parts, are_no_parts_where_blocks_use_atomics) {
+TEST(parts, are_not_used_where_blocks_use_atomics) {
   const large_launches p({"atom.relaxed.gpu.global.add.u32 %r6, [x], 1;st.global.u32 [%rd0], %r6;"});
   const sanitize::sanitize_result one = p.run(1);
   EXPECT_TRUE(one.findings.empty());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests each rule with a program that breaks it and one that does not. Exploration must agree.
+// Tests each rule with a program that breaks it and a program that does not. Exploration must report the same.
 #include <check/explore.hpp>
 #include <check/launch.hpp>
 #include <ptx/reader.hpp>
@@ -97,7 +97,7 @@ struct both {
   std::vector<check::planned_launch> plans{};
 };
 
-/// Both must report `status`, or no fault.
+/// Expects exploration and the sanitizer to report `status` and no other fault. `clean` stands for no fault.
 void expect(check_status status, const std::vector<launched>& launches) {
   const both p(launches);
   EXPECT_EQ(p.explored(), status);
@@ -154,7 +154,7 @@ TEST(sanitizer, takes_part_in_the_order_of_sequential_fences) {
   EXPECT_EQ(both({one(left + enter), one(weaker)}).explored(), race);
 }
 
-/// The last of two blocks reads what both have written: after a fence before its count, and without one after it.
+/// The last of two blocks reads what both have written. Each block executes a fence before its count, but none after it.
 TEST(sanitizer, finds_in_ten_schedules_that_the_last_block_acquires_nothing) {
   const both p(
       {many("mov.u32 %r0, %ctaid.x;\nmul.wide.u32 %rd0, %r0, 4;\nmov.u64 %rd1, wide;\nadd.u64 %rd0, %rd0, %rd1;\n"
@@ -218,7 +218,7 @@ TEST(sanitizer, orders_by_barriers_of_a_block) {
       both({many(neighbours + "shfl.sync.idx.b32 %r7, %r0, 0, 31, 3;\n" + read_neighbour, 1, 2)}).sanitized().contains(race));
 }
 
-TEST(sanitizer, orders_who_arrives_before_who_waits) {
+TEST(sanitizer, orders_an_arrival_before_the_end_of_the_wait) {
   const std::string choose = "mov.u32 %r0, %tid.x;\nsetp.ge.u32 %p0, %r0, 32;\n@%p0 bra second;\n";
   const std::string first = "setp.eq.u32 %p1, %r0, 0;\n@%p1 st.global.u32 [x], 1;\nbar.arrive 1, 64;\n";
   const std::string second = "second:\nbar.sync 1, 64;\nsetp.eq.u32 %p1, %r0, 32;\n@%p1 ld.global.u32 %r1, [x];\n";
@@ -348,12 +348,12 @@ TEST(sanitizer, reports_memory_that_nothing_was_written_to) {
   expect(clean, {one("st.shared.u32 [s], 1;\nld.shared.u32 %r0, [s];\nst.global.u32 [z], %r0;\n")});
 }
 
-/// A load ahead: block 0 uses `load`'s value in %r1, and block 1 never does.
+/// Returns the body of a kernel that loads a value early: block 0 uses the value of `load` in %r1, and block 1 never does.
 [[nodiscard]] std::string only_block_0_uses(const std::string& load) {
   return "mov.u32 %r2, %ctaid.x;\nsetp.eq.u32 %p1, %r2, 0;\n" + load + "@%p1 st.global.u32 [y], %r1;\n";
 }
 const std::string load_x = "ld.global.u32 %r1, [x];\n";
-/// More registers and instructions than the values before each instruction can be kept for.
+/// Adds so many registers and instructions that the sanitizer cannot keep the values before each instruction.
 [[nodiscard]] std::string in_a_large_kernel(const std::string& body) {
   std::string text = ".reg .b32 %many<2100>;\nmov.u32 %many0, 1;\n";
   for (int k = 1; k < 2100; ++k) {
@@ -361,7 +361,8 @@ const std::string load_x = "ld.global.u32 %r1, [x];\n";
   }
   return text + "mov.u32 %r2, %ctaid.x;\nsetp.eq.u32 %p1, %r2, 0;\n@%p1 st.global.u32 [wide], %many2099;\n" + body;
 }
-/// Loads ahead in each of three rounds, as a pipeline does: the last value is not used, while the other block writes it.
+/// Returns the body of a kernel in which block 0 loads the value for the next round in each of `rounds` rounds, as a pipeline
+/// does. It never uses the last value. The other block writes x at the same time.
 [[nodiscard]] std::string pipeline(const std::string& rounds) {
   return "mov.u32 %r2, %ctaid.x;\nsetp.ne.u32 %p1, %r2, 0;\n@%p1 bra other;\nmov.u32 %r3, " + rounds + ";\nmov.u32 %r1, 0;\n" +
          "round:\nst.global.u32 [y], %r1;\nld.global.u32 %r1, [x];\nsub.u32 %r3, %r3, 1;\nsetp.ne.u32 %p2, %r3, 0;\n" +

@@ -48,7 +48,7 @@ TEST(access_policy_window, with_a_null_region_is_rejected) {
             "bytes to turn the window off");
 }
 
-TEST(access_policy_window, with_a_hit_ratio_that_is_none_is_rejected) {
+TEST(access_policy_window, with_an_invalid_hit_ratio_is_rejected) {
   EXPECT_EQ(refusal_of({.start = somewhere, .bytes = 4096, .hit_ratio = 1.5F}),
             "membar: the hit ratio of the access-policy window is 1.5: use a value from 0 to 1");
   EXPECT_EQ(refusal_of({.start = somewhere, .bytes = 4096, .hit_ratio = std::numeric_limits<float>::quiet_NaN()}),

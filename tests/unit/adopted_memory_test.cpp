@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Memory that something else allocated, as a backend: what it accepts, what it checks, and what it rejects on every PE.
+// The backend for memory that other code allocated: what it accepts, what it checks, and what it rejects on every PE.
 #include <membar/symmetric/adopted_backend.hpp>
 #include <membar/symmetric/heap.hpp>
 
@@ -59,7 +59,7 @@ class adopted_memories : public fake_cuda::test {
   }
 
   std::unique_ptr<void, decltype(&std::free)> whole{std::aligned_alloc(256, 8 * size), &std::free};
-  std::vector<int> calls = std::vector<int>(3);  ///< the number of calls of the callback, by PE
+  std::vector<int> calls = std::vector<int>(3);  ///< the number of callback calls per PE
 };
 
 TEST_F(adopted_memories, hold_a_heap_that_reaches_every_pe) {

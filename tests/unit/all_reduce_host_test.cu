@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The host's part of an all-reduce: the kernel by size, one stream at a time, and a PE that was late. Nothing runs on a device.
+// The host part of an all-reduce: the choice of the kernel by size, the use of one stream at a time, and PEs that are late.
+// Nothing runs on a device.
 #include <membar/symmetric/all_reduce.cuh>
 
 #include <tests/common/refusal.hpp>
@@ -49,7 +50,7 @@ TEST_F(all_reduce_on_the_host, is_done_in_one_shot_or_in_two_or_in_several_steps
 TEST_F(all_reduce_on_the_host, uses_its_memory_in_one_stream_at_a_time) {
   first.busy = true;
   EXPECT_EQ(enqueued(8, first), "");
-  EXPECT_EQ(enqueued(8, first), "") << "one after the other";
+  EXPECT_EQ(enqueued(8, first), "") << "calls on one stream run one after the other";
   const std::string refused = enqueued(8, second);
   EXPECT_TRUE(says(refused, "membar: team of an all-reduce cannot be used on stream 0x"));
   EXPECT_TRUE(says(refused, "may still run: wait for that stream first, or use on_after_previous, which waits"));
@@ -59,7 +60,8 @@ TEST_F(all_reduce_on_the_host, uses_its_memory_in_one_stream_at_a_time) {
   }
   EXPECT_EQ(second.waits_for.size(), 1U);
   first.busy = false;
-  EXPECT_EQ(refusal([&] { sums->enqueue(pe(1), values, values, 8, first.handle()); }), "") << "another PE has its own turn";
+  EXPECT_EQ(refusal([&] { sums->enqueue(pe(1), values, values, 8, first.handle()); }), "")
+      << "the streams of another PE are independent";
 }
 
 TEST_F(all_reduce_on_the_host, is_in_one_stream_of_a_capture) {

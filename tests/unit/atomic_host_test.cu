@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Atomics on the host: every scope acts as an operation of the host's memory model. The test needs nvcc, but no GPU.
+// Atomics on the host, where operations of every scope act as operations of the host's memory model. The test needs nvcc, but
+// no GPU.
 #include <membar/aggregated.cuh>
 #include <membar/cache_hint.cuh>
 #include <membar/fence.cuh>
@@ -36,8 +37,8 @@ using membar_test::equal, membar_test::pair, membar_test::value_of;
 /// Every test runs once for each scope.
 class atomic_on_the_host : public ::testing::TestWithParam<thread_scope> {
  protected:
-  /// Calls `function` with the scope as its template argument. The function has a capture, because nvcc warns about a
-  /// captureless template.
+  /// Calls `function` with the scope as its template argument. Pass a function with a capture, because nvcc warns about
+  /// captureless templates.
   static void at_scope(auto function) {
     switch (GetParam()) {
       case thread_scope::block:
@@ -117,7 +118,7 @@ TEST_P(atomic_on_the_host, threads_lose_no_increment) {
   });
 }
 
-// Tests which references convert to cuda::atomic_ref, and to which of its types.
+// Whether a reference converts to a cuda::atomic_ref, and to one of exactly this type.
 template <thread_scope Scope, cuda::thread_scope Cuda>
 constexpr bool converts = std::is_convertible_v<membar::atomic_ref<int, Scope>, cuda::atomic_ref<int, Cuda>> &&
                           std::is_convertible_v<membar::atomic<int, Scope>&, cuda::atomic_ref<int, Cuda>>;
@@ -192,7 +193,7 @@ TEST(atomic_ref_on_the_host, takes_a_policy_that_says_nothing_and_a_fence_of_any
   EXPECT_EQ((membar::atomic_ref<const int, thread_scope::system>(n).load(membar::acquire)), 8);
 }
 
-// The identity of each operation changes no value.
+// Expects that the identity of each operation changes no value.
 template <class Operation, class T>
 void expect_identity(const std::vector<T>& values) {
   for (const T& value : values) {
@@ -235,7 +236,7 @@ TEST(combining_operations, have_an_identity_that_changes_no_value) {
 // A reference can be copied but not assigned. The object may have its own operator &.
 struct with_address_of_its_own {
   int value;
-  with_address_of_its_own* operator&() = delete;  // NOLINT: that is the point
+  with_address_of_its_own* operator&() = delete;  // NOLINT: the test needs it
 };
 static_assert(std::is_copy_constructible_v<membar::atomic_ref<int, thread_scope::device>>);
 static_assert(!std::is_copy_assignable_v<membar::atomic_ref<int, thread_scope::device>>);

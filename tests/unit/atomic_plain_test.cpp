@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Atomics, fences and wait budgets in a plain C++ compiler: the host's side of a protocol.
+// Atomics, fences and wait budgets with a plain C++ compiler: the host part of a protocol.
 #include <membar/atomic.hpp>
 #include <membar/fence.hpp>
 #include <membar/wait_budget.hpp>
@@ -9,7 +9,7 @@
 #include <tests/unit/atomic_values.hpp>
 
 #if defined(__CUDACC__) || defined(__CUDA_RUNTIME_H__) || defined(CUDART_VERSION)
-#error "this file shows that the headers do not need the CUDA toolkit"
+#error "this file must be compiled without the CUDA toolkit, to show that the headers do not need it"
 #endif
 
 #include <cmath>
@@ -22,13 +22,13 @@ namespace {
 using membar::thread_scope;
 using membar_test::equal, membar_test::pair, membar_test::value_of;
 
-/// The object that a kernel on the other side would share: both have its address, and the host writes it first.
+/// An object that the host would share with a kernel. Both have its address, and the host writes it first.
 struct mailbox {
   int payload[4];
   unsigned flag;
 };
 
-// This file has the host part of such a protocol. The kernel acquires the flag with `wait`, as the thread here does.
+// The host part of such a protocol. A kernel would acquire the flag with `wait`, as the thread here does.
 TEST(plain_host, writes_a_payload_and_releases_a_flag_of_system_scope) {
   for (int turn = 0; turn != 200; ++turn) {
     mailbox box{};
@@ -90,7 +90,7 @@ TYPED_TEST(plain_atomic, is_loaded_stored_exchanged_compared_and_updated) {
   EXPECT_FALSE(n.compare_exchange(expected, value_of<T>(5), membar::relaxed, membar::seq_cst));
   EXPECT_TRUE(equal(expected, value_of<T>(3)));
   EXPECT_TRUE(n.compare_exchange(expected, value_of<T>(5), membar::release, membar::acquire));
-  EXPECT_TRUE(equal(expected, value_of<T>(3))) << "a success leaves it";
+  EXPECT_TRUE(equal(expected, value_of<T>(3))) << "a success leaves `expected` unchanged";
   EXPECT_TRUE(equal(n.fetch_update([](T) { return value_of<T>(6); }, membar::seq_cst), value_of<T>(5)));
   n.wait(value_of<T>(5), membar::acquire);
   n.notify_all();
@@ -119,7 +119,7 @@ TYPED_TEST(plain_atomic, has_the_integer_operations) {
   }
 }
 
-// The single-order form accepts every order. On failure, the order has no release half, because a load cannot release.
+// The single-order form accepts every order. On failure, only the order's acquire half applies, because a load cannot release.
 template <class Order>
 void expect_single_order_forms(Order order) {
   int object = 1;
@@ -129,7 +129,7 @@ void expect_single_order_forms(Order order) {
   EXPECT_EQ(expected, 1);
   EXPECT_TRUE(n.compare_exchange(expected, 3, order));
   expected = 3;
-  EXPECT_TRUE(n.compare_exchange_weak(expected, 4, order)) << "it never fails spuriously";
+  EXPECT_TRUE(n.compare_exchange_weak(expected, 4, order)) << "the weak form never fails spuriously";
   expected = 4;
   EXPECT_TRUE(n.compare_exchange_strong(expected, 5, order));
   EXPECT_FALSE(n.compare_exchange_weak(expected, 6, order, membar::relaxed));
@@ -268,7 +268,7 @@ TEST(plain_host, loses_no_increment) {
   EXPECT_EQ(tries, 4U * count);
 }
 
-/// Uses the names of <cuda/atomic>, which a plain C++ compiler can also read, and which atomic.hpp does not include.
+/// The names in <cuda/atomic>, which a plain C++ compiler can also read, but which atomic.hpp does not include.
 enum cuda_scope { thread_scope_system, thread_scope_device, thread_scope_block };
 template <class T, cuda_scope Scope>
 struct cuda_ref {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Values of the types that atomics are tested with.
+// Values of the types with which atomics are tested.
 #pragma once
 
 #include <cstring>
@@ -12,7 +12,7 @@ struct pair {
   float second;
 };
 
-/// Values of a type that distinguish its bits from one another.
+/// Returns different values of a type for different `i`. They tell its bits apart.
 template <class T>
 T value_of(int i) {
   if constexpr (std::is_same_v<T, pair>) {

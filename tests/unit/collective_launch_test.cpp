@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Collective launches on fake machines: one process with all GPUs, and one process, here a thread, per GPU.
+// Collective launches on fake machines: by one process with all GPUs, and by one process per GPU. Threads stand for processes.
 #include <membar/symmetric/collective_launch.hpp>
 #include <membar/symmetric/peer_backend.hpp>
 
@@ -33,7 +33,8 @@ struct meeting_place {
   std::vector<unsigned long long> values;
 };
 
-/// With `ByKernels`, it gathers with kernels, as NVSHMEM does. They do not fit next to a grid that fills its device.
+/// With `ByKernels`, the backend gathers with kernels, as NVSHMEM does. These kernels do not fit next to a grid that fills its
+/// device.
 template <bool ByKernels>
 class basic_fake_backend {
  public:
@@ -70,14 +71,14 @@ static_assert(symmetric::backend<fake_backend>);
 
 class collective_launch_of : public fake_cuda::test {
  protected:
-  /// Returns the message that a single process with all PEs gets.
+  /// Returns the error message in a single process with all PEs.
   static std::string in_one_process(collective_grid grid, std::vector<cudaStream_t> streams = {}) {
     meeting_place place(1, fake_cuda::device_count());
     fake_backend backend(place, pe_range(pe(0), fake_cuda::device_count()));
     return refusal([&] { symmetric::collective_launch(backend, grid, streams, meets, its_number); });
   }
 
-  /// Returns the messages of `count` processes with one PE each, of which process i calls `call(backend, i)`.
+  /// Returns the error messages in `count` processes with one PE each. Process i calls `call(backend, i)`.
   template <class Backend = fake_backend>
   static std::vector<std::string> in_processes(std::size_t count, auto call) {
     meeting_place place(static_cast<int>(count), static_cast<int>(count));
@@ -92,13 +93,13 @@ class collective_launch_of : public fake_cuda::test {
     processes.clear();  // joins the threads
     return told;
   }
-  /// Returns the message of each process, which has its own grid.
+  /// Returns the error message in each process. Each launches its own grid.
   static std::vector<std::string> in_processes(const std::vector<unsigned>& grids) {
     return in_processes(grids.size(), [&](fake_backend& backend, std::size_t i) {
       symmetric::collective_launch(backend, {dim3(grids[i]), dim3(64)}, {}, meets, its_number);
     });
   }
-  /// Expects each process to have got these words.
+  /// Expects each message to contain these words.
   static void expect_all_say(const std::vector<std::string>& told, const char* words) {
     for (const std::string& each : told) {
       EXPECT_TRUE(says(each, words));

@@ -24,7 +24,7 @@ namespace deadlock = membar::deadlock;
 using namespace membar::deadlock;
 using stream_simulator::outcome;
 
-/// The elements that a random program may contain.
+/// What a random program may contain.
 struct ingredients {
   bool sets = false;  ///< Signals 2 and 3 are set; signals 0 and 1 are added to.
   bool events = true;
@@ -131,7 +131,7 @@ class random_program {
     std::uint64_t& sum = sums_[{other, signal}];
     sum += value;
     if (below(5) != 0) {
-      const std::uint64_t set_value = below(6) == 0 ? 0 : value;  // the value 0 is there from the start
+      const std::uint64_t set_value = below(6) == 0 ? 0 : value;  // signals begin with the value 0
       wait(other, signal, signal < 2 ? (below(3) == 0 ? 1 : sum) : set_value);
     }
     if (with_.sets && signal >= 2 && below(3) == 0) {
@@ -154,7 +154,7 @@ class random_program {
       wait(other, 0, sums_[{other, 0}]);
     }
     for (std::size_t member = 0; member != streams.size(); ++member) {
-      if (below(12) != 0) {  // Otherwise the PE is the last one of its team.
+      if (below(12) != 0) {  // Otherwise this is the PE's last operation with a team.
         stream_operation& departure = push(operation_kind::depart, static_cast<int>(member));
         departure.object = world ? 0 : 1;
         departure.stream = streams[member];
@@ -279,7 +279,7 @@ INSTANTIATE_TEST_SUITE_P(
                       std::pair("launches", ingredients{.sets = true, .events = false, .graphs = true, .nonblocking = true})),
     [](const auto& each) { return std::string(each.param.first); });
 
-/// The properties that the reports on many programs must have, compared with what happens in the schedules.
+/// Checks the reports on many programs against the outcomes of the programs' schedules.
 class verdicts {
  public:
   /// For a `long_program` that hangs, only the hang must be reported.
@@ -301,8 +301,8 @@ class verdicts {
 
     // A program that hangs in some schedule is reported. Conversely, except with graphs, a reported hang happens in some
     // schedule.
-    ASSERT_TRUE(!real.hangs || says_hang || says_lost) << "not reported, " << said;
-    ASSERT_TRUE(!says_hang || real.hangs || with_.graphs) << "reported and does not hang, " << said;
+    ASSERT_TRUE(!real.hangs || says_hang || says_lost) << "a hang is not reported, " << said;
+    ASSERT_TRUE(!says_hang || real.hangs || with_.graphs) << "the reported hang does not happen, " << said;
     // The names of hazards are correct: a report says "false dependency" only if there is one.
     if (says_hang && !says_lost && !with_.graphs && !(long_ && with_.sets)) {
       ASSERT_EQ(real.hangs_with_own_queues, !kinds.contains(hazard::wait_before_notify)) << said;
@@ -320,10 +320,11 @@ class verdicts {
   void expect_enough_of_each() const {
     EXPECT_GT(hang_, programs / 20) << "too few of the programs hang";
     EXPECT_GT(clean_, programs / 20) << "too few of the programs are clean";
-    EXPECT_LT(cautious_, programs / 20) << "too many of the programs are reported for nothing";
+    EXPECT_LT(cautious_, programs / 20) << "too many of the programs are reported although they do not hang";
     EXPECT_TRUE(stale_ > programs / 100 || with_.graphs) << "too few of the programs have a stale wait";
     std::printf(
-        "%d programs: %d hang, %d are reported to hang, %d have a stale wait, %d are clean, %d are reported for nothing\n",
+        "%d programs: %d hang, %d are reported to hang, %d have a stale wait, %d are clean, %d are reported although they do "
+        "not hang\n",
         programs, hang_, reported_to_hang_, stale_, clean_, cautious_);
   }
 
@@ -334,7 +335,7 @@ class verdicts {
   int reported_to_hang_ = 0;
   int clean_ = 0;
   int stale_ = 0;
-  int cautious_ = 0;  // The number of programs that are reported although no schedule hangs.
+  int cautious_ = 0;  // The number of programs that are reported although they hang in no schedule.
 };
 
 /// Returns the reports on a program that is checked after each of its operations, as if it were too long for the exact
@@ -368,12 +369,14 @@ TEST_P(deadlock_property, holds_in_every_schedule) {
     if (HasFatalFailure()) {
       return;
     }
-    // There may also be too many pending operations for the exact analysis, which then shows only part of them.
+    // If too many operations are pending for the exact analysis, the checker analyses only some of them exactly.
     const std::vector<deadlock::report> cut = deadlock::detail::checker(program, 0, 3).reports();
     const auto says_hang = [](const deadlock::report& each) { return deadlock::hangs(each.kind); };
     const bool says_lost = std::ranges::any_of(cut, [](const auto& each) { return each.kind == hazard::lost_signal; });
-    ASSERT_TRUE(!real.hangs || says_lost || std::ranges::any_of(cut, says_hang)) << "cut, not reported, " << words;
-    ASSERT_TRUE(real.hangs || with.graphs || std::ranges::none_of(cut, says_hang)) << "cut, does not hang, " << words;
+    ASSERT_TRUE(!real.hangs || says_lost || std::ranges::any_of(cut, says_hang))
+        << "with a limit of 3 operations, a hang is not reported, " << words;
+    ASSERT_TRUE(real.hangs || with.graphs || std::ranges::none_of(cut, says_hang))
+        << "with a limit of 3 operations, the reported hang does not happen, " << words;
     // The linear check finds everything that the exact check reports.
     const std::vector<deadlock::report> exact = deadlock::detail::analysis(program).reports();
     ASSERT_TRUE(!reports.empty() || exact.empty()) << words << exact.front().sentence;

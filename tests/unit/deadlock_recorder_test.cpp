@@ -17,7 +17,6 @@ namespace deadlock = membar::deadlock;
 using membar::pe;
 using namespace membar::deadlock;
 
-// Streams, and a signal.
 constexpr int main_stream = 1;
 constexpr int side_stream = 2;
 constexpr int ready = 7;
@@ -105,12 +104,12 @@ TEST(deadlock_recorder, wait_before_its_notification_on_another_stream) {
   steps with_event(1);
   with_event.notify(0, 0, signal_add(1), side_stream).record_event(0, 1, side_stream);
   EXPECT_EQ(kinds(with_event.wait_event(0, main_stream, 1).wait(0, signal_at_least(1))), nothing);
-  EXPECT_EQ(kinds(steps(1).notify(0, 0, signal_add(1)).wait(0, signal_at_least(1))), nothing) << "the same stream";
+  EXPECT_EQ(kinds(steps(1).notify(0, 0, signal_add(1)).wait(0, signal_at_least(1))), nothing) << "both are in the same stream";
 }
 
 TEST(deadlock_recorder, a_queue_may_hold_up_the_answer_that_another_pe_waits_for) {
   steps wrong(2);
-  wrong.wait(0, signal_at_least(1)).notify(0, 1, signal_add(1), side_stream);  // the operation may be queued behind the wait
+  wrong.wait(0, signal_at_least(1)).notify(0, 1, signal_add(1), side_stream);  // the notification may be queued behind the wait
   EXPECT_EQ(kinds(wrong.wait(1, signal_at_least(1)).notify(1, 0, signal_add(1))), only(hazard::wait_before_notify));
 }
 
@@ -129,8 +128,8 @@ TEST(deadlock_recorder, collectives_of_one_team_on_two_streams) {
   EXPECT_EQ(kinds(two_teams), nothing);
 }
 
-/// Two barriers on two streams, the second of them after a wait for `ready`. The notifications of `before` come in between,
-/// those of `after` at the end.
+/// Records two barriers on two streams, the second of them after a wait for `ready`. The notifications in `before` come between
+/// the first barrier and the wait, and those in `after` come last.
 std::vector<hazard> barriers_ordered_by_a_signal(signal_condition until, const std::vector<signal_effect>& before,
                                                  const std::vector<signal_effect>& after = {}) {
   steps record(1);
@@ -149,13 +148,16 @@ TEST(deadlock_recorder, a_signal_orders_collectives_too) {
   const signal_effect add = signal_add(1);
   const signal_effect set = signal_set(1);
   EXPECT_EQ(barriers_ordered_by_a_signal(signal_at_least(1), {add}), nothing);
-  EXPECT_EQ(barriers_ordered_by_a_signal(signal_at_least(1), {add, add}), nothing) << "the second comes after the first";
-  EXPECT_EQ(barriers_ordered_by_a_signal(signal_at_least(1), {add}, {add}), nothing) << "the second comes after the wait";
+  EXPECT_EQ(barriers_ordered_by_a_signal(signal_at_least(1), {add, add}), nothing)
+      << "both notifications come after the first barrier";
+  EXPECT_EQ(barriers_ordered_by_a_signal(signal_at_least(1), {add}, {add}), nothing)
+      << "the second notification comes after the wait";
   EXPECT_EQ(barriers_ordered_by_a_signal(signal_equals(1), {set}), nothing);
-  EXPECT_EQ(barriers_ordered_by_a_signal(signal_equals(1), {set}, {set}), nothing) << "the second comes after the wait";
+  EXPECT_EQ(barriers_ordered_by_a_signal(signal_equals(1), {set}, {set}), nothing)
+      << "the second notification comes after the wait";
   EXPECT_EQ(barriers_ordered_by_a_signal(signal_at_least(0), {add}), only(hazard::concurrent_collectives));
   EXPECT_EQ(barriers_ordered_by_a_signal(signal_equals(0), {signal_set(0)}), only(hazard::concurrent_collectives))
-      << "the value is there from the start";
+      << "the signal begins with this value";
 }
 
 TEST(deadlock_recorder, collectives_of_one_team_on_a_stream_and_the_host) {
@@ -290,7 +292,7 @@ TEST(deadlock_recorder, a_collective_without_a_member) {
 }
 
 TEST(deadlock_recorder, a_barrier_in_two_halves) {
-  // Between the two halves, a PE may do what another PE's arrival waits for; a single barrier would hang here.
+  // Between the two halves, a PE may enqueue what another PE's arrival waits for. A barrier in one piece would hang here.
   steps halves(2), whole(2);
   halves.arrive(pe(0), main_stream);
   halves.notify(0, 1, signal_set(1)).wait(1, signal_equals(1));
@@ -394,7 +396,7 @@ TEST(deadlock_recorder, halves_that_do_not_fit_are_rejected) {
 }
 
 TEST(deadlock_recorder, what_the_host_has_waited_for_keeps_an_arrival) {
-  // So many operations that the recorder would start over after a wait of the host.
+  // So many operations that the recorder would start over after a wait by the host.
   recorder record(2);
   record.arrive(pe(0), main_stream);
   for (int i = 0; i != 20'000; ++i) {
@@ -762,7 +764,7 @@ TEST(deadlock_recorder, a_stream_with_a_queue_of_its_own_holds_up_no_other) {
   shared.declare_own_queue(pe(0), 3);
   EXPECT_EQ(kinds(shared.wait(0, signal_at_least(1)).notify(0, 0, signal_add(1), side_stream)),
             only(hazard::wait_before_notify))
-      << "the two share one";
+      << "the two streams share a queue";
   EXPECT_THROW(shared.declare_own_queue(pe(1), main_stream), membar::error);
 }
 
@@ -783,7 +785,8 @@ TEST(deadlock_recorder, a_wait_that_ends_by_what_an_earlier_wait_has_seen) {
   EXPECT_EQ(kinds(counted), only(hazard::stale_wait));
   steps ordered(2);
   ordered.notify(0, 1, signal_set(1)).notify(0, 1, signal_set(1)).synchronize_pe(pe(0));
-  EXPECT_EQ(kinds(ordered.wait(1, signal_equals(1)).wait(1, signal_equals(1))), nothing) << "both come before";
+  EXPECT_EQ(kinds(ordered.wait(1, signal_equals(1)).wait(1, signal_equals(1))), nothing)
+      << "both notifications come before both waits";
 }
 
 TEST(deadlock_recorder, a_wait_is_stale_also_where_the_host_waits_between) {
@@ -886,7 +889,7 @@ TEST(deadlock_recorder, an_epoch_continues_where_the_host_has_waited_or_the_reco
     record.notify(0, 1, signal_next(1)).wait(1, signal_at_least_next(2));
     EXPECT_EQ(kinds(record), nothing);
     record.wait(1, signal_at_least(2));
-    EXPECT_EQ(kinds(record), nothing) << "the second number";
+    EXPECT_EQ(kinds(record), nothing) << "the epoch has continued with 2";
     record.wait(1, signal_at_least(3));
     EXPECT_EQ(kinds(record), only(hazard::never_notified));
   }
@@ -912,7 +915,7 @@ TEST(deadlock_recorder, a_long_program_of_epochs_hangs_where_a_short_one_does) {
   EXPECT_EQ(kinds(record), nothing);
 }
 
-// The cost of a check, measured in work and not in time.
+// Tests the cost of a check, in operations and not in time.
 
 using checker = membar::deadlock::detail::checker;
 
@@ -1024,7 +1027,7 @@ TEST(deadlock_checker, acquits_nothing_that_it_has_not_seen) {
   program = source.program();
   checker all(program, 0);
   wait_of_the_host();
-  EXPECT_TRUE(all.reports_of_last_wait().empty()) << "the lost signal may yet be none";
+  EXPECT_TRUE(all.reports_of_last_wait().empty()) << "a later operation may show that the signal is not lost";
   source.notify(pe(1), 4, pe(0), ready, signal_add(1));  // This removes the order between the collectives.
   program.operations.push_back(source.operations().back());
   wait_of_the_host();

@@ -102,7 +102,7 @@ TEST_F(error, check_of_success_hides_no_earlier_error) {
   EXPECT_EQ(now().last_error, cudaErrorInvalidValue);
 }
 
-TEST_F(error, the_handler_of_failed_restores_is_replaced_and_brought_back) {
+TEST_F(error, the_handler_of_failed_restores_is_replaced_and_restored) {
   constexpr membar::restore_failure_handler one = [](const char*) noexcept {};
   constexpr membar::restore_failure_handler other = [](const char*) noexcept { static_cast<void>(now()); };
   ASSERT_NE(one, other);
@@ -111,7 +111,7 @@ TEST_F(error, the_handler_of_failed_restores_is_replaced_and_brought_back) {
   EXPECT_NE(printing, nullptr);
   EXPECT_EQ(membar::set_restore_failure_handler(other), one);
   EXPECT_EQ(membar::set_restore_failure_handler(nullptr), other);
-  EXPECT_EQ(membar::set_restore_failure_handler(printing), printing) << "a null pointer brings the printing one back";
+  EXPECT_EQ(membar::set_restore_failure_handler(printing), printing) << "a null pointer restores the handler that prints";
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The host part of docs/from_cuda_to_membar.md: membar's calls pass the same values to CUDA as the calls that they replace.
+// The host part of docs/from_cuda_to_membar.md: membar's calls pass CUDA the same values as the calls that they replace.
 #include <membar/access_policy_window.hpp>
 #include <membar/l2_set_aside.hpp>
 #include <membar/launch.hpp>

@@ -36,7 +36,9 @@ constexpr milliseconds budget{10'000}, hardly{1};
 class host_groups : public ::testing::Test {
  protected:
   void expect_all(const std::vector<int>& codes, const std::vector<int>& wanted) { EXPECT_EQ(codes, wanted); }
-  void TearDown() override { EXPECT_FALSE(std::filesystem::exists(where.directory)) << "something was left behind"; }
+  void TearDown() override {
+    EXPECT_FALSE(std::filesystem::exists(where.directory)) << "the directory of the rendezvous was left behind";
+  }
   rendezvous where = symmetric::make_rendezvous();
 };
 
@@ -135,7 +137,7 @@ TEST_F(host_groups, tell_every_process_at_once_that_one_was_killed) { expect_all
 
 TEST_F(host_groups, name_the_killed_one_though_others_left_with_letters_unread) {
   expect_all(one_killed_of_four(where), {0, 0, -1, 0});
-  for (int group = 1; group != 64; ++group) {  // The race happens in one of ten runs.
+  for (int group = 1; group != 64; ++group) {  // The race happens in about one of ten runs.
     expect_all(one_killed_of_four(symmetric::make_rendezvous()), {0, 0, -1, 0});
   }
 }
@@ -159,7 +161,7 @@ TEST_F(host_groups, notice_an_end_without_a_collective_call) {
                          if (rank == 1) {
                            return 0;
                          }
-                         for (;;) {  // The child ends because of the tested behaviour, or at the processes' deadline.
+                         for (;;) {  // This process ends because of the tested behaviour, or at the deadline of the processes.
                            const std::string sentence = refusal([&] { all.require_all(); });
                            if (!sentence.empty()) {
                              return sentence.find("PE 1 of the group has ended") != sentence.npos ? 0 : 1;
@@ -293,7 +295,7 @@ int in_own_pid_namespace(Body body) {
 TEST_F(host_groups, notice_the_end_of_a_process_of_another_pid_namespace) {
   if (processes(1, [](int) { return in_own_pid_namespace([] { return 0; }); })[0] == 77) {
     EXPECT_EQ(::rmdir(where.directory.c_str()), 0);
-    GTEST_SKIP() << "this user can make no PID namespace";
+    GTEST_SKIP() << "this user cannot create a PID namespace";
   }
   for (const bool calls : {false, true}) {
     where = calls ? symmetric::make_rendezvous() : where;
@@ -322,7 +324,7 @@ TEST_F(host_groups, notice_the_end_of_a_process_of_another_pid_namespace) {
   }
 }
 
-/// Leaves this process only `left` free descriptors.
+/// Uses up the descriptors of this process except `left`.
 void use_up_descriptors(int left) {
   const rlimit few{128, 128};
   if (::setrlimit(RLIMIT_NOFILE, &few) != 0) {
@@ -338,8 +340,7 @@ void use_up_descriptors(int left) {
   }
 }
 
-/// Returns the messages of all three PEs if PE `poor` joins and receives files with that many free descriptors, and the PE that
-/// was rejected.
+/// Returns the messages of all three PEs if PE `poor` joins and receives files with only `left` free descriptors.
 std::vector<std::string> said_by_poor(const rendezvous& where, int poor, int left) {
   void* const memory = ::mmap(nullptr, 3 * 1024, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   auto* const sentences = static_cast<char*>(memory);
@@ -360,7 +361,8 @@ std::vector<std::string> said_by_poor(const rendezvous& where, int poor, int lef
     std::snprintf(sentences + 1024 * rank, 1024, "%s", said.c_str());
     return std::chrono::steady_clock::now() - begin < budget / 2 ? 0 : 4;
   });
-  EXPECT_EQ(codes, (std::vector<int>{0, 0, 0})) << "5: a file was lost in silence, 4: it took as long as a budget";
+  EXPECT_EQ(codes, (std::vector<int>{0, 0, 0}))
+      << "code 5: a file was lost without an error; code 4: it took as long as a budget";
   std::vector<std::string> said(3);
   for (std::size_t i = 0; i != 3; ++i) {
     said[i] = sentences + 1024 * i;
@@ -384,7 +386,7 @@ TEST_F(host_groups, without_descriptors_say_so_and_lose_no_file_in_silence) {
         EXPECT_EQ(each.empty(), own.empty()) << "PE " << poor << " with " << left << ": " << own << " and " << each;
       }
       refusals += own.empty() ? 0 : 1;
-      static_cast<void>(::rmdir(here.directory.c_str()));  // In this case PE 0 had no socket with which to open the directory.
+      static_cast<void>(::rmdir(here.directory.c_str()));  // PE 0 may have had no socket with which to open the directory.
     }
     EXPECT_GE(refusals, 1) << "PE " << poor;
     EXPECT_LE(refusals, 12) << "PE " << poor << " needs more than thirteen descriptors";

@@ -22,7 +22,7 @@ using symmetric::host_group, symmetric::ipc_memory;
 
 constexpr std::size_t size = 100'000;
 
-/// Memory of cudaMalloc in this process.
+/// Memory that cudaMalloc allocates in this process.
 class allocated {
  public:
   explicit allocated(std::size_t bytes) { membar::check(cudaMalloc(&memory_, bytes)); }
@@ -96,7 +96,7 @@ TEST_F(ipc_memories, are_opened_on_their_device_whichever_is_current) {
 
 TEST_F(ipc_memories, of_devices_that_are_hidden_are_opened) {
   now().hidden = {1};
-  now().no_access = {{0, 1}};  // no process can query this
+  now().no_access = {{0, 1}};  // no process can query this, because it sees only one device
   expect_success(2, [](host_group& group, int rank) {
     const allocated mine(size);
     ipc_memory memory(mine.at(), size, rank, group.callback());

@@ -85,7 +85,7 @@ TEST_F(l2_set_aside, adds_up_what_is_held) {
   auto second = std::make_unique<membar::l2_set_aside>(0, 20 * MiB);
   EXPECT_EQ(limit(), 30 * MiB);
   EXPECT_EQ(first->granted_together(), 30 * MiB);
-  first.reset();  // The first one ends first, because set-asides need not be nested.
+  first.reset();  // The first set-aside ends first. They need not be nested.
   EXPECT_EQ(limit(), 20 * MiB);
   second.reset();
   EXPECT_EQ(limit(), 0U);
@@ -196,7 +196,7 @@ TEST_F(l2_set_aside, that_cannot_be_set_leaves_the_limit_and_the_account) {
   EXPECT_EQ(limit(), MiB);
   {
     const membar::l2_set_aside hold(0, 4 * MiB);
-    EXPECT_EQ(limit(), 4 * MiB) << "the failed one is counted";
+    EXPECT_EQ(limit(), 4 * MiB) << "the set-aside that failed is counted";
   }
   EXPECT_EQ(limit(), MiB);
 }
@@ -237,7 +237,7 @@ TEST_F(l2_set_aside, that_cannot_be_put_back_is_reported_and_does_not_throw) {
   EXPECT_TRUE(says(now().failures[0], "the L2 set-aside was not restored"));
 }
 
-/// The number of other holders, which the handler for failed restores reads.
+/// The set-aside that the handler for failed restores asks how much all holders have been granted together.
 const membar::l2_set_aside* read_by_the_handler = nullptr;
 std::size_t granted_to_the_handler = 0;
 

@@ -26,8 +26,8 @@ class launch_attribute : public fake_cuda::test {
 
 // Every call with a legal attribute compiles. tests/compile_fail tests that the calls reject illegal ones.
 
-/// The rule that a value can be read back. It cannot be read back as the tag of a domain, because the domain is known only at
-/// run time.
+/// Whether a value can be read back as this attribute. It cannot be read back as the tag of a domain, because the domain is
+/// known only at run time.
 template <class Attribute>
 concept readable = requires(cudaLaunchAttributeValue value) {
   { attribute_traits<Attribute>::decode(value) } -> std::same_as<Attribute>;
@@ -81,7 +81,8 @@ static_assert(is<membar::programmatic_event>(cudaLaunchAttributeProgrammaticEven
 static_assert(is<membar::synchronization_policy>(cudaLaunchAttributeSynchronizationPolicy, /**/ false, true, false));
 static_assert(is<membar::launch_completion_event>(cudaLaunchAttributeLaunchCompletionEvent, /**/ true, false, false));
 static_assert(membar::cluster_dimensions{} == membar::cluster_dimensions{1, 1, 1});
-static_assert(membar::cluster_dimensions{2} == membar::cluster_dimensions{2, 1, 1}, "what is not said is one block");
+static_assert(membar::cluster_dimensions{2} == membar::cluster_dimensions{2, 1, 1},
+              "a dimension that is not given is one block");
 static_assert(membar::preferred_cluster_dimensions{2} == membar::preferred_cluster_dimensions{2, 1, 1});
 static_assert(is<membar::preferred_cluster_dimensions>(cudaLaunchAttributePreferredClusterDimension, true, false, true));
 static_assert(is<membar::shared_memory_carveout>(cudaLaunchAttributePreferredSharedMemoryCarveout, true, false, false));
@@ -89,7 +90,7 @@ static_assert(is<membar::shared_memory_carveout>(cudaLaunchAttributePreferredSha
 static_assert(is<membar::nvlink_centric_scheduling>(cudaLaunchAttributeNvlinkUtilCentricScheduling, true, true, true));
 #endif
 
-// The tags of a domain are one attribute, and a physical domain stands for two. Other types are not legal anywhere.
+// The tags of a domain are one attribute, and a physical domain is two. Other types are not legal anywhere.
 struct no_attribute {};
 static_assert(legal_on<sync_domain::default_t>(true, true, true) && legal_on<sync_domain::remote_t>(true, true, true));
 static_assert(legal_on<membar::physical_domain<0>>(true, false, false) &&
@@ -113,7 +114,8 @@ void expect_round_trips(const Attributes&... values) {
   (check(values), ...);
 }
 
-// The null pointer is the default stream, and an object that has a stream names it: a cuda::stream_ref has a get().
+// A null pointer is the default stream. An object that has a stream, such as a cuda::stream_ref with its get(), stands for that
+// stream.
 struct has_a_stream {
   cudaStream_t stream;
   [[nodiscard]] cudaStream_t get() const { return stream; }

@@ -53,7 +53,7 @@ void takes_fixed_channel(fixed_channel) {}
 void never_throws(int) noexcept {}
 void takes_numbers(unsigned char, std::size_t, float, bool) {}
 
-// Each attribute may be given only once. A physical domain counts as a domain and a map.
+// Each attribute may be given only once. A physical domain counts as a domain and as a map.
 template <class Attribute>
 consteval bool is_domain() {
   return std::same_as<Attribute, sync_domain> || std::same_as<Attribute, sync_domain::default_t> ||
@@ -94,7 +94,7 @@ static_assert(every_pair(list<sync_domain, sync_domain::default_t, sync_domain::
 #endif
                               >{}));
 static_assert(!membar::not_given_before<sync_domain, membar::priority, sync_domain_map, sync_domain::remote_t>,
-              "also when others stand between");
+              "also if other attributes are in between");
 
 class launch : public fake_cuda::test {
  protected:
@@ -264,13 +264,13 @@ TEST_F(launch, has_as_much_dynamic_shared_memory_as_it_opts_in_for) {
     });
   };
   EXPECT_EQ(made(1000), "");
-  EXPECT_EQ(now().kernels[kernel].max_dynamic_shared_bytes, 48 * 1024) << "no permission is needed";
+  EXPECT_EQ(now().kernels[kernel].max_dynamic_shared_bytes, 48 * 1024) << "no opt-in is needed";
   EXPECT_EQ(made(100 * 1024), "");
-  EXPECT_EQ(now().kernels[kernel].max_dynamic_shared_bytes, 226 * 1024) << "all that the device has";
+  EXPECT_EQ(now().kernels[kernel].max_dynamic_shared_bytes, 226 * 1024) << "as much as the device allows";
   EXPECT_EQ(made(226 * 1024), "");
   ASSERT_EQ(now().launches.size(), 3U);
   EXPECT_EQ(now().launches.back().dynamic_shared_bytes, 226U * 1024);
-  EXPECT_TRUE(now().launches.back().attributes.empty()) << "it is no attribute of CUDA's launch";
+  EXPECT_TRUE(now().launches.back().attributes.empty()) << "the opt-in is not an attribute of CUDA's launch";
   EXPECT_EQ(made(226 * 1024 + 1),
             "membar: a launch with 231425 bytes of dynamic shared memory, in addition to the kernel's 1024 static bytes, was "
             "requested, but a block on device 0 can have at most 232448 in total: ask for at most 231424");

@@ -305,7 +305,7 @@ TEST_F(processes_that_leave, have_children_that_do_not) {
   expect_success(2, [](host_group& group, int) {
     auto all = std::make_unique<std::function<std::vector<unsigned long long>(unsigned long long)>>(group.callback());
     const int code = processes(1, [&](int) {
-      all.reset();  // this affects only the child
+      all.reset();  // affects only the child
       return 0;
     })[0];
     return (*all)(1).size() == 2 ? code : 1;

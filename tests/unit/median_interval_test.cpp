@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// When the benches treat a median, and therefore a ratio of two, as known.
+// When the benches treat a median, and therefore a ratio of two medians, as known.
 #include <bench/common/statistics.hpp>
 
 #include <gtest/gtest.h>

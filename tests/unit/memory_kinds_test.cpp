@@ -27,7 +27,8 @@ template <class Memory>
 concept lends_the_host_its_objects = requires(Memory memory) { memory[0] = 1; } || requires(Memory memory) { memory.data(); } ||
                                      requires(Memory memory) { *memory.begin() = 1; };
 
-// For this reason, no atomic operation and no host channel can use memory in which a release orders nothing.
+// A release orders nothing in write-combined memory. Because only calls write it, no atomic operation and no host channel can
+// use it.
 TEST_F(mapped_memory, that_is_write_combined_is_written_by_calls_only) {
   static_assert(lends_the_host_its_objects<membar::mapped_memory<int>>);
   static_assert(!lends_the_host_its_objects<membar::write_combined_memory<int>>);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Symmetric operations on a stream, on the host with the fake CUDA runtime: what a captured graph may contain.
+// Symmetric operations on a stream, tested on the host with the fake CUDA runtime: what a captured graph may contain, and how
+// teams use streams.
 #include <membar/symmetric/heap.hpp>
 #include <membar/symmetric/on_stream.cuh>
 #include <membar/symmetric/recoverable.cuh>
@@ -103,11 +104,11 @@ TEST_F(on_stream, a_status_keeps_what_failed_first) {
   const stream_status aborted{stream_result::aborted, 0, 6, 4, 1};
   const stream_status done{stream_result::done, 0, 7, 7, -1};
   static_assert(status_after({}, {stream_result::aborted}).result == stream_result::aborted);
-  EXPECT_EQ(status_after(late, aborted).result, stream_result::timed_out) << "a replay after the failure";
+  EXPECT_EQ(status_after(late, aborted).result, stream_result::timed_out) << "a replay after the failure is aborted";
   EXPECT_EQ(status_after(late, aborted).expected, 5U);
   EXPECT_EQ(status_after(aborted, {stream_result::aborted, 0, 9, 4, 1}).expected, 6U);
   EXPECT_EQ(status_after(done, late).result, stream_result::timed_out);
-  EXPECT_EQ(status_after(late, done).result, stream_result::done) << "with words that were allocated again";
+  EXPECT_EQ(status_after(late, done).result, stream_result::done) << "the words were allocated again, so a wait succeeds";
   EXPECT_EQ(status_after({}, done).missing, -1);
 }
 
@@ -196,7 +197,7 @@ TEST_F(teams_on_streams, both_halves_are_in_one_capture) {
   EXPECT_NE(wait(), "");
   stream.capturing = true;
   stream.capture = 1;
-  EXPECT_EQ(wait(), "") << "the others have changed nothing";
+  EXPECT_EQ(wait(), "") << "the rejected waits have changed nothing";
 }
 
 TEST_F(teams_on_streams, an_arrival_in_a_capture_keeps_the_team_within_it_only) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A library that contains membar and hides all symbols except these. The program that loads it has the CUDA runtime.
+// A library that contains membar and hides all symbols except the exported ones. The program that loads it has the CUDA
+// runtime.
 #include <membar/l2_set_aside.hpp>
 
 #include "process_state_library.hpp"

@@ -56,7 +56,7 @@ TEST_F(guarded_team, is_not_used_by_the_host_and_a_stream_at_once) {
 TEST_F(guarded_team, may_be_held_again_by_whoever_holds_it) {
   const auto outer = guard.on(first.handle());
   { const auto inner = guard.on(first.handle()); }
-  EXPECT_TRUE(now().records.empty()) << "the outer hold goes on";
+  EXPECT_TRUE(now().records.empty()) << "the outer hold continues";
   EXPECT_NE(on(second), "");
 }
 
@@ -127,7 +127,7 @@ TEST_F(guarded_team, is_kept_by_a_capture_from_its_own_streams_only) {
   first.capturing = true;
   std::unique_ptr<stream_guard::hold> captured(new stream_guard::hold(guard.on(first.handle())));
   const auto held = guard.on(second.handle());
-  captured.reset();  // This does not release the other hold.
+  captured.reset();  // does not release the other hold
   EXPECT_TRUE(says(on_host(), "is in use on stream"));
 }
 

@@ -15,7 +15,7 @@ long arrays_alive = 0;
 
 }  // namespace
 
-// Counts the arrays of this program, to check that none is leaked.
+// Counts the program's arrays, to check that none is leaked.
 void* operator new[](std::size_t size) {
   void* memory = std::malloc(size != 0 ? size : 1);
   if (memory == nullptr) {

@@ -26,13 +26,13 @@ using membar::deadlock::callers, membar::deadlock::handle, membar::deadlock::ope
 /// The events that may happen in some schedule.
 struct outcome {
   bool hangs = false;  ///< the program hangs in some schedule
-  /// It hangs even with a queue for each stream, and graphs that run with as much parallelism as their edges allow.
+  /// The program hangs even if each stream has its own queue and graphs run with as much parallelism as their edges allow.
   bool hangs_with_own_queues = false;
   bool collectives_at_once = false;  ///< Two collectives of one team and PE run at the same time.
   bool copy_overtaken = false;       ///< An operation reached the heap before a host copy that had already returned.
-  /// A wait may end before a notification that could also end it, because of a value that an earlier wait of its stream has
-  /// seen and that nothing replaces in between in any schedule. This is computed only for programs without graphs that end in
-  /// every schedule.
+  /// A wait may end before a notification that could also end it, because of a value that an earlier wait in its stream has
+  /// seen. In no schedule does anything replace that value in between. This is computed only for programs that have no graphs
+  /// and end in every schedule.
   bool stale_wait = false;
   std::size_t schedules = 0;
 };
@@ -85,7 +85,7 @@ class simulator {
   }
   static bool is_step(const stream_operation& each) { return each.kernel != 0 && each.kind != kernel; }
 
-  /// Tries every assignment of the streams from `next` on to queues of their PE.
+  /// Tries every assignment of the streams from index `next` on to queues of their PE.
   void partition(const std::vector<of_pe>& all, std::size_t next) {
     if (next == all.size()) {
       order_graphs(0);
@@ -170,11 +170,11 @@ class simulator {
     extend();
   }
 
-  // One assignment of queues: its items, and everything that may happen.
+  // The functions below handle one assignment of queues: its items, and everything that may happen.
 
   std::size_t add(item::kind_t kind, std::size_t operation, std::uint64_t after) {
     if (items_.size() == 60) {
-      throw std::runtime_error("too large a program for the simulator");
+      throw std::runtime_error("the program is too large for the simulator");
     }
     items_.push_back({kind, operation, after, 0, 0, true});
     return items_.size() - 1;
@@ -435,7 +435,7 @@ class simulator {
   std::vector<item> items_;
   std::map<std::pair<handle, int>, std::vector<std::pair<std::size_t, std::size_t>>> calls_;
   values deliveries_;            ///< The notifications that were issued without blocking.
-  std::uint64_t launching_ = 0;  ///< Through the stream that launches the graph.
+  std::uint64_t launching_ = 0;  ///< What the launching stream had issued without blocking before the graph.
   std::set<std::pair<std::uint64_t, values>> seen_;
   std::vector<std::uint64_t> always_before_ =
       std::vector<std::uint64_t>(64, ~std::uint64_t{0});  ///< For each item, the items that come before it in all schedules.

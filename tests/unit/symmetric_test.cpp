@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Symmetric memory on the host: which devices may be PEs, where memory comes from, what the heap tracks, which operations the
-// links must support, and what happens if PEs differ.
+// links must support, and what happens if PEs make different calls.
 #include <membar/deadlock/program.hpp>
 #include <membar/symmetric/heap.hpp>
 #include <membar/symmetric/peer_backend.hpp>
@@ -397,7 +397,7 @@ TEST_F(heap, has_no_words_that_the_links_do_not_carry) {
       says(refusal([&] { return all.allocate<symmetric::signal<symmetric::add>>(1); }), "an atomic operation of signal<add>"));
   EXPECT_TRUE(says(refusal([&] { return all.allocate<counter<int>>(1); }), "name fewer operations"));
   EXPECT_EQ(all.bytes_taken(), 0U);
-  // Objects that are only stored to do not need atomics.
+  // Objects that are only loaded and stored do not need atomics.
   const scoped_array flags(all.allocate<symmetric::signal<symmetric::set>>(1));
   const scoped_array words(all.allocate<counter<int, amo::load | amo::store>>(1));
 }
@@ -472,8 +472,8 @@ class fake_cluster {
   }
   [[nodiscard]] region map(std::size_t bytes) const { return region::plain({0, 0}, bytes); }
 
-  std::optional<unsigned long long> other;  ///< The value that the other process passes next, if it is a different one.
-  int after = 0;                            ///< The number of values that agree before that.
+  std::optional<unsigned long long> other;  ///< The next value that the other process passes, if it differs.
+  int after = 0;                            ///< The number of values before it that agree.
   int meetings = 0;
 };
 static_assert(symmetric::backend<fake_cluster>);
@@ -606,7 +606,7 @@ TEST_F(peers, that_free_memory_have_completed_the_puts_to_it) {
   const auto after = all.allocate<int>(8);
   ASSERT_EQ(after.on(pe(1)).local(), place);
   network.deliver();
-  EXPECT_EQ(*place, 0) << "a put to what was freed came after the zeroing of what is there now";
+  EXPECT_EQ(*place, 0) << "a put to freed memory arrived after the zeroing of the new allocation";
   all.free(after);
 }
 
@@ -627,7 +627,7 @@ TEST_F(peers, that_end_a_scope_have_completed_the_puts_to_it) {
 }
 
 TEST_F(heap_of_processes, rejects_an_alignment_that_only_the_other_process_lacks) {
-  cluster.other = 1;  // PE 0, encoded as its number and 1
+  cluster.other = 1;  // PE 0, encoded as its number plus 1
   cluster.after = 3;  // The other process differs after size, element and alignment.
   EXPECT_EQ(refusal([&] { return all.allocate<char>(1, 128); }),
             "membar: an alignment of 128 was requested, but the backend's memory on PE 0 is aligned to less: ask for 256 at "

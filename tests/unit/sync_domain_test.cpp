@@ -16,7 +16,7 @@ using membar_test::refusal, membar_test::says;
 
 class sync_domain : public fake_cuda::test {};
 
-// The two tags are distinct types; they convert to the run-time value and compare equal to it.
+// The two tags are distinct types. They convert to the run-time value and compare equal to it.
 static_assert(!std::same_as<membar::sync_domain::default_t, membar::sync_domain::remote_t>);
 static_assert(!std::convertible_to<membar::sync_domain::default_t, membar::sync_domain::remote_t>);
 static_assert(membar::sync_domain(membar::sync_domain::default_) == membar::sync_domain::default_);
@@ -101,12 +101,12 @@ TEST_F(sync_domain, without_a_driver_the_error_says_so) {
 // Binding is explicit, and a static id is known at compile time.
 static_assert(!std::convertible_to<int*, domain_bound<int*, 1>>);
 static_assert(!std::convertible_to<int*, domain_bound<int*>>);
-static_assert(!std::constructible_from<domain_bound<int*>, int*>, "a domain known at run time is named");
-static_assert(!std::convertible_to<domain_bound<int*, 1>, int*>, "leaving the domain is a call, get()");
+static_assert(!std::constructible_from<domain_bound<int*>, int*>, "a domain known only at run time must be named");
+static_assert(!std::convertible_to<domain_bound<int*, 1>, int*>, "get() must be called to leave the domain");
 static_assert(!std::convertible_to<domain_bound<int*, 1>, domain_bound<int*, 2>>);
 static_assert(std::is_trivially_copyable_v<domain_bound<int*, 1>> && std::is_trivially_copyable_v<domain_bound<int*>>,
               "handles are kernel arguments");
-static_assert(sizeof(domain_bound<int*, 1>) == sizeof(int*), "a static binding costs nothing");
+static_assert(sizeof(domain_bound<int*, 1>) == sizeof(int*), "a static binding needs no space");
 static_assert(domain_bound<int, 3>(7).get() == 7 && domain_bound<int, 3>(7).domain() == 3);
 static_assert(domain_bound<int>(7, 2).get() == 7 && domain_bound<int>(7, 2).domain() == 2);
 static_assert(membar::physical_domain<3>::id == 3);

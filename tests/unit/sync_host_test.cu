@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The synchronization patterns between host threads, and how each of their waits ends. The test needs nvcc, but no GPU.
+// The synchronization patterns between host threads, and how each wait ends. The test needs nvcc, but no GPU.
 #include <membar/sync/cross_barrier.cuh>
 #include <membar/sync/mpmc_channel.cuh>
 #include <membar/sync/mpsc_channel.cuh>
@@ -38,7 +38,7 @@ struct message {
 message numbered(unsigned producer, unsigned number) { return {producer, number, producer * 31 + number * 7 + 1}; }
 bool whole(const message& m) { return m.check == m.producer * 31 + m.number * 7 + 1; }
 
-/// An object in the state in which memory is given to the patterns: all-zero bytes.
+/// An object in all-zero bytes, which is the state of the memory that the patterns receive.
 template <class T>
 struct zeroed {
   zeroed() noexcept { std::memset(static_cast<void*>(bytes), 0, sizeof bytes); }
@@ -62,7 +62,7 @@ static_assert(wait_budget::milliseconds(1ULL << 58).in_nanoseconds() == ~0ULL,
 static_assert(wait_budget::microseconds(~0ULL).in_nanoseconds() == ~0ULL);
 static_assert(wait_budget::milliseconds(~0ULL / 1'000'000).in_nanoseconds() == ~0ULL / 1'000'000 * 1'000'000);
 
-// Durations of the standard library are accepted wherever a budget is.
+// Durations of the standard library are accepted wherever a budget is accepted.
 static_assert(wait_budget(std::chrono::milliseconds(3)).in_nanoseconds() == 3'000'000 &&
               wait_budget(std::chrono::duration<double>(0.5)).in_nanoseconds() == 500'000'000 &&
               wait_budget(std::chrono::duration<long, std::pico>(2500)).in_nanoseconds() == 2);

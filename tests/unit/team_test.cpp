@@ -117,7 +117,7 @@ TEST_F(barrier_of_a_team, is_for_its_pes) {
   const team_barrier<peer_backend> even(heap, team::strided(pe(0), 2, 2));
   EXPECT_EQ(even.on(pe(2)).self(), pe(2));
   EXPECT_EQ(even.on(pe(2)).members(), team::listed({pe(0), pe(2)}));
-  EXPECT_EQ(even.on(pe(2)).words().size(), 5U) << "one for each PE, and the count";
+  EXPECT_EQ(even.on(pe(2)).words().size(), 5U) << "one word for each PE, and the count";
   EXPECT_EQ(refusal([&] { return even.on(pe(1)); }),
             "membar: PE 1 cannot use the barrier of team PEs 0, 2, because it is not in the team: name one of its members");
 }
@@ -157,7 +157,7 @@ TEST_F(barrier_of_a_team, is_made_in_every_process_of_the_same_team) {
   team_barrier<half_of_four> three(of_half, team::all(3));
   EXPECT_EQ(three.on(pe(2)).self(), pe(2));
   EXPECT_NE(refusal([&] { return three.on(pe(3)); }), "");
-  EXPECT_NE(refusal([&] { return three.on(pe(1)); }), "") << "of another process";
+  EXPECT_NE(refusal([&] { return three.on(pe(1)); }), "") << "PE 1 belongs to another process";
   half.difference = 1;
   EXPECT_EQ(refusal([&] { const team_barrier<half_of_four> other(of_half, team::all(2)); }),
             "membar: the team of a barrier differs between PEs: the process of PE 2 names a different team than the process of "

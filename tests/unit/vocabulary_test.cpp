@@ -13,7 +13,7 @@ namespace {
 
 using orders = std::tuple<membar::relaxed_t, membar::acquire_t, membar::release_t, membar::acq_rel_t, membar::seq_cst_t>;
 
-/// Returns how many of the five orders a rule allows.
+/// How many of the five orders a rule allows.
 template <template <class> class Rule>
 constexpr int allowed = []<class... Order>(std::type_identity<std::tuple<Order...>>) {
   return (int{Rule<Order>::value} + ...);
@@ -103,7 +103,7 @@ TEST(version, is_the_same_as_a_macro_as_values_and_in_cmake) {
 #define MEMBAR_TEST_NAMESPACE_OF(major, minor) v##major##_##minor
 #define MEMBAR_TEST_NAMESPACE(major, minor) MEMBAR_TEST_NAMESPACE_OF(major, minor)
 
-// For this reason, two versions in one program do not define the same entity twice.
+// Because the version is part of the names, two versions in one program do not define the same entity twice.
 TEST(version, is_in_the_names_that_the_linker_sees) {
   using membar::MEMBAR_TEST_NAMESPACE(MEMBAR_PROJECT_MAJOR, MEMBAR_PROJECT_MINOR)::thread_scope;
   EXPECT_TRUE((std::is_same_v<thread_scope, membar::thread_scope>));

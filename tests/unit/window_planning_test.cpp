@@ -135,14 +135,14 @@ TEST(plan_windows, without_a_set_aside_says_so) {
   EXPECT_TRUE(says(refusal([&] { return plan(kernels, mig); }), "MIG"));
 }
 
-TEST(plan_windows, rejects_a_weight_that_is_none) {
+TEST(plan_windows, rejects_an_invalid_weight) {
   for (const double weight : {-1.0, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
     EXPECT_TRUE(
         says(refusal([&] { return plan({{stream(1), {{at(0), 8 * MiB, weight}}}}); }), "the weight of a hot region is"));
   }
 }
 
-/// A fake kernel: the persisting part of its region is read at the speed of L2 until the lines evict each other.
+/// A fake kernel that reads the persisting part of its region at the speed of L2, until the lines evict each other.
 class fake_kernel {
  public:
   fake_kernel(std::size_t region, double capacity) : region_(static_cast<double>(region)), capacity_(capacity) {}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A libcuda.so.1 without a device, for the tests of membar-check witness. Device memory is host memory. A launch executes no
-// code: depending on the kernel's name, each copy of its grid behaves like a kernel that fails if its delays add up to at least
-// `smallest` cycles.
+// code. Each copy of its grid fails if its delays add up to at least `smallest` cycles, in a way that depends on the kernel's
+// name.
 #include <witness/launcher.hpp>
 
 #include <unistd.h>
@@ -22,12 +22,12 @@ constexpr int invalid_value = 1;
 constexpr int invalid_ptx = 218;
 constexpr int illegal_address = 700;
 constexpr int most_dynamic_shared = 8;             // CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-constexpr std::size_t usual_shared = 48U * 1024U;  // The limit of a block that does not set this attribute.
+constexpr std::size_t usual_shared = 48U * 1024U;  // The limit for a block if this attribute is not set.
 std::string module_text;
 std::map<std::string, std::size_t> allowed_shared;  // The value to which each kernel's attribute was set.
 int failure = 0;
 
-/// Returns the number of words in a row of delays, which is the number of registers that the PTX declares for them.
+/// Returns the number of words in a row of delays, which is the number of registers that the PTX declares for a row.
 std::size_t words_of(const std::string& kernel) {
   const std::string registers = ".reg .b32 %mw_s<";
   const std::size_t at = module_text.find(registers, module_text.find(".entry " + kernel + "("));
@@ -45,7 +45,7 @@ std::size_t parameters_of(const std::string& kernel) {
   return count;
 }
 
-/// Returns the static shared memory of a kernel. The fake kernels have at most one variable.
+/// Returns the size of a kernel's static shared memory. The fake kernels have at most one shared variable.
 std::size_t static_shared_of(const std::string& kernel) {
   const std::size_t begin = module_text.find(".entry " + kernel + "(");
   const std::size_t end = module_text.find(".entry ", begin + 1);
@@ -92,7 +92,7 @@ int cuDevicePrimaryCtxRetain(handle*, int) { return 0; }
 int cuCtxSetCurrent(handle) { return 0; }
 int cuModuleLoadDataEx(handle*, const void* text, unsigned, int*, void**) {
   if (std::getenv("FAKE_NO_DELAYS") != nullptr && std::strstr(static_cast<const char*>(text), "membar_rows_") != nullptr) {
-    return invalid_ptx;  // Simulates a driver that does not accept the inserted code.
+    return invalid_ptx;  // Simulates a driver that rejects the inserted code.
   }
   module_text = static_cast<const char*>(text);
   if (const char* const path = std::getenv("FAKE_MODULE"); path != nullptr) {
@@ -151,7 +151,7 @@ int cuGetErrorName(int status, const char** name) {
   return 0;
 }
 
-/// A launch by a program, which passes no delays, because they are constants of the module.
+/// A launch by a program. It passes no delays, because they are constants in the module.
 int cuLaunchKernel(handle function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, handle,
                    void** parameters, void**) {
   const std::string rows = "membar_rows_" + std::string(static_cast<const char*>(function)) + "[";

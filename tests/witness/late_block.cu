@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A program with its own test, for gpu_test.py: two blocks add to a sum with a load and a store. The second block comes late,
-// so the sum is wrong only if the first is delayed between the two.
+// A program that checks its own result, for gpu_test.py. Two blocks add to a sum with a load and a store. The second block
+// starts late, so the sum is wrong only if the first block is delayed between its load and its store.
 #include <cuda/atomic>
 
 #include <cstdio>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // A program for the tests of membar-check witness: it loads the module in its first argument, launches the module's kernel
-// `wrong` once, and fails if the result is not 2. A second argument changes its behaviour: `file` (the module is loaded as a
+// `wrong` once, and fails if the result is not 2. A second argument changes its behaviour: `file` (it loads the module from a
 // file), `other` (it loads a module without the kernel), `fails`, `sleeps`.
 #include <dlfcn.h>
 #include <unistd.h>

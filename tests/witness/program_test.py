@@ -50,7 +50,7 @@ def assembles(folder, nvcc, environment):
 
 
 def ends(pipe):
-    """Waits until all processes that hold the pipe open have ended. Returns whether they did."""
+    """Waits up to 20 s until all processes that hold the pipe open have ended. Returns whether they have."""
     while select.select([pipe], [], [], 20)[0]:
         if os.read(pipe, 4096) == b"":
             return True
@@ -62,7 +62,7 @@ def processes(folder, environment, run):
     pipe = folder / "pipe"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
-    writer = os.open(pipe, os.O_WRONLY)  # Until then the pipe has no writer, which a reader sees as an end of file.
+    writer = os.open(pipe, os.O_WRONLY)  # A pipe without a writer would look like an end of file until the program opens it.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         temporary = folder / f"temporary{number}"
         temporary.mkdir()
@@ -72,12 +72,12 @@ def processes(folder, environment, run):
         os.close(writer)
         started.send_signal(number)
         expect("the signal ends the group", ends(reader), number)
-        expect("the command ends by the signal", started.wait() == -number, (number, started.returncode))
+        expect("the signal ends the command", started.wait() == -number, (number, started.returncode))
         expect("its files are removed", not list(temporary.iterdir()), number)
         writer = os.open(pipe, os.O_WRONLY)
     code, out, err = run("exec 3>pipe; sleep 1000 & exec \"$0\" k.ptx", options=("--runs=1", "--seed=6"))
     os.close(writer)
-    expect("what it left running is ended", code == 3 and ends(reader), (code, out, err))
+    expect("processes that the program left running are ended", code == 3 and ends(reader), (code, out, err))
     os.close(reader)
     code, out, err = run('for f in 3 4 5 6 7 8 9; do [ ! -e /proc/$$/fd/$f ] || exit 9; done; exec "$0" k.ptx', options=("--runs=1", "--seed=6"))
     expect("no descriptors are inherited", code == 3, (code, out, err))
@@ -108,41 +108,41 @@ def main():
             expect("status", (result["status"], result["program"]) == ("observed", [PROGRAM, "k.ptx", *words]), out)
             expect("without delays", (control["kind"], control["runs"], control["failed"]) == ("no delays", 40, 0), control)
             expect("with delays", delays["runs"] == 40 and 0 < delays["failed"] < 40, delays)
-            expect("what the program said", delays["example"] == "exit status 7: the sum is 1, and not 2", delays)
-            expect("the smallest delays", cycles_of(delays["smallest"]) >= SMALLEST, delays)
-            expect("their places", all(re.search(r" cycles in wrong, block [01], thread 0, (at the beginning of the kernel$|before (ld|st)\.relaxed\.gpu\.global\.u32 in line (7|9) )",
+            expect("the program's message", delays["example"] == "exit status 7: the sum is 1, and not 2", delays)
+            expect("the smallest delays are reported", cycles_of(delays["smallest"]) >= SMALLEST, delays)
+            expect("the places of the delays", all(re.search(r" cycles in wrong, block [01], thread 0, (at the beginning of the kernel$|before (ld|st)\.relaxed\.gpu\.global\.u32 in line (7|9) )",
                                                  place) for place in delays["smallest"]), delays)
-            expect("they are repeated", delays["repeated"] == delays["repeated_failed"] == 5, delays)
-            expect("the same again", run(*words, scenario=scenario, options=("--runs=40", "--format=json"))[1] == out, "another result")
+            expect("the delays are repeated", delays["repeated"] == delays["repeated_failed"] == 5, delays)
+            expect("a second run reports the same", run(*words, scenario=scenario, options=("--runs=40", "--format=json"))[1] == out, "another result")
 
         code, out, err = run()
         for words in ("k.scenario\tobserved\tviolated: ", "no delays: 0 of 40 runs failed", "runs failed; exit status 7: the sum is 1, and not 2", "5 of 5 runs with"):
             expect("the text", words in out, out)
         code, out, err = run("fails", options=("--runs=1",))
-        expect("it fails untouched", code == 2 and "the program fails without any delay and without the preloaded library, in each of 3 runs: "
+        expect("a program that fails without delays", code == 2 and "the program fails without any delay and without the preloaded library, in each of 3 runs: "
                "exit status 7: the sum is 2, and not 2; witness needs a program" in err, (code, out, err))
         last_passes = 'echo run >>runs; [ $(grep -c . runs) -ge 3 ] || exit 5; exec "$0" k.ptx'
         code, out, err = run(options=("--runs=1", "--seed=6"), program=("sh", "-c", last_passes, PROGRAM))
-        expect("one of three untouched runs passes", code == 3, (code, out, err))
+        expect("a program that passes in one of three runs without delays", code == 3, (code, out, err))
         preloaded_fails = ("sh", "-c", '"$0" k.ptx; [ -z "$MEMBAR_WITNESS_DELAYS" ]', PROGRAM)
         code, out, err = run(options=("--runs=1",), program=preloaded_fails)
-        expect("it fails anyway", code == 3 and "k.scenario\tnot observed\t" in out and
+        expect("a program that fails with and without delays", code == 3 and "k.scenario\tnot observed\t" in out and
                "note: the program also fails without delays, at least as often, so the delays do not cause its failures" in out and
                "note: the program passed without the preloaded library, but each run with delays of zero failed" in out, (code, out, err))
         again = run(options=("--runs=1",), program=preloaded_fails, before=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
-        expect("it fails where SIGCHLD is ignored", again == (code, out, err), again)
+        expect("the same report if SIGCHLD is ignored", again == (code, out, err), again)
         code, out, err = run("sleeps", options=("--runs=8", "--patience=0.3"))
-        expect("it does not end", code == 1 and "it did not end within 0.3 s" in out, (code, out, err))
+        expect("a program that does not end", code == 1 and "it did not end within 0.3 s" in out, (code, out, err))
         code, out, err = run(options=("--runs=1", "--seed=6"))
         expect("not observed", code == 3 and "k.scenario\tnot observed\t" in out and "the program did not fail in 1 runs with delays" in out, (code, out, err))
         code, out, err = run("other")
-        expect("another kernel", code == 2 and "the program loaded no PTX that defines wrong: build it so that it keeps PTX" in err, (code, out, err))
+        expect("a module without the kernel", code == 2 and "the program loaded no PTX that defines wrong: build it so that it keeps PTX" in err, (code, out, err))
         code, out, err = run(program=("/no/such/program",))
-        expect("no program", code == 2 and "'/no/such/program' could not be started: write its path after --" in err, (code, out, err))
+        expect("a program that does not exist", code == 2 and "'/no/such/program' could not be started: write its path after --" in err, (code, out, err))
         code, out, err = run(program=())
-        expect("nothing after the dashes", code == 2 and "there is no program after --" in err, (code, out, err))
+        expect("no program after --", code == 2 and "there is no program after --" in err, (code, out, err))
         code, out, err = run(options=("--fixed", "k.scenario"))
-        expect("a fixed form", code == 2 and "--fixed and --reproducer are for scenarios that are launched" in err, (code, out, err))
+        expect("--fixed with a program", code == 2 and "--fixed and --reproducer are for scenarios that are launched" in err, (code, out, err))
         loaded = folder / "loaded"
         for words in ((), ("file",)):
             code, out, err = run(*words, more={"FAKE_NO_DELAYS": "1", "FAKE_MODULE": str(loaded)})

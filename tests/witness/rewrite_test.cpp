@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tests what witness rewrites in PTX, and that the rewriting changes no verdict while all delays are zero.
+// Tests what witness rewrites in PTX, and that rewriting changes no verdict while all delays are zero.
 #include <check/explore.hpp>
 #include <check/scenario.hpp>
 #include <membar/model/error.hpp>
@@ -97,7 +97,7 @@ TEST(witness, each_loop_of_the_kernel_ends_at_the_limit) {
       has(r.text,
           "$AGAIN:\n\tmov.u64 %mw_t, %clock64;\n\tsub.u64 %mw_t, %mw_t, %mw_begin;\n\tsetp.gt.u64 %mw_p, %mw_t, %mw_limit;\n"
           "\t@%mw_p st.volatile.global.u64 [%mw_report], 1;\n\t@%mw_p exit;\n"));
-  EXPECT_EQ(count(r.text, "@%mw_p exit;"), 1U);  // And nowhere else, because a forward branch leads to $WAIT.
+  EXPECT_EQ(count(r.text, "@%mw_p exit;"), 1U);  // Only in the loop: the branch to $WAIT goes forward.
 }
 
 TEST(witness, a_kernel_without_parameters_gets_a_list) {
@@ -124,7 +124,7 @@ TEST(witness, the_copy_for_a_thread_of_the_warp_has_its_own_labels_and_barriers_
   EXPECT_EQ(count(text, "barrier.sync 0;"), 2U);
   EXPECT_EQ(count(text, "bar.sync 0;"), 0U);
   EXPECT_EQ(count(text, ".shared .align 4 .b8 cell[4];"), 1U);
-  EXPECT_EQ(count(text, ".reg .pred %q;"), 2U);  // the registers of a scope
+  EXPECT_EQ(count(text, ".reg .pred %q;"), 2U);  // registers of a scope are in both copies
 }
 
 /// A kernel that reads its block's position in the grid and receives pointers in a struct.
@@ -243,7 +243,7 @@ check::check_result two_copies(const std::string& stride, const std::string& fin
   request.parameters = {{"data", 0, 8}, {"flag", 8, 8}};
   request.pointers = {0, 8};
   const rewritten_kernel r = rewrite(ptx, request);
-  // The delays are zero. The actors are the first threads of the two blocks, and block 1 loads the data early.
+  // All delays are zero. The actors are the first threads of the two blocks, and block 1 loads the data early.
   const std::string plan =
       "{memory+128 " + stride + " 3 rows 1000000 0 4294967296 0xffffffffffffffff 0xffffffffffffffff 0 0 0 0 0 1}";
   const check::scenario s = check::read_scenario(

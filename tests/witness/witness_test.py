@@ -87,7 +87,8 @@ def expect(what, condition, got):
 
 
 def reproducer_runs(folder, compiler, environment, checker):
-    """Checks that the reproducer is one file that a C++ compiler compiles by itself, and that it counts the same as the command."""
+    """Checks that a C++ compiler compiles the reproducer, which is a single file, and that the reproducer counts the same as
+    the command."""
     subprocess.run([checker, "witness", "wrong.scenario", "--fixed", "fine.scenario", "--runs=2000", "--reproducer", "repro"], cwd=folder,
                    env=environment, capture_output=True)
     source = folder / "repro" / "witness.cu"
@@ -98,13 +99,13 @@ def reproducer_runs(folder, compiler, environment, checker):
     text = ran.stdout
     expect("the reproducer's wrong form", re.search(r"without delays: 0 wrong and 0 hangs in 500 runs", text), text + ran.stderr)
     found = re.search(r"with delays: (\d+) wrong and 0 hangs in 500 runs the final condition does not hold", text)
-    expect("the reproducer shows it", found and int(found[1]) > 100, text)
+    expect("the reproducer shows the fault", found and int(found[1]) > 100, text)
     expect("the reproducer's fixed form", text.count(": 0 wrong and 0 hangs in 5000 runs") == 2, text)
 
 
 def corpus_assembles(checker, nvcc, toolkit, environment, folder):
-    """Checks that ptxas accepts the rewritten PTX of entries of the corpus and of a PyTorch program's kernels, and that the
-    answers for it are as before."""
+    """Checks that ptxas accepts the rewritten PTX of entries in the corpus and of a PyTorch program's kernels, and that the
+    verdicts on it are as before."""
     ptxas = pathlib.Path(toolkit).resolve().parent / "ptxas"
     entries = [*((BUGS, name) for name in ("look_back", "leader_scalar", "table_before_wait")), (ROOT / "tests" / "record", "dependent_kernels")]
     for where, name in entries:
@@ -153,20 +154,20 @@ def main():
         expect("status", (result["status"], result["device"], result["driver"]) == ("observed", "Fake GPU", 13000), out)
         control, delays = result["wrong"]["runs"]
         expect("no delays, no fault", (control["kind"], control["runs"], control["wrong"]) == ("no delays", 2000, 0), control)
-        expect("delays show it", delays["kind"] == "delays" and delays["runs"] == 2000 and 0 < delays["wrong"] < 2000, delays)
+        expect("delays show the fault", delays["kind"] == "delays" and delays["runs"] == 2000 and 0 < delays["wrong"] < 2000, delays)
         expect("the smallest delay", SMALLEST <= sum(d[3] for d in delays["smallest"]) < 1.2 * SMALLEST, delays)
         expect("in nanoseconds", abs(delays["smallest_ns"] - sum(d[3] for d in delays["smallest"])) < 1, delays)
-        expect("it is repeated", delays["repeated"] == delays["repeated_wrong"] == 1000, delays)
+        expect("the fault is repeated", delays["repeated"] == delays["repeated_wrong"] == 1000, delays)
         expect("copies", [result[f]["copies"] for f in ("wrong", "fixed")] == [COPIES, COPIES], out)
         expect("no run is left out", [a["stopped"] for a in result["wrong"]["runs"]] == ["", ""], out)
         expect("the fixed form", [a["runs"] for a in result["fixed"]["runs"]] == [20000, 20000] and not any(a["wrong"] for a in result["fixed"]["runs"]), out)
-        expect("without delays it is decided the same", result["wrong"]["rewritten_without_delays"] == "violated", out)
-        expect("the same again", run("wrong.scenario", "--fixed", "fine.scenario", "--runs=2000", "--format=json")[1] == out, "another result")
+        expect("the rewritten PTX without delays has the same verdict", result["wrong"]["rewritten_without_delays"] == "violated", out)
+        expect("a second run reports the same", run("wrong.scenario", "--fixed", "fine.scenario", "--runs=2000", "--format=json")[1] == out, "another result")
 
         code, out, err = run("wrong.scenario", "--runs=300", "--seed=2")
         for words in ("wrong.scenario\tobserved\tviolated: ", "Fake GPU, driver 13.0", "no delays: 0 wrong in 300 runs", "the smallest delays that reproduced it"):
             expect("the text", words in out, out)
-        expect("a place", re.search(r"\d+ ns in launch 0, block [01], thread 0, (before (ld|st)\.relaxed|at the beginning)", out), out)
+        expect("a delay's place is reported", re.search(r"\d+ ns in launch 0, block [01], thread 0, (before (ld|st)\.relaxed|at the beginning)", out), out)
 
         code, out, err = run("hangs.scenario", "--runs=3000", "--format=json")
         arm = json.loads(out)["wrong"]["runs"][1]
@@ -190,7 +191,7 @@ def main():
         code, out, err = run("stuck.scenario", "--runs=300", "--seconds=1", "--patience=1")
         expect("a kernel that does not end", code == 1 and "stuck.scenario\tobserved" in out and "did not end within 2 s, and their process was ended" in out, (code, out, err))
         code, out, err = run("racy.scenario", "--runs=2000")
-        expect("the load to blame decides", code == 1 and "read 0 instead of 7" in out and "early load" in out, (code, out, err))
+        expect("the early load is reported", code == 1 and "read 0 instead of 7" in out and "early load" in out, (code, out, err))
 
         code, out, err = run("calm.scenario", "--runs=200")
         expect("not observed", code == 3 and "not observed in 400 runs, but the model allows it" in out, (code, out, err))

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Writes the report of the benches on atomics and fences: the ratios that membar promises, where aggregation pays off, and what a fence
-costs.
+"""Writes the report on the benches for atomics and fences: the ratios that membar promises, where aggregation pays off, and
+what a fence costs.
 
     report.py --output <folder> <bench.json>...
 
@@ -52,8 +52,8 @@ def from_one(ratio):
 
 
 def beside_cuda(cases):
-    """Returns a promise for the largest ratio to cuda::atomic_ref; a promise for how much the ratio differs from 1 if both
-    have the same machine code; and the cases above the limit."""
+    """Returns a limit row for the largest ratio to cuda::atomic_ref, another for how far the ratio is from 1 where both have
+    the same machine code, and the cases above the limit."""
     every = [(case, arms["membar"], arms["cuda_atomic_ref"]) for case, arms in cases.items() if "cuda_atomic_ref" in arms]
     different = [each for each in every if has_code_of_its_own(each[0])]
     same = [each for each in every if not has_code_of_its_own(each[0])]
@@ -87,7 +87,7 @@ def above_table(above):
 
 
 def controls(cases):
-    """Returns a promise for the difference between two measurements of the same kernel."""
+    """Returns a limit row for the difference between two measurements of the same kernel."""
     ratios = [arms["membar_again"]["membar_ratio"] for arms in cases.values() if "membar_again" in arms]
     return limit_row("the same kernel twice, farthest from 1", max(map(from_one, ratios), default=NONE), MOST_BESIDE_CUDA)
 

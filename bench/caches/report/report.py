@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Draws the results of the benches on caches: one picture and one table per bench, in one page.
+"""Draws the results of the cache benches: one picture and one table per bench, on one page.
 
     report.py --output <folder> <bench.json>...
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Transformer Engine's quantization to MXFP8, for bfloat16 and by rows.
+// Transformer Engine's quantization to MXFP8, for bfloat16, row by row.
 #include "common/util/cast_kernels.cuh"
 
 using namespace transformer_engine;

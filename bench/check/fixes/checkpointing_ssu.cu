@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// FlashInfer's selective state update with checkpoints, for one size of the model.
+// FlashInfer's selective state update with checkpoints, for one model size.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_fp8.h>

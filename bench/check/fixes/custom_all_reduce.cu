@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Aphrodite's all-reduce of two GPUs over peer access, in half precision.
+// Aphrodite's all-reduce between two GPUs with peer access, in half precision.
 #include <array>
 
 #include <all_reduce/custom_all_reduce.cuh>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// ggml's kernel that finds where the mask of flash attention ends, for eight columns.
+// ggml's kernel that finds where the flash-attention mask ends, for eight columns.
 #include <common.cuh>
 #include <fattn-common.cuh>
 

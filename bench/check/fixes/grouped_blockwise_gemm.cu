@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// One kernel of CUTLASS for groups of matrix products with scales of blocks, for Blackwell.
+// A CUTLASS kernel for grouped matrix products with block-wise scales, for Blackwell.
 #include <cutlass/cutlass.h>
 #include <cutlass/device_kernel.h>
 #include <cute/tensor.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// One kernel of CUTLASS for groups of matrix products: for Blackwell, or for Hopper with one of two schedules.
+// A CUTLASS kernel for grouped matrix products: for Blackwell, or for Hopper with one of two schedules.
 #include <cutlass/cutlass.h>
 #include <cutlass/device_kernel.h>
 #include <cutlass/kernel_launch.h>

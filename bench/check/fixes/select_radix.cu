@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// RAFT's selection of the k smallest by radix, for float.
+// RAFT's radix selection of the k smallest values, for float.
 #include <raft/matrix/detail/select_radix.cuh>
 
 using namespace raft::matrix::detail::select;

@@ -38,7 +38,7 @@ def ended(words, seconds):
     with tempfile.TemporaryFile("w+") as said, tempfile.TemporaryFile("w+") as complained:
         process = subprocess.Popen([str(w) for w in words], stdout=said, stderr=complained)
         # Python's own wait does not report the memory. The value that wait4 reports is never less than the size of the Python
-        # process that starts the other one.
+        # process that starts the measured one.
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
             waiting = pool.submit(os.wait4, process.pid, 0)
             try:
@@ -137,8 +137,8 @@ def main():
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--program", default="")
     parser.add_argument("--out", type=pathlib.Path)
-    parser.add_argument("--from", dest="before", type=pathlib.Path, help="only writes the table, of the results in this file")
-    parser.add_argument("--page", type=pathlib.Path, help="replaces the table of a page between its marks")
+    parser.add_argument("--from", dest="before", type=pathlib.Path, help="only write the table for the results in this file")
+    parser.add_argument("--page", type=pathlib.Path, help="replace the table between the marks in this page")
     options = parser.parse_args()
     document = json.loads(options.before.read_text()) if options.before else measured(options)
     print(table(document))

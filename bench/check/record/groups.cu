@@ -8,7 +8,7 @@
 #include <cstdio>
 #include <cstring>
 
-// There is no unnamed namespace, in which each compilation gives kernels other names: `attach` finds them by name.
+// The kernels are not in an unnamed namespace, so that every compilation gives them the same names.
 
 /// Each thread sums the values that its neighbours in the grid have stored.
 __global__ void ring_sum(const unsigned* in, unsigned* stored, unsigned* out, int n) {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Shared code of the PyTorch programs in this folder. It times a step without communication and during communication on a
-side stream, alternating within one process. The programs do not use membar. Run them with torch.distributed.run; rank 0
+"""Code shared by the PyTorch programs in this folder. It times a step without communication and a step during communication on
+a side stream, alternating within one process. The programs do not use membar. Run them with torch.distributed.run; rank 0
 prints RESULT and a line of JSON."""
 import hashlib
 import json

@@ -72,7 +72,7 @@ cudaStream_t green_stream() {
 }
 #else
 cudaStream_t green_stream() {
-  std::puts("SKIPPED: this program was built with a CUDA older than 12.5, which has no green contexts of a split device");
+  std::puts("SKIPPED: this program was built with a CUDA version before 12.5, which cannot split a device into green contexts");
   std::exit(77);
 }
 #endif

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Writes the report of the symmetric-memory benches: round trips, bandwidth, atomics, barriers and domains, compared with other libraries.
+"""Writes the report on the symmetric-memory benches: round trips, bandwidth, atomics, barriers and domains, compared with other
+libraries.
 
     report.py --output <folder> <bench.json>...
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// libcu++'s pipeline of a block. At its end, one of the converged lanes invalidates the mbarriers. Nothing orders the other
+// libcu++'s block-wide pipeline. At its end, one of the converged lanes invalidates the mbarriers. Nothing orders the other
 // threads' waits before that, unless the block passes a barrier first.
 #include <cooperative_groups.h>
 #include <cuda/pipeline>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Blocks and warps whose threads wait for a flag together: with a barrier with a vote, a warp vote, a shuffle, or a flag in
+// Blocks and warps whose threads wait for a flag together: through a barrier that votes, a warp vote, a shuffle, or a flag in
 // shared memory.
 __device__ unsigned poll(const unsigned* flag) {
   unsigned seen;

@@ -15,7 +15,7 @@ UNTOUCHED = "domain 0, map 0 0, window 0 + 0 at 0.000 hit 0 miss 0, set aside 5 
 
 
 class Array:
-    """Makes an address in the memory of the first device or, with another start, of the second."""
+    """An array in the memory of the first device or, with another `start`, of the second."""
 
     def __init__(self, shape, itemsize=4, start=0x10000, strides=None):
         self.__cuda_array_interface__ = {"data": (start, False), "shape": shape, "typestr": f"<f{itemsize}", "strides": strides, "version": 3}
@@ -88,7 +88,7 @@ class Scopes(unittest.TestCase):
         self.stub.stub_fail(_driver.ATTRIBUTE_MEM_SYNC_DOMAIN)
         with self.assertRaisesRegex(membar.Error, r"cuStreamSetAttribute failed: made-up error \(CUresult 1\): pass an existing stream") as seen:
             with membar.sync_domain(1000, remote=True, map=(1, 1)):
-                self.fail("the block ran")
+                self.fail("the block must not run")
         self.assertEqual(seen.exception.code, 1)
 
     def test_an_array_persists_for_the_block(self):
