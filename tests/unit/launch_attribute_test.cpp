@@ -114,11 +114,17 @@ void expect_round_trips(const Attributes&... values) {
   (check(values), ...);
 }
 
-// A null pointer is the default stream. An object that has a stream, such as a cuda::stream_ref with its get(), stands for that
-// stream.
-struct has_a_stream {
+// A stream argument may also be a null pointer, which means the default stream, or an object that has a stream.
+struct has_a_stream {  // like cuda::stream_ref
   cudaStream_t stream;
   [[nodiscard]] cudaStream_t get() const { return stream; }
+};
+struct converts_to_a_stream {  // like PyTorch's c10::cuda::CUDAStream
+  cudaStream_t stream;
+  operator cudaStream_t() const { return stream; }
+};
+struct has_a_stream_and_converts : has_a_stream {  // like cuda::stream_ref in some versions of libcu++
+  operator cudaStream_t() const { return stream; }
 };
 
 class stream_argument : public fake_cuda::test {};
@@ -129,9 +135,10 @@ TEST_F(stream_argument, that_is_null_is_the_default_stream) {
   EXPECT_EQ(fake_cuda::now().null_stream.attributes[cudaLaunchAttributePriority].priority, 3);
 }
 
-TEST_F(stream_argument, may_be_what_has_a_stream) {
+template <class Stream>
+void expect_that_its_stream_is_used() {
   fake_cuda::stream stream;
-  const has_a_stream ref{stream.handle()};
+  const Stream ref{stream.handle()};
   membar::set_attribute(ref, membar::priority{2});
   EXPECT_EQ(membar::get_attribute<membar::priority>(ref).value, 2);
   { const membar::scoped_stream_attribute scope(ref, membar::priority{1}); }
@@ -139,6 +146,13 @@ TEST_F(stream_argument, may_be_what_has_a_stream) {
   const membar::launch_config config{1, 2, ref};
   EXPECT_EQ(config.stream(), stream.handle());
 }
+
+TEST_F(stream_argument, may_be_an_object_that_has_a_stream) {
+  expect_that_its_stream_is_used<has_a_stream>();
+  expect_that_its_stream_is_used<has_a_stream_and_converts>();
+}
+
+TEST_F(stream_argument, may_be_an_object_that_converts_to_a_stream) { expect_that_its_stream_is_used<converts_to_a_stream>(); }
 
 TEST_F(launch_attribute, survives_the_way_to_cuda_and_back) {
   using membar::cluster_scheduling, membar::synchronization_policy;

@@ -6,20 +6,31 @@
 #include <cuda_runtime_api.h>
 
 #include <concepts>
+#include <type_traits>
 
 namespace membar {
 inline namespace v0_2 {
 
-/// The stream that an argument names. The argument is a `cudaStream_t`, the null pointer, which means the default stream, or an
-/// object whose `get()` returns its stream, such as a `cuda::stream_ref`. This handle does not own the stream.
+namespace detail {
+
+template <class Stream>
+concept has_a_stream = requires(const Stream& stream) {
+  { stream.get() } -> std::same_as<cudaStream_t>;
+};
+
+}  // namespace detail
+
+/// The stream that an argument names. The argument is a `cudaStream_t`, the null pointer, which means the default stream, an
+/// object whose `get()` returns its stream, such as a `cuda::stream_ref`, or an object that converts to its stream, such as
+/// PyTorch's `c10::cuda::CUDAStream`. This handle does not own the stream.
 class stream_handle {
  public:
   constexpr stream_handle(cudaStream_t stream) noexcept : stream_(stream) {}
-  template <class Stream>
-    requires requires(const Stream& stream) {
-      { stream.get() } -> std::same_as<cudaStream_t>;
-    }
+  template <detail::has_a_stream Stream>
   constexpr stream_handle(const Stream& stream) : stream_(stream.get()) {}
+  template <class Stream>
+    requires std::is_class_v<Stream> && (!detail::has_a_stream<Stream>) && std::convertible_to<const Stream&, cudaStream_t>
+  constexpr stream_handle(const Stream& stream) : stream_(stream) {}
 
   constexpr operator cudaStream_t() const noexcept { return stream_; }
 
