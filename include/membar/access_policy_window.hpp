@@ -17,7 +17,7 @@
 #include <cstddef>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 
 /// How L2 treats the line of an access.
 enum class access_property {
@@ -206,5 +206,5 @@ class l2_plan {
   std::size_t share_;
 };
 
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

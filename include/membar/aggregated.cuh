@@ -12,7 +12,7 @@
 #include <membar/detail/standard.hpp>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 
 /// A function object for an operation that has an atomic instruction or a built-in loop.
 template <detail::atom_op Op>
@@ -405,5 +405,5 @@ class privatized_histogram {
 template <class T, class Operation = plus>
 using privatized_counter = privatized_histogram<T, 1, Operation>;
 
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

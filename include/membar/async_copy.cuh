@@ -29,7 +29,7 @@
 #include <membar/thread_scope.hpp>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 
 /// Selects the caches that `async_copy` fills: all levels, or only L2, which requires a 16-byte type.
 enum class async_caching : unsigned char { all_levels, l2_only };
@@ -406,5 +406,5 @@ __device__ inline void bulk_zero(void* to, std::uint64_t bytes) noexcept {
   asm volatile("st.bulk.weak.shared::cta [%0], %1, 0;" ::"r"(detail::shared_address(to)), "l"(bytes) : "memory");
 }
 
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -22,7 +22,7 @@
 #endif
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 
 #if !defined(__CUDACC__)
 namespace detail {
@@ -585,5 +585,5 @@ MEMBAR_HOST_DEVICE void operator^=(detail::atomic_object auto&& object, const au
   detail::refuse_operator(object);
 }
 
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -11,7 +11,7 @@
 #include <membar/error.hpp>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 
 /// The kind of an operation on an object. `load_or_store` is a load or store that is relaxed or stronger; the others are
 /// read-modify-writes.
@@ -436,5 +436,5 @@ template <class Ask>
   return atomicity_of(detail::facts_of(pointer, device, use), use);
 }
 
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

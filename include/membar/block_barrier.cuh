@@ -8,7 +8,7 @@
 #include <membar/detail/lane.cuh>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 
 namespace detail {
 
@@ -96,5 +96,5 @@ template <bool Needed = true>
   return elected != 0;
 }
 
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -32,7 +32,7 @@
 #include <membar/thread_scope.hpp>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 
 namespace detail {
 
@@ -321,5 +321,5 @@ __device__ inline void bulk_wait_read() noexcept {
   asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(Pending) : "memory");
 }
 
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

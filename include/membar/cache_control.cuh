@@ -9,7 +9,7 @@
 #include <membar/detail/standard.hpp>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 
 namespace detail {
 
@@ -127,5 +127,5 @@ __device__ inline void discard_l2(T* address) noexcept {
   asm volatile("discard.global.L2 [%0], 128;" ::"l"(__cvta_generic_to_global(address)) : "memory");
 }
 
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

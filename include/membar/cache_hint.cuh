@@ -11,7 +11,7 @@
 #include <membar/detail/standard.hpp>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 
 /// The priority with which L1 evicts the line of an access.
 enum class l1_priority {
@@ -244,5 +244,5 @@ template <bool Needed = true>
   return l2_policy(bits);
 }
 
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -7,7 +7,7 @@
 #include <membar/memory_order.hpp>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 
 /// Whether all threads of the warp execute the call together.
 enum class warp_execution : unsigned char {
@@ -138,5 +138,5 @@ template <class T>
   return there;
 }
 
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

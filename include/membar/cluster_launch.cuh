@@ -11,7 +11,7 @@
 #include <membar/mbarrier.cuh>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 
 namespace detail {
 
@@ -95,5 +95,5 @@ __device__ inline transaction_bytes cancel_launch(cancelled_launch& answer, mbar
   return detail::copy_results::bytes(sizeof(cancelled_launch));
 }
 
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

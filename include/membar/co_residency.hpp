@@ -12,7 +12,7 @@
 #include <type_traits>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 
 /// Returns how many blocks of `kernel` the current device can hold at the same time, if nothing else is running on it. For
 /// clusters of more than one block, it counts only whole clusters, of the size in `cluster` or of the size that the kernel was
@@ -94,5 +94,5 @@ void launch_co_resident(const launch_config<Attributes...>&, void (*)(Parameters
   detail::refuse_arguments<sizeof...(Parameters), sizeof...(Arguments)>();
 }
 
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

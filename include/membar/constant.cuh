@@ -26,7 +26,7 @@
 #endif
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 
 /// The size of constant memory in bytes, which limits the tables of all source files together.
 inline constexpr std::size_t constant_memory_bytes = std::size_t{64} * 1024;
@@ -225,5 +225,5 @@ template <class T, std::size_t Size>
 
 #endif  // !defined(__CUDACC_RTC__)
 
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

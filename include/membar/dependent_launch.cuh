@@ -10,7 +10,7 @@
 #include <membar/detail/compilation.cuh>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 
 namespace detail {
 /// Rejects architectures without dependent launches in the pass that compiles for a device.
@@ -51,5 +51,5 @@ __device__ inline void launch_dependents() noexcept {
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 }
 
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

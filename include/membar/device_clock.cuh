@@ -6,7 +6,7 @@
 #include <membar/detail/compilation.cuh>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 
 /// Returns the time of the device's clock in nanoseconds. All multiprocessors share this clock, and changes in their clock rate
 /// do not affect it.
@@ -23,5 +23,5 @@ inline namespace v0_2 {
   return now;
 }
 
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -9,7 +9,7 @@
 struct CUctx_st;  // the type that the driver's CUcontext points to
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace detail {
 
 /// `device_guard` without exceptions, for destructors: `status` holds the error.
@@ -69,5 +69,5 @@ class device_guard {
   detail::device_switch switch_;
 };
 
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

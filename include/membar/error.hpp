@@ -29,7 +29,7 @@
 #endif
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 
 /// The error of a failed host call: the CUDA code and one sentence that names the value, the limit and the remedy.
 ///
@@ -158,5 +158,5 @@ inline restore_failure_handler set_restore_failure_handler(restore_failure_handl
   return previous != nullptr ? previous : &detail::print_restore_failure;
 }
 
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

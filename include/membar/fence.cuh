@@ -9,7 +9,7 @@
 #include <membar/thread_scope.hpp>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 
 /// A proxy: a path to memory other than ordinary loads and stores, or access through another virtual address.
 ///
@@ -178,5 +178,5 @@ __device__ inline void mbarrier_init_fence() noexcept {
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

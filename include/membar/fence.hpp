@@ -15,7 +15,7 @@
 #endif
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace detail {
 
 #if defined(__CUDACC__)
@@ -65,5 +65,5 @@ MEMBAR_HOST_DEVICE inline void thread_fence(Order) noexcept {
   }
 }
 
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

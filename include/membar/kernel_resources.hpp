@@ -13,7 +13,7 @@
 #include <cstddef>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 
 /// The resources that a kernel's code for the current device uses, per thread or per block.
 struct kernel_resources {
@@ -79,5 +79,5 @@ inline void require_no_local_memory(const kernel_resources& resources, const cha
   }
 }
 
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -9,7 +9,7 @@
 #include <cstddef>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 
 /// The properties of a device's L2, in bytes. It is a plain value, so that checks that depend on it can be tested without such
 /// a device.
@@ -88,5 +88,5 @@ namespace detail {
   return l2_facts_of(device);
 }
 
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

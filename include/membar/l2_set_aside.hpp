@@ -19,7 +19,7 @@
 #include <new>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 
 namespace detail {
 
@@ -150,5 +150,5 @@ class l2_set_aside {
   membar_l2_account_v1* account_ = nullptr;
 };
 
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -16,7 +16,7 @@
 #include <type_traits>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 
 template <class... Attributes>
 class launch_config;
@@ -362,5 +362,5 @@ void launch(const launch_config<Attributes...>&, ...) {
                 "arguments: kernel<int>");
 }
 
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -17,7 +17,7 @@
 #include <cstddef>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 
 /// A launch, stream or node priority. Smaller values run earlier. `cudaDeviceGetStreamPriorityRange` returns the device's
 /// range.
@@ -525,5 +525,5 @@ class scoped_stream_attribute {
   cudaLaunchAttributeValue previous_{};
 };
 
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -10,7 +10,7 @@
 #include <membar/thread_scope.hpp>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 
 /// Reads `*address` with an order, for the threads in `Scope`: `load<thread_scope::system>(p, acquire)`.
 ///
@@ -100,5 +100,5 @@ __device__ inline void store_weak(T* address, const std::remove_cv_t<T>& value, 
   }
 }
 
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

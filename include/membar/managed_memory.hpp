@@ -18,7 +18,7 @@
 #include <type_traits>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 
 /// The location of pages, or their preferred location: a device, the host, or a NUMA node of the host.
 class memory_location {
@@ -180,5 +180,5 @@ class managed_memory : public detail::owned_array<T, &cudaFree> {
   }
 };
 
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

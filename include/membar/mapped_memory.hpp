@@ -21,7 +21,7 @@
 #include <type_traits>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 
 /// How mapped memory is allocated.
 struct mapping {
@@ -187,5 +187,5 @@ class mapped_registration {
   void* start_;
 };
 
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

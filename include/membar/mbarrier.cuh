@@ -13,7 +13,7 @@
 #include <membar/wait_budget.cuh>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 
 namespace detail {
 
@@ -508,5 +508,5 @@ class alignas(8) mbarrier {
   unsigned long long bits_;
 };
 
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

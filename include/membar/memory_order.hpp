@@ -7,7 +7,7 @@
 #include <membar/base/config.hpp>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 
 /// The orders as values, for code that puts them in tables or prints them. Calls use the tags below.
 ///
@@ -126,5 +126,5 @@ template <memory_order Order>
   return "unknown memory order";
 }
 
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

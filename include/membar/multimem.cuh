@@ -10,7 +10,7 @@
 #include <membar/thread_scope.hpp>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 
 /// Eight `__half` values in 16 bytes, in the form that the instructions of `multimem_ref` need; each word has the bits of an
 /// `__half2`.
@@ -324,5 +324,5 @@ class multimem_ref {
   std::size_t address_;
 };
 
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

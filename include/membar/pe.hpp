@@ -7,7 +7,7 @@
 #include <membar/detail/standard.hpp>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 
 /// The number of a processing element, from 0 to the backend's count - 1. A PE is one GPU, or one process's share of a GPU. The
 /// number is not a device index, and integers do not convert to it.
@@ -79,5 +79,5 @@ struct object_identity {
   unsigned long long index = 0;
 };
 
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -17,7 +17,7 @@
 #include <membar/thread_scope.hpp>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 
 namespace detail {
 
@@ -181,5 +181,5 @@ class read_only_watch {
   std::uint64_t fingerprint_;
 };
 
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -9,7 +9,7 @@
 #include <cstddef>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 
 /// Returns the physical domain of the stream at `index`. Streams are assigned to the domains in turn.
 [[nodiscard]] constexpr int partition_domain(std::size_t index, int domain_count) noexcept {
@@ -87,5 +87,5 @@ class stream_partition {
   std::size_t size_ = 0;
 };
 
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

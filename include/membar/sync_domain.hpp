@@ -14,7 +14,7 @@
 #include <membar/error.hpp>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 
 /// The logical domain of a kernel: `sync_domain::default_`, or `sync_domain::remote` for kernels that write to other devices or
 /// the host. Libraries mark their communication kernels remote; the application maps logical domains to physical domains.
@@ -164,5 +164,5 @@ concept bound_to_domain = requires(const T& value) {
   domain_of<T>::id(value);
 };
 
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -6,7 +6,7 @@
 #include <membar/base/config.hpp>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 
 /// The set of threads, relative to the executing thread, to which an operation's order and atomicity extend.
 ///
@@ -66,5 +66,5 @@ MEMBAR_HOST_DEVICE constexpr void require_scope() noexcept {
   return "unknown thread scope";
 }
 
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -6,7 +6,7 @@
 #include <membar/base/config.hpp>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 
 /// A semantic version: interfaces change incompatibly only with `major` (or, while `major` is 0, with `minor`).
 struct version_number {
@@ -18,5 +18,5 @@ struct version_number {
 /// The version of the headers in use. For `#if`, the same number is `MEMBAR_VERSION` (major * 10000 + minor * 100 + patch).
 inline constexpr version_number version{MEMBAR_VERSION / 10000, MEMBAR_VERSION / 100 % 100, MEMBAR_VERSION % 100};
 
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -14,7 +14,7 @@
 #endif
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace detail {
 
 /// Yields, because the awaited thread may need this processor, and then returns the time of the host's clock.
@@ -98,5 +98,5 @@ inline constexpr unsigned long long closed_bit = 1ULL << 63;
 }
 
 }  // namespace detail
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

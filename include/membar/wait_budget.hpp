@@ -6,7 +6,7 @@
 #include <membar/base/config.hpp>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 
 /// The result of a pattern's operation. Only `done` synchronizes, unless the operation says otherwise.
 enum class [[nodiscard("only 'done' means that the awaited event happened: check the result")]] wait_result : unsigned char{
@@ -93,5 +93,5 @@ class wait_budget {
   unsigned long long nanoseconds_;
 };
 
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

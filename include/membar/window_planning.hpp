@@ -12,7 +12,7 @@
 #include <vector>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 
 /// A part of memory that a kernel reads repeatedly. `weight` is the number of accesses per byte. Any unit will do, because
 /// weights are only compared with each other.
@@ -204,5 +204,5 @@ inline constexpr auto lesser = [](auto a, auto b) { return b < a ? b : a; };
   return planned;
 }
 
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -31,19 +31,19 @@ __global__ void copies(const unsigned* numbers, const short* small, const double
   // expect: an asynchronous copy that bypasses L1 needs a 16-byte type: use
   REFUSED(a_part_past_l1_is_of_16_bytes, async_commit(async_copy_first<async_caching::l2_only>(to, numbers, 4)));
   async_commit(async_copy_first<async_caching::l2_only>(stage, words, 4) + async_copy_first(to, numbers, 0));
-  // expect: no instance of function template "membar::v0_2::async_commit" matches
+  // expect: no instance of function template "membar::v0_3::async_commit" matches
   REFUSED(a_bulk_copy_is_in_no_group_of_small_ones, async_commit(bulk_store(global, to, 16)));
   bulk_commit(bulk_store(global, to, 16));
-  // expect: no instance of function template "membar::v0_2::bulk_commit" matches
+  // expect: no instance of function template "membar::v0_3::bulk_commit" matches
   REFUSED(a_small_copy_is_in_no_bulk_group, bulk_commit(async_copy(to, numbers)));
   async_arrive(async_copy(to, numbers), own);
-  // expect: no instance of function template "membar::v0_2::async_arrive" matches
+  // expect: no instance of function template "membar::v0_3::async_arrive" matches
   REFUSED(an_arrival_of_copies_names_the_copies, async_arrive(own));
   async_arrive_beside(async_copy(to, numbers), far);
   // expect: the number of pending groups cannot be negative
   REFUSED(no_fewer_than_0_small_groups_are_pending, async_wait<-1>());
   async_wait<1>();
-  // expect: no instance of function template "membar::v0_2::async_store" matches
+  // expect: no instance of function template "membar::v0_3::async_store" matches
   REFUSED(a_remote_store_completes_at_cluster_scope, static_cast<void>(async_store(to, 1U, 2U, own)));
   static_cast<void>(async_store(to, 1U, 2U, far));
   // expect: an asynchronous store needs a trivially copyable type of 4, 8 or 16 bytes

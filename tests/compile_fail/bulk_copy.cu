@@ -42,7 +42,7 @@ __global__ void copies(unsigned* global, float* numbers, const short* small, int
   extern __shared__ unsigned stage[];
   [[maybe_unused]] __shared__ mbarrier<thread_scope::block> own;
   [[maybe_unused]] __shared__ mbarrier<thread_scope::cluster> wide;
-  // expect: no instance of function template "membar::v0_2::bulk_send" matches
+  // expect: no instance of function template "membar::v0_3::bulk_send" matches
   REFUSED(another_blocks_copy_completes_at_cluster_scope, static_cast<void>(bulk_send(stage, 1U, stage, 16U, own)));
   static_cast<void>(bulk_send(stage, 1U, stage, 16U, wide));
   // expect: bulk reductions do not support this operation on this type: see
@@ -58,7 +58,7 @@ __global__ void copies(unsigned* global, float* numbers, const short* small, int
           static_cast<void>(bulk_reduce<async_operation::bitwise_or>(reinterpret_cast<__half*>(global),
                                                                      reinterpret_cast<const __half*>(stage), 16)));
   bulk_commit(bulk_reduce<async_operation::min>(reinterpret_cast<__half*>(global), reinterpret_cast<const __half*>(stage), 16));
-  // expect: no instance of function template "membar::v0_2::bulk_commit" matches
+  // expect: no instance of function template "membar::v0_3::bulk_commit" matches
   REFUSED(a_commit_takes_copies, bulk_commit());
   bulk_commit(bulk_store(global, stage, 16) + bulk_store(global + 4, stage, 16));
   // expect: the number of pending groups cannot be negative
@@ -70,7 +70,7 @@ __global__ void copies(unsigned* global, float* numbers, const short* small, int
   // expect: an arrival cannot acquire, because it reads nothing: use
   REFUSED(a_cluster_arrival_acquires_nothing, static_cast<void>(cluster_arrive(acquire)));
   const cluster_arrival arrival = cluster_arrive(relaxed);
-  // expect: no instance of function template "membar::v0_2::cluster_wait" matches
+  // expect: no instance of function template "membar::v0_3::cluster_wait" matches
   REFUSED(a_cluster_wait_follows_an_arrival, cluster_wait());
   cluster_wait(arrival);
   wait_for_prerequisites();

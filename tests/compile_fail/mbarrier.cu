@@ -44,7 +44,7 @@ __global__ void barriers(int* out) {
   wide.in_block(1).arrive(relaxed);
   // expect: cannot be referenced
   REFUSED(an_mbarrier_is_not_copied, static_cast<void>(mbarrier<thread_scope::cluster>(wide)));
-  // expect: no instance of overloaded function "membar::v0_2::mbarrier<Scope>::arrive
+  // expect: no instance of overloaded function "membar::v0_3::mbarrier<Scope>::arrive
   REFUSED(an_arrival_has_no_default_order, own.arrive());
   // expect: no instance of function template
   REFUSED(a_wait_has_a_budget, out[1] = own.wait(token, acquire) == wait_result::done);

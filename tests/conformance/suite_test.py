@@ -220,8 +220,8 @@ class Mutants(unittest.TestCase):
 
     def test_kernels_are_found_by_the_type_of_their_test(self):
         tests = [{"test": "one", "type": "N11conformance4testILi1EEE"}, {"test": "two", "type": "N11conformance4testILi2EEE"}]
-        for kernel in ("_ZN6membar4v0_26litmus13run_instancesINS1_11kernel_testIN11conformance4testILi2EEEEEEEvNS1_11launch_viewE",
-                       "_ZN11conformance20run_in_shared_memoryIN6membar4v0_26litmus11kernel_testINS_4testILi2EEEEEEEvNS3_11launch_viewE"):
+        for kernel in ("_ZN6membar4v0_36litmus13run_instancesINS1_11kernel_testIN11conformance4testILi2EEEEEEEvNS1_11launch_viewE",
+                       "_ZN11conformance20run_in_shared_memoryIN6membar4v0_36litmus11kernel_testINS_4testILi2EEEEEEEvNS3_11launch_viewE"):
             self.assertEqual(["two"], mutants.tests_of([kernel], {"tests": tests}))
 
     @staticmethod

@@ -17,7 +17,7 @@ BLOCKS = (re.compile(r"^( *)```.*?^\1```[^\n]*$", re.DOTALL | re.MULTILINE),
           re.compile(r"<!-- (?:figures|table|compilers)\.py.*?<!-- (?:end|compilers\.py ends)[^>]*-->", re.DOTALL),
           re.compile(r"<!-- what bench/(?:domains/page\.py writes of [^>]+|check/(?:decided_kernels\.py|sanitized_kernels\.py|large/library_calls\.py|indigo\.py(?: --explore)?) writes) -->.*?<!-- its end -->", re.DOTALL), re.compile(r"<!--.*?-->", re.DOTALL))
 # Versions of the toolkit, PTX, compute capabilities, drivers, this library and others, and sections of the PTX ISA.
-VERSIONS = set("0.1 0.2 2.11 2.16 2.28 3.0 3.25 3.3 3.5 3.9 5.0 7.0 7.5 7.8 8.0 8.3 8.4 8.5 8.6 8.7 8.8 8.9 9.0 9.1 9.2 9.3 9.4 9.5 10.0 12.0 12.1 12.3 12.4 12.6 12.8 12.9 13.0 13.5 14.2 26.10 580.159".split())
+VERSIONS = set("0.1 0.2 0.3 2.11 2.16 2.28 3.0 3.25 3.3 3.5 3.9 5.0 7.0 7.5 7.8 8.0 8.3 8.4 8.5 8.6 8.7 8.8 8.9 9.0 9.1 9.2 9.3 9.4 9.5 10.0 12.0 12.1 12.3 12.4 12.6 12.8 12.9 13.0 13.5 14.2 26.10 580.159".split())
 WHOLE = re.compile(r"docs/(measurements/.*/.*|changelog|from_0.1_to_0.2|from_0.2_to_0.3)\.md")
 
 NO_RESULT = {

@@ -9,7 +9,7 @@
 
 namespace membar_tools {
 
-/// Returns the version, for example "0.2.0".
+/// Returns the version, for example "0.3.0".
 [[nodiscard]] inline std::string version_text() {
   return std::to_string(membar::version.major) + "." + std::to_string(membar::version.minor) + "." +
          std::to_string(membar::version.patch);

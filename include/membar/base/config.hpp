@@ -6,7 +6,7 @@
 
 /// The version as major * 10000 + minor * 100 + patch, for `#if`. version.hpp has it as a typed constant. CMake reads the
 /// version from this line.
-#define MEMBAR_VERSION 200
+#define MEMBAR_VERSION 300
 
 // nvcc stops at a preprocessor error. A host compiler continues and reports follow-on errors, unless an included file is
 // missing, so this header includes a file that is always missing.

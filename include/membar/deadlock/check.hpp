@@ -52,7 +52,7 @@
 #include <vector>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace deadlock {
 
 /// The largest number of operations that are analyzed exactly, counting the parts of collectives and kernels.
@@ -348,5 +348,5 @@ class checker {
 [[nodiscard]] inline std::vector<report> check(const program& program) { return detail::checker(program).reports(); }
 
 }  // namespace deadlock
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -9,7 +9,7 @@
 #include <vector>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace deadlock::detail {
 
 /// The clocks of operations in chains. In a chain, each operation is ordered after its predecessor. Equal clocks are stored
@@ -124,5 +124,5 @@ class clocks {
 };
 
 }  // namespace deadlock::detail
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -16,7 +16,7 @@
 #include <vector>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace deadlock::detail {
 
 /// Finds the shortest cycle among the operations that never run.
@@ -198,5 +198,5 @@ class cycle_finder : public schedule {
 };
 
 }  // namespace deadlock::detail
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

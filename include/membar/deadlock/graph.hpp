@@ -22,7 +22,7 @@
 #include <vector>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace deadlock::detail {
 
 /// Operations that are parts of other operations: the steps of each kernel and the nodes of each captured graph. This object is
@@ -668,5 +668,5 @@ bool make_ready(const Nodes& all, Ready ready, Done done, Before before, MayRun 
 }
 
 }  // namespace deadlock::detail
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

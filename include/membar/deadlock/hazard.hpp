@@ -7,7 +7,7 @@
 #include <vector>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace deadlock {
 
 /// What is wrong with a program.
@@ -83,5 +83,5 @@ struct report {
 };
 
 }  // namespace deadlock
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -15,7 +15,7 @@
 #include <vector>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace deadlock::detail {
 
 /// For each node, the nodes that are ordered before it, as a row of bits.
@@ -193,5 +193,5 @@ class ordered_graph : public graph {
 };
 
 }  // namespace deadlock::detail
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

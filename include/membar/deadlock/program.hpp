@@ -17,7 +17,7 @@
 #include <vector>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace deadlock {
 
 /// Which host threads make the calls: one for all PEs (a process with all GPUs), or one per PE (a process per GPU). While a
@@ -201,7 +201,7 @@ struct program {
 }  // namespace deadlock
 
 namespace symmetric {
-namespace deadlock = v0_2::deadlock;  // deprecated: the old name, until version 0.4
+namespace deadlock = v0_3::deadlock;  // deprecated: the old name, until version 0.4
 }
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -23,7 +23,7 @@
 #include <vector>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace deadlock {
 
 /// The error for a program that hangs or may hang. `what` is truncated to `error`'s maximum length; the report contains the
@@ -569,5 +569,5 @@ class recorder {
 };
 
 }  // namespace deadlock
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -15,7 +15,7 @@
 #include <vector>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace deadlock::detail {
 
 /// Three sets of operations: those that run with one queue per device, those that run in every order of their graph, and those
@@ -128,5 +128,5 @@ class schedule : public ordered_graph {
 };
 
 }  // namespace deadlock::detail
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

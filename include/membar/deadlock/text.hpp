@@ -17,7 +17,7 @@
 #include <vector>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace deadlock::detail {
 
 /// Describes the operations of a program and their faults.
@@ -239,5 +239,5 @@ class program_text {
 };
 
 }  // namespace deadlock::detail
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -8,7 +8,7 @@
 #include <membar/detail/standard.hpp>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 
 namespace detail {
 
@@ -117,5 +117,5 @@ template <> struct ptx_async_operation<async_operation::bitwise_xor> { static co
 
 }  // namespace detail
 
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -7,7 +7,7 @@
 #include <membar/detail/atomic_type.hpp>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace detail {
 
 /// Returns the value to add in order to subtract `value`.
@@ -129,5 +129,5 @@ template <atom_op Op, class T>
 }
 
 }  // namespace detail
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

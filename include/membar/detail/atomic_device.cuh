@@ -10,7 +10,7 @@
 #include <membar/detail/lane.cuh>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace detail {
 
 /// The word on which a compare-and-swap operates: the object itself or, for 8 and 16 bits, the aligned 32-bit word around it.
@@ -503,5 +503,5 @@ __device__ inline void device_wait(const T* object, const T& old) noexcept {
 }
 
 }  // namespace detail
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -17,7 +17,7 @@
 #endif
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace detail {
 
 /// Returns a pointer to the object's bits as a type that may alias, so that the compiler makes no type-based assumptions about
@@ -95,7 +95,7 @@ MEMBAR_HOST inline T host_fetch_element(T* element, T value) noexcept {
 }
 
 }  // namespace detail
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar
 
 #if defined(__clang__)

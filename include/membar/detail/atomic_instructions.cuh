@@ -12,7 +12,7 @@
 #include <membar/thread_scope.hpp>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace detail {
 
 // clang-format off
@@ -260,5 +260,5 @@ template <memory_order Order, memory_order Otherwise>
 inline constexpr memory_order order_after_fence = Order == memory_order::seq_cst ? Otherwise : Order;
 
 }  // namespace detail
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

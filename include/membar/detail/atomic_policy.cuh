@@ -7,7 +7,7 @@
 #include <membar/detail/atomic_rules.hpp>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace detail {
 
 /// atom.sem.scope.global.op.level::cache_hint.type d, [a], b, cache-policy; cache_hint (PTX ISA 7.4, sm_80); otherwise as
@@ -212,5 +212,5 @@ __device__ inline void device_reduce_with_policy(T* object, T value, unsigned lo
 }
 
 }  // namespace detail
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

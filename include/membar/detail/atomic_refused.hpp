@@ -9,7 +9,7 @@
 #include <membar/thread_scope.hpp>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 
 template <class T, thread_scope Scope = detail::missing_scope>
 class atomic_ref;
@@ -75,5 +75,5 @@ class refused_atomic {
 };
 
 }  // namespace detail
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

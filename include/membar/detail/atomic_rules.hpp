@@ -15,7 +15,7 @@
 #endif
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 
 class l2_policy;
 
@@ -251,5 +251,5 @@ MEMBAR_HOST_DEVICE constexpr void require_mutable() noexcept {
 }
 
 }  // namespace detail
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -7,7 +7,7 @@
 #include <membar/detail/standard.hpp>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 
 /// `Size` contiguous values, for the vector forms of addition, minimum and maximum, which are a single instruction and atomic
 /// per element.
@@ -235,5 +235,5 @@ inline constexpr bool is_by_element = kind_of<T> == value_kind::vector && Op != 
 }
 
 }  // namespace detail
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -12,7 +12,7 @@
 #include <membar/thread_scope.hpp>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace detail {
 
 /// Requires arguments that can be combined. `Order` is `no_order`, `mmio_t` or an order's tag. Returns whether there is an
@@ -157,5 +157,5 @@ __device__ inline void store_with(T* address, const std::remove_cv_t<T>& value, 
 }
 
 }  // namespace detail
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -4,7 +4,7 @@
 #pragma once
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace detail {
 
 #if defined(__CUDA_ARCH__)
@@ -20,5 +20,5 @@ inline constexpr bool has_hopper_instructions = true;
 #endif
 
 }  // namespace detail
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

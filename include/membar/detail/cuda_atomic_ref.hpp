@@ -7,7 +7,7 @@
 #include <membar/thread_scope.hpp>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace detail {
 
 /// Returns whether `Value` is libcu++'s name for the scope. libcu++'s enumeration is recognized by its enumerators, which have
@@ -47,5 +47,5 @@ template <class Ref, class T, thread_scope Scope>
 concept cuda_atomic_ref_of = is_cuda_atomic_ref<Ref, T, Scope>::value;
 
 }  // namespace detail
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -6,7 +6,7 @@
 #include <membar/error.hpp>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace detail {
 
 /// Looks up the address of the driver's function `name`, which is null if the driver does not have the function.
@@ -39,5 +39,5 @@ template <class Result>
 }
 
 }  // namespace detail
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

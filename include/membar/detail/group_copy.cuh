@@ -7,7 +7,7 @@
 #include <membar/load_store.cuh>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace detail {
 
 struct alignas(16) copy_unit {
@@ -131,5 +131,5 @@ __device__ inline void group_copy(Group group, void* to, const void* from, std::
 }
 
 }  // namespace detail
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -10,7 +10,7 @@
 #endif
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace detail {
 
 /// Returns the order as an argument of `__atomic_load_n` and similar functions. The enumerators have the same values.
@@ -49,5 +49,5 @@ MEMBAR_HOST inline void host_fence() noexcept {
 }
 
 }  // namespace detail
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

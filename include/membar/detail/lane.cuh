@@ -10,7 +10,7 @@
 #endif
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace detail {
 
 /// Returns the calling thread's lane, 0 to 31.
@@ -76,5 +76,5 @@ template <class Bits>
 }
 
 }  // namespace detail
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

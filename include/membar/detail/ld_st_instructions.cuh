@@ -16,7 +16,7 @@
 #endif
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace detail {
 
 template <class Text>
@@ -258,5 +258,5 @@ __device__ inline void store_registers(std::size_t address, const T& object,
 }
 
 }  // namespace detail
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -11,7 +11,7 @@
 #include <membar/thread_scope.hpp>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 
 /// The type of `mmio`, which is passed in place of an order.
 struct mmio_t {
@@ -115,5 +115,5 @@ using opcode =
            text_if<times_said<says::policy, Said...> != 0, cache_hint_text>, hint_text<picked<says::prefetch, Said...>>>;
 
 }  // namespace detail
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -8,7 +8,7 @@
 #include <cstddef>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace detail {
 
 /// Returns the number of bytes in `size` objects of type `T`. Throws `error` if that exceeds the address space.
@@ -69,5 +69,5 @@ class owned_array {
 };
 
 }  // namespace detail
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -16,7 +16,7 @@
 #endif
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace detail {
 
 struct alignas(16) packed_word {
@@ -83,5 +83,5 @@ MEMBAR_HOST_DEVICE void unpack_piece(Message* to, std::size_t index, const packe
 }
 
 }  // namespace detail
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

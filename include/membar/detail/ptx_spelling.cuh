@@ -9,7 +9,7 @@
 #include <membar/thread_scope.hpp>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace detail {
 
 // clang-format off
@@ -38,5 +38,5 @@ __device__ constexpr void require_architecture_of() noexcept {
 }
 
 }  // namespace detail
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -7,7 +7,7 @@
 #include <membar/wait_budget.cuh>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace detail {
 
 /// A producer's view of its ring: the slots that it has filled, the slots that were empty when it last checked, and whether the
@@ -58,5 +58,5 @@ struct ring_producer {
 };
 
 }  // namespace detail
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -14,7 +14,7 @@
 #endif
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace detail {
 
 /// Rejects, at compile time, a ring that cannot hold a tile.
@@ -53,5 +53,5 @@ struct taken_tile {
 };
 
 }  // namespace detail
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -26,7 +26,7 @@ struct __nv_bfloat16;
 struct __nv_bfloat162;
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace detail {
 
 /// Whether a `T` may be copied as bytes. This is true if it is trivially copyable, or if it is a packed pair, whose non-trivial
@@ -43,5 +43,5 @@ template <class Argument>
 concept is_variable = std::is_lvalue_reference_v<Argument> && !std::is_const_v<std::remove_reference_t<Argument>>;
 
 }  // namespace detail
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

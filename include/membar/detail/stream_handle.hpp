@@ -9,7 +9,7 @@
 #include <type_traits>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 
 namespace detail {
 
@@ -38,5 +38,5 @@ class stream_handle {
   cudaStream_t stream_;
 };
 
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -12,7 +12,7 @@
 #include <cstddef>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace detail {
 
 /// The driver's functions.
@@ -54,5 +54,5 @@ struct virtual_memory_calls {
 }
 
 }  // namespace detail
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

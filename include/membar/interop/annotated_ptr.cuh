@@ -10,7 +10,7 @@
 #include <cuda/annotated_ptr>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 
 /// Returns the L2 policy with the bits of a `cuda::access_property`. The conversion emits no instruction.
 ///
@@ -58,5 +58,5 @@ template <class T, class Property, class... Said>
   return load_weak(static_cast<const std::remove_const_t<T>*>(pointer.get()), said..., policy_of(pointer.__property()));
 }
 
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

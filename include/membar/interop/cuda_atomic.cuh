@@ -15,7 +15,7 @@
 #include <cuda/atomic>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 
 /// Returns the narrowest membar scope that includes `scope`. For libcu++'s thread scope, this is `block`.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr thread_scope scope_of(cuda::thread_scope scope) noexcept {
@@ -82,5 +82,5 @@ atomic_ref(cuda::atomic<T, Scope>&) -> atomic_ref<T, scope_of(Scope)>;
 template <class T, cuda::thread_scope Scope>
 atomic_ref(const cuda::atomic<T, Scope>&) -> atomic_ref<const T, scope_of(Scope)>;
 
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

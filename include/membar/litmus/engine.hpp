@@ -28,7 +28,7 @@
 #include <vector>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace litmus {
 
 /// The duration and the seed of a run. The seed makes the run reproducible.
@@ -456,5 +456,5 @@ class engine {
 };
 
 }  // namespace litmus
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -21,7 +21,7 @@
 #include <utility>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace litmus {
 
 /// Returns whether the run of a host test thread has been aborted. If it has, loops in that thread must exit. `abandoned` is
@@ -239,5 +239,5 @@ class host_participant {
 }  // namespace detail
 
 }  // namespace litmus
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

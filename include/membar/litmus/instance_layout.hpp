@@ -12,7 +12,7 @@
 #include <membar/base/config.hpp>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace litmus {
 
 /// The limits of a test: threads, locations, observations, and the number of outcomes that the observations can form.
@@ -270,5 +270,5 @@ struct seat_map {
 }
 
 }  // namespace litmus
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

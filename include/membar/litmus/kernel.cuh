@@ -32,7 +32,7 @@
 #include <membar/litmus/launch_view.hpp>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace litmus {
 
 /// Returns the number of outcomes of `Test`, including those with unexpected values; the number is at most `max_outcomes`.
@@ -505,5 +505,5 @@ __global__ void __launch_bounds__(1024, 1) run_instances(const __grid_constant__
 }
 
 }  // namespace litmus
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

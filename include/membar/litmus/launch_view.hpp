@@ -10,7 +10,7 @@
 #include <membar/litmus/instance_layout.hpp>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace litmus {
 
 /// An observation: a register that a test thread reports, or the final value of a location.
@@ -158,5 +158,5 @@ class results : public instance_digits {
 };
 
 }  // namespace litmus
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -20,7 +20,7 @@
 #include <utility>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace litmus {
 
 /// The layout of the instances, and the load that runs concurrently with them. A run is sound with any values: the parameters
@@ -211,5 +211,5 @@ inline void validate(const parameters& p) {
 }
 
 }  // namespace litmus
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -17,7 +17,7 @@
 #include <vector>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace litmus {
 
 /// The properties of a machine that determine where a test can run. They are plain values, so that unit tests can describe any
@@ -278,5 +278,5 @@ template <class Test>
 }
 
 }  // namespace litmus
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -24,7 +24,7 @@
 #include <vector>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace litmus {
 
 /// @name Statistics of a run @{ Returns an upper bound, with 95 % confidence, on the rate of an outcome that none of
@@ -348,5 +348,5 @@ namespace detail {
 }
 
 }  // namespace litmus
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

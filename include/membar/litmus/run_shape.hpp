@@ -15,7 +15,7 @@
 #include <cstdint>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace litmus {
 
 /// The size of a run's launches. All launches of a run have the same size.
@@ -76,5 +76,5 @@ struct run_shape {
 }
 
 }  // namespace litmus
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -13,7 +13,7 @@
 #include <vector>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace litmus {
 
 /// Host code that runs test thread `thread` of one instance and reports every observed register of that thread.
@@ -49,5 +49,5 @@ struct runnable_test {
 };
 
 }  // namespace litmus
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

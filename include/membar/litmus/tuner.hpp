@@ -25,7 +25,7 @@
 #include <vector>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace litmus {
 
 /// The outcomes that a search counts.
@@ -187,5 +187,5 @@ struct tune_result {
 }
 
 }  // namespace litmus
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

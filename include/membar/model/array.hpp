@@ -13,7 +13,7 @@
 #include <type_traits>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace model {
 
 /// Returns element `index` of an array, a span or a vector. Precondition: `index` is not negative and is less than the size.
@@ -73,5 +73,5 @@ class bounded {
 };
 
 }  // namespace model
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -26,7 +26,7 @@
 #include <span>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace model {
 
 namespace detail {
@@ -136,5 +136,5 @@ constexpr void order_asynchronous(event_structure& f, const Rules& rules, const 
 }
 
 }  // namespace model
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -23,7 +23,7 @@
 #include <membar/thread_scope.hpp>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace model {
 
 namespace detail {
@@ -288,5 +288,5 @@ template <thread_scope Scope = thread_scope::block, class Order = acquire_t>
 /// @}
 
 }  // namespace model
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

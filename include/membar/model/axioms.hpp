@@ -33,7 +33,7 @@
 #include <span>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace model {
 
 /// Computes the coherence that every consistent order contains: initial writes come first, and writes to the same memory follow
@@ -182,5 +182,5 @@ template <class Rules>
 }
 
 }  // namespace model
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -17,7 +17,7 @@
 #include <span>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace model {
 
 /// Chooses the groups of an execution whose values are known, one barrier after the other. It calls `next()` for each choice of
@@ -584,5 +584,5 @@ class barrier_groups {
 };
 
 }  // namespace model
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

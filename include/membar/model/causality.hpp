@@ -16,7 +16,7 @@
 #include <span>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace model {
 
 /// The relations that follow from one choice of reads-from, barrier groups, Fence-SC order and coherence.
@@ -307,5 +307,5 @@ constexpr void relate_causes(candidate& c, const Rules& rules, const program_vie
 }
 
 }  // namespace model
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

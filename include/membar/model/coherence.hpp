@@ -21,7 +21,7 @@
 #include <span>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace model {
 
 /// Two events.
@@ -202,5 +202,5 @@ class coherence_orders {
 };
 
 }  // namespace model
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -13,7 +13,7 @@
 #include <span>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace model {
 
 /// The truth of a condition, which is `open` while it depends on unknown values.
@@ -148,5 +148,5 @@ constexpr bool for_each_memory(const partial_execution& execution, std::uint64_t
 }
 
 }  // namespace model
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -19,7 +19,7 @@
 #include <span>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace model {
 
 /// A visitor that searches for an execution whose final state satisfies the filter and satisfies (for `forall`: violates) the
@@ -232,5 +232,5 @@ template <class Rules = every_rule>
 }
 
 }  // namespace model
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

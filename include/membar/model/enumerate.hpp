@@ -32,7 +32,7 @@
 #include <type_traits>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace model {
 
 /// Enumerates the executions of a program and shows each one to a visitor. With a nonzero limit, it throws an `error` after
@@ -635,5 +635,5 @@ class enumerator final : private private_memory {
 };
 
 }  // namespace model
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -13,7 +13,7 @@
 #include <utility>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace model {
 
 /// The reason why a test has no verdict, and the position in its text. `what()` is "line:column: message", or only the message
@@ -45,5 +45,5 @@ class error : public std::exception {
 };
 
 }  // namespace model
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -14,7 +14,7 @@
 #include <span>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace model {
 
 /// The relations that the instructions of one path through every thread determine, regardless of what the reads return. They
@@ -303,5 +303,5 @@ constexpr void build(event_structure& f, const Rules& rules, const program_view&
 }
 
 }  // namespace model
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

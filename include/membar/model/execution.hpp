@@ -9,7 +9,7 @@
 #include <cstdint>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace model {
 
 /// The kind of an event. Source: PTX ISA, "Operation types".
@@ -94,5 +94,5 @@ struct assumption {
 };
 
 }  // namespace model
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -17,7 +17,7 @@
 #include <vector>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace model {
 
 /// Explores all interleavings of a test and visits each reachable state once.
@@ -165,5 +165,5 @@ class interleaving {
 }
 
 }  // namespace model
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

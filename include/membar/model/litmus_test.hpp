@@ -15,7 +15,7 @@
 #include <vector>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace model {
 
 /// A register or a location that a test names, as a column of its table of outcomes.
@@ -101,5 +101,5 @@ template <class Rules = every_rule>
 }
 
 }  // namespace model
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

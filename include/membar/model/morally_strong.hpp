@@ -9,7 +9,7 @@
 #include <membar/model/rules.hpp>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace model {
 
 /// incl(X, Y): returns whether the scope of `x` includes the thread at `there`. Source: PTX ISA, "Scope". The clause for
@@ -101,5 +101,5 @@ template <class Rules>
 }
 
 }  // namespace model
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

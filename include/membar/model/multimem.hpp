@@ -31,7 +31,7 @@
 #include <utility>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace model {
 
 /// A multimem address of some objects in global memory. It uses one number for each object, starting at `first`. No variable
@@ -134,5 +134,5 @@ template <thread_scope Scope, operation What, std::size_t Count, class Order>
 /// @}
 
 }  // namespace model
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -24,7 +24,7 @@
 #include <vector>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace model {
 
 /// A visitor that collects the final values that a test observes, over all executions. The test must outlive the collector.
@@ -119,5 +119,5 @@ template <class Rules = every_rule>
 }
 
 }  // namespace model
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

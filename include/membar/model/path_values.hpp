@@ -11,7 +11,7 @@
 #include <cstdint>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace model {
 
 /// Appends events, values and assumptions to a path.
@@ -83,5 +83,5 @@ class path_values : public partial_execution {
 };
 
 }  // namespace model
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

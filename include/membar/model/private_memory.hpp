@@ -24,7 +24,7 @@
 #include <vector>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace model {
 
 /// Finds the private memory of a path, and interleaves its accesses.
@@ -199,5 +199,5 @@ class private_memory : public thread_paths {
 };
 
 }  // namespace model
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -18,7 +18,7 @@
 #include <cstdint>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace model {
 
 /// Two accesses that race, each identified by its thread and the instruction's number in it, and data that identifies an
@@ -116,5 +116,5 @@ template <class Rules = every_rule>
 }
 
 }  // namespace model
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -10,7 +10,7 @@
 #include <cstdint>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace model {
 
 /// The maximum number of events in an execution, including initial writes: a set of events is one machine word.
@@ -106,5 +106,5 @@ class relation {
 };
 
 }  // namespace model
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

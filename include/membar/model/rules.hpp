@@ -12,7 +12,7 @@
 #include <utility>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace model {
 
 /// The rules of the model. Each rule can be switched off, to determine which rule forbids an outcome and which rules a test
@@ -193,5 +193,5 @@ struct other_readings : every_rule_but {
 };
 
 }  // namespace model
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

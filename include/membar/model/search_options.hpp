@@ -11,7 +11,7 @@
 #include <string>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace model {
 
 /// The statistics of an enumeration.
@@ -71,5 +71,5 @@ constexpr void require_whole(const statistics& counts, const search_options& opt
 }
 
 }  // namespace model
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

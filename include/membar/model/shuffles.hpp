@@ -20,7 +20,7 @@
 #include <string>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace model {
 
 /// Returns the lane of a thread: the number of threads of its warp that precede it in the test.
@@ -151,5 +151,5 @@ template <class Rules>
 }
 
 }  // namespace model
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

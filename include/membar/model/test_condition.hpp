@@ -9,7 +9,7 @@
 #include <cstdint>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace model {
 
 /// A location of a test. Its initial value is 0 unless `litmus_program::with_initial` sets another.
@@ -121,5 +121,5 @@ struct final_value {
 }
 
 }  // namespace model
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

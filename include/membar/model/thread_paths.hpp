@@ -18,7 +18,7 @@
 #include <span>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace model {
 
 /// Whether paths include an iteration of a loop that only waits (waiting_loops.hpp). Such an iteration changes no final state,
@@ -610,5 +610,5 @@ class thread_paths : public path_values {
 };
 
 }  // namespace model
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

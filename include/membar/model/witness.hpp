@@ -24,7 +24,7 @@
 #include <span>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace model {
 
 /// Text that is built at compile time and can be used as a template argument, so that compilers print it.
@@ -209,5 +209,5 @@ template <const auto& Test>
 }
 
 }  // namespace model
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -20,7 +20,7 @@
 #include <vector>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace symmetric {
 
 /// One process's view of the memory on every PE.
@@ -425,5 +425,5 @@ class basic_adopted_backend {
 static_assert(backend<adopted_backend>);
 
 }  // namespace symmetric
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -25,7 +25,7 @@
 #include <vector>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace symmetric {
 
 /// The sum, computed in float. Every PE adds in PE order, so all PEs get the same sum.
@@ -853,5 +853,5 @@ using symmetric::all_reduce_options;
 using symmetric::maximum;
 using symmetric::sum;
 
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

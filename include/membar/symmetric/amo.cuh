@@ -12,7 +12,7 @@
 #include <membar/symmetric/operations.cuh>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace symmetric {
 
 namespace detail {
@@ -212,5 +212,5 @@ __device__ inline detail::counted<Counter> amo_fetch_max(const Counter& counter,
 }
 
 }  // namespace symmetric
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -14,7 +14,7 @@
 #include <vector>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace symmetric {
 
 /// A backend's memory on every PE, which a heap manages. It has the same size and alignment on each PE and is not zeroed.
@@ -156,5 +156,5 @@ void agree_on_success(Backend& backend, cudaError_t status, const char* what) {
 
 }  // namespace detail
 }  // namespace symmetric
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -21,7 +21,7 @@
 #include <vector>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace symmetric {
 
 /// The information that a PE provides about its own launch before a collective launch. It is a plain value, so that the checks
@@ -393,5 +393,5 @@ void collective_launch(Backend& backend, const collective_grid& shape, std::span
 }
 
 }  // namespace symmetric
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -9,7 +9,7 @@
 #include <membar/wait_budget.cuh>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace symmetric {
 
 namespace detail {
@@ -108,5 +108,5 @@ __device__ inline void wait(Group group, const Signal& signal, const Epoch& seen
 }
 
 }  // namespace symmetric
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

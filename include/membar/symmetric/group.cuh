@@ -9,7 +9,7 @@
 #include <membar/detail/lane.cuh>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace symmetric {
 
 /// A group that consists of only the calling thread.
@@ -67,5 +67,5 @@ inline constexpr bool is_group<by_block_t> = true;
 
 }  // namespace detail
 }  // namespace symmetric
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

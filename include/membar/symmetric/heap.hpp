@@ -16,7 +16,7 @@
 #include <vector>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace symmetric {
 
 namespace detail {
@@ -709,5 +709,5 @@ template <class T, class Backend>
 scoped_array(const array<T, Backend>&) -> scoped_array<T, Backend>;
 
 }  // namespace symmetric
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

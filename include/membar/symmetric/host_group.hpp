@@ -28,7 +28,7 @@
 #include <vector>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace symmetric {
 
 /// All processes of a job. Each pair of processes is connected by its own socket, so each process detects by itself when
@@ -843,5 +843,5 @@ inline host_group host_group::join(const rendezvous& where, int rank, int count,
 }
 
 }  // namespace symmetric
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

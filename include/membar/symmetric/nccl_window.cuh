@@ -18,7 +18,7 @@
 #include <vector>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace symmetric {
 
 namespace detail {
@@ -88,5 +88,5 @@ inline void check_nccl(ncclResult_t status, const char* call) {
 }
 
 }  // namespace symmetric
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -15,7 +15,7 @@
 #include <type_traits>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace symmetric::detail {
 
 /// NVSHMEM orders operations with system-scope fences by the calling thread and has no acquire. An operation that must acquire
@@ -330,5 +330,5 @@ struct stream_transport<basic_nvshmem_backend<Visible>> {
 };
 
 }  // namespace symmetric::detail
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

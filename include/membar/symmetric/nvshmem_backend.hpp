@@ -25,7 +25,7 @@
 #include <utility>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace symmetric {
 
 /// The reach of a PE with NVSHMEM. It consists of this PE's number and the number of PEs, because NVSHMEM itself locates the
@@ -313,5 +313,5 @@ using nvshmem_backend = basic_nvshmem_backend<visibility::destination_only>;
 static_assert(backend<nvshmem_backend>);
 
 }  // namespace symmetric
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -12,7 +12,7 @@
 #include <membar/symmetric/word.hpp>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace symmetric {
 
 template <class T, class Backend = peer_backend>
@@ -219,5 +219,5 @@ MEMBAR_HOST_DEVICE constexpr object<T, Backend> span<T, Backend>::operator[](std
 }
 
 }  // namespace symmetric
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

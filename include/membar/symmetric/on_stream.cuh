@@ -34,7 +34,7 @@
 #include <type_traits>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace symmetric {
 
 namespace detail {
@@ -250,5 +250,5 @@ void quiet_on_stream(const Reach& reach, stream_handle stream) {
 }
 
 }  // namespace symmetric
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

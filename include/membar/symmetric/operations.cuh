@@ -18,7 +18,7 @@
 #include <membar/symmetric/word.hpp>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace symmetric {
 
 namespace detail {
@@ -446,5 +446,5 @@ __device__ inline void notify_transitively(Group group, const Signal& signal, un
 }
 
 }  // namespace symmetric
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -7,7 +7,7 @@
 #include <membar/pe.hpp>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace symmetric {
 
 using membar::object_identity;
@@ -42,5 +42,5 @@ class basic_adopted_backend;
 using adopted_backend = basic_adopted_backend<visibility::everywhere>;
 
 }  // namespace symmetric
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

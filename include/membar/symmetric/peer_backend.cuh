@@ -17,7 +17,7 @@
 #endif
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace symmetric::detail {
 
 /// All synchronization is at system scope. Addresses are those of the calling PE; `other` selects the PE whose object is
@@ -186,5 +186,5 @@ struct transport<peer_reach> {
 };
 
 }  // namespace symmetric::detail
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -17,7 +17,7 @@
 #include <vector>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace symmetric {
 
 /// How the peer backend allocates memory so that the devices can access each other's memory.
@@ -354,5 +354,5 @@ class basic_peer_backend {
 static_assert(backend<peer_backend>);
 
 }  // namespace symmetric
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

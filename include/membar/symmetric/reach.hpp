@@ -9,7 +9,7 @@
 #include <membar/symmetric/pe.hpp>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace symmetric {
 
 /// The device part of a backend: a small value that is passed to kernels. It contains this PE's number, the number of PEs, and
@@ -80,5 +80,5 @@ class basic_adopted_backend {
 #endif
 
 }  // namespace symmetric
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

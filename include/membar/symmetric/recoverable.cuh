@@ -18,7 +18,7 @@
 #include <type_traits>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace symmetric {
 
 /// The result of a recoverable operation on a stream.
@@ -232,5 +232,5 @@ void abort_on_stream(const object<abort_flag, Backend>& flag, stream_handle stre
 }
 
 }  // namespace symmetric
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -16,7 +16,7 @@
 #include <utility>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace symmetric {
 
 /// A file descriptor that is closed at the end of its scope.
@@ -114,5 +114,5 @@ template <class AllGather>
 }
 
 }  // namespace symmetric
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

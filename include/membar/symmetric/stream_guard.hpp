@@ -11,7 +11,7 @@
 #include <thread>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace symmetric {
 
 /// Guards a team on one PE, so that only one stream, or the host, calls the team's collectives at a time.
@@ -199,5 +199,5 @@ class stream_guard {
 };
 
 }  // namespace symmetric
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -17,7 +17,7 @@
 #endif
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace symmetric {
 
 /// A subset of the PEs, renumbered from 0 in the order of their PE numbers; the new numbers are the ranks. A team is a value
@@ -200,5 +200,5 @@ struct team_text {
 
 }  // namespace detail
 }  // namespace symmetric
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -15,7 +15,7 @@
 #include <vector>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace symmetric {
 
 /// A barrier of a team, which several parts of a program may use one after the other. Barriers of different teams may run
@@ -162,5 +162,5 @@ class team_barrier {
 };
 
 }  // namespace symmetric
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -13,7 +13,7 @@
 #endif
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace symmetric {
 
 /// The condition that a signal equals a value. A wait misses a value that is overwritten too early, so use this condition only
@@ -200,5 +200,5 @@ __device__ inline void wait(Group, const Signal& signal, Condition condition, wa
 }
 
 }  // namespace symmetric
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

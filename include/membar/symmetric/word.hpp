@@ -8,7 +8,7 @@
 #include <membar/detail/standard.hpp>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 namespace symmetric {
 
 /// The kind of signal that senders set. Only the newest value matters.
@@ -189,5 +189,5 @@ inline constexpr bool has_no_padding =
     (membar::detail::is_bytes<T> && !std::is_trivially_copyable_v<T>);  // `T` is a packed pair
 
 }  // namespace symmetric
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

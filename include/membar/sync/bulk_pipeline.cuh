@@ -12,7 +12,7 @@
 #include <membar/wait_budget.cuh>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 
 /// A ring of `Stages` stages of `StageBytes` bytes each in a block's shared memory. One thread fills the stages with tiles from
 /// global memory through bulk copies, ahead of the threads that consume the tiles. Tiles are consumed in order, and every
@@ -115,5 +115,5 @@ class bulk_pipeline {
   block_mbarrier empty_[static_cast<std::size_t>(room)];
 };
 
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

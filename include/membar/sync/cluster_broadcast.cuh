@@ -15,7 +15,7 @@
 #include <membar/wait_budget.cuh>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 
 /// How a tile reaches all blocks of a cluster.
 enum class cluster_copies : unsigned char {
@@ -190,5 +190,5 @@ class cluster_broadcast {
   cluster_mbarrier empty_[static_cast<std::size_t>(room)];  ///< used only in the block of rank 0
 };
 
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -8,7 +8,7 @@
 #include <membar/wait_budget.cuh>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 
 /// A barrier between `Ranks` threads that uses only flags. It needs loads and stores, but no atomics, across the link.
 ///
@@ -99,5 +99,5 @@ class cross_barrier {
   unsigned phase_;
 };
 
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -16,7 +16,7 @@
 #endif
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 
 /// Proof that the calling thread has waited for the preceding kernels. `chain_link::wait` returns it, and `chained::after`
 /// requires it.
@@ -132,5 +132,5 @@ class dependent_chain {
 
 #endif  // !defined(__CUDACC_RTC__)
 
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -8,7 +8,7 @@
 #include <membar/wait_budget.cuh>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 
 /// A barrier between thread blocks: `arrive` counts this block, and `wait` waits until all blocks have arrived.
 ///
@@ -104,5 +104,5 @@ class grid_barrier {
   atomic<unsigned, Scope> arrived_;
 };
 
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

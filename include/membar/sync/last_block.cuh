@@ -13,7 +13,7 @@
 #endif
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 
 /// Determines which of several blocks is the last to arrive, and informs that block.
 ///
@@ -126,5 +126,5 @@ template <thread_scope Scope, class Operation, class T>
   return true;
 }
 
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

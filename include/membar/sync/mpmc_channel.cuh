@@ -8,7 +8,7 @@
 #include <membar/wait_budget.cuh>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 
 /// A queue of at most `Capacity` messages from any threads in `Scope` to any threads in `Scope`. Each message is taken exactly
 /// once. A thread may both push and pop.
@@ -78,5 +78,5 @@ class mpmc_channel {
   detail::claimed_slots<Message, Capacity, Scope> all_;
 };
 
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

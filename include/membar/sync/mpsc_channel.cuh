@@ -8,7 +8,7 @@
 #include <membar/wait_budget.cuh>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 
 namespace detail {
 
@@ -139,5 +139,5 @@ class mpsc_channel {
   detail::claimed_slots<Message, Capacity, Scope> all_;
 };
 
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

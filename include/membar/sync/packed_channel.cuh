@@ -11,7 +11,7 @@
 #include <membar/wait_budget.cuh>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 
 namespace detail {
 
@@ -222,5 +222,5 @@ class packed_mpsc_channel {
   detail::packed_slots<Message, Capacity, Scope> all_;
 };
 
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -11,7 +11,7 @@
 #include <membar/wait_budget.cuh>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 
 /// The result of serving: how serving ended, and what the publisher did.
 struct publisher_report {
@@ -366,5 +366,5 @@ class publisher {
   entry entries_[static_cast<std::size_t>(Sources)][static_cast<std::size_t>(Lag)];
 };
 
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -7,7 +7,7 @@
 #include <membar/wait_budget.cuh>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 
 /// The fair lock by Mellor-Crummey and Scott. It is suitable for many waiters, because each waiter polls its own node and an
 /// unlock accesses only one node.
@@ -93,5 +93,5 @@ class queue_lock {
   alignas(128) atomic<unsigned, Scope> closed_;
 };
 
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

@@ -13,7 +13,7 @@
 #endif
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 
 /// A value of any size that readers read as a whole. Readers store nothing, never delay the writer, and retry after a conflict.
 ///
@@ -79,5 +79,5 @@ class sequence_lock {
   atomic<unsigned long long, Scope> words_[static_cast<std::size_t>(size)];
 };
 
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

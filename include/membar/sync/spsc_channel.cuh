@@ -10,7 +10,7 @@
 #include <membar/wait_budget.cuh>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 
 /// A queue of at most `Capacity` messages from one thread to another. Each message is taken exactly once, in order.
 ///
@@ -122,5 +122,5 @@ class spsc_channel {
   alignas(128) Message slots_[static_cast<std::size_t>(Capacity)];
 };
 
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar

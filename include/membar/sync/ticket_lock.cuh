@@ -7,7 +7,7 @@
 #include <membar/wait_budget.cuh>
 
 namespace membar {
-inline namespace v0_2 {
+inline namespace v0_3 {
 
 /// A fair lock with two counters. It is small. It is suitable if few threads wait at the same time, because all of them poll
 /// the same word.
@@ -65,5 +65,5 @@ class ticket_lock {
   alignas(128) atomic<unsigned long long, Scope> serving_;
 };
 
-}  // namespace v0_2
+}  // namespace v0_3
 }  // namespace membar
