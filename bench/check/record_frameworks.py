@@ -181,7 +181,8 @@ def torch_symmetric(runner):
 
 
 def jax(runner, name, *flags):
-    return python(runner, name, "jax_scatter.py", modules=["jax"], XLA_FLAGS=" ".join(flags))
+    # Autotuning launches kernels on 16 MiB, which take minutes to sanitize.
+    return python(runner, name, "jax_scatter.py", modules=["jax"], XLA_FLAGS=" ".join(["--xla_gpu_autotune_level=0", *flags]))
 
 
 def numba(runner):
