@@ -39,7 +39,7 @@ struct access_policy_window {
 
   [[nodiscard]] constexpr bool off() const noexcept { return bytes == 0; }
 
-  /// Returns the number of bytes of the set-aside that the window uses.
+  /// Returns how many bytes of the set-aside the window uses.
   [[nodiscard]] constexpr std::size_t persisting_bytes() const noexcept {
     return hit == access_property::persisting
                ? static_cast<std::size_t>(static_cast<double>(bytes) * static_cast<double>(hit_ratio))
@@ -143,8 +143,8 @@ template <memory_range Range>
   return window;
 }
 
-/// Turns all persisting lines of the current device back to normal, including lines that persist because of other parts of the
-/// program.
+/// Turns all persisting lines of the current device back to normal, including lines that other parts of the program made
+/// persistent.
 ///
 /// Turning a window off does not end the persistence of its lines. They persist until this call, until a kernel accesses them
 /// under `back_to_normal`, or until L2 turns them back to normal on its own, at an undocumented time.
@@ -152,7 +152,7 @@ inline void reset_persisting_lines() {
   check(cudaCtxResetPersistingL2Cache(), "this call needs a working CUDA driver and device");
 }
 
-/// Computes windows whose hit ratio makes as much of a region persist as fits into the set-aside.
+/// Computes windows whose hit ratio lets as much of a region persist as fits into the set-aside.
 ///
 /// The constructor reads the set-aside, so construct an `l2_set_aside` first. `share` is the part of the set-aside that one
 /// kernel may use. window_planning.hpp divides the set-aside among several kernels.

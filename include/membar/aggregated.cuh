@@ -2,9 +2,9 @@
 /// @file
 /// Atomic aggregation: the same result with fewer atomic operations, one per warp and address or one per block and bin.
 ///
-/// Aggregation pays off if lanes of a warp share an address, because the hardware serializes their atomics. Operations that
-/// membar implements as a loop already merge lanes, but only after each lane has made one attempt. ptxas merges additions if it
-/// can see that all lanes use the same address.
+/// Aggregation pays off if lanes of a warp share an address, because the hardware would otherwise serialize their atomics.
+/// Operations that membar implements as a loop already merge lanes, but only after each lane has made one attempt. ptxas merges
+/// additions if it can see that all lanes use the same address.
 #pragma once
 
 #include <membar/atomic.cuh>
@@ -344,7 +344,7 @@ class aggregated_ref {
 /// Synchronizes: values are combined with relaxed atomics at block scope. `flush` begins with a block barrier, so if the order
 /// is release, each of its operations releases the earlier accesses of all threads of the block. Requires: device code; all
 /// threads of the block call `clear` and `flush`; the requirements of `atomic_ref`. The object is aligned to at least 4 bytes
-/// and its size is a multiple of its alignment, so plain variables may be adjacent to bins of 8 or 16 bits.
+/// and its size is a multiple of its alignment, so no other variable shares a 32-bit word with bins of 8 or 16 bits.
 template <class T, int Bins, class Operation = plus>
 class privatized_histogram {
   static_assert(Bins > 0, "membar: a histogram needs at least one bin");
@@ -393,8 +393,8 @@ class privatized_histogram {
   }
 
  private:
-  // A read-modify-write of 8 or 16 bits accesses the aligned 32-bit word around its bin. Such a word contains only bins; it
-  // does not contain the identity, which is read without atomics.
+  // A read-modify-write of 8 or 16 bits accesses the aligned 32-bit word around its bin. That word contains only bins. It does
+  // not contain the identity, which is read without atomics.
   static constexpr std::size_t word = alignof(T) < 4 ? 4 : alignof(T);
 
   alignas(word) T bins_[static_cast<std::size_t>(Bins)];

@@ -9,7 +9,7 @@
 /// that reads its value can detect its completion.
 ///
 /// These operations access memory through the generic proxy, like ordinary loads and stores, so they need no proxy fence.
-/// However, they are not in program order:
+/// However, they are not performed in program order:
 ///
 /// * They are ordered after everything that precedes their call in the thread. They are not ordered with anything that follows
 ///   the call.
@@ -36,7 +36,7 @@ enum class async_caching : unsigned char { all_levels, l2_only };
 
 namespace detail {
 
-/// Rejects architectures without `cp.async` in the pass that compiles for a device.
+/// Rejects architectures without `cp.async` in the device compilation pass.
 template <bool Needed>
 __device__ constexpr void require_async_copies() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
@@ -45,7 +45,7 @@ __device__ constexpr void require_async_copies() noexcept {
 #endif
 }
 
-/// Rejects architectures without `st.async` and `red.async` in the pass that compiles for a device.
+/// Rejects architectures without `st.async` and `red.async` in the device compilation pass.
 template <bool Needed>
 __device__ constexpr void require_remote_async() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
@@ -56,7 +56,7 @@ __device__ constexpr void require_remote_async() noexcept {
 #endif
 }
 
-/// Rejects architectures without `st.async` and `red.async` to global memory in the pass that compiles for a device.
+/// Rejects architectures without `st.async` and `red.async` to global memory in the device compilation pass.
 template <bool Needed>
 __device__ constexpr void require_async_release() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 1000
@@ -89,8 +89,8 @@ template <> struct ptx_remote_type<async_operation::add, unsigned long long> { s
 template <> struct ptx_remote_type<async_operation::add, long long> { static constexpr char text[] = "u64"; };
 // clang-format on
 
-/// Requires a type that a single `cp.async` can copy. Returns whether `T` is such a type, so that the compiler prints a single
-/// message.
+/// Requires a type that a single `cp.async` can copy. Returns whether `T` is such a type, so that callers can avoid further
+/// error messages.
 template <class T, async_caching Caching>
 [[nodiscard]] __device__ constexpr bool require_copyable() noexcept {
   constexpr bool whole = (sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16) && alignof(T) >= sizeof(T) && is_bytes<T>;
@@ -206,7 +206,7 @@ __device__ inline void async_arrive(started_copies, mbarrier<Scope>& barrier) no
 }
 
 /// Like `async_arrive`, but the phase expects one more arrival, which occurs when the copies are complete. The same thread must
-/// arrive afterwards, because otherwise the phase might already be complete at the time of the call.
+/// itself arrive after the call; otherwise the phase might already be complete at the time of the call.
 ///
 /// PTX: `cp.async.mbarrier.arrive.shared::cta.b64 [barrier]`, one instruction. Requires: compute capability 8.0. Source: PTX
 /// ISA, "cp.async.mbarrier.arrive".
@@ -299,7 +299,7 @@ __device__ inline transaction_bytes async_reduce(T* to, unsigned rank, std::type
 namespace detail {
 
 /// Requires a scope and an order that an asynchronous operation on global memory can have. Returns whether they are valid, so
-/// that the compiler prints a single message.
+/// that callers can avoid further error messages.
 template <thread_scope Scope, class Order, bool Fits>
 [[nodiscard]] __device__ constexpr bool require_release_in_global() noexcept {
   constexpr bool named = sizeof(ptx_async_release<Order>::text) > 1;
@@ -314,7 +314,7 @@ template <thread_scope Scope, class Order, bool Fits>
 
 }  // namespace detail
 
-/// Stores `value` to global memory at `to` with release semantics. The thread continues before the store is performed.
+/// Stores `value` to global memory at `to` with release semantics. The thread does not wait for the store to be performed.
 ///
 /// The store releases everything that precedes the call in the thread, to threads that acquire the value at `Scope`. It is not
 /// ordered with anything that follows the call: a later load of `*to` by this thread may still read the old value, and a later
@@ -352,9 +352,9 @@ __device__ inline void async_store_release(T* to, const std::type_identity_t<T>&
   }
 }
 
-/// Updates the object in global memory at `to` with `value`, in an atomic operation with release semantics. The thread
-/// continues before the update is performed. The update releases and is ordered in the same way as an `async_store_release`.
-/// The operations and types are the same as for `async_reduce`.
+/// Updates the object in global memory at `to` with `value`, in an atomic operation with release semantics. The thread does not
+/// wait for the update to be performed. The update releases and is ordered in the same way as an `async_store_release`. The
+/// operations and types are the same as for `async_reduce`.
 ///
 /// PTX: `red.async{.mmio}.release.{gpu,sys}.global.OP.T [to], value`, one instruction. Requires: compute capability 10.0 (PTX
 /// ISA 8.7); `to` is in global memory. Source: PTX ISA, "red.async".
@@ -383,7 +383,7 @@ __device__ inline void async_reduce_release(T* to, std::type_identity_t<T> value
 
 namespace detail {
 
-/// Rejects architectures without `st.bulk` in the pass that compiles for a device.
+/// Rejects architectures without `st.bulk` in the device compilation pass.
 template <bool Needed>
 __device__ constexpr void require_bulk_zero() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 1000

@@ -95,8 +95,8 @@ void device_wait(const T* object, const T& old) noexcept;
 /// object must be in the same allocation or variable. Vectors, and operations with an L2 policy, require global memory. A
 /// policy requires compute capability 8.0. Cluster scope, 16-byte read-modify-writes and vectors require compute capability 9.0
 /// in all code compiled for a device, including host functions of the same file. 16-byte objects on the host require libatomic,
-/// whose loads may need writable memory. Errors: an operation that the type, the order, a const object or a policy does not
-/// allow does not compile. Source: PTX ISA, "atom", "red", "ld", "st", "Memory Consistency Model".
+/// whose loads may need writable memory. Errors: an operation does not compile if the type, the order, a const object or a
+/// policy does not allow it. Source: PTX ISA, "atom", "red", "ld", "st", "Memory Consistency Model".
 template <class T, thread_scope Scope>
 class atomic_ref {
  public:
@@ -313,8 +313,8 @@ class atomic_ref {
 
   /// Stores `function(value)` and returns the previous value, in a loop of relaxed compare-and-swap operations on the bits.
   ///
-  /// The order applies outside of the loop. `function` may be called several times. Lanes of a warp that update the same word
-  /// may be merged into one attempt, which stores the result of applying their functions one after the other.
+  /// The fences for the order are outside of the loop. `function` may be called several times. Lanes of a warp that update the
+  /// same word may be merged into one attempt, which stores the result of applying their functions one after the other.
   template <class Function, class Order = detail::missing_order, class Policy = detail::no_policy>
   MEMBAR_HOST_DEVICE value_type fetch_update(Function function, Order = {}, Policy = {}) const {
     detail::require_order<Order>();
@@ -479,9 +479,9 @@ class atomic {
   atomic(const atomic&) = delete;
   atomic& operator=(const atomic&) = delete;
 
-  /// Returns a reference to this object that has its operations and can be passed on.
+  /// Returns a copyable reference to this object with the same operations.
   [[nodiscard]] MEMBAR_HOST_DEVICE atomic_ref<T, Scope> ref() noexcept { return atomic_ref<T, Scope>(value_); }
-  /// Returns a reference to this object that can only load and can be passed on.
+  /// Returns a copyable reference to this object that can only load.
   [[nodiscard]] MEMBAR_HOST_DEVICE atomic_ref<const T, Scope> ref() const noexcept {
     return atomic_ref<const T, Scope>(value_);
   }

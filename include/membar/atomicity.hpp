@@ -295,7 +295,7 @@ namespace detail {
 }
 
 #if CUDART_VERSION >= 13000
-/// Returns CUDA's name of a read-modify-write.
+/// Returns CUDA's name for a read-modify-write.
 [[nodiscard]] constexpr cudaAtomicOperation native(atomic_operation operation) noexcept {
   switch (operation) {
     case atomic_operation::integer_min:

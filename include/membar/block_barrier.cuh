@@ -12,7 +12,7 @@ inline namespace v0_3 {
 
 namespace detail {
 
-/// Rejects architectures without `elect.sync` in the pass that compiles for a device.
+/// Rejects architectures without `elect.sync` in the device compilation pass.
 template <bool Needed>
 __device__ constexpr void require_election() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
@@ -25,8 +25,8 @@ __device__ constexpr void require_election() noexcept {
 /// One of a block's 16 barriers, used by `threads` of the block's threads. `__syncthreads` uses barrier 0.
 ///
 /// Arrivals are counted per warp: a call by any thread counts as 32 threads. All calls for one barrier must pass the same
-/// `threads`. The barrier can be reused once all its threads have arrived. A thread that only arrives can learn this only
-/// through a second barrier, so ring buffers use two barriers, one for "full" and one for "empty".
+/// `threads`. The barrier can be reused once all its threads have arrived. A thread that only arrives needs a second barrier to
+/// learn this, so ring buffers use two barriers, one for "full" and one for "empty".
 ///
 /// Requires: `number` is 0 to 15; `threads` is a multiple of 32, from 32 to the size of the block. Errors: a debug build (nvcc
 /// -G) stops the kernel if either value is invalid. There is no time limit: if a warp never arrives, the others wait forever.

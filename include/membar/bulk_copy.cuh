@@ -18,7 +18,7 @@
 /// * The source of a copy out of shared memory may be overwritten after `bulk_wait_read`, by the thread that committed the copy
 ///   and by the threads with which it then synchronizes.
 ///
-/// A copy from or to global memory takes an optional `l2_policy` (cache_hint.cuh) as its last argument: `.L2::cache_hint`.
+/// A copy from or to global memory takes an optional `l2_policy` (cache_hint.cuh) as its last argument (`.L2::cache_hint`).
 ///
 /// For every call, addresses and sizes must be multiples of 16, and the size must be at least 16. Source: PTX ISA,
 /// "cp.async.bulk", "Async Proxy".
@@ -36,7 +36,7 @@ inline namespace v0_3 {
 
 namespace detail {
 
-/// Rejects architectures without bulk copies in the pass that compiles for a device.
+/// Rejects architectures without bulk copies in the device compilation pass.
 template <bool Needed>
 __device__ constexpr void require_bulk_copies() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
@@ -229,8 +229,8 @@ template <async_operation O> requires(O >= async_operation::bitwise_and)
 struct ptx_bulk_type<O, unsigned long long> { static constexpr char text[] = "b64"; };
 // clang-format on
 
-/// Requires an operation that bulk reductions support for the type. Returns whether they support it, so that the compiler
-/// prints a single message.
+/// Requires an operation that bulk reductions support for the type. Returns whether they support it, so that callers can avoid
+/// further error messages.
 template <auto Operation, class T>
 [[nodiscard]] __device__ constexpr bool require_bulk_reduction() noexcept {
   static_assert(std::is_same_v<decltype(Operation), async_operation>,

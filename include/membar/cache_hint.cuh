@@ -187,7 +187,7 @@ __device__ constexpr void check_policy() noexcept {
 
 }  // namespace detail
 
-/// A policy by fraction: `Primary` for a fraction of the addresses, which the hardware selects, and `Secondary` for the others.
+/// A fractional policy: `Primary` for a fraction of the addresses, which the hardware selects, and `Secondary` for the others.
 ///
 /// PTX: `createpolicy.fractional.L2::Primary{.L2::Secondary}.b64`, one instruction. The secondary priority is omitted if it is
 /// evict_unchanged, PTX's default. Requires: compute capability 8.0. Source: PTX ISA, "createpolicy".
@@ -204,7 +204,8 @@ class cache_policy : public l2_policy {
   }
 };
 
-/// A policy by address: `Primary` for the `primary_bytes` bytes at `start`, and `Secondary` for the bytes around them.
+/// A policy for a range of addresses: `Primary` for the `primary_bytes` bytes at `start`, and `Secondary` for the bytes around
+/// them.
 ///
 /// `Secondary` applies to `total_bytes - primary_bytes` bytes before the primary range and to the same number of bytes after
 /// it. The priority of all other addresses is unspecified.

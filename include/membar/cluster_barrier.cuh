@@ -17,7 +17,7 @@ enum class warp_execution : unsigned char {
 
 namespace detail {
 
-/// Rejects architectures without thread block clusters in the pass that compiles for a device.
+/// Rejects architectures without thread block clusters in the device compilation pass.
 template <bool Needed>
 __device__ constexpr void require_clusters() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900

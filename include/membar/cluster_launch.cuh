@@ -15,7 +15,7 @@ inline namespace v0_3 {
 
 namespace detail {
 
-/// Rejects architectures without cluster launch control in the pass that compiles for a device.
+/// Rejects architectures without cluster launch control in the device compilation pass.
 template <bool Needed>
 __device__ constexpr void require_launch_control() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 1000

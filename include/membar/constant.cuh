@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Constant memory: typed tables that fit into its 64 KiB, uploads to them, and the number of addresses that a warp reads in
-/// one access.
+/// Constant memory: typed tables that fit into its 64 KiB, uploads to them, and a count of the distinct addresses that a warp
+/// reads.
 ///
 /// Constant memory is off-chip and has its own cache, which serves one address per warp at a time. If all threads use the same
 /// index, the access is a broadcast; k different indices take k accesses. Constant memory is meant for values that a whole warp
@@ -150,9 +150,9 @@ template <class Range>
 
 /// Copies `count` values into `table` starting at element `first`, in stream order: kernels that are enqueued later read them.
 ///
-/// It writes to the table of the current device. If `values` is in pinned memory, the call returns immediately, and the memory
-/// must not change until the copy is complete. In a captured stream, the graph keeps a copy of the values passed to this call.
-/// No kernel that reads the table may run at the same time, because constant memory must not change while a kernel reads it.
+/// It writes to the current device's table. If `values` is in pinned memory, the call returns immediately, and the memory must
+/// not change until the copy is complete. In a captured stream, the graph keeps a copy of the values passed to this call. No
+/// kernel that reads the table may run at the same time, because constant memory must not change while a kernel reads it.
 /// Errors: the table holds fewer values starting at `first`, or a CUDA error occurs. In both cases nothing is copied.
 template <class T, std::size_t Size>
 void upload_part(const constant_table<T, Size>& table, std::size_t first, const std::type_identity_t<T>* values,

@@ -18,7 +18,7 @@
 
 #include <cstdarg>
 #include <cstdio>
-#include <new>  // declares std::exception, at a tenth of the compile time of <exception>
+#include <new>  // declares std::exception in a tenth of the compile time of <exception>
 #include <source_location>
 
 #if CUDART_VERSION < 12080
@@ -78,7 +78,7 @@ struct function_name {
   return {start, static_cast<int>(at - start)};
 }
 
-/// Returns the remedy for a status that means that CUDA does not work at all, and null for every other status.
+/// Returns the remedy if the status means that CUDA does not work at all, and null for every other status.
 [[nodiscard]] constexpr const char* remedy_without_cuda(cudaError_t status) noexcept {
   switch (status) {
     case cudaErrorInsufficientDriver:

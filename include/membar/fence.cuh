@@ -21,7 +21,7 @@ enum class proxy {
   async_global,          ///< `async`, for accesses to global memory only
   async_shared_block,    ///< `async`, for accesses to the block's own shared memory only
   async_shared_cluster,  ///< `async`, for accesses to shared memory of the cluster only
-  tensormap,             ///< the reading of a tensor map by a tensor copy
+  tensormap,             ///< reads of a tensor map by tensor copies
 };
 
 namespace detail {
@@ -42,7 +42,7 @@ template <> struct narrowed<memory_order::acquire> { static constexpr char text[
 template <> struct narrowed<memory_order::release> { static constexpr char text[] = "release.sync_restrict::shared::cta"; };
 // clang-format on
 
-/// Rejects architectures without thread block clusters in the pass that compiles for a device.
+/// Rejects architectures without thread block clusters in the device compilation pass.
 template <bool Needed>
 __device__ constexpr void require_hopper_fence() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
@@ -50,8 +50,8 @@ __device__ constexpr void require_hopper_fence() noexcept {
 #endif
 }
 
-/// Requires an acquire or release order. Returns whether the order is one of these, so that the compiler prints a single
-/// message.
+/// Requires an acquire or release order. Returns whether the order is one of these, so that callers can avoid further error
+/// messages.
 template <class Order>
 [[nodiscard]] __device__ constexpr bool require_restricted() noexcept {
   static_assert(order_among<Order, memory_order::acquire, memory_order::release>,
@@ -62,7 +62,7 @@ template <class Order>
 
 }  // namespace detail
 
-/// Orders the calling thread's ordinary accesses with accesses through `Proxy`, in both directions.
+/// Orders the calling thread's ordinary accesses and accesses through `Proxy` with each other, in both directions.
 ///
 /// It does not synchronize on its own: accesses through two proxies are ordered only if this fence is on the synchronization
 /// path between them. For example, if ordinary stores write shared memory that a bulk copy reads, `proxy_fence<proxy::async>`
@@ -87,8 +87,8 @@ __device__ inline void proxy_fence() noexcept {
 
 /// Releases the calling thread's ordinary writes to a tensor map, for tensor copies by the threads in `Scope`.
 ///
-/// It does for the map what a release fence does for data: an atomic store to a flag must follow it. The thread that reads the
-/// flag uses `proxy_fence<proxy::tensormap, Scope>(acquire, map)`.
+/// Use it for a tensor map as you would use a release fence for data: an atomic store to a flag must follow it. The thread that
+/// reads the flag uses `proxy_fence<proxy::tensormap, Scope>(acquire, map)`.
 ///
 /// PTX: `fence.proxy.tensormap::generic.release.{cta,cluster,gpu,sys}`, one instruction.
 /// Requires: compute capability 9.0. Source: PTX ISA, "membar/fence".

@@ -26,7 +26,7 @@ struct kernel_resources {
   int binary_version = 0;               ///< the architecture of the code, for example 90 for sm_90
 };
 
-/// The share of a multiprocessor that a launch occupies.
+/// The share of a multiprocessor that the blocks of a launch occupy.
 struct kernel_occupancy {
   int blocks = 0;           ///< resident per multiprocessor
   int threads = 0;          ///< resident per multiprocessor

@@ -65,7 +65,7 @@ namespace detail {
   facts.l2_bytes = detail::size_attribute(cudaDevAttrL2CacheSize, device);
   facts.max_set_aside = detail::size_attribute(cudaDevAttrMaxPersistingL2CacheSize, device);
   facts.max_window = detail::size_attribute(cudaDevAttrMaxAccessPolicyWindowSize, device);
-  // Query the attribute only if the driver knows it: a failed call would replace CUDA's last error.
+  // Query the attribute only if the driver supports it: a failed call would replace CUDA's last error.
   int driver = 0;
   check(cudaDriverGetVersion(&driver), "this call needs a working CUDA driver and device");
   facts.mps = driver >= 12030 && detail::size_attribute(cudaDevAttrMpsEnabled, device) != 0;

@@ -81,9 +81,9 @@ class l2_accounts_guard {
 /// While any such object exists, the device's limit is the sum of all requests, or the largest possible set-aside if that is
 /// smaller. When the last object is destroyed, even by an exception, the limit returns to its value before the first object was
 /// created. The objects may nest and overlap, and may be created by several threads and libraries. A limit that other code sets
-/// in the meantime is overwritten. Errors: the device cannot set L2 aside (a MIG instance, or before compute capability 8.0),
-/// or MPS has fixed the limit below the sum. The limit is then unchanged. A failed restore is reported to the handler of
-/// error.hpp.
+/// in the meantime is overwritten. Errors: the device cannot set L2 aside (it is a MIG instance, or its compute capability is
+/// below 8.0), or MPS has fixed the limit at a value below the sum. The limit is then unchanged. A failed restore is reported
+/// to the handler of error.hpp.
 class l2_set_aside {
  public:
   [[nodiscard("destroying this object ends the set-aside: give the object a name")]] l2_set_aside(int device, std::size_t bytes)

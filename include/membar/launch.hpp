@@ -49,7 +49,7 @@ struct attribute_holder {
 
 }  // namespace detail
 
-/// Satisfied if each attribute is given at most once. A physical domain counts as both a domain and a map.
+/// Satisfied if each attribute is given at most once. A physical domain counts both as a domain and as a map.
 template <class Attribute, class... Given>
 concept not_given_before = (!detail::share_an_attribute_id<Attribute, Given>() && ...);
 
@@ -196,7 +196,7 @@ struct lossless_argument {
   Parameter value;
 };
 
-/// Satisfied if there is one argument for each parameter of a kernel of type `Kernel`, and each argument converts.
+/// Satisfied if a kernel of type `Kernel` has one parameter per argument, and each argument converts to its parameter's type.
 template <class Kernel, class... Arguments>
 inline constexpr bool arguments_fit = false;
 template <class... Parameters, class... Arguments>
@@ -301,7 +301,7 @@ void allow(const void* kernel, const cudaLaunchConfig_t& native) {
   (allow_one(std::type_identity<Attributes>{}), ...);
 }
 
-/// Checks that every attribute that requires another one is accompanied by it.
+/// Checks that every attribute is accompanied by the attributes that it requires.
 template <class... Attributes>
 [[nodiscard]] consteval bool require_companions() {
   constexpr bool has_dimensions = (std::same_as<Attributes, cluster_dimensions> || ...);

@@ -80,7 +80,7 @@ struct preferred_cluster_dimensions {
   friend constexpr bool operator==(const preferred_cluster_dimensions&, const preferred_cluster_dimensions&) noexcept = default;
 };
 
-/// The preferred percentage of the memory that L1 and shared memory have in common to use as shared memory.
+/// The preferred percentage of the combined L1 and shared memory to use as shared memory.
 struct shared_memory_carveout {
   int percent = 0;
   friend constexpr bool operator==(shared_memory_carveout, shared_memory_carveout) noexcept = default;
@@ -387,8 +387,8 @@ inline constexpr bool is_physical_domain = false;
 template <int Id>
 inline constexpr bool is_physical_domain<physical_domain<Id>> = true;
 
-/// Requires an attribute that is valid on streams. Returns whether it is valid there, so that the compiler prints a single
-/// message.
+/// Requires an attribute that is valid on streams. Returns whether it is valid there, so that callers can avoid further error
+/// messages.
 template <class Attribute>
 [[nodiscard]] consteval bool require_on_a_stream() {
   static_assert(!is_physical_domain<Attribute>,
@@ -467,7 +467,7 @@ void set_attribute(Node node, const Attribute& value) {
   }
 }
 
-/// Reads an attribute of a stream back, as in `get_attribute<sync_domain_map>(stream)`.
+/// Reads back an attribute of a stream, as in `get_attribute<sync_domain_map>(stream)`.
 template <class Attribute>
 [[nodiscard]] Attribute get_attribute(stream_handle stream) {
   if constexpr (detail::require_on_a_stream<Attribute>()) {
@@ -481,7 +481,7 @@ template <class Attribute>
   __builtin_unreachable();  // not reached: this case does not compile
 }
 
-/// Reads an attribute of a graph kernel node back, as in `get_attribute<sync_domain>(node)`.
+/// Reads back an attribute of a graph kernel node, as in `get_attribute<sync_domain>(node)`.
 template <class Attribute, std::same_as<cudaGraphNode_t> Node>
 [[nodiscard]] Attribute get_attribute(Node node) {
   if constexpr (detail::require_on_a_graph_node<Attribute>()) {

@@ -62,7 +62,7 @@ struct managed_facts {
   return {device, attribute(cudaDevAttrManagedMemory), attribute(cudaDevAttrConcurrentManagedAccess)};
 }
 
-/// Throws if prefetch and advice calls do not apply to a device with these capabilities.
+/// Throws if a device with these capabilities does not support prefetch and advice calls.
 inline void validate_managed(const managed_facts& facts) {
   if (!facts.managed_memory) {
     throw error(cudaErrorNotSupported, "membar: device %d has no managed memory: copy the data, or use mapped memory",
@@ -105,7 +105,7 @@ inline void validate_location(memory_location location) {
   return result;
 }
 
-// CUDA's calls that take a location have a suffix up to CUDA 12.9. Since 13.0 they have no suffix.
+// Up to CUDA 12.9, CUDA's calls that take a location have a suffix. Since 13.0 they have no suffix.
 [[nodiscard]] inline cudaError_t advise(const void* start, std::size_t bytes, cudaMemoryAdvise advice,
                                         memory_location location) {
 #if CUDART_VERSION >= 13000

@@ -97,10 +97,9 @@ inline void order_write_combined_stores() noexcept {
 
 }  // namespace detail
 
-/// An array of `size` zeroed objects in mapped host memory, at one address for the host and the devices.
-///
-/// Requires: a trivially copyable and destructible type; unified addressing. Errors: the device cannot map host memory or has
-/// no unified addressing, or no memory can be pinned. The destructor frees the memory; no kernel may use it afterwards.
+/// An array of `size` zeroed objects in mapped host memory, at the same address for the host and the devices. Requires: a
+/// trivially copyable and destructible type; unified addressing. Errors: the device cannot map host memory or has no unified
+/// addressing, or no memory can be pinned. The destructor frees the memory; no kernel may use it afterwards.
 template <class T>
 class mapped_memory : public detail::owned_array<T, &cudaFreeHost> {
   static_assert(
@@ -118,7 +117,7 @@ class mapped_memory : public detail::owned_array<T, &cudaFreeHost> {
 ///
 /// The host has no pointer to this memory, so the host cannot use atomics or channels in it: on x86, a release store or fence
 /// does not order these writes. `publish` orders them. Call it between the writes and the release store to ordinary memory that
-/// announces them to a running kernel. A launch or another CUDA call that follows the writes in the same thread needs no
+/// tells a running kernel about them. A launch or another CUDA call that follows the writes in the same thread needs no
 /// `publish`. Requirements and errors: the same as for `mapped_memory`. The memory is pinned for every device. Source: CUDA
 /// Runtime API, `cudaHostAlloc`.
 template <class T>

@@ -17,7 +17,7 @@ inline namespace v0_3 {
 
 namespace detail {
 
-/// Rejects architectures without thread block clusters in the pass that compiles for a device.
+/// Rejects architectures without thread block clusters in the device compilation pass.
 template <bool Needed>
 __device__ constexpr void require_hopper_mbarrier() noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
@@ -28,7 +28,8 @@ __device__ constexpr void require_hopper_mbarrier() noexcept {
 #endif
 }
 
-/// Requires an order that an arrival can have. Returns whether it is valid, so that the compiler prints a single message.
+/// Requires an order that is valid for an arrival. Returns whether it is valid, so that callers can avoid further error
+/// messages.
 template <class Order, bool BeforeHopper>
 [[nodiscard]] __device__ constexpr bool require_arrival() noexcept {
   constexpr bool legal = order_among<Order, memory_order::relaxed, memory_order::release>;
@@ -37,7 +38,7 @@ template <class Order, bool BeforeHopper>
   return legal;
 }
 
-/// Requires an order that a wait can have. Returns whether it is valid.
+/// Requires an order that is valid for a wait. Returns whether it is valid.
 template <class Order, bool BeforeHopper>
 [[nodiscard]] __device__ constexpr bool require_phase_wait() noexcept {
   constexpr bool legal = order_among<Order, memory_order::relaxed, memory_order::acquire>;
@@ -97,7 +98,7 @@ class pending_token : public mbarrier_token {
 };
 
 /// The operations that a thread of the cluster may perform on an mbarrier in the shared memory of any block of the cluster.
-/// Waiting is not one of them: a thread can wait only on mbarriers of its own block.
+/// Waiting is not among them, because a thread can wait only on mbarriers of its own block.
 ///
 /// `mbarrier::in_block` creates such an object. An arrival synchronizes with a wait at cluster scope, so the mbarrier must have
 /// cluster scope. Source: PTX ISA, "mbarrier.arrive".
@@ -307,8 +308,8 @@ class alignas(8) mbarrier {
     return mbarrier_token::from_native(state);
   }
 
-  /// Arrives `count` times at once. `count` must be less than the number that the phase still expects, so this call cannot
-  /// complete the phase. It synchronizes like `arrive(release)`.
+  /// Arrives `count` times at once. `count` must be less than the number of arrivals that the phase still expects, so this call
+  /// cannot complete the phase. It synchronizes like `arrive(release)`.
   __device__ pending_token arrive_no_complete(unsigned count) noexcept {
     static_assert(Scope == thread_scope::block,
                   "membar: PTX has arrive.noComplete at block scope only: use arrive(order, count)");
@@ -322,7 +323,7 @@ class alignas(8) mbarrier {
   }
 
   /// Expects `bytes` more bytes in the current phase, without an arrival. It does not synchronize. The same thread must arrive
-  /// afterwards, because otherwise the phase may complete before the call.
+  /// afterwards, because otherwise the phase might complete before the call.
   template <bool Needed = true>
   __device__ void expect(unsigned bytes) noexcept {
     detail::require_hopper_mbarrier<Needed>();
@@ -492,7 +493,7 @@ class alignas(8) mbarrier {
   }
 
  private:
-  /// Repeats the test of a phase until the phase is complete or the budget is used up.
+  /// Repeatedly tests a phase until the phase is complete or the budget is used up.
   template <class Attempt>
   [[nodiscard]] __device__ static wait_result repeat(wait_budget budget, Attempt is_complete) noexcept {
     for (detail::polling poll(budget);;) {

@@ -288,7 +288,7 @@ class multimem_ref {
   template <class Order>
   using order_text = detail::ptx_order<Order::value>;
 
-  // Each of these functions checks a rule and returns whether it holds, so that the compiler prints a single message.
+  // Each of these functions checks a rule and returns whether it holds, so that callers can avoid further error messages.
   template <class Order>
   [[nodiscard]] __device__ static constexpr bool writes_with() noexcept {
     static_assert(

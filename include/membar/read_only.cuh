@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Data that does not change while a kernel runs: loads through the read-only (non-coherent) path, and a span whose elements
-/// are read only through this path.
+/// Data that does not change while a kernel runs: loads through the read-only (non-coherent) path, and a span that reads its
+/// elements only through this path.
 ///
 /// The path may keep a line cached for as long as the kernel runs, even if the data is written in the meantime. Therefore the
 /// result of a read-only load is undefined if any thread, including the thread that reads, writes the loaded bytes between the
@@ -87,7 +87,7 @@ template <class T, class... Said>
   }
 }
 
-/// A span whose elements are read only through the read-only path. It can be created on the host or the device and is passed to
+/// A span that reads its elements only through the read-only path. It can be created on the host or the device and is passed to
 /// a kernel by value.
 ///
 /// It returns no references to elements, so nothing can be written through it and the compiler cannot insert an ordinary load.
@@ -139,9 +139,9 @@ read_only_span(T*, std::size_t) -> read_only_span<T>;
 /// Detects a write to a span between two points of a kernel. It is meant for debugging.
 ///
 /// Every thread of a block must create such an object at the beginning of the interval, and call `unchanged()` at the end. Each
-/// thread checks its share of the bytes: it compares a fingerprint from the beginning with one from the end. It does not read
-/// the bytes from L1 or through the read-only path. It does not detect a write of an equal value, a write that is undone, or a
-/// write outside of the interval. It reads the whole span twice per block.
+/// thread checks its share of the bytes: it compares a fingerprint taken at the beginning with one taken at the end. It does
+/// not read the bytes from L1 or through the read-only path. It does not detect a write of an equal value, a write that is
+/// undone, or a write outside of the interval. It reads the whole span twice per block.
 template <class T>
 class read_only_watch {
  public:

@@ -11,13 +11,13 @@
 namespace membar {
 inline namespace v0_3 {
 
-/// Returns the physical domain of the stream at `index`. Streams are assigned to the domains in turn.
+/// Returns the physical domain of the stream at `index`. Streams are assigned to the domains round-robin.
 [[nodiscard]] constexpr int partition_domain(std::size_t index, int domain_count) noexcept {
   return static_cast<int>(index % static_cast<std::size_t>(domain_count));
 }
 
 /// Maps both logical domains of each stream to one physical domain. The destructor restores the streams' previous maps. Streams
-/// are assigned to the domains in turn.
+/// are assigned to the domains round-robin.
 ///
 /// Kernels in streams of different domains no longer wait for each other's writes. If they exchange data while they run, they
 /// need system scope. The order that streams and events impose does not change. On a device with a single domain, nothing

@@ -36,7 +36,7 @@ class polling {
 
   MEMBAR_HOST_DEVICE explicit polling(wait_budget budget) noexcept : budget_(budget.in_nanoseconds()) {}
 
-  /// Returns whether the budget is used up. Call it after each failed poll; it reads the clock at every `polls_per_look`-th
+  /// Returns whether the budget is used up. Call it after each failed poll; it reads the clock in every `polls_per_look`-th
   /// call.
   MEMBAR_CALLS_EITHER
   template <class Tag = void>

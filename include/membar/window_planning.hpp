@@ -125,9 +125,9 @@ inline constexpr auto lesser = [](auto a, auto b) { return b < a ? b : a; };
 /// set-aside in `facts`.
 ///
 /// A kernel has one window. Regions close to each other are covered together; otherwise the region with the most accesses is
-/// chosen. A region larger than the largest window is truncated to it. The set-aside is divided in proportion to accesses. A
-/// region that kernels of several streams share counts once. Errors: there is no set-aside, or a weight is negative or not a
-/// number.
+/// chosen. A region larger than the largest window is truncated to it. The set-aside is divided in proportion to the regions'
+/// accesses. A region that kernels of several streams share counts once. Errors: there is no set-aside, or a weight is negative
+/// or not a number.
 [[nodiscard]] inline std::vector<planned_window> plan_windows(std::span<const planned_kernel> kernels, const l2_facts& facts) {
   struct claim {
     hot_region region;

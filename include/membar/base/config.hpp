@@ -9,7 +9,7 @@
 #define MEMBAR_VERSION 300
 
 // nvcc stops at a preprocessor error. A host compiler continues and reports follow-on errors, unless an included file is
-// missing, so this header includes a file that is always missing.
+// missing, so this header includes a file that does not exist.
 #if __cplusplus < 202002L
 #error "membar: these headers need C++20: compile with -std=c++20 or newer"
 #if !defined(__CUDACC__)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// State that exists once per process, even if several of its libraries contain membar in different versions.
+/// State that exists once per process, even if several of its libraries contain different versions of membar.
 ///
 /// These variables are outside of every namespace and have C names that end in the version of their layout. If you change a
 /// layout, rename the variable. Default visibility shares them even between libraries that hide all other symbols. g++ emits an
-/// inline variable as a unique symbol (`STB_GNU_UNIQUE`), of which glibc's dynamic linker keeps one instance per process, even
-/// with `dlopen` and `RTLD_LOCAL`.
+/// inline variable as a unique symbol (`STB_GNU_UNIQUE`), and glibc's dynamic linker keeps one instance of such a symbol per
+/// process, even with `dlopen` and `RTLD_LOCAL`.
 #pragma once
 
 #include <pthread.h>
@@ -14,7 +14,7 @@
 
 extern "C" {
 
-/// The L2 set-aside accounting of one device. It is created at its first use and exists until the process ends.
+/// The L2 set-aside accounting of one device. It is created on first use and exists until the process ends.
 struct membar_l2_account_v1 {
   int device;
   std::size_t holders;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The exact analysis of a program with up to about a thousand operations. It finds every order and the shortest cycle. The
-/// time that it takes grows with the cube of the number of operations.
+/// The exact analysis of a program with up to about a thousand operations. It finds every order and the shortest cycle. Its
+/// running time grows with the cube of the number of operations.
 #pragma once
 
 #include <membar/deadlock/cycle.hpp>
@@ -232,7 +232,7 @@ class analysis : public cycle_finder {
     }
   }
 
-  /// Returns whether no set of another value is ordered between `earlier` (or the start) and the wait.
+  /// Returns true if no operation that sets a different value is ordered between `earlier` (or the start) and the wait.
   [[nodiscard]] bool keeps_its_value(std::size_t earlier, std::size_t wait) const {
     const std::vector<std::size_t>& sets = notifications_of(wait);
     return std::none_of(sets.begin(), sets.end(), [&](std::size_t set) {

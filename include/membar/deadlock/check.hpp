@@ -3,28 +3,29 @@
 /// Decides, without running them, whether the operations that the PEs enqueue can all complete.
 ///
 /// **The schedules of a program.** Each stream of a PE uses one of the device's hardware queues; which one is not specified. A
-/// queue runs its operations in the order in which they were enqueued. Two streams may share a queue, and may then block each
-/// other although nothing orders them. A captured graph is enqueued as a unit; its nodes run in any order that its edges allow.
+/// queue runs its operations in the order in which they were enqueued. Two streams may share a queue and then block each other,
+/// although no dependency orders them. A captured graph is enqueued as a unit; its nodes run in any order that its edges allow.
 /// A host thread enqueues an operation only after its earlier host waits have returned. An operation runs when it is the first
 /// in its queue, the event records that it waits for have run, and the condition that it waits for holds. A wait needs its
-/// signal to have a suitable value; a collective needs every member's call with the same number. The blocks of one kernel run
-/// concurrently.
+/// signal to have a suitable value; a collective needs the call with the same number from every member. The blocks of one
+/// kernel run concurrently.
 ///
 /// **The answer.** The program hangs if some operation never runs in some schedule. For counters, collectives and events, this
 /// is decided exactly. Running an operation can only enable others, so the schedule with one queue per device is the worst
 /// case, and the set of operations that run in it does not depend on the order of arrival.
 ///
 /// Two kinds of programs are reported even though they may never hang. First, if a signal is set to several values, a later
-/// value may overwrite the value that a wait needs. Such a signal can be analyzed in the same way as a counter if each set of
-/// another value is ordered before the awaited set or after the wait; otherwise it is reported as `lost_signal`. Second, a
-/// captured graph is reported if each of several operations is blocked in some order of the graph's nodes, even if no single
-/// order blocks all of them. Every program that hangs in some schedule is reported.
+/// value may overwrite the value that a wait needs. Such a signal can be analyzed in the same way as a counter if every
+/// operation that sets a different value is ordered before the operation that sets the awaited value or after the wait;
+/// otherwise it is reported as `lost_signal`. Second, a captured graph is reported if several of its operations are each
+/// blocked in some order of its nodes, even if no single order blocks all of them. Every program that hangs in some schedule is
+/// reported.
 ///
 /// In the cases `concurrent_collectives`, `grid_too_large` and `early_host_copy`, CUDA or NVSHMEM leaves the behaviour
 /// undefined, whether or not the program hangs. `concurrent_collectives` and `early_host_copy` are reported unless the check
 /// finds an order between the operations. The same applies to `lost_signal`, and to `stale_wait`: a wait that the value of an
 /// earlier wait may satisfy before its own notification arrives. Orders follow from streams, events, host waits, collectives,
-/// and notifications that a wait needs in order to end.
+/// and the notifications without which a wait cannot end.
 ///
 /// **Time and size.** The check runs a program once in its worst schedule, with vector clocks, in time that grows with the
 /// number of operations. This proves most programs correct. The other programs are analyzed exactly if they have at most
@@ -101,7 +102,7 @@ class checker {
     return all;
   }
 
-  /// Starts over, because the program has changed before its end or now begins later.
+  /// Starts over, because operations before the program's end have changed or the program now begins later.
   void restart() {
     acquitted_ = 0;
     watch_ = made();
@@ -118,11 +119,10 @@ class checker {
   }
   /// Returns how many times the check has started over.
   [[nodiscard]] std::size_t runs() const noexcept { return runs_; }
-  /// Returns how many operations were examined for captures and kernel steps.
+  /// Returns how many operations have been searched for captures and kernel steps.
   [[nodiscard]] std::size_t registered() const noexcept { return parts_->taken(); }
 
-  /// Returns whether the operations so far have no faults and can affect what the host enqueues later only through the values
-  /// of signals.
+  /// Returns true if the operations so far have no faults and can affect later operations only through the values of signals.
   [[nodiscard]] bool is_behind() const {
     return watch_->size() >= least_to_leave && watch_->is_clean() && watch_->host_is_after_all();
   }
@@ -180,7 +180,7 @@ class checker {
     bool whole = true;
     const program rest = program_of_rest(whole);
     std::vector<report> all = analysis(rest).reports();
-    // The whole program gives a better explanation for a missing notification or call.
+    // For a missing notification or call, the whole program gives a better explanation.
     std::erase_if(all, [](const report& each) {
       const bool of_signals = hangs(each.kind) || each.kind == hazard::lost_signal;
       return !of_signals || each.kind == hazard::never_notified || each.kind == hazard::missing_member;
@@ -228,8 +228,8 @@ class checker {
   }
 
   /// Returns the operations that have not run, as a program that starts from the state after the operations that have run. The
-  /// program is truncated if it is too long for the exact analysis. `whole` receives whether it is complete, that is, not
-  /// truncated.
+  /// program is truncated if it is too long for the exact analysis. `whole` is set to false if the program was truncated, and
+  /// to true otherwise.
   [[nodiscard]] program program_of_rest(bool& whole) const {
     program rest;
     rest.pes = program_.pes;

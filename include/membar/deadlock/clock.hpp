@@ -27,7 +27,7 @@ class clocks {
   clocks() { snapshots_.push_back({0, 0}); }
 
   /// Creates a chain and returns its number. With `unordered`, the members of the chain are not ordered among themselves. An
-  /// operation ordered after one of them is also ordered after all members before it.
+  /// operation that is ordered after a member is also ordered after all earlier members of the chain.
   [[nodiscard]] std::uint32_t new_chain(bool unordered = false) {
     chains_.push_back({0, 0, unordered});
     return static_cast<std::uint32_t>(chains_.size() - 1);

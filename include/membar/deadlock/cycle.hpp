@@ -33,8 +33,8 @@ class cycle_finder : public schedule {
   };
   static constexpr std::size_t false_dependency = 1000;
 
-  /// Returns the operations at which the program is stuck: they have not run, but everything that a stream, an event or the
-  /// host orders before them has run.
+  /// Returns the operations at which the program is stuck: the operations that have not run although everything that a stream,
+  /// an event or the host orders before them has run.
   [[nodiscard]] std::vector<std::size_t> heads(const std::vector<char>& ran) const {
     std::vector<std::size_t> result;
     for (std::size_t n = 0; n != nodes_.size(); ++n) {

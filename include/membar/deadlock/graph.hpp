@@ -80,7 +80,7 @@ struct node {
   std::uint32_t chain = 0;   ///< the number of the chain; the nodes of a chain are ordered one after the other
   unsigned kernel = 0;       ///< the number of the kernel launch; 0 if the node is not in a kernel
   std::uint64_t number = 0;  ///< the number that the node takes from an epoch, if it uses one
-  /// the number of predecessors, or `many` if there are too many, in which case the list starts with their number
+  /// the number of predecessors, or `many` if there are too many for this field; the list then starts with their number
   std::uint16_t afters = 0;
   kind_t kind = kind_t::passes;
   bool blocks = false;  ///< whether the node can delay the nodes after it in its queue
@@ -208,7 +208,7 @@ class graph {
     return nodes_[a].kernel != 0 && nodes_[a].kernel == nodes_[b].kernel;
   }
 
-  /// Returns whether the kernel's blocks wait and more of them are launched than fit on the device.
+  /// Returns whether the launch has more blocks than fit on the device at once, and those blocks wait.
   [[nodiscard]] bool too_large(std::size_t index) const {
     const stream_operation& operation = program_.operations[index];
     if (operation.kind != operation_kind::kernel || operation.shape.room == 0 ||
@@ -219,7 +219,7 @@ class graph {
     return std::any_of(steps.begin(), steps.end(),
                        [&](std::size_t step) { return program_.operations[step].kind != operation_kind::notify; });
   }
-  /// Returns whether an operation reads or writes the heap of a PE, judging by what one process has recorded.
+  /// Returns whether an operation reads or writes the heap of a PE, according to the record of one process.
   [[nodiscard]] bool uses_heap_of(const stream_operation& operation, int pe) const noexcept {
     const bool one_sided = operation.kind == operation_kind::access || operation.kind == operation_kind::notify;
     const bool at_its_own = one_sided || operation.kind == operation_kind::collective ||

@@ -12,7 +12,7 @@ namespace deadlock {
 
 /// What is wrong with a program.
 enum class hazard : unsigned char {
-  barrier_before_put,      ///< a collective is enqueued before a notification that another PE waits for before it joins the
+  barrier_before_put,      ///< a collective is enqueued before a notification that another PE awaits before it joins the
                            ///< collective
   wait_before_notify,      ///< a wait may block a notification of its own PE: their streams share a queue, or their graph has
                            ///< no edge between them

@@ -37,8 +37,8 @@ class order_matrix {
     }
     return changed;
   }
-  /// Orders the common predecessors of all nodes in `some` before `second`; here, each node also counts as its own predecessor.
-  /// Returns whether this adds an order.
+  /// Orders the common predecessors of all nodes in `some` before `second`. In this function, each node counts as its own
+  /// predecessor. Returns whether this adds an order.
   bool add_common(const std::vector<std::size_t>& some, std::size_t second) noexcept {
     bool changed = false;
     for (std::size_t i = 0; i != words_; ++i) {
@@ -78,8 +78,8 @@ class ordered_graph : public graph {
     return condition_of(wait).holds(effect_of(notification).value);
   }
 
-  /// Returns whether every schedule sets the signal between `first` (or the start) and the wait, in which case `first` does not
-  /// end the wait.
+  /// Returns whether the signal is set between `first` (or the start) and the wait in every schedule; `first` then does not end
+  /// the wait.
   [[nodiscard]] bool replaced_before(std::size_t first, std::size_t wait) const {
     const std::vector<std::size_t>& all = notifications_of(wait);
     return std::any_of(all.begin(), all.end(), [&](std::size_t other) {
@@ -87,7 +87,7 @@ class ordered_graph : public graph {
     });
   }
 
-  /// Returns the sets whose value may end the wait; `none` stands for the initial value.
+  /// Returns the set operations whose value may end the wait; `none` stands for the initial value.
   [[nodiscard]] std::vector<std::size_t> candidates(std::size_t wait) const {
     std::vector<std::size_t> result;
     const stream_operation& operation = operation_of(wait);

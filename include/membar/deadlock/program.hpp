@@ -46,7 +46,7 @@ class handle {
   }
   [[nodiscard]] constexpr std::uint64_t heap() const noexcept { return place_ >> allocation_bits; }
   friend constexpr auto operator<=>(const handle&, const handle&) noexcept = default;
-  // nvcc does not generate this operator from operator<=>
+  // nvcc does not derive this operator from operator<=>
   friend constexpr bool operator==(const handle&, const handle&) noexcept = default;
 
  private:
@@ -117,7 +117,7 @@ enum class operation_kind : unsigned char {
   host_stream,      ///< the host waits for a stream
   host_event,       ///< the host waits for an event
   host_pe,          ///< the host waits for all streams of a PE
-  host_copy         ///< a copy that the host calls, which may return before it has finished
+  host_copy         ///< a copy call by the host, which may return before the copy has finished
 };
 
 /// A launch whose threads wait: the number of its blocks, and the number of blocks that the device can hold at once (0 if
@@ -143,7 +143,7 @@ struct stream_operation {
   bool blocking = true;
   bool early = false;   ///< for `host_copy`: whether it may return before it has finished
   unsigned graph = 0;   ///< the graph that captured the operation; 0 if it was not captured
-  unsigned kernel = 0;  ///< the kernel of which the operation is a step; 0 if it is not in a kernel
+  unsigned kernel = 0;  ///< the kernel that contains the operation as a step; 0 if it is not in a kernel
   /// the role of a step: steps of one role run in order; different roles are different blocks of the grid, which run
   /// concurrently
   unsigned role = 0;
@@ -188,11 +188,11 @@ struct program {
   std::map<std::pair<int, handle>, signal_condition> waited;
   /// The initial numbers of the epochs that do not start at 0, by PE and epoch.
   std::map<std::pair<int, handle>, std::uint64_t> epochs;
-  /// Streams that have their own hardware queue, by PE. All other streams of a device may share a queue.
+  /// Streams that have their own hardware queues, by PE. All other streams of a device may share a queue.
   std::set<std::pair<int, handle>> own_queues;
   /// The index of the first operation to analyze. All operations before it have ended, and all later ones are ordered after
-  /// them. The analysis uses only the effects of those earlier operations, which the members above and below describe; the
-  /// graphs that they captured can still be launched.
+  /// them. The analysis uses only the effects of those earlier operations, which the members above and below describe, and the
+  /// graphs that they captured, which can still be launched.
   std::size_t begin = 0;
   /// The events that the operations before `begin` recorded, by host thread (0 if there is only one thread).
   std::set<std::pair<int, handle>> recorded;

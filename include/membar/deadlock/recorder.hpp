@@ -42,11 +42,11 @@ class hazard_error : public error {
 /// Records operations alongside the calls that enqueue them, and decides whether all of them can complete (as defined in
 /// check.hpp).
 ///
-/// Call each function just before the CUDA or symmetric call that it records. With one host thread for all PEs, a function that
-/// records a host wait throws `hazard_error`, and records nothing, if that wait would never return. With one host thread per
-/// PE, a process does not know what the other processes will enqueue: join the records (`operations`, `append`) and call
-/// `check`. Errors: throws `error`, and records nothing, if a PE or a target does not exist, or if CUDA or the kind of signal
-/// does not allow the operation. It is thread-safe; the operations are recorded in the order of the calls.
+/// Call each function immediately before the CUDA call or symmetric operation that it records. With one host thread for all
+/// PEs, a function that records a host wait throws `hazard_error`, and records nothing, if that wait would never return. With
+/// one host thread per PE, a process cannot tell what the other processes will enqueue: merge the records (`operations`,
+/// `append`) and call `check`. Errors: throws `error`, and records nothing, if a PE or a target does not exist, or if CUDA or
+/// the signal's kind does not allow the operation. It is thread-safe; the operations are recorded in the order of the calls.
 class recorder {
  public:
   explicit recorder(int pes, callers hosts = callers::one) : program_(empty_program(pes, hosts)) {}
@@ -236,7 +236,7 @@ class recorder {
     }
   }
 
-  /// Returns the record, to be sent to the process that joins the records of all PEs.
+  /// Returns the record, to be sent to the process that merges the records of all PEs.
   [[nodiscard]] std::vector<stream_operation> operations() const {
     const std::lock_guard lock(mutex_);
     return program_.operations;
@@ -374,7 +374,7 @@ class recorder {
 
   /// Checks all operations before it records any of them.
   void append_locked(std::span<const stream_operation> all) {
-    std::vector<key> kinds;  // the kinds of signals that become known
+    std::vector<key> kinds;  // the signals whose kinds these operations determine
     try {
       append_checked(all, kinds);
     } catch (...) {

@@ -94,7 +94,7 @@ class signal_history {
     return condition.holds(start_);
   }
 
-  /// Joins the notifications that must precede the wait into the wait's clock, which must have been begun.
+  /// Joins the clocks of the notifications that must precede the wait into the wait's clock, which must have been begun.
   void order(const signal_condition& condition, clocks& time) {
     edges_ = 0;
     candidate_ = none;
@@ -103,8 +103,8 @@ class signal_history {
     }
     if (adds_) {
       for (const sender& each : senders_) {
-        // Finds the sender's last notification that is needed to reach the value: without it and the sender's later ones, the
-        // remaining notifications do not reach the value.
+        // Finds the sender's last notification that is needed to reach the value: without this notification and the sender's
+        // later ones, the signal does not reach the value.
         const std::uint64_t others = total_ - each.sum;
         const auto spare = std::partition_point(each.sent.begin(), each.sent.end(),
                                                 [&](std::size_t i) { return !condition.holds(others + sent_[i].sum_before); });
@@ -195,8 +195,8 @@ class signal_history {
     }
   }
 
-  /// Records a notification. Returns false if it invalidates an order that was derived earlier, in which case the analysis must
-  /// be repeated without the orders derived from this signal.
+  /// Records a notification. Returns false if the notification invalidates an order that was derived earlier, in which case the
+  /// analysis must be repeated without the orders derived from this signal.
   template <class Suspect>
   [[nodiscard]] bool notified(const signal_event& now, std::uint64_t value, bool unordered, const clocks& time,
                               Suspect suspect) {
@@ -261,7 +261,7 @@ class signal_history {
     signal_event wait{none, {}};  ///< `none` for a wait before the program
     signal_condition condition;
     bool kept = false;                    ///< whether the signal may still have the value
-    std::vector<clocks::stamp> replaced;  ///< the first set of another value after the wait, for each chain
+    std::vector<clocks::stamp> replaced;  ///< the first set of a different value after the wait, for each chain
 
     void note(const signal_event& set, std::uint64_t value, const clocks& time) {
       const bool after = wait.node == none || time.before(wait.stamp, set.stamp);
@@ -304,8 +304,8 @@ class signal_history {
     return static_cast<std::size_t>(found - sent_.begin());
   }
 
-  /// When a wait ends, searches the sets that have run for a set of another value that may come between a set that satisfies
-  /// the wait and the wait itself.
+  /// When a wait ends, searches the set operations that have run for one that sets a different value and may run between a set
+  /// that satisfies the wait and the wait itself.
   template <class Suspect>
   void look_for_lost(const signal_event& now, const signal_condition& condition, const clocks& time, Suspect suspect) {
     if (rising_ && condition.at_least) {
@@ -336,8 +336,8 @@ class signal_history {
     }
   }
 
-  /// Reports a set that is not ordered after an earlier set of another value. The earlier set's value may replace the new one
-  /// before a wait that has ended without the new set.
+  /// Reports a set operation that is not ordered after an earlier set of a different value. The earlier set's value may replace
+  /// the new one before a wait that has ended without the new set.
   template <class Suspect>
   void look_for_replaced(const signal_event& now, std::uint64_t value, const clocks& time, Suspect suspect) {
     for (const waiter& each : waiters_) {

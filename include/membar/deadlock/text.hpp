@@ -92,7 +92,7 @@ class program_text {
            at;
   }
 
-  /// Returns the program's names, and the numbers of unnamed streams as names, for use with a part of the program.
+  /// Returns the program's names, and names unnamed streams by their numbers, for use with a part of the program.
   [[nodiscard]] std::map<std::pair<handle_kind, handle>, std::string> numbered_streams() const {
     std::map<std::pair<handle_kind, handle>, std::string> names = program_.names;
     std::set<handle> seen;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
 /// Runs a program in its worst schedule while the program grows, and uses vector clocks to track the order of the operations
-/// that have run. The time that it takes grows with the number of operations. It proves that a program is correct, or reports
-/// the faults that it could not rule out.
+/// that have run. The running time grows with the number of operations. It proves that a program is correct, or reports the
+/// faults that it could not rule out.
 #pragma once
 
 #include <membar/deadlock/graph.hpp>
@@ -29,9 +29,9 @@ class watch : public graph {
   watch(const program& program, std::shared_ptr<program_parts> parts, std::set<of_pe>& without_order)
       : graph(program, std::move(parts)), without_order_(without_order) {}
 
-  /// Processes the operations recorded since the last call and runs as far as possible. Returns false if orders were
-  /// invalidated, in which case the caller must start over. It runs to the end in any case, to find all such orders in one
-  /// pass. This is safe, because an excess order never invalidates another order by mistake.
+  /// Processes the operations recorded since the last call and runs the program as far as possible. Returns false if orders
+  /// were invalidated, in which case the caller must start over. It runs to the end in any case, to find all such orders in one
+  /// pass. This is safe, because an order that does not hold never causes another order to be invalidated by mistake.
   [[nodiscard]] bool settle() {
     take();
     admit();
@@ -85,8 +85,8 @@ class watch : public graph {
     return ended() && suspicions_.empty() && unrecorded_.empty() && different_.empty() && large_grids_.empty();
   }
 
-  /// Makes the current values of signals and epochs, and the conditions of earlier waits that signals may still meet, the
-  /// initial state of `next`.
+  /// Sets the initial state of `next`: the current values of signals and epochs, and the conditions of earlier waits that
+  /// signals may still meet.
   void leave_signals(program& next) const {
     for (std::size_t i = 0; i != histories_.size(); ++i) {
       const of_pe key{signals_[i].pe, signals_[i].signal};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Shared parts of bulk_copy.cuh and async_copy.cuh: types that say how to detect the end of a copy, and the operations of
-/// reductions.
+/// Shared parts of bulk_copy.cuh and async_copy.cuh: the types that say how to detect the end of a copy, and the reduction
+/// operations.
 #pragma once
 
 #include <membar/detail/compilation.cuh>
@@ -26,7 +26,7 @@ struct copy_results;
 /// precede it.
 class [[nodiscard("a phase of the mbarrier must expect these bytes: call arrive_expect(bytes, release)")]] transaction_bytes {
  public:
-  __device__ constexpr operator unsigned() const noexcept { return count_; }  // NOLINT: it is a number of bytes
+  __device__ constexpr operator unsigned() const noexcept { return count_; }  // NOLINT: the value is a number of bytes
   /// Adds the bytes of several copies.
   [[nodiscard]] __device__ friend constexpr transaction_bytes operator+(transaction_bytes a, transaction_bytes b) noexcept {
     return transaction_bytes(a.count_ + b.count_);

@@ -58,7 +58,7 @@ struct replacement {
 [[nodiscard]] __device__ inline int highest(unsigned lanes) noexcept { return 31 - __clz(static_cast<int>(lanes)); }
 
 /// Returns whether the lane at distance 2 seems to change the same word. This cheap hint indicates that more than two lanes
-/// change it. A wrong hint only costs time.
+/// change it. A wrong hint costs only time.
 [[nodiscard]] __device__ inline bool seems_shared(const void* word) noexcept {
   const auto low = static_cast<unsigned>(reinterpret_cast<unsigned long long>(word));
   return __shfl_xor_sync(__activemask(), low, 2) == low;
@@ -123,8 +123,8 @@ __device__ inline Bits attempt_together(const cell<Bits>& c, typename cell<Bits>
   }
 }
 
-/// Replaces the value with `function(value)` and returns the previous value. The comparison is bitwise. The order's fences are
-/// outside of the attempts.
+/// Replaces the value with `function(value)` and returns the previous value. The comparison is bitwise. The fences for the
+/// order are outside of the attempts.
 ///
 /// A lane first makes its own attempt, which avoids the cost of determining which lanes share its word. If more than two lanes
 /// seem to change its word, it skips this attempt. Two lanes are faster if each makes its own attempts.
@@ -150,7 +150,7 @@ __device__ inline T update_loop(T* object, Function function) {
   return from_bits<T>(old);
 }
 
-/// Rejects types for which the architecture has neither an instruction nor a loop, in the pass that compiles for a device.
+/// Rejects types for which the architecture has neither an instruction nor a loop, in the device compilation pass.
 template <class T>
 __device__ constexpr void require_compare_and_swap() noexcept {
   static_assert(
@@ -218,7 +218,7 @@ __device__ inline bool compare_exchange_in_word(Bits* object, Bits& expected, Bi
   return exchanged;
 }
 
-/// Rejects vectors on architectures without vector atomics in the pass that compiles for a device.
+/// Rejects vectors on architectures without vector atomics in the device compilation pass.
 template <class T>
 __device__ constexpr void require_vector_instructions() noexcept {
   static_assert(has_hopper_instructions || kind_of<T> != value_kind::vector,
@@ -244,9 +244,9 @@ template <atom_op Op, class T>
 
 /// Returns whether the instruction may be split into a load and a store in the shared memory of another block of the cluster.
 ///
-/// The processor does not execute some instructions at some addresses. For these cases ptxas (13.0, sm_90 to sm_120) adds code
+/// The hardware cannot execute some instructions at some addresses. For these cases ptxas (13.0, sm_90 to sm_120) adds code
 /// after the instruction: a loop for the block's own shared memory, and plain accesses for every other address, which it
-/// assumes to be local memory. An H200 does not execute 64-bit and, or, xor, min and max in another block's shared memory. The
+/// assumes to be local memory. An H200 cannot execute 64-bit and, or, xor, min and max in another block's shared memory. The
 /// addition of pairs has the same extra code and is treated in the same way here. 64-bit add, exchange and compare-and-swap
 /// also have the extra code, but an H200 executes them. Additions of float and double have a loop for that memory.
 template <atom_op Op, class T>

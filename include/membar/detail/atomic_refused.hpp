@@ -25,7 +25,7 @@ inline constexpr bool is_atomic_object<atomic_ref<T, Scope>> = true;
 template <class T, thread_scope Scope>
 inline constexpr bool is_atomic_object<atomic<T, Scope>> = true;
 
-/// Stands in for an order that the call does not give.
+/// Stands in for an order that the call does not specify.
 struct missing_order {};
 
 /// Returns the order of a tag. Any other argument is rejected and replaced with `relaxed`, so that it causes no further errors.

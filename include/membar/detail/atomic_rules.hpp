@@ -197,7 +197,7 @@ template <class T>
 struct operand_of<T> {
   using type = integer_operand<T>;
 };
-/// The type of an operation's argument for a `T`.
+/// The argument type of an operation on a `T`.
 template <class T>
 using operand = typename operand_of<T>::type;
 
@@ -224,7 +224,7 @@ struct failure_tag<memory_order_constant<Order>> {
   using type = std::conditional_t<Order == memory_order::seq_cst, seq_cst_t, memory_order_constant<acquire_half(Order)>>;
 };
 
-/// Stands in for an L2 policy that the call does not give.
+/// Stands in for an L2 policy that the call does not specify.
 struct no_policy {};
 
 template <class Policy>

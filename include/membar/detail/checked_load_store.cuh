@@ -15,8 +15,8 @@ namespace membar {
 inline namespace v0_3 {
 namespace detail {
 
-/// Requires arguments that can be combined. `Order` is `no_order`, `mmio_t` or an order's tag. Returns whether there is an
-/// instruction for the type and the arguments, so that the compiler prints a single message.
+/// Requires arguments that can be combined. `Order` is `no_order`, `mmio_t` or an order's tag. Returns whether an instruction
+/// exists for the type and the arguments, so that callers can avoid further error messages.
 template <access_kind Kind, class T, class Order, class... Said>
 [[nodiscard]] __device__ constexpr bool check_access() noexcept {
   constexpr bool is_load = Kind != access_kind::store;

@@ -17,7 +17,8 @@ namespace detail {
 template <memory_order Order>
 inline constexpr int host_order = static_cast<int>(Order);
 
-/// Waits between polls on the host. It executes pause instructions, twice as many each time, and finally yields the processor.
+/// Waits between polls on the host. It executes pause instructions, twice as many each time, and eventually yields the
+/// processor.
 class host_back_off {
  public:
   MEMBAR_HOST void operator()() noexcept {

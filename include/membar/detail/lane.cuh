@@ -65,7 +65,7 @@ template <class Bits>
 /// function.
 [[nodiscard]] __device__ inline unsigned most_of_lanes(unsigned lanes, unsigned mine) noexcept {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
-  unsigned most = 0;  // bit by bit, because there is no instruction for the maximum over lanes before sm_80
+  unsigned most = 0;  // bit by bit, because no instruction computes the maximum over lanes before sm_80
   for (unsigned bit = 32; bit != 0; bit /= 2) {
     most += __any_sync(lanes, mine >= most + bit) != 0 ? bit : 0;
   }

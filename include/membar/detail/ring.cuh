@@ -10,8 +10,8 @@ namespace membar {
 inline namespace v0_3 {
 namespace detail {
 
-/// A producer's view of its ring: the slots that it has filled, the slots that were empty when it last checked, and whether the
-/// ring is closed.
+/// A producer's view of its ring: which slots it has filled, which slots were empty when it last checked, and whether the ring
+/// is closed.
 template <int Capacity>
 struct ring_producer {
   unsigned long long pushed = 0;

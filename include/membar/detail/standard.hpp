@@ -19,7 +19,7 @@ using namespace ::cuda::std;
 #include <type_traits>
 #endif
 
-// These types are declared here and not included: code that uses them includes <cuda_fp16.h> or <cuda_bf16.h>.
+// These types are only declared here. Code that uses them must include <cuda_fp16.h> or <cuda_bf16.h>.
 struct __half;
 struct __half2;
 struct __nv_bfloat16;

@@ -37,7 +37,7 @@ struct run_options {
   std::uint64_t instances = 0;    ///< the run ends after this many instances; with 0, only `seconds` limits the run
   std::uint64_t seed = 1;         ///< the seed of all steps' layouts
   double slice_seconds = 0.05;    ///< duration of a slice, after which the host checks the time
-  double patience_seconds = 2.0;  ///< how much longer than expected a slice may take before the run is aborted
+  double patience_seconds = 2.0;  ///< how much longer than expected a slice may take before the engine aborts the run
 };
 
 /// The counts of a run.
@@ -106,7 +106,7 @@ class engine {
 
     const auto begin = detail::wall_clock::now();
     const std::uint64_t per_step = shape.layout.instances();
-    // A slice's counters for barrier arrivals and for the instances of a block have 32 bits.
+    // A slice's counters of barrier arrivals and of a block's instances have 32 bits.
     const std::uint64_t most_steps = std::min<std::uint64_t>(
         (1ULL << 30) / (shape.layout.blocks + 1ULL), (1ULL << 32) / (1ULL * shape.layout.width * shape.layout.batch) - 1);
     double step_seconds = seconds_at_most(test, where, shape);
@@ -127,7 +127,7 @@ class engine {
           (options.instances != 0 && result.instances >= options.instances)) {
         break;
       }
-      // The time of a step with all its instances; a kernel may skip some instances when its time ends.
+      // The time of a step that runs all its instances; a kernel may skip some instances when its time ends.
       step_seconds =
           seconds * static_cast<double>(per_step) / static_cast<double>(std::max<std::uint64_t>(1, result.instances - before));
       const double fit = options.slice_seconds / std::max(step_seconds, 1e-9);
@@ -317,7 +317,7 @@ class engine {
     }
   }
 
-  /// Sets all counts to 0, and all digits to a value that no test reports.
+  /// Sets all counts to 0, and all observation digits to a value that no test reports.
   void clear_counts(const placement& where, const launch_view& owner, const run_shape& shape, const runnable_test& test) const {
     const device_guard current(device_of(where.launches[owner_of(shape)]).ordinal);
     check(cudaMemset(owner.counts, 0, static_cast<std::size_t>(test.outcomes()) * sizeof(std::uint64_t)));

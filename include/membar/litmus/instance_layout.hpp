@@ -56,7 +56,7 @@ struct instance_layout {
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned long long region_bytes() const noexcept {
     return 1ULL * locations * instances() * stride;
   }
-  /// Returns the size in bytes of one of the two regions of digits.
+  /// Returns the size in bytes of one of the two regions of observation digits.
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned long long digit_bytes() const noexcept {
     return 1ULL * observations * instances();
   }
@@ -141,8 +141,8 @@ inline constexpr unsigned stress = 0xc00;
 inline constexpr unsigned tally = 0xd00;
 }  // namespace purpose
 
-/// Returns number `which` of a sequence of `of` distinct numbers below `n`. A step draws the sequence's base, gap and
-/// direction.
+/// Returns the number at index `which` in a sequence of `of` distinct numbers below `n`. A step draws the sequence's base, gap
+/// and direction.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned apart(const instance_layout& l, unsigned step, unsigned base, unsigned gap,
                                                           unsigned which, unsigned of, unsigned n) noexcept {
   const unsigned first = scaled(draw(l.seed, step, base), n);
@@ -152,8 +152,8 @@ inline constexpr unsigned tally = 0xd00;
   return add_modulo(first, ((random & 1U) != 0 ? of - 1 - which : which) * distance, n);
 }
 
-/// The low bits of a thread's number that a step permutes by multiplication with a factor: the lane's bits, or all bits of the
-/// thread's number in the block.
+/// The low bits of a thread's number, which a step permutes by multiplying them by a factor: the lane's bits, or all bits of
+/// the thread's number in the block.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr unsigned low_bits(const instance_layout& l) noexcept {
   return l.within == spread::block ? l.width - 1 : warp_lanes - 1;
 }
@@ -174,7 +174,7 @@ struct seat_map {
 /// Returns the mapping of seat `s` in `step`.
 [[nodiscard]] MEMBAR_HOST_DEVICE constexpr seat_map seat_map_of(const instance_layout& l, const seat& s,
                                                                 unsigned step) noexcept {
-  using namespace detail;  // for the purposes of the random numbers
+  using namespace detail;  // `purpose`, for the random numbers
   seat_map m;
   m.clusters = apart(l, step, purpose::cluster_base + s.launch, purpose::cluster_gap + s.launch, s.cluster_group,
                      s.cluster_groups, l.blocks / l.cluster);

@@ -161,7 +161,7 @@ __device__ inline bool wait_for(const launch_view& view, const unsigned* word, u
 }
 
 /// The wait of a block's first thread after its arrival; `before` blocks had arrived earlier. Blocks poll `passed`, which the
-/// last block stores, because polls of `arrived` would queue with the arrivals.
+/// last block stores, because polls of `arrived` would compete with the arrivals.
 __device__ inline bool wait_for_others(const launch_view& view, unsigned barrier, unsigned before,
                                        unsigned long long deadline) noexcept {
   block_barrier_words& words = *view.block_barrier;
@@ -224,7 +224,7 @@ __device__ inline bool arrive_and_wait(const launch_view& view, unsigned barrier
   return __syncthreads_or(given_up) == 0;
 }
 
-/// Aligns the blocks of the launch in time. It orders no accesses.
+/// Makes the blocks of the launch continue at about the same time. It orders no accesses.
 __device__ inline bool align_blocks(const launch_view& view, unsigned turn, unsigned long long deadline) noexcept {
   int given_up = 0;
   if (threadIdx.x == 0) {
@@ -244,7 +244,7 @@ __device__ inline void stress_access(unsigned* word, bool stores, unsigned& valu
   }
 }
 
-/// Makes two accesses to this thread's word in scratch line `line`, `turns` times.
+/// Performs two accesses to this thread's word in scratch line `line`, `turns` times.
 __device__ inline void stress_line(const launch_view& view, stress_pattern pattern, unsigned line, unsigned turns) noexcept {
   const unsigned offset = line * view.stress_line_bytes + threadIdx.x * 4U % view.stress_line_bytes;
   auto* const word = reinterpret_cast<unsigned*>(view.scratch + offset);
@@ -300,7 +300,7 @@ __device__ inline void count(unsigned* counts, unsigned key) noexcept {
 }
 
 /// Processes a GPU thread's share of the region that is not in use. If `counting`, it counts the outcomes of the step that ran
-/// there with `plan`. Then it resets the cells to their initial values. A thread resets only cells that it has read itself.
+/// there with `plan`. It then resets the cells to their initial values. A thread resets only cells that it has read itself.
 template <class Test>
 __device__ void count_and_reset(const launch_view& view, unsigned region, const block_plan& plan, bool counting,
                                 unsigned* counts) noexcept {
@@ -337,8 +337,8 @@ __device__ void count_and_reset(const launch_view& view, unsigned region, const 
   }
 }
 
-/// Returns whether this warp counts and resets before it runs its tests. The two use different regions, so either order is
-/// correct.
+/// Returns whether this warp counts and resets before it runs its tests. Either order is correct, because the two tasks use
+/// different regions.
 [[nodiscard]] __device__ inline bool counts_first(const launch_view& view, unsigned step) noexcept {
   if (view.tally != tally_time::mixed) {
     return view.tally == tally_time::before;
@@ -357,8 +357,8 @@ __device__ void run_test_thread(const launch_view& view, unsigned which, const b
       const unsigned instance = owned_instance(
           view.layout,
           {seat.owner_block, owner_thread(view.layout, seat.factor, seat.shift, seat.high_shift, threadIdx.x), round});
-      // This copy is in registers, so that no other access comes between two accesses of the test. All locations are copied,
-      // regardless of how many the test declares; unused copies cost nothing.
+      // This copy is in registers, so that no load of a rotation comes between two accesses of the test. All locations are
+      // copied, regardless of how many the test declares; unused copies cost nothing.
       unsigned rotations[max_locations];
 #pragma unroll
       for (int location = 0; location < max_locations; ++location) {
@@ -432,8 +432,8 @@ __device__ void run_test_threads(const launch_view& view, unsigned step, const b
 /// * an access of the test: 1/2 if a warp's cells are contiguous, 1 if they are scattered;
 /// * a reset: 1/2 per location; an observed location: 1/2 more;
 /// * an observed register: 1/32 to write (up to 1/4 if scattered) and 1/32 to read.
-/// Message passing: 3.1 to 5.6 sectors, 100 to 180 bytes. IRIW: 4.3 to 8.1 sectors. There is no atomic per instance, and one
-/// barrier per `batch` instances of a thread.
+/// Message passing: 3.1 to 5.6 sectors, 100 to 180 bytes. IRIW: 4.3 to 8.1 sectors. An instance needs no atomic, and a thread
+/// executes one barrier per `batch` instances.
 template <class Test>
 __device__ void run_launch(const launch_view& view) {
   static_assert(Test::threads <= max_threads && Test::locations <= max_locations && Test::observations <= max_observations,

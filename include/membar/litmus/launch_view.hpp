@@ -16,7 +16,7 @@ namespace litmus {
 /// An observation: a register that a test thread reports, or the final value of a location.
 struct observation {
   int location = -1;   ///< the location's index, or -1 for a register
-  int bytes = 4;       ///< the bytes of the location that are read and sign-extended: 1, 2, 4 or 8
+  int bytes = 4;       ///< the number of bytes of the location that are read and sign-extended: 1, 2, 4 or 8
   unsigned radix = 2;  ///< the number of digits: one per expected value, and the last one for all other values
   int offset = 0;      ///< the offset of these bytes in the location's cell
 };
@@ -54,7 +54,7 @@ struct block_barrier_words {
 /// The barrier of all launches and host threads of a run. All words are zero when a slice begins.
 struct run_barrier_words {
   struct alignas(128) participant_word {
-    unsigned reached;  ///< the number of barriers that the whole participant has reached
+    unsigned reached;  ///< the number of barriers that the participant as a whole has reached
   };
   participant_word participants[max_participants];
   alignas(128) unsigned abandoned;  ///< 0, or 1 plus the number of the participant that aborted the run
@@ -68,7 +68,7 @@ struct launch_view {
   unsigned char test_threads[max_threads]{};  ///< the test threads that this launch runs
   unsigned test_thread_count = 0;
   unsigned participant = 0;   ///< the number of this launch among the participants
-  unsigned participants = 1;  ///< the number of launches and host threads together
+  unsigned participants = 1;  ///< the total number of launches and host threads
   bool owner = true;          ///< whether this launch owns the instances, that is, counts outcomes and resets cells
   bool system_wide = false;   ///< whether the barrier is at system scope
   bool align = false;         ///< whether another barrier, without an order, is executed right before the test threads run
@@ -129,8 +129,8 @@ class instance_cells {
   unsigned long long deadline_;
 };
 
-/// The place to which a test thread reports the digits of its observations. It reports every observed register once, even if a
-/// branch skipped its load.
+/// Where a test thread reports the digits of its observations. It reports every observed register once, even if a branch
+/// skipped its load.
 class instance_digits {
  public:
   MEMBAR_HOST_DEVICE constexpr instance_digits(const instance_layout& layout, unsigned char* region, unsigned instance) noexcept
@@ -146,7 +146,7 @@ class instance_digits {
   unsigned instance_;
 };
 
-/// The place to which a thread of `Test` reports values. It converts each value to a digit.
+/// Where a thread of `Test` reports values. Each value is converted to a digit.
 template <class Test>
 class results : public instance_digits {
  public:

@@ -38,7 +38,7 @@ struct parameters {
   bool together = false;  ///< whether an instance's cells are adjacent
   int pre_stress = 0;     ///< iterations of stress that testing threads execute before each step
   stress_pattern pre_pattern = stress_pattern::store_load;
-  int stress = 0;  ///< percentage of the resident blocks that generate stress all the time
+  int stress = 0;  ///< percentage of the resident blocks that only generate stress
   stress_pattern pattern = stress_pattern::store_load;
   int stress_lines = 64;        ///< the number of lines of scratch memory that stress accesses
   int stress_line_bytes = 128;  ///< the distance from one line to the next

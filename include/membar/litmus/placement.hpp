@@ -31,7 +31,7 @@ struct machine {
     int multiprocessors = 0;
     int domains = 1;                ///< the number of memory synchronization domains
     bool maps_host_memory = false;  ///< whether mapped host memory has the same address on host and device
-    std::vector<bool> reaches;      ///< per device of the machine: whether this device can access its memory
+    std::vector<bool> reaches;      ///< per device of the machine: whether this device can access that device's memory
   };
   std::vector<device> devices;
 };
@@ -93,7 +93,7 @@ struct placement {
 
 namespace detail {
 
-/// Returns the position of `value` in `seen`. A new value is appended.
+/// Returns the position of `value` in `seen`, to which it is appended if it is new.
 template <class T>
 [[nodiscard]] unsigned char number_of(std::vector<T>& seen, const T& value) {
   const auto found = std::find(seen.begin(), seen.end(), value);

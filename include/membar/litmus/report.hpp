@@ -27,14 +27,14 @@ namespace membar {
 inline namespace v0_3 {
 namespace litmus {
 
-/// @name Statistics of a run @{ Returns an upper bound, with 95 % confidence, on the rate of an outcome that none of
-/// `instances` instances showed, by the rule of three. It is 1 for fewer than three instances. It assumes independent
-/// instances; the instances of one step run concurrently under the same stress, so they are not fully independent.
+/// @name Statistics of a run @{ Returns an upper bound, with 95 % confidence, on the rate of an outcome that did not occur in
+/// `instances` instances, by the rule of three. It is 1 for fewer than three instances. It assumes independent instances; the
+/// instances of one step run concurrently under the same stress, so they are not fully independent.
 [[nodiscard]] inline double rate_bound(std::uint64_t instances) noexcept {
   return instances < 3 ? 1.0 : 3.0 / static_cast<double>(instances);
 }
 /// Returns the probability that an equally long run never shows an outcome that this run showed `seen` times. It assumes that
-/// instances are independent (a Poisson process). Counting slices instead of instances is a weaker assumption.
+/// instances are independent (a Poisson process). Counting slices instead of instances requires only a weaker assumption.
 [[nodiscard]] inline double chance_of_missing(std::uint64_t seen) noexcept { return std::exp(-static_cast<double>(seen)); }
 /// @}
 
@@ -160,13 +160,13 @@ struct report {
   }
   /// Returns the number of instances whose outcome the filter does not exclude. Only these count for the condition.
   [[nodiscard]] std::uint64_t relevant_instances() const noexcept { return positive + negative; }
-  /// Returns how often the condition was satisfied, in herd's words.
+  /// Returns how often the condition was satisfied, in herd's terms.
   [[nodiscard]] const char* frequency() const noexcept {
     return positive == 0 ? "Never" : negative == 0 ? "Always" : "Sometimes";
   }
 };
 
-/// Returns the report of a run, where `allowed` are the outcomes that the model allows.
+/// Returns the report of a run; `allowed` contains the outcomes that the model allows.
 [[nodiscard]] inline report make_report(const runnable_test& test, const run_result& run,
                                         const std::set<std::vector<std::int64_t>>& allowed) {
   report r;

@@ -58,7 +58,8 @@ struct run_shape {
   shape.layout.width = block_width(where, how);
   shape.layout.blocks = std::max(needed, part(how.share));
   if (!where.threads_on_host.empty()) {
-    // A host thread runs one instance in the time in which a GPU runs hundreds: with few instances per step, the two overlap.
+    // A host thread runs one instance in the time in which a GPU runs hundreds, so the two overlap only if a step has few
+    // instances.
     constexpr unsigned threads_beside_a_host = 2048;
     const unsigned few = threads_beside_a_host / shape.layout.width / where.cluster * where.cluster;
     shape.layout.blocks = std::min(shape.layout.blocks, std::max(needed, few));

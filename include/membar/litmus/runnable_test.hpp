@@ -16,7 +16,7 @@ namespace membar {
 inline namespace v0_3 {
 namespace litmus {
 
-/// Host code that runs test thread `thread` of one instance and reports every observed register of that thread.
+/// Host code that runs test thread `thread` of one instance and reports each of that thread's observed registers.
 using host_thread = std::function<void(int thread, const instance_cells& at, const instance_digits& out)>;
 
 /// An observation of a test, and the values that its digits stand for.

@@ -51,7 +51,7 @@ namespace litmus {
 
 namespace detail {
 
-/// The terms that the condition of a model test names, each once, in order of appearance. The kernel observes them.
+/// The distinct terms that the condition of a model test names, in order of appearance. The kernel observes them.
 struct observed_terms {
   model::term what[max_observations] = {};
   int count = 0;
@@ -85,8 +85,8 @@ template <class ModelTest>
   return terms;
 }
 
-/// Returns an exclusive upper bound on the values of the model test's locations and registers. It is computed from the largest
-/// constant plus the sum of everything that is added.
+/// Returns an exclusive upper bound on the values of the model test's locations and registers, computed from the largest
+/// constant and the sum of all operands that are added.
 template <class ModelTest>
 [[nodiscard]] consteval unsigned values_of(const ModelTest& test) {
   std::int64_t largest = 1;
@@ -149,8 +149,8 @@ struct kernel_test : Test {
 
 namespace detail {
 
-/// The part of `make_test` that does not depend on the test's type, so that it is compiled only once. Each observation is less
-/// than `values`.
+/// The part of `make_test` that does not depend on the test's type, so that it is compiled only once. Every observed value must
+/// be less than `values`.
 [[nodiscard]] inline runnable_test runnable_named_test(model::litmus_test named, unsigned values, int locations,
                                                        const void* kernel, host_thread on_host) {
   runnable_test result;

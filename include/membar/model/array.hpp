@@ -58,8 +58,8 @@ class bounded {
 
  private:
   static_assert(std::is_trivially_copyable_v<T>);
-  // At run time, an item is first written by `push`, because clearing all items would take longer than the search for a small
-  // test. A constant expression copies the whole array, so there the items must be initialized.
+  // At run time, an item is first written by `push`, because clearing all items would take longer than the whole search for a
+  // small test. A constant expression copies the whole array, so there the items must be initialized.
   union storage {
     constexpr storage() noexcept {
       if (std::is_constant_evaluated()) {

@@ -4,7 +4,7 @@
 ///
 /// The rules of the PTX ISA, and the functions and relations that implement them:
 ///
-/// * "Asynchronous Operations": they are ordered after the preceding instructions of their thread, and are not in program order
+/// * "Asynchronous Operations": they are ordered after the preceding instructions of their thread, but are not in program order
 ///   (`in_program_order`, `issued`).
 /// * "Asynchronous Operations": `complete_tx` is ordered only with the operations of its own instruction. `issued` is therefore
 ///   added to base causality last, so that no path continues through it.
@@ -88,7 +88,7 @@ constexpr void order_grids(event_structure& f, const Rules& rules, const program
 
 }  // namespace detail
 
-/// Adds the orders of asynchronous operations and dependent launches to `f.base`, which is not transitively closed yet, and
+/// Adds the orders of asynchronous operations and dependent launches to `f.base`, which is not yet transitively closed, and
 /// fills `f.issued`.
 template <class Rules>
 constexpr void order_asynchronous(event_structure& f, const Rules& rules, const program_view& program,

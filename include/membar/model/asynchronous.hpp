@@ -152,7 +152,7 @@ namespace detail {
   i.barrier_at = barrier.index;
   return i;
 }
-/// `fence.proxy.async`: orders ordinary accesses with the accesses of bulk copies, in both directions.
+/// `fence.proxy.async`: orders ordinary accesses and the accesses of bulk copies with each other, in both directions.
 [[nodiscard]] constexpr instruction async_proxy_fence() noexcept {
   instruction i;
   i.code = opcode::proxy_fence;

@@ -69,7 +69,7 @@ template <class Rules>
   return strict;
 }
 
-/// The half of axiom Causality that does not involve coherence: no read causally precedes the write that it reads from.
+/// The part of axiom Causality that does not involve coherence: no read causally precedes the write that it reads from.
 template <class Rules>
 [[nodiscard]] constexpr bool reads_not_from_effects(const candidate& c, const Rules& rules, event_set reads) noexcept {
   if (!rules.holds(rule::axiom_causality_reads_from)) {
@@ -83,7 +83,7 @@ template <class Rules>
   return true;
 }
 
-/// The other half of axiom Causality: no read misses a write that causally precedes it, irreflexive(fr ; cause).
+/// The other part of axiom Causality: no read misses a write that causally precedes it, irreflexive(fr ; cause).
 template <class Rules>
 [[nodiscard]] constexpr bool reads_not_from_the_past(const candidate& c, const Rules& rules, event_set reads) noexcept {
   if (!rules.holds(rule::axiom_causality_from_reads)) {

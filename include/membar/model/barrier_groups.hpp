@@ -21,7 +21,7 @@ inline namespace v0_3 {
 namespace model {
 
 /// Chooses the groups of an execution whose values are known, one barrier after the other. It calls `next()` for each choice of
-/// groups; `next()` returns false to end the enumeration. `next.step()` counts the work.
+/// groups; `next()` returns false to end the enumeration. `next.step()` counts the steps of the search.
 template <class Rules, class Next>
 class barrier_groups {
  public:
@@ -68,7 +68,7 @@ class barrier_groups {
     event_set passed_;
   };
 
-  // ---- one event, one barrier
+  // ---- a single event or barrier
 
   [[nodiscard]] constexpr const event& at_event(int index) const noexcept { return at(events_, index); }
 
@@ -202,7 +202,7 @@ class barrier_groups {
     }
   }
 
-  // Forms a group: `arrivals` synchronize with `waits`, which do not continue before all of these arrivals.
+  // Forms a group: `arrivals` synchronize with `waits`, which must not continue before all of these arrivals.
   constexpr void join(event_set arrivals, event_set waits) noexcept {
     for (event_set a = arrivals; a != 0; a = rest(a)) {
       const int arrival = first(a);
@@ -226,7 +226,7 @@ class barrier_groups {
     }
   }
 
-  // ---- all barriers, one after the other
+  // ---- all barriers, one at a time
 
   // Groups the barrier events in `open`, in every possible way.
   constexpr bool group(event_set open) {
@@ -459,8 +459,8 @@ class barrier_groups {
     return found;
   }
 
-  // A wait by parity ends while the phase with that parity is the last complete one. It therefore cannot end before the earlier
-  // waits of its thread have ended, or before a wait for the next phase.
+  // A wait by parity ends while the phase with that parity is the last complete one. It therefore ends after the earlier waits
+  // of its thread and before every wait for the next phase.
   constexpr void pass(event_set waits) noexcept {
     for (event_set w = waits; w != 0; w = rest(w)) {
       for (event_set earlier = names_parity(at_event(first(w))) ? facts_.barriers : 0; earlier != 0; earlier = rest(earlier)) {

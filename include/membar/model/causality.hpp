@@ -34,7 +34,7 @@ struct candidate {
   relation coherence;                    ///< transitive; the initial write is first
 };
 
-/// obs = (ms ∩ rf) ∪ (obs ; rmw ; obs), for the reads whose source is chosen. Source: PTX ISA, "Observation order".
+/// obs = (ms ∩ rf) ∪ (obs ; rmw ; obs), for the reads whose source has been chosen. Source: PTX ISA, "Observation order".
 template <class Rules>
 constexpr void observe(candidate& c, const Rules& rules, const event_structure& f, std::span<const event> events,
                        event_set reads) noexcept {
@@ -223,13 +223,13 @@ template <class Rules>
   return true;
 }
 
-/// cause = ppcb ∪ obs ; ppcb, where ppcb (proxy-preserved base causality) is base causality between accesses that have the
-/// proxy fences that their proxies need. Source: PTX ISA, "Causality order", "Proxy-preserved base causality order".
+/// cause = ppcb ∪ obs ; ppcb, where ppcb (proxy-preserved base causality) is base causality between accesses with the proxy
+/// fences that their proxies require. Source: PTX ISA, "Causality order", "Proxy-preserved base causality order".
 template <class Rules>
 constexpr void relate_causes(candidate& c, const Rules& rules, const program_view& program, const event_structure& f,
                              std::span<const event> events) noexcept {
   const relation& base = reach_asynchronous(c, f);
-  // generic accesses, and other accesses after a fence of their proxy in their block
+  // generic accesses, and accesses through another proxy after a fence of that proxy in their block
   const auto through_entry = [&](event_set reached) {
     event_set result = reached & f.generic_memory;
     if (rules.holds(rule::proxy_fence_before_the_destination)) {

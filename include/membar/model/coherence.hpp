@@ -34,9 +34,9 @@ struct event_pair {
 template <class Rules>
 class coherence_orders {
  public:
-  /// `pairs` are the pairs of writes, of all locations, that must be ordered in one of the two directions. `c.coherence` holds
-  /// the minimal order. Only the reads in `reads` have a source. `checked` counts the orders that are checked; the options
-  /// limit their number.
+  /// `pairs` contains the pairs of writes, for all locations, that must be ordered in one of the two directions. `c.coherence`
+  /// holds the minimal order. Only the reads in `reads` have a source. `checked` counts the orders that are checked; the
+  /// options limit their number.
   constexpr coherence_orders(candidate& c, const Rules& rules, const event_structure& f, std::span<const event> events,
                              std::span<const event_pair> pairs, event_set memory, event_set reads, std::uint64_t& checked,
                              const search_options& options = {}) noexcept
@@ -113,7 +113,7 @@ class coherence_orders {
 
   enum class outcome : std::uint8_t { ordered, stuck, impossible };
 
-  // Chooses, for each pair, the first direction that on its own violates no axiom. If this fails, it restores the order.
+  // For each pair, chooses the first direction that does not violate an axiom on its own. If this fails, it restores the order.
   constexpr outcome greedy() {
     relation least;
     bool taken = false;

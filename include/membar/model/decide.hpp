@@ -66,7 +66,7 @@ class state_finder final : public execution_visitor {
   bool found_ = false;
 };
 
-/// A visitor that searches for a mixed-size data race: conflicting accesses that overlap only in part and that causality does
+/// A visitor that searches for a mixed-size data race: conflicting accesses that overlap only partially and that causality does
 /// not order. Source: PTX ISA, "Limitations on mixed-size data-races".
 class race_finder final : public execution_visitor {
  public:
@@ -102,7 +102,8 @@ class race_finder final : public execution_visitor {
   /// Returns whether there is a race between atomics of different sizes whose scopes include each other.
   [[nodiscard]] constexpr bool atomics() const noexcept { return atomics_; }
   [[nodiscard]] constexpr bool joins() const noexcept { return joins_; }
-  /// Returns whether an access is outside of the state space that it names, or of the cluster that the memory belongs to.
+  /// Returns whether an access is outside of the state space that it names, or is made from outside of the cluster that the
+  /// memory belongs to.
   [[nodiscard]] constexpr bool strays() const noexcept { return strays_; }
 
  private:

@@ -3,7 +3,7 @@
 /// Enumerates every execution of a program that the rules allow.
 ///
 /// It first chooses paths through the threads (thread_paths.hpp), then reads-from, one read at a time, and then barrier groups
-/// (barrier_groups.hpp) and Fence-SC orientations. Coherence comes last, and only those writes are ordered whose order matters
+/// (barrier_groups.hpp) and Fence-SC orientations. Coherence comes last, and orders only those writes whose order matters
 /// (coherence.hpp). If many choices of reads-from are open, the axioms are checked after each choice, because additional reads
 /// never repair a violated axiom. The accesses to memory on which nothing depends are interleaved at the end
 /// (private_memory.hpp).
@@ -121,10 +121,10 @@ class enumerator final : private private_memory {
     return true;
   }
 
-  // Weak loads whose value is not needed. Removing such loads from an execution leaves an execution. Conversely, such a load
-  // can be added to any execution without it, with the last of the writes that precede it as its source, because the load is in
-  // no pattern and nothing depends on it. This applies to programs in which each memory has one address, without mixed sizes
-  // and without edges of the CUDA API.
+  // Weak loads whose value is not needed. An execution without these loads is still an execution. Conversely, such a load can
+  // be added to any execution without it, with the last of the writes that precede it as its source, because the load is in no
+  // pattern and nothing depends on it. This applies to programs in which each memory location has one address, without mixed
+  // sizes and without edges of the CUDA API.
   [[nodiscard]] constexpr event_set unasked_loads() const {
     event_set result = 0;
     const event_set used = asked() | deciding();
@@ -208,7 +208,7 @@ class enumerator final : private private_memory {
   }
 
   // The order in which the reads get their sources. If there are many choices, the order advances through all threads in
-  // parallel, because the source of a read is more often determined once the earlier reads of all threads are known.
+  // parallel, because the earlier reads of all threads, once known, often determine the source of a read.
   constexpr void order_reads() {
     reads_.shrink(0);
     for (event_set left = facts_.reads & ~private_ & ~left_out_; left != 0;) {
@@ -266,7 +266,7 @@ class enumerator final : private private_memory {
     return assign_one_of(depth, at(sources_, reads_[depth]), facts_.base);
   }
 
-  // Like `assign`, but requires that the candidate's relations are those of the reads that already have a source.
+  // Like `assign`, but requires that the candidate's relations be those of the reads that already have a source.
   constexpr bool assign_related(int depth) {
     count_step();
     relation base;
@@ -377,8 +377,8 @@ class enumerator final : private private_memory {
     }
   }
 
-  // Computes values that depend on themselves, if iteration from 0 finds them. This applies only to rule sets without
-  // No-Thin-Air or without a dependency rule.
+  // Computes values that depend on themselves, if an iteration that starts from 0 finds them. This applies only to rule sets
+  // without No-Thin-Air or without a dependency rule.
   constexpr bool resolve_cycles() noexcept {
     if constexpr (!Rules::complete) {
       const event_set open = (facts_.reads | facts_.shuffle_reads) & ~known_;

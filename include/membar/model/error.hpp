@@ -17,7 +17,7 @@ inline namespace v0_3 {
 namespace model {
 
 /// The reason why a test has no verdict, and the position in its text. `what()` is "line:column: message", or only the message
-/// for a test without text.
+/// if the test has no text.
 class error : public std::exception {
  public:
   explicit error(std::string message) : message_(std::move(message)), text_(message_) {}

@@ -67,7 +67,7 @@ struct event_structure {
   relation dependency;       ///< read -> event that depends on it
 };
 
-/// Returns whether tensor maps are acquired at the start of a kernel. Since PTX ISA 9.2, they are not. Source: PTX ISA, "API
+/// Returns whether a kernel acquires tensor maps at its start. Since PTX ISA 9.2, it does not. Source: PTX ISA, "API
 /// synchronization".
 template <class Rules>
 [[nodiscard]] constexpr bool maps_are_acquired_at_start(const Rules& rules, const program_view& program) noexcept {
@@ -100,7 +100,7 @@ template <class Rules>
 }
 
 /// Returns whether a proxy fence on its own orders earlier events with later accesses through its proxy. A one-directional
-/// fence needs a partner; see `one_way_entry`.
+/// fence needs a matching fence; see `one_way_entry`.
 template <class Rules>
 [[nodiscard]] constexpr bool precedes_alone(const Rules& rules, const event& fence) noexcept {
   return !fence.restricted ||

@@ -35,7 +35,7 @@ struct event {
   int thread = -1;  ///< -1 for the initial write of a location
   int instruction = -1;
   int vector = -1;          ///< the number of a vector instruction; its accesses are not ordered among themselves
-  bool strong = false;      ///< true for fences, and for memory operations that are not weak
+  bool strong = false;      ///< true for fences and for memory operations that are not weak
   bool acquires = false;    ///< whether the instruction acquires; its read, fence or wait then acquires
   bool releases = false;    ///< whether the instruction releases; its write, fence or arrival then releases
   bool sequential = false;  ///< whether it is a `fence.sc`
@@ -46,7 +46,7 @@ struct event {
   proxy via = proxy::generic;
   int location = -1;
   int address = -1;   ///< the virtual address
-  int physical = -1;  ///< the number of the physical memory
+  int physical = -1;  ///< the number of the physical memory location
   int bytes = 4;
   int partner = -1;         ///< the other half of a read-modify-write
   int value = -1;           ///< the expression that a write stores or a lane sends; for a read: whether its value is not needed

@@ -3,7 +3,8 @@
 /// Computes every final state that some interleaving of a test's threads produces. These are the final states on a sequentially
 /// consistent machine.
 ///
-/// An outcome that the memory model allows but no interleaving produces is weak: it shows that the hardware reorders accesses.
+/// An outcome that the memory model allows but no interleaving produces is weak: observing it shows that the hardware reorders
+/// accesses.
 #pragma once
 
 #include <membar/model/error.hpp>

@@ -90,8 +90,8 @@ struct litmus_test {
   return std::to_string(value);
 }
 
-/// Decides a test that was read from a file. Throws `error` if the test has no condition, or for the same reasons as `decide`
-/// throws it for the test's view.
+/// Decides a test that was read from a file. Throws `error` if the test has no condition, and for the same reasons as `decide`
+/// for the test's view.
 template <class Rules = every_rule>
 [[nodiscard]] decision decide(const litmus_test& test, const search_options& options = {}, Rules rules = {}) {
   if (!test.has_condition) {

@@ -48,7 +48,7 @@ template <class Rules>
   return includes(rules, x.scope, here, there) && includes(rules, y.scope, there, here);
 }
 
-/// Returns whether the event belongs to the thread itself and not to an asynchronous operation, which is not in program order.
+/// Returns whether the event is in program order, as all events are except those of asynchronous operations.
 template <class Event>
 [[nodiscard]] constexpr bool in_program_order(const Event& e) noexcept {
   if constexpr (requires { e.issue; }) {

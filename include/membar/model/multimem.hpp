@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Operations on multimem addresses in C++ litmus tests: each operation makes one access to each object, in no particular
-/// order.
+/// Operations on multimem addresses in C++ litmus tests: each operation accesses every object once, in no particular order.
 ///
 /// ```cpp
 /// constexpr model::multimem_variable m(2, x, y);  // its number is the next one after those of x and y
@@ -13,8 +12,8 @@
 /// ```
 ///
 /// The PTX ISA, "multimem.ld_reduce, multimem.st, multimem.red", defines the effect of each operation on each object. It does
-/// not say how the accesses of one operation are ordered with each other, or with accesses through other addresses. membar's
-/// reading has one rule for each of these two questions: a multimem address is another virtual address of its objects
+/// not say how the accesses of one operation are ordered relative to each other, or to accesses through other addresses.
+/// membar's reading has one rule for each of these two questions: a multimem address is another virtual address of its objects
 /// (`multimem_addresses_are_aliases`), and the accesses of one operation are unordered, like the elements of a vector
 /// (`multimem_operations_are_in_no_order`).
 #pragma once

@@ -27,7 +27,7 @@ namespace membar {
 inline namespace v0_3 {
 namespace model {
 
-/// A visitor that collects the final values that a test observes, over all executions. The test must outlive the collector.
+/// A visitor that collects the final values that a test observes, over all executions. The collector must not outlive the test.
 class outcome_collector final : public execution_visitor {
  public:
   /// Throws `limit_reached` if the states would need more than `memory` bytes; 0 means no limit.

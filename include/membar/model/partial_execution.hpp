@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// An execution that is being chosen, and the visitor that receives it.
+/// An execution while it is being constructed, and the visitor that receives it.
 #pragma once
 
 #include <membar/model/array.hpp>
@@ -117,7 +117,7 @@ class partial_execution {
   }
 
   // Returns the lowest `bytes` bytes of memory after a write. Without No-Thin-Air, updates may read from each other in a cycle;
-  // then at most `most` updates are followed.
+  // in that case the function follows at most `most` updates.
   [[nodiscard]] constexpr std::int64_t memory_after(int write, int bytes, int most) const {
     const event& w = events_[write];
     if (w.bytes >= bytes || most == 0) {
@@ -140,7 +140,7 @@ class partial_execution {
   }
 
   // Returns the value of a read of `bytes` bytes that reads from a write. Without No-Thin-Air, updates may read from each other
-  // in a cycle; then at most `most` updates are followed.
+  // in a cycle; in that case the function follows at most `most` updates.
   [[nodiscard]] constexpr memory_content content_after(int write, int bytes, int most = max_events) const noexcept {
     const event& w = events_[write];
     if (!resolved(w.value)) {
@@ -197,7 +197,8 @@ class partial_execution {
 /// Receives the executions of an enumeration.
 class execution_visitor {
  public:
-  /// Returns whether the final value of a register is needed. Executions that differ only in other registers may be shown once.
+  /// Returns whether the final value of a register is needed. If executions differ only in other registers, the visitor may see
+  /// only one of them.
   [[nodiscard]] virtual constexpr bool observes(int /*thread*/, int /*reg*/) const { return true; }
   /// Returns the physical locations whose final value is needed, as a set.
   [[nodiscard]] virtual constexpr std::uint64_t observed_memory() const { return ~std::uint64_t{0}; }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Private memory: memory on which the rest of an execution does not depend, such as a counter with relaxed additions. Its
-/// accesses are interleaved in every way at the end, and states that differ only in how they were reached are visited once.
+/// Private memory: memory on which the rest of an execution does not depend, such as a counter with relaxed additions. The
+/// search interleaves its accesses in every way at the end, and visits a state only once even if several interleavings reach
+/// it.
 ///
 /// Memory is private if its accesses are morally strong with each other and take part in no release pattern, and if no branch,
 /// address, barrier or other memory depends on the values that they read. Causality between its accesses then follows only from
@@ -35,7 +36,7 @@ class private_memory : public thread_paths {
       : thread_paths(program, failed_compare_writes, one_address, waiting), visitor_(&visitor) {}
   ~private_memory() = default;
 
-  // Declared again here, because nvcc would otherwise find a class member of the same name.
+  // Declared again here, because otherwise nvcc would find a class member of the same name.
   constexpr bool path_chosen() override = 0;
 
   /// Returns whether the memory whose accesses are `all` is private.

@@ -29,7 +29,7 @@ struct place {
   bool host = false;  ///< a CPU thread; the other members are then ignored
 };
 
-/// The path of an access to memory, or the paths that a proxy fence joins.
+/// The path of an access to memory, or the paths between which a proxy fence orders accesses.
 /// Source: PTX ISA, "Proxies"; "Mixed-proxy extensions for the NVIDIA PTX memory consistency model", ISCA 2022.
 enum class proxy : std::uint8_t {
   generic,
@@ -190,7 +190,7 @@ struct instruction {
   int completed_bytes = 0;  ///< the bytes of `complete_tx`, or of an asynchronous copy that completes on an mbarrier
   /// for C++ tests: a thread of the block whose shared memory contains `target`; -1 for the block of this thread
   int target_of = -1;
-  int source_of = -1;  ///< the corresponding thread for `source`
+  int source_of = -1;  ///< the same as `target_of`, but for `source`
   int line = 0;        ///< the line in the text from which the test was read
 
   friend constexpr bool operator==(const instruction&, const instruction&) = default;
@@ -224,7 +224,7 @@ struct program_view {
   constexpr void add(const thread_view& thread) { threads.push(thread, "more than 16 threads"); }
 };
 
-/// Returns the value of a register that holds the address of location `index`. The value is far from the values that tests use.
+/// Returns the value of a register that holds the address of location `index`. The value is far from any value that tests use.
 [[nodiscard]] constexpr std::int64_t address_value(int index) noexcept {
   return (std::int64_t{1} << 40) + 16 * std::int64_t{index};
 }

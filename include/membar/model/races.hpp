@@ -21,8 +21,8 @@ namespace membar {
 inline namespace v0_3 {
 namespace model {
 
-/// Two accesses that race, each identified by its thread and the instruction's number in it, and data that identifies an
-/// execution in which they race.
+/// Two accesses that race, each identified by its thread and its instruction's number in that thread, and data that identifies
+/// an execution in which they race.
 struct data_race {
   struct access {
     int thread = -1;

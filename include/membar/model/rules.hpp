@@ -147,7 +147,7 @@ template <std::size_t... Number>
   return words;
 }
 
-/// An ambiguity in the PTX ISA, named after the alternative reading if that reading is not simply the absence of a rule.
+/// An ambiguity in the PTX ISA, named after the alternative reading unless that reading is simply the absence of a rule.
 /// docs/readings.md has the text, both readings, and the one that the model uses.
 enum class reading : std::uint8_t {
   group_wait_for_one_thread,   ///< a wait for bulk groups orders the copies only before later events of its own thread
@@ -168,7 +168,7 @@ struct every_rule {
   [[nodiscard]] static constexpr bool takes(reading) noexcept { return false; }
 };
 
-/// All rules except some, chosen at run time.
+/// All rules except those excluded at run time.
 class every_rule_but {
  public:
   static constexpr bool complete = false;

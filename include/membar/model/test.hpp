@@ -41,7 +41,7 @@ inline namespace v0_3 {
 namespace model {
 
 namespace detail {
-/// The names of a test's first locations. The later locations are named v4, v5, ...
+/// The names of a test's first locations. Later locations are named v4, v5, ...
 inline constexpr char first_location_names[] = {'x', 'y', 'z', 'w'};
 inline constexpr int location_letters = 4;
 
@@ -425,7 +425,7 @@ class litmus_program {
     return with_view([](const test_view& test) { return !find_race(test.program); });
   }
 
-  /// Returns the result of calling `use` with a view of this test, which is valid during the call. Throws `error` for more than
+  /// Calls `use` with a view of this test, which is valid during the call, and returns the result. Throws `error` for more than
   /// 16 locations.
   template <class Use>
   [[nodiscard]] constexpr auto with_view(const Use& use) const {
@@ -481,7 +481,7 @@ class litmus_program {
     return next++;
   }
 
-  // An access to another block's shared memory uses an address in a register, as does storing an address.
+  // An access to another block's shared memory uses an address in a register, as does a store of an address.
   constexpr void go_through_addresses(instruction& i, std::size_t thread, int& next) {
     if (i.target_of >= 0) {
       i.target = address_register(i.target, thread, next);

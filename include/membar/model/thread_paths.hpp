@@ -43,7 +43,7 @@ class thread_paths : public path_values {
   /// Called for every combination of one path through every thread. If it returns false, the walk ends.
   virtual constexpr bool path_chosen() = 0;
 
-  /// Walks all paths, or until `path_chosen` returns false. Throws `error` for a program that exceeds a limit.
+  /// Walks all paths, or stops when `path_chosen` returns false. Throws `error` for a program that exceeds a limit.
   constexpr void walk_paths() {
     for (const thread_view& t : program_.threads) {
       if (count_of(t.registers) > max_registers) {

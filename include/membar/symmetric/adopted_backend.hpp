@@ -26,7 +26,7 @@ namespace symmetric {
 /// One process's view of the memory on every PE.
 struct adopted_memory {
   int self = 0;  ///< the PE of this process
-  /// for each PE: the address at which this process's device loads and stores that PE's memory
+  /// for each PE: the address at which this process's device accesses that PE's memory
   std::vector<void*> addresses;
   std::size_t bytes = 0;  ///< the size on each PE
   int device = -1;        ///< this process's device, or -1 for the current device
@@ -227,8 +227,8 @@ class adopted_region {
 ///
 /// Requires: the memory must begin at a multiple of 256 bytes on every PE. Errors, on every PE: throws `error` if a PE was
 /// given a null address, a misaligned address or another PE's address (the error names the PE), if sizes differ, or if the
-/// callback does not return one number per PE. A rank that is out of range and an empty callback are errors only in that
-/// process, because it cannot inform the others. Exceptions thrown by the callback are propagated.
+/// callback does not return one number per PE. A rank that is out of range and an empty callback are errors only in the
+/// affected process, because that process cannot inform the others. Exceptions thrown by the callback are propagated.
 template <visibility Visible>
 class basic_adopted_backend {
  public:
@@ -271,7 +271,7 @@ class basic_adopted_backend {
   [[nodiscard]] const adopted_memory& memory() const noexcept { return memory_; }
 
   /// Returns whether the links from this process's device support `use`. If some PE's device is hidden from the process, the
-  /// link to it is unknown, and the answer is no.
+  /// link to it is unknown, and the function returns false.
   [[nodiscard]] atomicity supports(const atomic_use& use) const {
     for (const int other : devices_) {
       if (other < 0) {

@@ -318,10 +318,10 @@ template <class Backend>
 /// Errors: every PE throws the same `error`, before anything is launched, if a PE cannot launch, if the PEs differ, or if
 /// `arguments` threw an exception. The error names the PE and, depending on the case, the number of blocks that it can hold or
 /// the difference. In the process where `arguments` threw, that exception is nested in the error (`std::rethrow_if_nested`). If
-/// CUDA nevertheless rejects a launch, every PE throws an error if the backend gathers without kernels, as the peer backend
-/// does. With NVSHMEM, only the affected PE throws an error: the kernels that would inform the other PEs may not fit on the
-/// device after the launch. The other PEs' kernels may then wait until their budgets are used up. The checks do not account for
-/// other kernels on the device, whether they belong to this PE or to another PE on the same device. Such kernels delay the
+/// CUDA nevertheless rejects a launch, every PE throws an error, provided that the backend gathers without kernels, as the peer
+/// backend does. With NVSHMEM, only the affected PE throws an error: the kernels that would inform the other PEs may not fit on
+/// the device after the launch. The other PEs' kernels may then wait until their budgets are used up. The checks do not account
+/// for other kernels on the device, whether they belong to this PE or to another PE on the same device. Such kernels delay the
 /// launch, and block it forever if they wait for it.
 template <backend Backend, class... Parameters, class Arguments>
 void collective_launch(Backend& backend, const collective_grid& shape, std::span<const cudaStream_t> streams,

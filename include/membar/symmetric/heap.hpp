@@ -21,8 +21,8 @@ namespace symmetric {
 
 namespace detail {
 
-/// Returns the number of the process's next heap, starting at 1. It does not use <atomic>, which would be a third of all that
-/// this header includes.
+/// Returns the number of the process's next heap, starting at 1. It does not use <atomic>, which would account for a third of
+/// everything that this header includes.
 [[nodiscard]] inline unsigned long long next_heap_number() noexcept {
   static unsigned long long made = 0;
   return __atomic_add_fetch(&made, 1, __ATOMIC_RELAXED);
@@ -321,8 +321,8 @@ class heap {
     return region_.reach_of(which);
   }
 
-  /// Returns the address of the object on `other`, for copies that the host enqueues. `other` must be a PE of this process,
-  /// except that it may be any PE with adopted memory. In that case, the address is the one that this process's device uses.
+  /// Returns the address of the object on `other`, for copies that the host enqueues. `other` must be a PE of this process.
+  /// With adopted memory, it may be any PE, and the address is the one that this process's device uses.
   template <class T>
   [[nodiscard]] T* address_at(const span<T, Backend>& object, pe other) const {
     const auto* const local = reinterpret_cast<const unsigned char*>(detail::access::local(object));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Lets the processes of one host find each other, gather numbers and pass files to each other. It requires only Linux. There
-/// is one process per PE.
+/// Lets the processes of one host find each other, gather numbers and exchange files. It requires only Linux. There is one
+/// process per PE.
 #pragma once
 
 #include <membar/error.hpp>
@@ -45,7 +45,7 @@ namespace symmetric {
 /// Linux only. Not thread-safe: only one thread may use it at a time. `all_gather` can be passed to `adopted_backend`.
 class host_group {
  public:
-  /// Joins the group as PE `rank` of `count`. Collective; it returns when all processes have joined. `budget` applies to this
+  /// Joins the group as PE `rank` of `count`. Collective: it returns when all processes have joined. `budget` applies to this
   /// call and to each later collective call, and is limited to a year.
   ///
   /// Errors: throws `error` if other users can access the directory, if the path is too long, if PE 0 rejects the token, count
@@ -98,8 +98,9 @@ class host_group {
   }
 
   /// Waits for a stream's work, like `cudaStreamSynchronize`, but detects when a process has ended. Use it if kernels in the
-  /// stream may wait for other PEs. Not collective. Errors: throws `error` within a second if a process has ended, even while
-  /// the kernels still run, unless they no longer need that process and end in the meantime; also throws the stream's error.
+  /// stream may wait for other PEs. Not collective. Errors: throws `error` within a second if a process has ended, even if the
+  /// kernels are still running, unless they no longer need that process and end in the meantime. It also throws the stream's
+  /// error.
   void synchronize(cudaStream_t stream) {
     constexpr auto while_others_end = std::chrono::milliseconds(200);
     clock::time_point noticed{};

@@ -185,8 +185,8 @@ inline void refuse_other_hosts(const std::vector<unsigned long long>& hosts) {
 /// devices, which may be hidden from each other's processes. Errors, on every PE: throws `error` if sizes differ; if the memory
 /// has no IPC handle (managed memory, memory from `cudaMallocAsync` or `cuMemMap`, host memory); if a part is longer than its
 /// allocation; if devices have no peer access; if a PE is on another host; or if a handle cannot be opened (the error names its
-/// PE). A rank that is out of range and an empty callback are errors only in that process, because it cannot inform the others.
-/// Exceptions thrown by the callback are propagated. After an error, no allocation is open.
+/// PE). A rank that is out of range and an empty callback are errors only in the affected process, because that process cannot
+/// inform the others. Exceptions thrown by the callback are propagated. After an error, no allocation is open.
 class ipc_memory {
  public:
   ipc_memory(void* mine, std::size_t bytes, int self, all_gather_callback all_gather)

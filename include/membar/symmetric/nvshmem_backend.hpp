@@ -99,8 +99,8 @@ class nvshmem_session {
     return nvshmem_session();
   }
 
-  /// Uses NVSHMEM as initialized by the program or by a library in it, which must also finalize it, after the backend is
-  /// destroyed. Nothing happens at the end of this session. Errors: throws `error` if NVSHMEM is not initialized.
+  /// Uses NVSHMEM that the program, or a library in it, has initialized and must also finalize, after the backend is destroyed.
+  /// Nothing happens at the end of this session. Errors: throws `error` if NVSHMEM is not initialized.
   [[nodiscard]] static nvshmem_session of_program() {
     if (const int status = nvshmemx_init_status(); status < NVSHMEM_STATUS_IS_INITIALIZED || status == NVSHMEM_STATUS_INVALID) {
       throw error(cudaErrorInitializationError,

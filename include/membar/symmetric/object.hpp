@@ -76,7 +76,8 @@ class address {
   using backend = Backend;
   using reach_type = typename Backend::reach;
 
-  /// Returns the reach of the PE on which this address is valid: that PE's number, the number of PEs, and how it reaches them.
+  /// Returns the reach of the PE on which this address is valid: that PE's number, the number of PEs, and how that PE reaches
+  /// them.
   [[nodiscard]] MEMBAR_HOST_DEVICE constexpr const reach_type& reach() const noexcept { return reach_; }
 
   /// Returns the PE on which this address is valid.

@@ -133,7 +133,7 @@ template <class Address, class Source>
   }
 }
 
-/// Checks that the address is that of a single data object that can be transferred as a whole.
+/// Checks that the address belongs to a single data object that can be transferred as a whole.
 template <class Address>
 [[nodiscard]] __device__ constexpr bool require_fixed_size_object() noexcept {
   if constexpr (require_data<Address>()) {
@@ -144,7 +144,7 @@ template <class Address>
 }
 
 /// A type to which everything converts. It is the parameter type of calls that are rejected anyway, so that the compiler
-/// reports only the rejection.
+/// reports only that the call was rejected.
 struct anything {
   template <class T>
   __device__ constexpr anything(const T&) noexcept {}
@@ -351,10 +351,10 @@ template <class From>
 
 /// Executes a `put` and then notifies `other`: it sets the signal to `value` or adds `value` to it.
 ///
-/// Synchronizes: its data is released to the wait or test on `other` that acquires the signal's new value. On some backends,
-/// the release does not cover earlier puts: for two puts and one signal, use `fence` and `notify`. On return, `from` may be
-/// reused. The signal may belong to another heap of the same backend type. PTX (peer): `put`; a group barrier; by one thread
-/// `st.release.sys.b64` or, for a signal<add>, `red.release.sys.add.u64`. NVSHMEM: `nvshmemx_putmem_signal_*`.
+/// Synchronizes: the put's data is released to the wait or test on `other` that acquires the signal's new value. On some
+/// backends, the release does not cover earlier puts: for two puts and one signal, use `fence` and `notify`. On return, `from`
+/// may be reused. The signal may belong to another heap of the same backend type. PTX (peer): `put`; a group barrier; by one
+/// thread `st.release.sys.b64` or, for a signal<add>, `red.release.sys.add.u64`. NVSHMEM: `nvshmemx_putmem_signal_*`.
 template <class Group, class To, class From, class Signal>
 __device__ inline void put_signal(Group group, const To& to, const From& from, const Signal& signal, unsigned long long value,
                                   pe other) noexcept {

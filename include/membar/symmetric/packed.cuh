@@ -67,8 +67,8 @@ template <class Group, unsigned Count, unsigned Batch>
 [[nodiscard]] __device__ inline bool read_batch(const packed_word* words, unsigned first, unsigned step, unsigned sequence,
                                                 packed_word (&batch)[Batch]) noexcept {
   constexpr bool whole_warp = together<Group, Count, Batch>;
-  // The last word is loaded first: not every thread has one, and in this order only loads follow the branch that skips it.
-  // Lanes that poll together need no branch: past the end, they read the message's last word again.
+  // The last word is loaded first. Not every thread has one, and in this order, only loads follow the branch that skips the
+  // word. Lanes that poll together need no branch: past the end, they read the message's last word again.
 #pragma unroll
   for (unsigned k = Batch; k-- != 0;) {
     const unsigned i = first + k * step;

@@ -39,8 +39,7 @@ struct sharing_calls {
       membar::detail::driver_function<decltype(cuMemImportFromShareableHandle)>("cuMemImportFromShareableHandle");
 };
 
-/// Returns whether a device supports this kind of sharing. The answer is no if an older driver does not recognize the
-/// attribute.
+/// Returns whether a device supports this kind of sharing. Returns false if an older driver does not recognize the attribute.
 [[nodiscard]] inline bool shares_by(int device, shared_by how) {
   int value = 0;
   const CUdevice_attribute which = how == shared_by::fabric ? CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED

@@ -181,7 +181,7 @@ void load_recoverable_operations(const heap<Backend>& heap) {
 /// set, and then writes `status`. If it times out, it sets the flag of every PE.
 ///
 /// If the result is `done`, it synchronizes like `wait_on_stream`. Errors: throws the errors of `launch`, and an `error` if
-/// `status` is null or if the stream is being captured: in the latter case, pass an epoch.
+/// `status` is null or if the stream is being captured. In a captured stream, pass an epoch instead.
 template <class Kind, backend Backend, class Condition>
   requires std::is_same_v<Condition, equals> || std::is_same_v<Condition, at_least>
 void try_wait_on_stream(const object<signal<Kind>, Backend>& signal, Condition condition, wait_budget budget,

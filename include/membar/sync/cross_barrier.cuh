@@ -39,8 +39,8 @@ class cross_barrier {
     atomic<unsigned, Scope> phase_of_[static_cast<std::size_t>(Ranks)];
   };
 
-  /// Constructs the end of rank `self`. `all[r]` are the flags that rank r polls. The rank continues from the phase that its
-  /// own flags indicate.
+  /// Constructs rank `self`'s end of the barrier. `all[r]` are the flags that rank r polls. The rank continues from the phase
+  /// that its own flags indicate.
   MEMBAR_HOST_DEVICE cross_barrier(flags* const (&all)[static_cast<std::size_t>(Ranks)], int self) noexcept : self_(self) {
     for (int r = 0; r != Ranks; ++r) {
       all_[r] = all[r];

@@ -20,7 +20,7 @@ inline namespace v0_3 {
 /// A zero-initialized object is ready for use. It is ready again once the last block has arrived.
 ///
 /// Synchronizes: everything that any thread of any block did before its `arrive` is visible to every thread of the block in
-/// which `arrive` returns true. It guarantees nothing to the other blocks, in which it returns false. No block waits for
+/// which `arrive` returns true. It guarantees nothing to the other blocks, in which `arrive` returns false. No block waits for
 /// another, so the blocks need not be resident at the same time, and the kernel cannot hang.
 ///
 /// PTX: bar.sync, atom.acq_rel.inc by the first thread, bar.red. Requires: every thread of every block must call `arrive`, and

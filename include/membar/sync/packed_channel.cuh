@@ -51,8 +51,8 @@ struct packed_slots {
 /// A queue of at most `Capacity` messages of up to 12 bytes from one thread to another. Each message is taken exactly once, in
 /// order.
 ///
-/// The channel does not synchronize: it passes only the message. Use it if the message itself is the data. If the message
-/// announces other memory, use `spsc_channel`.
+/// The channel does not synchronize: it passes only the message. Use it if the message itself is the data. If it tells the
+/// consumer that data elsewhere in memory is ready, use `spsc_channel`.
 ///
 /// Each slot is one 16-byte word with a message and a sequence number, which is loaded and stored as a whole: `.b128` is
 /// single-copy atomic, but a vector of four words is not. No memory order is needed: the producer stores to a slot again only

@@ -258,8 +258,8 @@ class publisher {
     return length;
   }
 
-  /// Serves the sources. Each lane serves the sources `lane`, `lane + Lanes` and so on: it collects a batch, issues a fence,
-  /// and stores the batch's values, repeatedly.
+  /// Serves the sources. Each lane serves the sources `lane`, `lane + Lanes` and so on: it repeatedly collects a batch, issues
+  /// a fence, and stores the batch's values.
   template <int Lanes>
   __device__ publisher_report serve(int lane, wait_budget idle) noexcept {
     constexpr int per_lane = (Sources + Lanes - 1) / Lanes;

@@ -9,7 +9,7 @@
 namespace membar {
 inline namespace v0_3 {
 
-/// The fair lock by Mellor-Crummey and Scott. It is suitable for many waiters, because each waiter polls its own node and an
+/// The fair lock of Mellor-Crummey and Scott. It is suitable for many waiters, because each waiter polls its own node and an
 /// unlock accesses only one node.
 ///
 /// Synchronizes: a `lock` or `try_lock` that returns `done` synchronizes with the preceding `unlock`. A zero-initialized lock
