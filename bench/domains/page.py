@@ -134,10 +134,10 @@ def table(everything):
                    f"{interval(tried['control']) if tried.get('control') else '—'} |")
     where = f"{everything['gpus']} {everything.get('gpu') or 'GPUs'}, driver {everything.get('driver')}"
     torch = f", PyTorch {everything['torch']}" if everything.get('torch') else ''
-    out.append(f'\n{where}{torch}, {everything["date"]}. Times are medians of rank 0: of one kernel for chains and graphs of small kernels, and of one step for the other programs. `moved` was measured with `apply`.')
+    out.append(f'\n{where}{torch}, {everything["date"]}. Times are medians for rank 0: per kernel for chains and graphs of small kernels, and per step for the other programs. `moved` was measured with `apply`.')
     cost = everything.get('cost') or {}
     if cost.get('ratios'):
-        out.append(f"With the library preloaded and no kernel listed, launches without communication took {cost['low']:.2f} to {cost['high']:.2f} of their time without the library, in "
+        out.append(f"With the library preloaded and no kernel listed, launches without communication took {cost['low']:.2f} to {cost['high']:.2f} times as long as without the library, in "
                    f"{len(cost['ratios'])} pairs of runs: " + ('any cost is smaller than this spread.' if cost['low'] < 1 < cost['high'] else f"the median is {cost['median']:.3f}."))
     return '\n'.join(out)
 
@@ -158,7 +158,7 @@ def run_table(everything):
             out.append(f"| {WORDS.get(name, name)} | {' | '.join(shown)} | {gain:.3f} | {hand} | {interval(measured) if measured else '—'} | {outcome} |")
     equal = [one.get('outputs_equal') for one in everything['programs'].values()]
     out.append(f"\n{everything['gpus']} {everything['gpu']}, driver {everything['driver']}, PyTorch {everything['torch']}, {everything['date']}. Times are medians of the "
-               'last quarter of the steps, with a 95 % interval that assumes independent steps; processes differ by more. '
+               'last quarter of the steps, with a 95 % interval that assumes independent steps; the times of different processes differ by more. '
                f'The outputs with the library off, with `run`, and with kernels moved by hand were equal in {equal.count(True)} programs, and different in {equal.count(False)}. '
                f'They were not compared in {equal.count(None)} programs, because their output depends on the number of steps.')
     return '\n'.join(out)

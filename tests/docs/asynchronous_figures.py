@@ -51,7 +51,7 @@ def proxy_fences(results):
 
 def distributed(results):
     cases = results.cases("h200/distributed_shared_memory")
-    return table(["ns per operation", "own block", "another block of 2", "another block of 8", "global memory, in L2"],
+    return table(["ns per operation", "own block", "another block, cluster of 2", "another block, cluster of 8", "global memory, in L2"],
                  [[f"`{what}`", *(ns(cases[f"distributed_shared_memory/{what}/{place}/membar"]["ns"])
                                   for place in ("own", "other_of_2", "other_of_8", "global"))] for what in ("load", "fetch_add", "compare_exchange")])
 
@@ -78,7 +78,7 @@ def tile_bandwidth(results):
                       *(f"{cases[f'copy_by_size/{way}/{of}/{arm}']['GB_per_s'] / 1000:.2f}" for way, arm in (
                           ("bandwidth", "membar_bulk"), ("bandwidth", "membar_async"), ("bandwidth", "words"), ("out", "membar_bulk"), ("out", "words")))])
     lines.sort(key=lambda line: int(line[0].split()[0]))
-    return table(["in flight, per multiprocessor", "tile, stages, blocks", "in: bulk, TB/s", "in: `cp.async`", "in: loads and stores", "out: bulk",
+    return table(["bytes in flight per multiprocessor", "tile, stages, blocks", "in: bulk, TB/s", "in: `cp.async`", "in: loads and stores", "out: bulk",
                   "out: loads and stores"], lines)
 
 
@@ -89,7 +89,7 @@ def chains(results):
     for prepares, works in ((0, 0), (2000, 0), (0, 2000), (2000, 2000), (10000, 10000)):
         of = f"dependent_chain/prepares_{prepares}_ns/works_{works}_ns"
         lines.append([f"{prepares / 1000:.0f} µs, {works / 1000:.0f} µs", *(f"{cases[f'{of}/{arm}']['ns'] / 1000:.2f}" for arm in arms)])
-    return table(["µs per kernel that prepares, works for", "graph, full edges", "graph, trigger at the end", "graph, trigger at the start", "stream, full order",
+    return table(["each kernel prepares and works for (times in µs per kernel)", "graph, full edges", "graph, trigger at the end", "graph, trigger at the start", "stream, full order",
                   "stream, trigger at the start"], lines)
 
 
@@ -103,7 +103,7 @@ def ratios(results):
             if found:
                 lines.append([f"`{bench}`", f"`{way}`", str(len(found)), f"{found[0][0]:.2f}", f"{found[len(found) // 2][0]:.3f}",
                               f"{found[-1][0]:.3f}, `{found[-1][1]}`"])
-    return table(["bench", "compared with", "cases", "smallest", "median", "largest, and its case"], lines)
+    return table(["bench", "compared with", "cases", "smallest", "median", "largest, and the case"], lines)
 
 
 def seen(results):
@@ -136,7 +136,7 @@ def seen(results):
         instances, weak, _ = tests[control]
         forbidden = sum(tests[name][2] for name in guarded)
         lines.append([words, f"{weak / instances:.1e}" if weak else "never", f"{instances:.1e}", str(forbidden), f"{sum(tests[name][0] for name in guarded):.1e}"])
-    return table(["what is missing", "old values per instance", "instances", "old values with it in place", "instances"], lines)
+    return table(["what is missing", "old values per instance", "instances", "old values with the instruction in place", "instances"], lines)
 
 
 TABLES = {"seen": seen, "tile latency": tile_latency, "tile bandwidth": tile_bandwidth, "proxy fences": proxy_fences, "barriers": barriers,

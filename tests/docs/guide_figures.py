@@ -88,7 +88,7 @@ def boundaries(results):
                          ("NVLink stores, paced", "nvlink.paced"), ("NVLink stores, saturating", "nvlink.saturating"),
                          ("stores to the host, saturating", "host.saturating")):
         lines.append([words, cell(noise, "alone"), ""] if noise == "none" else [words, cell(noise, "same"), cell(noise, "separate")])
-    return table(["what runs meanwhile", "a kernel of a graph", "with the traffic in another domain"], lines)
+    return table(["what runs meanwhile", "time per kernel of a graph", "time with the traffic in another domain"], lines)
 
 
 LADDER = "h200/memory_ladder"
@@ -200,7 +200,7 @@ def restrict(results):
     cases = results.cases("h200/read_only_load")
     return table(["pointer to the coefficients", "registers", "GB/s"], [
         [words, *(short(cases[f"read_only_load/fits_l2/polynomial/{arm}"][key]) for key in ("registers", "GB_per_s"))]
-        for words, arm in (("`const float*`", "plain"), ("`const float* __restrict__`, as are the data pointers", "restrict"), ("`__ldg`", "raw_ldg"),
+        for words, arm in (("`const float*`", "plain"), ("`const float* __restrict__`; the data pointers are also `__restrict__`", "restrict"), ("`__ldg`", "raw_ldg"),
                            ("`read_only_span`", "read_only"), ("variables", "variables"))])
 
 
@@ -367,18 +367,18 @@ SAYS = {
             short(constant(r, 1, 1, 2, "constant")), short((constant(r, 32, 1, 2, "constant") - constant(r, 1, 1, 2, "constant")) / 31)],
     },
     "docs/fences_and_scopes.md": {
-        "At block scope, a store with an acquire fence takes {} ns, so nearly all of that time is due to the store.": lambda r: [short(fence(r, "block", "acquire", "after_store"))],
+        "At block scope, a store with an acquire fence takes {} ns, so the store accounts for nearly all of that time.": lambda r: [short(fence(r, "block", "acquire", "after_store"))],
         "even a fence at block scope takes {} µs. Alone it takes {} ns.": lambda r: [
             short(beside(r, "fence.block.acq_rel.shared_sm", "nvlink.saturating") / 1000), short(beside(r, "fence.block.acq_rel.shared_sm"))],
         "While NCCL's all-reduce runs, it takes {} µs on another multiprocessor, and {} µs on the same one.": lambda r: [
             short(beside(r, f"fence.system.acq_rel.{place}", "nccl.saturating") / 1000) for place in ("own_sm", "shared_sm")],
-        "While saturating stores run, the fence takes {} µs in another domain instead of {} µs.": lambda r: [
+        "While saturating stores run, such a fence takes {} µs in another domain instead of {} µs.": lambda r: [
             short(beside(r, "fence.device.acq_rel.shared_sm", "nvlink.saturating", arm) / 1000) for arm in ("separate", "same")],
         "During saturating stores to the host, it took {} µs on a machine with one H200.": lambda r: [
             short(beside(r, "fence.device.acq_rel.own_sm", "host.saturating", file=X1) / 1000)],
     },
     "docs/memory_guide.md": {
-        "Cycles are those of its multiprocessors at {} MHz: a hundred cycles take {} ns.": lambda r: [
+        "Cycles are multiprocessor cycles at {} MHz: a hundred cycles take {} ns.": lambda r: [
             f"{float(r.read(LADDER)['context']['clock_MHz']):,.0f}", short(100_000 / float(r.read(LADDER)["context"]["clock_MHz"]))],
         "An access took {} cycles with an array of 2 KiB per thread, and {} cycles with 16 KiB": lambda r: [
             short(cycles(r, "local", "2.000")), short(cycles(r, "local", "16.000"))],
@@ -395,11 +395,11 @@ SAYS = {
         "L1 keeps the table, and a lookup takes {} cycles. If each block performs enough lookups to pay for the copy, put the table into shared "
         "memory: {} cycles without [bank conflicts](#shared-memory), a few more if two or four lanes access the same bank. Constant memory is the "
         "slowest at this size: {} cycles, and only if all lanes of a warp use the same index.": table_lookup,
-        "For plain loads, they are slower: {} cycles, where L1 takes {}.": lambda r: [short(cycles(r, "texture", 64)), short(cycles(r, "global", 64))],
+        "For reads that use none of these, they are slower: {} cycles, compared with {} for a plain load from L1.": lambda r: [short(cycles(r, "texture", 64)), short(cycles(r, "global", 64))],
         "a region of up to 48 MiB: {} TB/s with it, {} TB/s without. A set-aside that is full of other lines does: {} TB/s.": lambda r: [
             short(reread(r, 48, state), 2) for state in ("aside_idle", "nothing_aside", "aside_full")],
         "a plain copy runs at {} instead of {} TB/s.": lambda r: [short(copied(r, 1), 2), short(copied(r, 0), 2)],
-        "Under a set-aside, the window of `tune_window` reaches {} to {} of the speed of the best of 24 windows.": of_the_best,
+        "With a set-aside, the window of `tune_window` reaches {} to {} times the speed of the best of 24 windows.": of_the_best,
         "The whole device reads it at {} TB/s, although a single load takes {} cycles": lambda r: [
             terabytes(r.cases(LADDER)["memory_ladder/bandwidth/global/2097152"]["GB_per_s"]), short(cycles(r, "global_past_l1", 524288))],
         "It carries {} GB/s, and a load takes {} cycles.": lambda r: [
@@ -439,7 +439,7 @@ SAYS = {
         "full of other lines, the rate is {} TB/s.": lambda r: [short(reread(r, 40, state), 2) for state in ("nothing_aside", "aside_idle", "aside_full")],
         "A copy runs at {} TB/s with nothing or a quarter of the 37.5 MiB set aside, at {} TB/s with half, and at {} TB/s with all of it.": lambda r: [
             short(copied(r, share), 2) for share in (0, 0.5, 1)],
-        "a window over a hot region of a quarter of the largest set-aside still changed the time of a kernel from {} to {} µs.": lambda r: [
+        "a window over a hot region of a quarter of the largest set-aside still reduced the time of a kernel from {} to {} µs.": lambda r: [
             short(beside_stream(r, "changes", 0.25, 0, window)) for window in ("none", "window")],
         "the kernel ran {} times as fast with that ratio as without a window, and {} times as fast with a ratio of 1.": lambda r: [
             gain(r, "1.0", "guide"), gain(r, "1.0", "ratio_1")],

@@ -333,7 +333,7 @@ TABLES = {"docs/headers/atomic.md": {"atomic chains": chains, "contended": conte
           "docs/membar_domains.md": {"stores to the host": stores_to_the_host, "prediction": prediction}}
 SAYS = {
     "README.md": {
-        "takes [{} of its time](docs/headers/atomic.md#cost)": lambda r: [
+        "takes [{} times as long](docs/headers/atomic.md#cost)": lambda r: [
             fixed(r.cases(CONTENTION)["fetch_max_beside_loops/f32/relaxed/global/used/one/cuda_atomic_ref"]["membar_ratio"], 2)]},
     "docs/headers/atomic.md": {
         "| 32-bit acq_rel addition at block, device, system scope | {}, {}, {} |": at(
@@ -391,7 +391,7 @@ SAYS = {
     "docs/memory_guide.md": {
         "Plain loads hit L1 up to {} KiB": lambda r: [largest_at_first(r, "global")],
         "Constant memory fits in its first cache up to {} KiB.": lambda r: [largest_at_first(r, "constant")],
-        "within {} % of the plain load for every": from_plain("h200/read_only_load", ".*/(gather|stream)/read_only"),
+        "within {} % of a plain load's for every": from_plain("h200/read_only_load", ".*/(gather|stream)/read_only"),
         "The hints cost the copy {} to {} % of its bandwidth:": both(*(from_plain("h200/cache_hint_stream", f".*/copy/{arm}")
                                                                for arm in ("evict_first", "everything")))},
     "docs/headers/read_only.md": {
@@ -513,8 +513,8 @@ SAYS = {
         "| message, packed | {} ns |": at(PATTERNS, "channel/packed/pairs:1"),
         "| message, `spsc_channel` at device scope | {} ns |": at(PATTERNS, "channel/spsc/pairs:1"),
         "| `cross_barrier` between two GPUs | {} ns |": at("h100-x2/barrier_latency", "barrier_latency/cross_barrier/threads:1"),
-        "`publisher` | {} cycles |": pace("publisher/warps:4/lag:16/nvlink.saturating"),
-        "| the same with a release store at system scope in each warp | {} cycles |": pace("release/warps:4/nvlink.saturating")},
+        "by `publisher`, during saturating NVLink stores | {} cycles |": pace("publisher/warps:4/lag:16/nvlink.saturating"),
+        "| the same, but each warp publishes with a release store at system scope | {} cycles |": pace("release/warps:4/nvlink.saturating")},
     "docs/symmetric_memory.md": {
         "1 KiB of floats takes {} µs in a graph.": at(ALL, "all_reduce_latency/captured_one_shot/gpus:2/bytes:1024", by=1e3),
         "In such a graph, an empty kernel takes {} µs, and a kernel that sends one word and receives one takes {} µs.": at(
@@ -537,12 +537,12 @@ SAYS = {
             ("ticket lock, four threads", 28, "ticket_lock/threads:4"), ("ticket lock, six threads", 42, "ticket_lock/threads:6"))},
         "a lock that four threads take twice has {}.": lambda r: grown("threads:4/rounds:2")(r)[:1]},
     "docs/membar_domains.md": {
-        "took {} [{}, {}] of its time without the library as a graph, and {} [{}, {}] launch by launch.": step_cost,
+        "took {} [{}, {}] times as long as without the library when launched as a graph, and {} [{}, {}] times as long when its kernels were launched one by one.": step_cost,
         "although whole runs on H200 show a gain of {}.": of_program("training_symm", "gain"),
-        "a decode step alone took {} and {} of its time without the library, and small kernels took {} and {}.": both(*(
+        "a decode step alone took {} and {} times as long as without the library, and small kernels took {} and {} times as long.": both(*(
             of_program(program, "apply_costs_alone") for program in ("decode_symm", "decode_nccl_domain0", "small_kernels_symm", "small_kernels_nccl_domain0"))),
         "the program's speed is within {} % of its speed with the same kernels moved by hand": beside_by_hand,
-        "differs from the gain of whole runs by at most {} % of the latter.": beside_whole_runs,
+        "differs from the gain in whole runs by at most {} % of the latter.": beside_whole_runs,
         "{} for the decode step of hidden size 1024, {} for hidden size 2048, and {} for prefill.": gains_of_sizes,
         "took {} % longer on H200 and {} % on H100 after `run` had decided.": halo_after_run}
 }
