@@ -413,13 +413,13 @@ SAYS = {
             short(constant(r, 1, 1, 2, "indexed") - constant(r, 1, 1, 2, "constant"))],
     },
     "docs/headers/l2_set_aside.md": {
-        "A region of 40 MiB was read again at {} TB/s with nothing set aside, and at {} with 37.5 MiB set aside but idle. When the set-aside was full of "
-        "persisting lines, the rate was {}.": lambda r: [short(reread(r, 40, state), 2) for state in ("nothing_aside", "aside_idle", "aside_full")],
-        "A copy ran at {} TB/s with up to a quarter of the largest set-aside, at {} with half, and at {} with all of it.": lambda r: [
+        "A region of 40 MiB was read again at {} TB/s with nothing set aside, and at {} TB/s with 37.5 MiB set aside but idle. When the set-aside was full of "
+        "persisting lines, the rate was {} TB/s.": lambda r: [short(reread(r, 40, state), 2) for state in ("nothing_aside", "aside_idle", "aside_full")],
+        "A copy ran at {} TB/s with up to a quarter of the largest set-aside, at {} TB/s with half, and at {} TB/s with all of it.": lambda r: [
             short(copied(r, share), 2) for share in (0, 0.5, 1)],
     },
     "docs/headers/access_policy_window.md": {
-        "took {} µs with nothing set aside. With the largest set-aside it took {} without a window, and {} with the best one.": lambda r: [
+        "took {} µs with nothing set aside. With the largest set-aside it took {} µs without a window, and {} µs with the best one.": lambda r: [
             short(window_time(r, "1.0", arm)) for arm in ("nothing_aside", "none", "tuned")],
     },
     "docs/older_notes.md": {

@@ -346,7 +346,7 @@ SAYS = {
         "| store of one byte, release: membar; `cuda::atomic_ref`, which loops | {}; {} |": at(
             COST, *(f"latency/store/u8/release/{arm}" for arm in ("membar", "cuda_atomic_ref"))),
         "| reduction, as seen by the thread that issues it | {} to {} |": span(COST, "latency/add/.*/membar"),
-        "a 32-bit exchange takes {} ns on an `unsigned` and {} on a": at(COST, *(f"latency/exchange/{kind}/relaxed/device/membar" for kind in ("u32", "f32"))),
+        "a 32-bit exchange takes {} ns on an `unsigned` and {} ns on a": at(COST, *(f"latency/exchange/{kind}/relaxed/device/membar" for kind in ("u32", "f32"))),
         "eight warps per object | up to {} times as long |": by_turns,
         "| `exchange`, each thread on its own object | {} ps |": ps("throughput/exchange/u32/relaxed/device/membar"),
         "| `add`, each thread on its own object | {} ps |": ps("throughput/add/u32/relaxed/device/membar"),
@@ -358,7 +358,7 @@ SAYS = {
         "In a dependent chain in one thread, this addition takes {} to {} times as long as": span(
             COST, "latency/fetch_add_by_hand/b?f16/.*/ptx.*", key="membar_ratio"),
         "takes {} times as long, because with a generic address it compiles to `ATOM`.": at(CONTENTION, "fetch_add/u32/relaxed/shared/intrinsic", key="membar_ratio"),
-        "The test slows down a series of reductions: {} ns instead of {}.": at(
+        "The test slows down a series of reductions: each takes {} ns instead of {} ns.": at(
             COST, *(f"latency/add_somewhere/u32/relaxed/device/{arm}" for arm in ("membar", "one_instruction"))),
         "whose result is not used takes {} of the time of `cuda::atomic_ref` and {} of the time of": at(
             COST, "throughput/fetch_add/u32/relaxed/device/cuda_atomic_ref", "throughput/fetch_add_builtin/u32/relaxed/device/builtin", key="membar_ratio"),
@@ -443,7 +443,7 @@ SAYS = {
         "| `put_signal` by one block: 1 KiB, 16 KiB, 256 KiB, 1 MiB | {}, {}, {}, {} |": us(
             "membar_peer/block:64/bytes:1024", "membar_peer/block:1024/bytes:16384", "membar_peer/block:256/bytes:262144",
             "membar_peer/block:256/bytes:1048576"),
-        "One block puts {} GB/s; 132 blocks put {} GB/s, in tiles": both(
+        "One block puts at {} GB/s; 132 blocks put at {} GB/s, in tiles": both(
             at(WIDE, "put_bandwidth/membar_peer/blocks:1/threads:1024/MiB:64", key="GB/s", digits=2),
             at(WIDE, "put_bandwidth/membar_peer_tiles/KiB:128/blocks:132/threads:1024/MiB:64", key="GB/s")),
         **some(BIG, "`put` by 132 blocks, tiles of 128 KiB", "`put` by 132 blocks, one part each", "bulk copy (TMA)", "NVSHMEM's put")},
@@ -456,7 +456,7 @@ SAYS = {
         "| `put_signal` | {}; {}; {} |": us("membar_peer/thread:1/bytes:16", "membar_peer/block:64/bytes:1024", "membar_peer/block:1024/bytes:16384"),
         "whose wait does not acquire | {}; {}; {} |": us("nvshmem/*/bytes:16", "nvshmem/*/bytes:1024", "nvshmem/block:1024/bytes:16384"),
         "| only a relaxed signal | {} |": us("membar_peer_notify_relaxed/thread:1/bytes:0"),
-        "without copies, takes {} µs without a block barrier and {} with one.": us(
+        "without copies, takes {} µs without a block barrier and {} µs with one.": us(
             "by_hand_packed_words/block:96/bytes:1024", "by_hand_packed_words_and_barrier/block:96/bytes:1024")},
     "docs/headers/symmetric_wait.md": {
         "| `notify` and `wait`, both relaxed | {} |": us("membar_peer_notify_relaxed/thread:1/bytes:0"),
@@ -464,12 +464,12 @@ SAYS = {
         "`put_signal`, `wait` | {} | {} |": us("membar_peer_trapping/thread:1/bytes:16", "membar_peer_trapping/warp:32/bytes:16"),
         "with an added fence that acquires | {}; {} |": us("nvshmem/*/bytes:16", "nvshmem_and_acquire/*/bytes:16"),
         "`try_take_packed`; `take_packed` | | {}; {} |": us("membar_peer_packed/warp:32/bytes:16", "membar_peer_packed_trapping/warp:32/bytes:16"),
-        "takes a packed message in {} instead of {}, because": us("membar_peer_packed_trapping/block:32/bytes:16", "membar_peer_packed/block:32/bytes:16")},
+        "because the block reconverges in any case: a packed message takes {} µs instead of {} µs.": us("membar_peer_packed_trapping/block:32/bytes:16", "membar_peer_packed/block:32/bytes:16")},
     "docs/headers/sync_barriers.md": {
         **rows(("32 threads, 132 blocks", "256 threads, 132 blocks", "1,024 threads, 132 blocks", "256 threads, 264 blocks"), PATTERNS,
                [f"grid_barrier/{{}}/blocks_per_sm:{blocks}/threads:{threads}" for blocks, threads in ((1, 32), (1, 256), (1, 1024), (2, 256))],
                ["membar", "cooperative_groups", "cuda_barrier"]),
-        "With relaxed on both sides, 132 blocks of 256 threads take {} ns.": at(PATTERNS, "grid_barrier/membar_relaxed/blocks_per_sm:1/threads:256")},
+        "With a relaxed `arrive` and a relaxed `wait`, 132 blocks of 256 threads take {} ns.": at(PATTERNS, "grid_barrier/membar_relaxed/blocks_per_sm:1/threads:256")},
     "docs/headers/sync_bulk_pipeline.md": {
         **rows(("pipeline; three blocks with four stages of 4 KiB", "pipeline; one block with eleven stages of 4 KiB",
                 "pipeline; four blocks with four stages of 4 KiB", "pipeline; four blocks with eight stages of 4 KiB",
@@ -494,9 +494,9 @@ SAYS = {
     "docs/headers/sync_publisher.md": {
         **rows(("`warp_source`", "a release store at system scope in each warp"), PUBLISHER,
                ["pace/publisher/warps:4/lag:16/{}", "pace/release/warps:4/{}"], ["none", "nvlink.saturating"], key="p50_cycles"),
-        "takes {} cycles with a lag of 16 and {} with 64. With a release store in each warp it takes {}.": pace(
+        "takes {} cycles with a lag of 16 and {} cycles with a lag of 64. With a release store in each warp it takes {} cycles.": pace(
             *(f"{arm}/host.saturating" for arm in ("publisher/warps:4/lag:16", "publisher/warps:4/lag:64", "release/warps:4"))),
-        "a value is stored {} cycles after `publish`; a release store takes {}.": at(
+        "a value is stored {} cycles after `publish`, whereas a release store takes {} cycles.": at(
             PUBLISHER, *(f"latency/{arm}/nvlink.saturating" for arm in ("publisher/warps:4/lag:16", "release/warps:4")), key="p50_cycles"),
         "the iteration takes {} cycles: the two parts": pace("by_lane/warps:4/lag:16/none")},
     "docs/headers/window_planning.md": {
