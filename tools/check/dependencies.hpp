@@ -12,10 +12,11 @@
 #include <membar/model/execution.hpp>
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <span>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -44,14 +45,25 @@ class dependencies {
 
    private:
     friend class dependencies;
+    struct hash {
+      [[nodiscard]] std::size_t operator()(const std::vector<std::uint64_t>& key) const noexcept {
+        std::uint64_t result = 14695981039346656037ULL;  // FNV-1a, in steps of a word
+        for (const std::uint64_t word : key) {
+          result = (result ^ word) * 1099511628211ULL;
+        }
+        return static_cast<std::size_t>(result ^ (result >> 32U));
+      }
+    };
     static constexpr std::size_t most_entries = 20'000;
-    std::vector<std::map<std::vector<std::uint64_t>, of_thread>> known_{};  ///< per thread, by the values of its events
+    /// per thread, by the values of its events
+    std::vector<std::unordered_map<std::vector<std::uint64_t>, of_thread, hash>> known_{};
     std::size_t entries_ = 0;
     // for one execution; they are members to avoid repeated memory allocations
     std::vector<const of_thread*> threads_{};
     std::vector<std::uint64_t> key_{};
     std::vector<std::pair<int, int>> open_{};
-    std::vector<std::vector<bool>> seen_{};
+    std::vector<std::vector<std::uint64_t>> seen_{};  ///< per thread: one bit per event
+    std::vector<int> seen_threads_{};                 ///< the threads that have such bits
   };
 
   /// Uses the entries of `known`, and adds new results to it.
@@ -65,9 +77,11 @@ class dependencies {
   /// and its write.
   [[nodiscard]] bool reaches(const graph_event& on, int t, int number) {
     std::vector<std::pair<int, int>>& open = memory_.open_;
-    std::vector<std::vector<bool>>& seen = memory_.seen_;
     open.assign(1, {t, number});
-    std::for_each(seen.begin(), seen.end(), [](auto& of_one) { of_one.clear(); });
+    for (const int seen : memory_.seen_threads_) {
+      model::at(memory_.seen_, seen).clear();
+    }
+    memory_.seen_threads_.clear();
     while (!open.empty()) {
       const auto [thread, event] = open.back();
       open.pop_back();
@@ -77,27 +91,18 @@ class dependencies {
         }
         continue;
       }
-      const of_thread& here = of(thread);
-      for (int n = 0; n < event; ++n) {
-        if (!data_flow::has(model::at(here, event), n)) {
-          continue;
-        }
-        if (thread == on.thread && n == on.number) {
-          return true;
-        }
-        auto& mine = model::at(seen, thread);
-        mine.resize(here.size());
-        if (mine[static_cast<std::size_t>(n)]) {
-          continue;
-        }
-        mine[static_cast<std::size_t>(n)] = true;
-        open.emplace_back(thread, n);
-        const graph_event& read = *model::at(model::at(graph_.threads, thread).events, n);
-        if (read.source != nullptr) {
-          open.emplace_back(read.source->thread, read.source->number);
-        }
-        if (read.kind == model::event_kind::barrier) {
-          add_what_others_bring(read);
+      const data_flow::set& before = model::at(of(thread), event);
+      for (int first = 0; first < event; first += 64) {
+        const auto word = static_cast<std::size_t>(first) / 64;
+        std::uint64_t& seen = seen_of(thread, word);
+        std::uint64_t left = before[word] & truncated(~std::uint64_t{0}, std::min(event - first, 64)) & ~seen;
+        seen |= left;
+        for (; left != 0; left &= left - 1) {
+          const int n = first + std::countr_zero(left);
+          if (thread == on.thread && n == on.number) {
+            return true;
+          }
+          continue_at(thread, n);
         }
       }
     }
@@ -105,6 +110,28 @@ class dependencies {
   }
 
  private:
+  /// Returns 64 of the bits that mark the events of a thread that `reaches` has seen.
+  [[nodiscard]] std::uint64_t& seen_of(int thread, std::size_t word) const {
+    std::vector<std::uint64_t>& bits = model::at(memory_.seen_, thread);
+    if (bits.empty()) {
+      memory_.seen_threads_.push_back(thread);
+    }
+    bits.resize(std::max(bits.size(), word + 1));
+    return bits[word];
+  }
+
+  /// Continues with the events on which a read directly depends, in its own thread and in others.
+  void continue_at(int thread, int n) {
+    memory_.open_.emplace_back(thread, n);
+    const graph_event& read = *model::at(model::at(graph_.threads, thread).events, n);
+    if (read.source != nullptr) {
+      memory_.open_.emplace_back(read.source->thread, read.source->number);
+    }
+    if (read.kind == model::event_kind::barrier) {
+      add_what_others_bring(read);
+    }
+  }
+
   /// Continues with the arrivals whose values determine the result of the sync point before `e`.
   void add_what_others_bring(const graph_event& e) {
     const thread_run& run = model::at(graph_.threads, e.thread);
@@ -122,12 +149,12 @@ class dependencies {
   /// Dependencies between the pieces of a copy are not tracked.
   [[nodiscard]] bool depends_on_issue(int thread, int event, const graph_event& on) {
     const thread_run& run = model::at(graph_.threads, thread);
-    std::vector<bool>& mine = model::at(memory_.seen_, thread);
-    mine.resize(run.events.size() + 1);
-    if (mine[static_cast<std::size_t>(event)] || run.issue == nullptr) {
+    std::uint64_t& seen = seen_of(thread, static_cast<std::size_t>(event) / 64);
+    const std::uint64_t bit = std::uint64_t{1} << (static_cast<unsigned>(event) % 64);
+    if ((seen & bit) != 0 || run.issue == nullptr) {
       return false;
     }
-    mine[static_cast<std::size_t>(event)] = true;
+    seen |= bit;
     const thread_context& c = model::at(contexts_, thread);
     for (int t = c.copies_of; t < c.copies_of + c.starters; ++t) {
       for (const graph_event* e : model::at(graph_.threads, t).events) {

@@ -801,10 +801,21 @@ class machine {
   [[nodiscard]] bool same(thread_state& s, const thread_state& then) const noexcept {
     const register_use& use = *context_->registers;
     const register_use::set& live = model::at(s.events == then.events && !use.deciding.empty() ? use.deciding : use.live, s.pc);
-    for (int w = 0; w < kernel().words; ++w) {
-      if (((live[static_cast<std::size_t>(w / 64)] >> static_cast<unsigned>(w % 64)) & 1U) != 0 &&
-          (s.words()[w] != then.words()[w] || has_unknown(s, w) != has_unknown(then, w))) {
+    const std::uint64_t* const mine = s.words();
+    const std::uint64_t* const other = then.words();
+    const auto registers = static_cast<std::size_t>(kernel().words);  // behind them are the marks of unknown registers
+    for (std::size_t first = 0; first < registers; first += 64) {
+      std::uint64_t left =
+          live[first / 64] & truncated(~std::uint64_t{0}, static_cast<int>(std::min<std::size_t>(registers - first, 64)));
+      const std::size_t marks = registers + first / 64;
+      if (((mine[marks] ^ other[marks]) & left) != 0) {
         return false;
+      }
+      for (; left != 0; left &= left - 1) {
+        const std::size_t word = first + static_cast<std::size_t>(std::countr_zero(left));
+        if (mine[word] != other[word]) {
+          return false;
+        }
       }
     }
     return std::memcmp(local(s), local(then), 2 * local_bytes()) == 0;
