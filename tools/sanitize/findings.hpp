@@ -18,8 +18,8 @@ struct sanitizer_finding {
   std::uint64_t count = 0;            ///< the number of times it was found
   std::uint64_t seed = 0;             ///< the seed of the first schedule that showed it
   std::uint64_t key = 0;              ///< a hash; findings with the same key are the same finding
-  bool polls = false;                 ///< whether the schedule was cut short because its threads only poll, and may wait
-                                      ///< forever
+  bool polls = false;                 ///< the schedule was cut short: its threads only poll, and may wait forever
+  std::uint64_t last_change = 0;      ///< with `polls`: the number of instructions before the last change of memory
 };
 
 }  // namespace membar::sanitize

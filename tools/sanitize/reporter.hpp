@@ -3,7 +3,6 @@
 /// Converts a run's findings to the checker's wording and format.
 #pragma once
 
-#include <check/liveness.hpp>
 #include <check/trace.hpp>
 #include <sanitize/run_state.hpp>
 
@@ -128,12 +127,14 @@ class reporter {
   void only_polls(std::uint64_t instructions) {
     const std::uint64_t key = key_of(check_status::gave_up, 0xffffffU, 0xffffffU);
     if (!is_known(key)) {
-      add(key, excerpt({}), check_status::gave_up,
+      sanitizer_finding& f = add(
+          key, excerpt({}), check_status::gave_up,
           "the threads have executed " + std::to_string(instructions) +
               " instructions without any change to memory, so they may be waiting for each other forever: explore a smaller "
               "launch to decide this",
-          {})
-          .polls = true;
+          {});
+      f.polls = true;
+      f.last_change = state_.last_change;
     }
   }
 
@@ -226,7 +227,7 @@ class reporter {
 
   /// The loads whose value a thread never uses. They are determined for each thread, because they depend on the thread's index.
   struct discarded_loads {
-    std::unordered_map<thread_key, std::vector<bool>> by_thread{};
+    std::unordered_map<thread_key, std::shared_ptr<const check::register_use>> by_thread{};
     std::vector<bool> by_some{};  ///< loads whose value at least one of these threads never uses
   };
 
@@ -237,13 +238,12 @@ class reporter {
     discarded_loads& known = discarded_[who.launch];
     const auto it = known.by_thread.find(key);
     if (it != known.by_thread.end()) {
-      return it->second;
+      return it->second->discarded;
     }
     if (known.by_thread.size() >= most) {
       return known.by_some;
     }
-    const check::thread_context c = state_.context_of(who);
-    const std::vector<bool>& mine = known.by_thread[key] = check::register_use_of(c, !c.where.host)->discarded;
+    const std::vector<bool>& mine = (known.by_thread[key] = state_.code.of(key, state_.context_of(who)))->discarded;
     known.by_some.resize(std::max(known.by_some.size(), mine.size()), false);
     for (std::size_t n = 0; n < mine.size(); ++n) {
       known.by_some[n] = known.by_some[n] || mine[n];

@@ -46,7 +46,7 @@ class lane_watch {
   /// values. Returns false if the thread stops earlier because it repeats a state at a loop head, or has executed too many
   /// instructions.
   [[nodiscard]] bool hurries(check::thread_state& s) {
-    const std::vector<fast_instruction>& code = *lane_.home->launch->fast;
+    const std::vector<fast_instruction>& code = *lane_.home->launch->code.fast;
     if (code.empty() || machine_.has_unknown_values(s)) {
       return true;
     }
@@ -158,9 +158,9 @@ class lane_watch {
 /// A schedule while it runs.
 class schedule_run {
  public:
-  schedule_run(const check::program& p, const std::vector<check::planned_launch>& plans, std::uint64_t seed,
+  schedule_run(const check::program& p, const std::vector<check::planned_launch>& plans, program_code& code, std::uint64_t seed,
                const sanitize_options& options, crew& all)
-      : crew_(&all), state_(p, plans, seed, options), queue_(state_.random, seed, threads_of(plans)) {
+      : crew_(&all), state_(p, plans, code, seed, options), queue_(state_.random, seed, threads_of(plans)) {
     const std::uint64_t threads = threads_of(plans);
     begin_schedule(threads);
     for (launch_run& l : state_.launches) {
@@ -222,6 +222,8 @@ class schedule_run {
   /// Returns the largest number of clock nodes that the parts of a batch had together when they ended.
   [[nodiscard]] std::uint64_t most_nodes_of_parts() const noexcept { return most_nodes_of_parts_; }
   void record(recorded_schedule& to) noexcept { state_.recorded = &to; }
+  /// Ends the schedule soon after this number of instructions, without a finding.
+  void end_after(std::uint64_t instructions) noexcept { last_instruction_ = instructions; }
   [[nodiscard]] reporter& out() noexcept { return out_; }
 
  private:
@@ -258,7 +260,7 @@ class schedule_run {
     }
     launch_run& l = *at;
     begin(l);
-    find_code(l, 0);
+    find_code(l);
     constexpr std::uint64_t most = 64;          // the maximum number of parts in a batch
     constexpr std::uint64_t pages = 1U << 15U;  // the approximate number of pages in a batch
     std::uint64_t parts = 2;
@@ -346,6 +348,10 @@ class schedule_run {
     if (pages_ != nullptr && pages_->are_too_many()) {
       state_.stop();
     }
+    if (state_.instructions > last_instruction_) {
+      state_.stop();
+      return;
+    }
     constexpr std::uint64_t each = 1'000'000;  // the maximum number of instructions per running thread without a change to
                                                // memory
     // extra threads in the limit, because a thread that runs alone may read a lot of memory
@@ -412,12 +418,9 @@ class schedule_run {
     known.cross(~0U);  // a kernel boundary orders accesses across all proxies
   }
 
-  /// Creates the data that all threads of a launch share.
-  static void find_code(launch_run& l, std::uint64_t block) {
-    if (l.registers == nullptr) {
-      const check::thread_context c = check::context_of(*l.plan, block, 0);
-      l.registers = check::register_use_of(c, !c.where.host);
-      l.fast = std::make_shared<const std::vector<fast_instruction>>(fast_code_of(*c.kernel, c.parameters));
+  void find_code(launch_run& l) {
+    if (l.code.registers == nullptr) {
+      l.code = state_.code.of(*l.plan);
     }
   }
 
@@ -429,7 +432,7 @@ class schedule_run {
     }
     block& b = *made;
     const std::uint64_t index = l.started++;
-    find_code(l, index);
+    find_code(l);
     const bool fits = b.launch == &l;  // otherwise the block is new or was used for another launch
     b.launch = &l;
     b.index = index;
@@ -455,7 +458,7 @@ class schedule_run {
     }
     for (std::size_t t = 0; t < size; ++t) {
       check::thread_context c = check::context_of(*l.plan, index, t);
-      c.registers = l.registers;
+      c.registers = l.code.registers;
       c.number_in_program = static_cast<int>(t);
       fits ? static_cast<void>(b.contexts[t] = std::move(c)) : b.contexts.push_back(std::move(c));
     }
@@ -948,6 +951,7 @@ class schedule_run {
   std::uint64_t most_nodes_of_parts_ = 0;
   const private_pages* pages_ = nullptr;  ///< only in a part of a schedule
   std::uint64_t most_instructions_ = state_.how.most_instructions;
+  std::uint64_t last_instruction_ = ~std::uint64_t{0};
   check::stack_arena arena_{};
   asynchronous_operations copies_{state_, out_, races_, orders_, arena_};
   std::uint64_t at_once_ = 8;  ///< how many blocks of a launch run at once
@@ -996,9 +1000,9 @@ std::vector<sanitizer_finding> findings_of(schedule_run& one, const check::check
 }  // namespace
 
 std::vector<sanitizer_finding> run_schedule(const check::program& p, const std::vector<check::planned_launch>& launches,
-                                            const check::check_property& property, std::uint64_t seed,
+                                            program_code& code, const check::check_property& property, std::uint64_t seed,
                                             const sanitize_options& options, crew& all, sanitize_statistics& counts) {
-  schedule_run one(p, launches, seed, options, all);
+  schedule_run one(p, launches, code, seed, options, all);
   return findings_of(one, property, counts);
 }
 
@@ -1006,12 +1010,16 @@ check::replayed_schedule schedule_of(const check::program& p, const std::vector<
                                      const check::check_property& property, const sanitizer_finding& f,
                                      const sanitize_options& options) {
   crew alone;
-  schedule_run one(p, launches, f.seed, options, alone);
+  program_code code;
+  schedule_run one(p, launches, code, f.seed, options, alone);
   recorded_schedule recorded{f.key, {}};
   one.record(recorded);
+  if (f.polls) {
+    one.end_after(f.last_change);  // what follows is omitted below
+  }
   sanitize_statistics counts;
   static_cast<void>(findings_of(one, property, counts));
-  if (f.polls) {
+  if (f.polls && recorded.last_change == one.state().last_change) {  // otherwise the last step is the last change
     recorded.steps.resize(recorded.changes);
   }
   check::replayed_schedule result{std::move(recorded.steps), f.polls ? check_status::hang : f.found.status, {}};

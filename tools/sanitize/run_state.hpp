@@ -5,11 +5,11 @@
 
 #include <check/async_copies.hpp>
 #include <check/graph.hpp>
-#include <check/liveness.hpp>
 #include <check/program.hpp>
 #include <check/trace.hpp>
 #include <membar/model/array.hpp>
 #include <sanitize/memory.hpp>
+#include <sanitize/program_code.hpp>
 #include <sanitize/sanitize.hpp>
 #include <sanitize/threads.hpp>
 
@@ -99,9 +99,10 @@ struct part_blocks {
 };
 
 struct run_state {
-  run_state(const check::program& p, const std::vector<check::planned_launch>& plans, std::uint64_t seed,
-            const sanitize_options& options)
+  run_state(const check::program& p, const std::vector<check::planned_launch>& plans, program_code& analysed,
+            std::uint64_t seed, const sanitize_options& options)
       : checked(p),
+        code(analysed),
         how(options),
         random(seed),
         schedule(seed),
@@ -140,6 +141,7 @@ struct run_state {
   /// does not change it.
   run_state(run_state& whole, std::uint64_t seed, const part_blocks& of, private_pages& pages)
       : checked(whole.checked),
+        code(whole.code),
         how(whole.how),
         random(seed),
         schedule(whole.schedule),
@@ -160,8 +162,7 @@ struct run_state {
     }
     const launch_run& theirs = whole.launches[static_cast<std::size_t>(of.launch)];
     launch_run& l = launches[static_cast<std::size_t>(of.launch)];
-    l.registers = theirs.registers;
-    l.fast = theirs.fast;
+    l.code = theirs.code;
     l.begin = theirs.begin;
     l.started = l.ended = of.first;
     l.until = of.end;
@@ -254,6 +255,7 @@ struct run_state {
   void stop() noexcept { stopped = true; }
 
   const check::program& checked;  ///< the memory, kernels and assumptions; the program contains no threads
+  program_code& code;
   const sanitize_options& how;
   random_source random;
   std::uint64_t schedule;

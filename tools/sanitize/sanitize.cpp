@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <check/async_copies.hpp>
 #include <litmus/readings.hpp>
+#include <sanitize/program_code.hpp>
 #include <sanitize/run.hpp>
 #include <sanitize/sanitize.hpp>
 
@@ -63,7 +64,8 @@ class gathering {
 
 /// Runs each schedule that the options request once.
 [[nodiscard]] sanitize_result run_all(const check::program& p, const std::vector<check::planned_launch>& launches,
-                                      const check::check_property& property, const sanitize_options& options) {
+                                      program_code& code, const check::check_property& property,
+                                      const sanitize_options& options) {
   gathering all;
   std::atomic<std::uint64_t> next = 0;
   const int busy = std::max(options.jobs, 1);
@@ -77,7 +79,8 @@ class gathering {
           break;
         }
         sanitize_statistics counts;
-        std::vector<sanitizer_finding> found = run_schedule(p, launches, property, options.seed + k, options, helpers, counts);
+        std::vector<sanitizer_finding> found =
+            run_schedule(p, launches, code, property, options.seed + k, options, helpers, counts);
         all.add(std::move(found), counts);
       }
     } catch (...) {
@@ -102,7 +105,7 @@ class gathering {
 }
 
 /// If a finding depends on one of the alternative readings of the PTX ISA, adds this reading to its message.
-void name_readings(const check::program& p, const std::vector<check::planned_launch>& launches,
+void name_readings(const check::program& p, const std::vector<check::planned_launch>& launches, program_code& code,
                    const check::check_property& property, const sanitize_options& options,
                    std::vector<sanitizer_finding>& findings) {
   sanitize_options others = options;
@@ -115,7 +118,7 @@ void name_readings(const check::program& p, const std::vector<check::planned_lau
     const auto [at, is_new] = shown.try_emplace(f.seed);
     if (is_new) {
       sanitize_statistics counts;
-      for (const sanitizer_finding& other : run_schedule(p, launches, property, f.seed, others, alone, counts)) {
+      for (const sanitizer_finding& other : run_schedule(p, launches, code, property, f.seed, others, alone, counts)) {
         at->second.insert(other.key);
       }
     }
@@ -141,8 +144,9 @@ void name_readings(const check::program& p, const std::vector<check::planned_lau
 
 sanitize_result sanitize(const check::program& p, const std::vector<check::planned_launch>& launches,
                          const check::check_property& property, const sanitize_options& options) {
-  sanitize_result result = run_all(p, launches, property, options);
-  name_readings(p, launches, property, options, result.findings);
+  program_code code;
+  sanitize_result result = run_all(p, launches, code, property, options);
+  name_readings(p, launches, code, property, options, result.findings);
   return result;
 }
 

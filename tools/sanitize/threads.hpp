@@ -9,9 +9,9 @@
 #include <check/program.hpp>
 #include <check/sync_points.hpp>
 #include <sanitize/clock.hpp>
-#include <sanitize/fast_code.hpp>
 #include <sanitize/knowledge.hpp>
 #include <sanitize/memory.hpp>
+#include <sanitize/program_code.hpp>
 
 #include <algorithm>
 #include <array>
@@ -203,8 +203,7 @@ struct launch_run {
   std::uint64_t until = 0;
   std::uint64_t ended = 0;
   std::uint64_t launching = 0;  ///< the number of blocks that have ended or have allowed the dependent launches to begin
-  std::shared_ptr<const check::register_use> registers{};
-  std::shared_ptr<const std::vector<fast_instruction>> fast{};
+  program_code::launch_code code{};
   knowledge begin{};  ///< the knowledge with which all threads start
   knowledge end{};    ///< the knowledge of all threads that have ended
   clock last_end{};   ///< the knowledge of the thread that ended last
