@@ -37,6 +37,7 @@ TEST(domains_options, each_option_is_read) {
   EXPECT_TRUE(o.whole_runs);
   EXPECT_TRUE(o.json);
   EXPECT_FALSE(parse_options({"--", "g"}).json);
+  EXPECT_EQ(parse_options({"run", "--seconds=0.5", "--", "g"}).seconds, 0.5);
 }
 
 TEST(domains_options, help_and_version_need_no_program_and_help_names_every_option) {
@@ -58,6 +59,7 @@ TEST(domains_options, errors_name_the_remedy) {
   EXPECT_EQ(refusal_of({"try", "--turn=0", "--", "a"}), "--turn: '0' is not valid: write a number from 1 to 1000000");
   EXPECT_EQ(refusal_of({"try", "--turn=many", "--", "a"}), "--turn: 'many' is not valid: write a number from 1 to 1000000");
   EXPECT_EQ(refusal_of({"try", "--runs=101", "--", "a"}), "--runs: '101' is not valid: write a number from 1 to 100");
+  EXPECT_EQ(refusal_of({"run", "--seconds=0", "--", "a"}), "--seconds: '0' is not valid: write a number from 0.1 to 3600");
   EXPECT_EQ(refusal_of({"watch", "--format=xml", "--", "a"}), "--format: 'xml' is not a format: write text or json");
   EXPECT_EQ(refusal_of({"./app"}), "'./app' is not an action: write watch, try, apply or run, and -- before the program");
   EXPECT_EQ(refusal_of({"try", "--list=", "--", "a"}), "--list needs a value: write --list=...");

@@ -257,12 +257,12 @@ int main(int count, char** words) {
         }
       }
       std::printf("settled: %d\n", fakeHasSettled() ? 1 : 0);
-    } else if (word == "local") {  // Small kernels run alone for a second and a half.
+    } else if (word == "local") {  // Small kernels run alone for 0.4 seconds.
       CUfunction local = nullptr;
       driver.get_function(&local, nullptr, "_Z5smallPf");
       CUdeviceptr pointer = 0x11000000;
       void* parameters[] = {&pointer};
-      const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(1500);
+      const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(400);
       while (std::chrono::steady_clock::now() < end) {
         std::this_thread::sleep_for(
             std::chrono::milliseconds(1));  // A launch advances the fake driver's clock by a microsecond.

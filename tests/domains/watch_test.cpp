@@ -224,7 +224,7 @@ TEST_F(domains_command, watch_reports_in_json_what_check_found) {
 }
 
 TEST_F(domains_command, run_watches_checks_moves_in_turns_and_keeps_what_gains) {
-  const result r = command("run --seconds=1 --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table steady",
+  const result r = command("run --seconds=0.1 --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table steady",
                            "FAKE_CUPTI_PUTS=1 FAKE_DRIVER_QUIET=1");
   EXPECT_EQ(r.status, 0) << r.said;
   EXPECT_NE(r.said.find("settled: 1"), std::string::npos) << r.said;
@@ -242,14 +242,14 @@ TEST_F(domains_command, run_watches_checks_moves_in_turns_and_keeps_what_gains) 
 }
 
 TEST_F(domains_command, run_watches_until_the_program_communicates) {
-  const result r = command("run --seconds=1 --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table local steady",
+  const result r = command("run --seconds=0.2 --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table local steady",
                            "FAKE_CUPTI_PUTS=1 FAKE_DRIVER_QUIET=1");
   EXPECT_LT(r.said.find("local: over"), r.said.find("cupti: the driver is entered")) << r.said;
   EXPECT_NE(r.said.find("kept: the other kernels were 2.5"), std::string::npos) << r.said;
 }
 
 TEST_F(domains_command, run_detaches_cupti_when_nothing_runs) {
-  const result r = command("run --seconds=1 --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table steady",
+  const result r = command("run --seconds=0.1 --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table steady",
                            "FAKE_CUPTI_PUTS=1 FAKE_DRIVER_QUIET=1 FAKE_DRIVER_BUSY=3");
   const std::size_t last_busy = r.said.rfind("driver: busy");
   ASSERT_NE(last_busy, std::string::npos) << r.said;
@@ -263,7 +263,7 @@ TEST_F(domains_command, a_variable_of_the_environment_switches_the_library_off) 
 }
 
 TEST_F(domains_command, run_undoes_a_move_that_gains_nothing) {
-  const result r = command("run --seconds=1 --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table steady",
+  const result r = command("run --seconds=0.1 --cupti='" FAKE_CUPTI "' --output=out" PROGRAM "table steady",
                            "FAKE_CUPTI_PUTS=1 FAKE_DRIVER_QUIET=1 FAKE_DRIVER_NO_GAIN=1");
   EXPECT_NE(r.said.find("settled: 1"), std::string::npos) << r.said;
   EXPECT_NE(r.said.find("undone: the other kernels were 1.000×"), std::string::npos) << r.said;

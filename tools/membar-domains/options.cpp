@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <sstream>
 
 #include "membar-domains/move_list.hpp"
 #include "membar-domains/text.hpp"
@@ -13,14 +14,16 @@ namespace membar_domains {
 namespace {
 
 /// Returns a validator that requires a number within these limits.
-CLI::Validator between(int least, int most) {
+template <class Number>
+CLI::Validator between(Number least, int most) {
   return {[=](const std::string& value) {
-            int out = 0;
+            Number out = 0;
             const auto [end, status] = std::from_chars(value.data(), value.data() + value.size(), out);
+            std::ostringstream limits;
+            limits << least << " to " << most;
             return status == std::errc{} && end == value.data() + value.size() && out >= least && out <= most
                        ? std::string()
-                       : "'" + value + "' is not valid: write a number from " + std::to_string(least) + " to " +
-                             std::to_string(most);
+                       : "'" + value + "' is not valid: write a number from " + limits.str();
           },
           "", ""};
 }
@@ -67,7 +70,7 @@ class command_line {
         ->check(between(1, 100));
     app_.add_option("--seconds", out.seconds, "run: seconds to watch before anything is moved (default: 10)")
         ->type_name("N")
-        ->check(between(1, 3600));
+        ->check(between(0.1, 3600));
     app_.add_option("--cupti", out.cupti, "the path of libcupti.so, if the loader does not find it")->type_name("FILE");
   }
 

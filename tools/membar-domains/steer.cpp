@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::chrono::milliseconds between_looks{200};
+constexpr std::chrono::duration<double> most_between_looks{0.2};
 constexpr int most_windows = 6;
 
 constexpr const char* kept = "kept";
@@ -70,6 +70,10 @@ steering::~steering() {
   }
 }
 
+std::chrono::duration<double> steering::between_looks() const {
+  return std::min(most_between_looks, std::chrono::duration<double>(asked_.seconds));
+}
+
 void steering::look(const fs::path& folder) {
   for (const auto& entry : fs::directory_iterator(folder)) {
     if (entry.path().extension() == ".state" && !processes_.contains(entry.path())) {
@@ -82,7 +86,7 @@ void steering::look(const fs::path& folder) {
   }
   for (auto& [path, of] : processes_) {
     if (clock::now() >= of.next_look) {
-      of.next_look = clock::now() + between_looks;
+      of.next_look = clock::now() + std::chrono::duration_cast<clock::duration>(between_looks());
       step(of, folder);
     }
   }
@@ -116,8 +120,10 @@ bool steering::has_watched(steered& of) const {
   if (kernels != std::exchange(of.kernels, kernels)) {
     of.busy_until = clock::now() + std::chrono::seconds(1);  // records are written every half second
   }
-  of.watched += clock::now() < of.busy_until ? between_looks : std::chrono::milliseconds(0);
-  if (of.watched < std::chrono::seconds(asked_.seconds) * of.windows) {
+  if (clock::now() < of.busy_until) {
+    ++of.watched;
+  }
+  if (of.watched * between_looks().count() < asked_.seconds * of.windows) {
     return false;
   }
   const process p = process_of(of.path);
@@ -145,7 +151,7 @@ void steering::decide(steered& of, const fs::path& folder) {
   const process p = process_of(of.path);
   of.gain = gains(sort_ticks(p.recorded));
   const gain_report& report = of.gain;
-  const bool late = clock::now() - of.begun >= 6 * std::chrono::seconds(asked_.seconds);
+  const bool late = clock::now() - of.begun >= std::chrono::duration<double>(6 * std::max(asked_.seconds, 1.0));
   if (!is_narrow(report) && !late) {
     return;
   }

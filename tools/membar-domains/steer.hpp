@@ -38,14 +38,16 @@ class steering {
     process_state* state = nullptr;  ///< the mapped state file
     std::filesystem::path path;
     clock::time_point begun, next_look, busy_until;
-    std::uint64_t kernels = 0;             ///< the number of kernels at the last examination
-    std::chrono::milliseconds watched{0};  ///< for how long the program has launched kernels
-    int windows = 1;                       ///< for how many windows, of `seconds` each, it is watched
+    std::uint64_t kernels = 0;  ///< the number of kernels at the last examination
+    int watched = 0;            ///< the number of examinations at which the program was launching kernels
+    int windows = 1;            ///< for how many windows, of `seconds` each, it is watched
     std::string list;
     std::string outcome;  ///< empty until the decision: kept, undone or nothing moved
     std::string reason;
     gain_report gain;
   };
+  /// Returns the time between two examinations of a process.
+  [[nodiscard]] std::chrono::duration<double> between_looks() const;
   [[nodiscard]] bool has_watched(steered& of) const;
   void step(steered& of, const std::filesystem::path& folder);
   void begin_turns(steered& of, const std::filesystem::path& folder);
