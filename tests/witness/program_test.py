@@ -95,28 +95,28 @@ def main():
         for source in ("k", "alone"):
             (folder / f"{source}.scenario").write_text(f"source {source}.ptx\nmemory x u32\nlaunch wrong grid 2 args x\nfinal x == 2\n")
 
-        def run(*words, scenario="k.scenario", options=("--runs=40",), program=(PROGRAM, "k.ptx"), before=None, more=None):
+        def run(*words, scenario="k.scenario", options=("--runs=20",), program=(PROGRAM, "k.ptx"), before=None, more=None):
             done = subprocess.run([CHECK, "witness", scenario, *options, "--", *program, *words], cwd=folder, env={**environment, **(more or {})},
                                   capture_output=True, text=True, preexec_fn=before)
             return done.returncode, done.stdout, done.stderr
 
         for words, scenario in (((), "k.scenario"), (("file",), "k.scenario"), ((), "alone.scenario")):
-            code, out, err = run(*words, scenario=scenario, options=("--runs=40", "--format=json"))
+            code, out, err = run(*words, scenario=scenario, options=("--runs=20", "--format=json"))
             expect("observed", code == 1, (words, code, out, err))
             result = json.loads(out)
             control, delays = result["runs"]
             expect("status", (result["status"], result["program"]) == ("observed", [PROGRAM, "k.ptx", *words]), out)
-            expect("without delays", (control["kind"], control["runs"], control["failed"]) == ("no delays", 40, 0), control)
-            expect("with delays", delays["runs"] == 40 and 0 < delays["failed"] < 40, delays)
+            expect("without delays", (control["kind"], control["runs"], control["failed"]) == ("no delays", 20, 0), control)
+            expect("with delays", delays["runs"] == 20 and 0 < delays["failed"] < 20, delays)
             expect("the program's message", delays["example"] == "exit status 7: the sum is 1, and not 2", delays)
             expect("the smallest delays are reported", cycles_of(delays["smallest"]) >= SMALLEST, delays)
             expect("the places of the delays", all(re.search(r" cycles in wrong, block [01], thread 0, (at the beginning of the kernel$|before (ld|st)\.relaxed\.gpu\.global\.u32 in line (7|9) )",
                                                  place) for place in delays["smallest"]), delays)
             expect("the delays are repeated", delays["repeated"] == delays["repeated_failed"] == 5, delays)
-            expect("a second run reports the same", run(*words, scenario=scenario, options=("--runs=40", "--format=json"))[1] == out, "another result")
+            expect("a second run reports the same", run(*words, scenario=scenario, options=("--runs=20", "--format=json"))[1] == out, "another result")
 
         code, out, err = run()
-        for words in ("k.scenario\tobserved\tviolated: ", "no delays: 0 of 40 runs failed", "runs failed; exit status 7: the sum is 1, and not 2", "5 of 5 runs with"):
+        for words in ("k.scenario\tobserved\tviolated: ", "no delays: 0 of 20 runs failed", "runs failed; exit status 7: the sum is 1, and not 2", "5 of 5 runs with"):
             expect("the text", words in out, out)
         code, out, err = run("fails", options=("--runs=1",))
         expect("a program that fails without delays", code == 2 and "the program fails without any delay and without the preloaded library, in each of 3 runs: "
@@ -131,8 +131,8 @@ def main():
                "note: the program passed without the preloaded library, but each run with delays of zero failed" in out, (code, out, err))
         again = run(options=("--runs=1",), program=preloaded_fails, before=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
         expect("the same report if SIGCHLD is ignored", again == (code, out, err), again)
-        code, out, err = run("sleeps", options=("--runs=8", "--patience=0.3"))
-        expect("a program that does not end", code == 1 and "it did not end within 0.3 s" in out, (code, out, err))
+        code, out, err = run("sleeps", options=("--runs=8", "--patience=0.15"))
+        expect("a program that does not end", code == 1 and "it did not end within 0.15 s" in out, (code, out, err))
         code, out, err = run(options=("--runs=1", "--seed=6"))
         expect("not observed", code == 3 and "k.scenario\tnot observed\t" in out and "the program did not fail in 1 runs with delays" in out, (code, out, err))
         code, out, err = run("other")

@@ -188,8 +188,8 @@ def main():
         code, out, err = run("faults.scenario", "--runs=300", FAKE_NO_LAUNCH="1")
         expect("a launch that does not start is no fault of the kernel", code == 2 and "faults.scenario\terror\t" in out and
                "the driver did not start a launch of faults: CUDA_ERROR_INVALID_VALUE" in out, (code, out, err))
-        code, out, err = run("stuck.scenario", "--runs=300", "--seconds=1", "--patience=1")
-        expect("a kernel that does not end", code == 1 and "stuck.scenario\tobserved" in out and "did not end within 2 s, and their process was ended" in out, (code, out, err))
+        code, out, err = run("stuck.scenario", "--runs=300", "--seconds=0.5", "--patience=0.5")
+        expect("a kernel that does not end", code == 1 and "stuck.scenario\tobserved" in out and "did not end within 1 s, and their process was ended" in out, (code, out, err))
         code, out, err = run("racy.scenario", "--runs=2000")
         expect("the early load is reported", code == 1 and "read 0 instead of 7" in out and "early load" in out, (code, out, err))
 
