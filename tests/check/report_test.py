@@ -58,14 +58,31 @@ BLOCK_READS = kernel("block_reads", "df", "mov.u32 %r2, %tid.x;\nmul.wide.u32 %r
                      ".loc 1 9 3\nld.global.f32 %f1, [%rd3];\n")
 COPY = kernel("copy", "dfo", ".shared .align 16 .b8 tile[16];\nmov.u32 %r1, tile;\n.loc 1 3 3\nst.shared.f32 [tile], 0f00000000;\n.loc 1 2 3\ncp.async.ca.shared.global [%r1], [%rd1+16], 16;\n"
                              ".loc 1 9 3\nld.shared.f32 %f1, [tile];\nst.global.f32 [%rd3], %f1;\n")
+# Each block counts itself, and the second one reads what the first has written.
+COUNTED = kernel("counted", "df", "mov.u32 %r2, %ctaid.x;\nmul.wide.u32 %rd3, %r2, 4;\nadd.u64 %rd3, %rd3, %rd1;\n.loc 1 2 3\nst.global.f32 [%rd3], 0f3FC00000;\n.loc 1 3 3\natom{}.global.add.u32 %r1, [%rd2], 1;\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 bra E;\n"
+                 ".loc 1 9 3\nld.global.f32 %f1, [%rd1];\nE:\n")
+PLAIN_FLAG = SEND.replace("send", "plain_flag").replace("st.relaxed.gpu", "st")
+NARROW_FLAG = SEND.replace("send", "narrow_flag").replace("st.relaxed.gpu", "st.release.cta")
+# The compiler has moved the load of the flag before the loop.
+HOISTED = kernel("hoisted", "dfo", ".loc 1 7 10\nld.global.u32 %r1, [%rd2];\nsetp.eq.u32 %p1, %r1, 0;\n.loc 1 7 3\n@%p1 bra L;\n.loc 1 9 3\nld.global.f32 %f1, [%rd1];\n"
+                 "st.global.f32 [%rd3], %f1;\nret;\nL: .loc 1 7 3\nbra.uni L;\n")
+READ_ONLY = HOISTED.replace("hoisted", "read_only").replace("ld.global.u32", "ld.global.nc.u32")
+# The same, or an endless loop under a condition.
+OTHER_LINE = HOISTED.replace("hoisted", "other_line").replace("L: .loc 1 7 3", "L: .loc 1 8 3")
+# The loop has an exit, but does not change what it compares.
+EXIT = kernel("exit", "f", ".loc 1 6 3\nld.global.u32 %r1, [%rd1];\nL: .loc 1 7 3\nsetp.eq.u32 %p1, %r1, 0;\n@%p1 bra L;\n")
+ENDLESS = kernel("endless", "f", "L: .loc 1 7 3\nbra.uni L;\n")
+# The compiler has removed the loop that polls the flag.
+REMOVED = kernel("removed", "do", ".loc 1 9 3\nld.global.f32 %f1, [%rd1];\nst.global.f32 [%rd2], %f1;\n").replace("removed(.param .u64 d,", "removed(.param .u64 d, .param .u64 f,")
 BUSY = kernel("busy", "d", "mov.u32 %r2, 0;\nL: .loc 1 7 3\natom.relaxed.gpu.global.add.u32 %r1, [%rd1], 1;\nadd.u32 %r2, %r2, 1;\n"
                            "setp.ne.u32 %p1, %r2, 9;\n@%p1 bra L;\n")
 SIGNED = kernel("signed", "d", ".loc 1 9 3\nld.global.u32 %r1, [%rd1];\nadd.u64 %rd1, %rd1, 64;\nst.global.u32 [%rd1], %r1;\n")
 STRUCTURE = (".visible .entry structure(.param .align 8 .b8 s[16])\n{\n.reg .b32 %r<4>; .reg .b64 %rd<4>;\nld.param.u64 %rd1, [s];\n"
              "ld.param.u32 %r1, [s+8];\nld.param.u32 %r2, [s+12];\nst.global.u32 [%rd1], %r1;\nst.global.u32 [%rd1+4], %r2;\nret;\n}\n")
-MODULE = HEAD + SEND + RECEIVE + ACQUIRE + FENCED + STRONG + LOOK + BEFORE + ROLES + FOR_BLOCK + LAST + BLOCK_READS + COPY + BUSY + SIGNED + STRUCTURE + FILES
+MODULE = HEAD + SEND + RECEIVE + ACQUIRE + FENCED + STRONG + LOOK + BEFORE + ROLES + FOR_BLOCK + LAST + BLOCK_READS + COPY + COUNTED.replace("atom{}", "atom") + COUNTED.replace("atom{}", "atom.release.gpu").replace("counted", "releasing") + PLAIN_FLAG + NARROW_FLAG + HOISTED + READ_ONLY + OTHER_LINE + EXIT + ENDLESS + REMOVED + BUSY + SIGNED + STRUCTURE + FILES
 MEMORY = "source flags.ptx\nmemory data f32[8]\nmemory flag u32\nmemory out f32\n"
 
+POLL = "poll with cuda::atomic_ref<T, cuda::thread_scope_{scope}>(*p).load(cuda::memory_order_acquire) or membar::load<membar::thread_scope::{scope}>(p, membar::acquire)"
 # (launches, the text that is shown)
 SHOWN = [
     ("launch send args data flag\nlaunch receive args data flag out\n", """\
@@ -73,6 +90,8 @@ s.scenario	race	0 executions, 0 blocked, 0.00 s; flags.cu:2 and flags.cu:9
   data race on data: flags.cu:2 writes 4 bytes and flags.cu:9 reads 4 bytes; nothing orders them, and both are weak
   flag is written at flags.cu:3 without a release, and there is no fence between it and flags.cu:2; the fence at flags.cu:4 comes after flags.cu:3
   flag is read at flags.cu:7 without an acquire, and there is no fence between it and flags.cu:9
+  release in C++: cuda::atomic_ref<T, cuda::thread_scope_device>(*p).store(v, cuda::memory_order_release), or __threadfence() before the access
+  acquire in C++: cuda::atomic_ref<T, cuda::thread_scope_device>(*p).load(cuda::memory_order_acquire), or __threadfence() after the access
   thread 0 (send, block 0, thread 0)
   > 0: flags.cu:2: *data = 1.5f;   // writes 1.5 to data
     1: flags.cu:3: *flag = 1;   // writes 1 to flag
@@ -89,12 +108,15 @@ s.scenario	race	0 executions, 0 blocked, 0.00 s; flags.cu:2 and flags.cu:9
     ("launch fenced args data flag\nlaunch acquire domain 1 args data flag out\n", """\
   data race on data: flags.cu:2 writes 4 bytes and flags.cu:9 reads 4 bytes; nothing orders them, and both are weak
   flag is written at flags.cu:3 without a release; the fence at flags.cu:3 has device scope, but the threads are in memory synchronization domains 0 and 1: device scope does not reach beyond its domain, and only system scope includes both
+  release in C++: cuda::atomic_ref<T, cuda::thread_scope_system>(*p).store(v, cuda::memory_order_release), or __threadfence_system() before the access
   thread 0 (fenced, domain 0, block 0, thread 0)
 """),
     ("launch strong args data\nlaunch look domain 3 args data\n",
      "nothing orders them, and their scopes do not include each other's thread: the first has device scope, but the threads are in memory synchronization domains 0 and 3: device scope does not reach beyond its domain, and only system scope includes both\n"),
     ("launch strong args data\nlaunch look device 1 domain 2 args data\n", """\
 the first has device scope, but the threads are on devices 0 and 1; only system scope includes both
+  if nothing else should order them, in C++: cuda::atomic_ref<T, cuda::thread_scope_system>(*p).store(v, cuda::memory_order_release)
+  if nothing else should order them, in C++: cuda::atomic_ref<T, cuda::thread_scope_system>(*p).load(cuda::memory_order_acquire)
   thread 0 (strong, device 0, domain 0, block 0, thread 0)
   > 0: flags.cu:2: *data = 1.5f;   // writes 1.5 to data
   thread 1 (look, device 1, domain 2, block 0, thread 0)
@@ -111,6 +133,39 @@ the first has device scope, but the threads are on devices 0 and 1; only system 
     ("launch copy args data flag out\n", """\
 s.scenario	race	0 executions, 0 blocked, 0.00 s; flags.cu:9 and flags.cu:2
   data race on tile of block 0: flags.cu:9 reads 4 bytes and flags.cu:2 starts an asynchronous copy of 16 bytes from data+16 to tile of block 0, which writes it; nothing orders them, and they overlap only in part, so they are never morally strong
+"""),
+    # An access that both releases and acquires has one spelling.
+    ("launch counted grid 2 args data flag\n", """\
+  release in C++: cuda::atomic_ref<T, cuda::thread_scope_device>(*p).fetch_add(v, cuda::memory_order_acq_rel), or __threadfence() before the access
+  acquire in C++: cuda::atomic_ref<T, cuda::thread_scope_device>(*p).fetch_add(v, cuda::memory_order_acq_rel), or __threadfence() after the access
+"""),
+    ("launch releasing grid 2 args data flag\n",
+     "  acquire in C++: cuda::atomic_ref<T, cuda::thread_scope_device>(*p).fetch_add(v, cuda::memory_order_acq_rel), or __threadfence() after the access\n"),
+    # One side of a flag is weak, or its scope is too narrow.
+    ("launch plain_flag args data flag\nlaunch receive args data flag out\n",
+     "the first is weak\n  if nothing else should order them, in C++: cuda::atomic_ref<T, cuda::thread_scope_device>(*p).store(v, cuda::memory_order_release)\n  thread 0 "),
+    ("launch narrow_flag args data flag\nlaunch receive args data flag out\n",
+     "in different blocks\n  if nothing else should order them, in C++: cuda::atomic_ref<T, cuda::thread_scope_device>(*p).store(v, cuda::memory_order_release)\n  thread 0 "),
+    # Loops that load nothing. The report says what the compiler has done, and how to poll.
+    ("launch send args data flag\nlaunch hoisted args data flag out\n", f"""\
+  data race on flag: flags.cu:3 writes 4 bytes and flags.cu:7 reads 4 bytes; nothing orders them, and the second is weak
+  the loop at flags.cu:7 loads nothing: the compiler has moved its plain load out of it
+  {POLL.format(scope="device")}
+  volatile also keeps the load in the loop, but it does not order what is read afterwards
+  thread 0 (send, block 0, thread 0)
+"""),
+    ("launch hoisted args data flag out\n", "  thread 0 is in a loop that accesses no memory and never ends\n  the loop at flags.cu:7 loads nothing: the compiler has moved its plain load out of it\n"),
+    ("launch exit args flag\n", "  the loop at flags.cu:7 loads nothing: the compiler has moved the plain load at flags.cu:6 out of it\n"),
+    ("launch other_line args data flag out\n", "  the loop at flags.cu:8 loads nothing: if it polls memory in the source, the compiler has moved the plain load at flags.cu:7 out of it\n"),
+    ("launch endless args flag\n", "  the loop at flags.cu:7 loads nothing: if it polls memory in the source, the compiler has moved a plain load out of it or removed the load\n"),
+    ("launch send args data flag\nlaunch read_only args data flag out\n", """\
+  flags.cu:3 writes flag, and flags.cu:7 reads it with 'ld.global.nc.u32', which requires that nothing writes the memory while the kernel runs
+  the loop at flags.cu:7 loads nothing: the compiler has moved its plain load out of it
+"""),
+    ("memory answer u32 host\nlaunch hoisted args data answer out\nhost h { store answer = 1 release }\n", "  " + POLL.format(scope="system") + "\n"),
+    ("launch send args data flag\nlaunch removed args data flag out\n", f"""\
+  removed never accesses flag, one of its arguments: if the source polls it with a plain load, the compiler has removed the loop
+  {POLL.format(scope="device")}
 """),
     # Blocks that are not involved in the finding are omitted, and so is the number of their barriers.
     ("memory other u32\nlaunch busy args other\nlaunch send args data flag\nlaunch receive args data flag out\n", "  thread 0 (busy"),
@@ -179,6 +234,9 @@ def main():
         expect("a block without a part", status == 1 and SHOWN[-1][1] not in output and "--events=all shows all" in output, output)
         _, output, _ = run(SHOWN[-1][0], "--events=all")
         expect("all events", SHOWN[-1][1] in output, output)
+        # No order puts a load into a loop.
+        _, output, _ = run("launch send args data flag\nlaunch hoisted args data flag out\n", "--quiet", "--repair")
+        expect("a repair of a loop that loads nothing", re.search(r"  no repair: .*; the loop at flags.cu:7 loads nothing, and no order changes that\n", output), output)
         # A value is printed as a float if the access is of floats, or else in the type of the memory.
         _, output, _ = run("launch signed args data\n", memory=MEMORY.replace("f32[8]", "s32[8] = -5"))
         expect("a negative number", "reads -5 from data" in output, output)

@@ -75,16 +75,24 @@ class Nvrtc:
 
     def compile(self, source, architecture, options=()):
         """Returns the machine code or None, and NVRTC's log."""
+        return self.compiled(source, ["--std=c++20", f"--gpu-architecture=sm_{architecture}", *options], "CUBIN")
+
+    def ptx(self, source, options):
+        """Returns the PTX or None, and NVRTC's log."""
+        code, log = self.compiled(source, options, "PTX")
+        return (code.rstrip(b"\0").decode() if code is not None else None), log
+
+    def compiled(self, source, options, what):
+        """Returns the result or None, and NVRTC's log. `what` is CUBIN or PTX."""
         names = (ctypes.c_char_p * len(self.files))(*(name.encode() for name in self.files))
         contents = (ctypes.c_char_p * len(self.files))(*self.files.values())
-        options = ["--std=c++20", f"--gpu-architecture=sm_{architecture}", *options]
         array = (ctypes.c_char_p * len(options))(*(option.encode() for option in options))
         program = ctypes.c_void_p()
         self.check(self.library.nvrtcCreateProgram(ctypes.byref(program), source.encode(), b"program.cu", len(self.files), contents, names))
         try:
             compiled = self.library.nvrtcCompileProgram(program, len(options), array) == 0
             log = self.text_of(program, "ProgramLog").rstrip(b"\0").decode(errors="replace")
-            return (self.text_of(program, "CUBIN") if compiled else None), log
+            return (self.text_of(program, what) if compiled else None), log
         finally:
             self.library.nvrtcDestroyProgram(ctypes.byref(program))
 

@@ -288,6 +288,140 @@ __device__ void wait_for_peer(peers p, float* out, int rank) {
 __global__ void wrong_wait_for_peer(peers p, float* out, int rank) { wait_for_peer<false>(p, out, rank); }
 __global__ void right_wait_for_peer(peers p, float* out, int rank) { wait_for_peer<true>(p, out, rank); }
 
+// A fence of block scope does not order the writes of another block.
+__global__ void wrong_block_fence_after_the_loop(volatile int* flag, float* data) {
+  if (blockIdx.x == 0 && threadIdx.x == 0) {
+    data[0] = 1;
+    __threadfence();
+    *flag = 1;
+  } else if (blockIdx.x != 0) {
+    while (*flag == 0) {
+    }
+    __threadfence_block();
+    data[blockIdx.x] = data[0];
+  }
+}
+// Right if a thread of the same block sets the flag.
+__global__ void wrong_block_scope_of_the_wait(int* flag, float* data) {
+  while (cuda::atomic_ref<int, cuda::thread_scope_block>(*flag).load(cuda::memory_order_acquire) == 0) {
+  }
+  data[1] = data[0];
+}
+__global__ void wrong_block_fence_before_the_flag(volatile int* flag, float* data) {
+  if (blockIdx.x == 0) {
+    data[0] = 1;
+    __threadfence_block();
+    *flag = 1;
+  } else {
+    while (*flag == 0) {
+    }
+    __threadfence();
+    data[1] = data[0];
+  }
+}
+__global__ void wrong_block_fence_of_the_last_block(unsigned* count, float* partial, float* out) {
+  partial[blockIdx.x] = 1;
+  __threadfence();
+  if (atomicAdd(count, 1U) == gridDim.x - 1) {
+    __threadfence_block();
+    *out = partial[0] + partial[1];
+  }
+}
+// flag-before-barrier: a kernel that does not read the thread's number is probably launched with one thread per block.
+__global__ void noted_flag_of_one_thread(int* flag, float* data) {
+  data[0] = 1;
+  flag_t(*flag).store(1, cuda::memory_order_release);
+}
+__global__ void __launch_bounds__(1) right_flag_of_one_thread(int* flag, float* data) {
+  data[threadIdx.x] = 1;
+  flag_t(*flag).store(1, cuda::memory_order_release);
+}
+
+// spin-without-load
+__global__ void wrong_plain_poll(int* flag, int* data, int* out) {
+  while (*flag == 0) {
+  }
+  *out = *data;
+}
+__global__ void wrong_plain_poll_of_a_count(int* arrived, int* out) {
+  if (threadIdx.x == 0) {
+    const int round = atomicAdd(arrived, 1) / gridDim.x + 1;
+    while (*arrived < round * gridDim.x) {
+    }
+  }
+  __syncthreads();
+  *out = 1;
+}
+__global__ void wrong_plain_poll_of_shared_memory(int* out) {
+  __shared__ int ready;
+  ready = 0;
+  __syncthreads();
+  if (threadIdx.x == 32) {
+    ready = 1;
+  }
+  while (ready == 0) {
+  }
+  *out = 1;
+}
+__global__ void wrong_plain_poll_in_rounds(int* flags, int* out, int rounds) {
+  for (int k = 0; k < rounds; ++k) {
+    while (flags[k] == 0) {
+    }
+    out[k] = k;
+  }
+}
+// The loop has an exit, but what it compares does not change.
+__global__ void wrong_plain_poll_of_two(int* flags, int* out) {
+  while (flags[0] == 0 && flags[1] == 0) {
+  }
+  *out = 1;
+}
+// An endless loop under a condition is compiled to the same code.
+__global__ void wrong_plain_poll_at_the_end(int* flag, int* out) {
+  int seen;
+  do {
+    seen = *flag;
+  } while (seen == 0);
+  *out = seen;
+}
+__global__ void wrong_endless_loop_under_a_condition(int* failed, int* out) {
+  if (*failed != 0) {
+    while (true) {
+    }
+  }
+  *out = 1;
+}
+__global__ void right_endless_sleep(int* failed, int* out) {
+  if (*failed != 0) {
+    while (true) {
+      __nanosleep(1000);
+    }
+  }
+  *out = 1;
+}
+__global__ void right_delay(int* cycles, int* out) {
+  const long long begin = clock64();
+  while (clock64() - begin < *cycles) {
+  }
+  *out = 1;
+}
+__global__ void right_common_divisor(int* numbers, int* out) {
+  int a = numbers[0];
+  int b = numbers[1];
+  while (b != 0) {
+    const int rest = a % b;
+    a = b;
+    b = rest;
+  }
+  *out = a;
+}
+__global__ void right_poll_with_sleep(int* flag, int* out) {
+  while (*flag == 0) {
+    __nanosleep(100);
+  }
+  *out = 1;
+}
+
 // flag-without-release: both sides are in the kernel, which shows that the word is a flag
 __device__ void wait_for(int* flag) {
   while (flag_t(*flag).load(cuda::memory_order_acquire) == 0) {

@@ -51,6 +51,33 @@ ret;
 .file 1 "here.cu"
 """
 
+HOISTED = """.version 9.0
+.target sm_90
+.address_size 64
+.visible .entry hoisted(.param .u64 p)
+{
+.reg .b64 %rd<2>;
+.reg .b32 %r<4>;
+.reg .pred %p<2>;
+ld.param.u64 %rd1, [p];
+mov.u32 %r1, %ctaid.x;
+setp.ne.u32 %p0, %r1, 0;
+@%p0 bra wait;
+.loc 1 3 0
+st.release.gpu.global.u32 [%rd1], 1;
+ret;
+wait:
+.loc 1 5 0
+ld.global.u32 %r2, [%rd1];
+setp.eq.u32 %p1, %r2, 0;
+@%p1 bra loop;
+ret;
+loop:
+bra.uni loop;
+}
+.file 1 "poll.cu"
+"""
+
 OBSERVED = """.version 9.0
 .target sm_90
 .address_size 64
@@ -168,6 +195,13 @@ def main():
             for reading, status in (("cluster-scope-of-mbarriers", "race" if found == "race" else "verified"), ("whole-updates-are-observed", "verified")):
                 explored = subprocess.run([checker, f"--reading={reading}", "observed.scenario"], cwd=folder, capture_output=True, text=True).stdout
                 expect(f"exploration with {reading} for {write}", explored.startswith(f"observed.scenario\t{status}\t"), explored)
+        (folder / "hoisted.ptx").write_text(HOISTED)
+        (folder / "hoisted.scenario").write_text("source hoisted.ptx\nmemory x u32\nlaunch hoisted grid 2 args x\n")
+        note = "the loop at poll.cu:5 loads nothing: the compiler has moved its plain load out of it"
+        _, out, _ = run("hoisted.scenario")
+        expect("a loop that loads nothing is explained once", out.count(note) == 1 and "race, " in out and "hang, " in out and "    poll with cuda::atomic_ref<" in out, out)
+        _, out, _ = run("--format=json", "hoisted.scenario")
+        expect("and in JSON with each finding", [note in f.get("notes", []) for f in json.loads(out)["files"][0]["findings"]] == [True, True], out)
         (folder / "counts.ptx").write_text(COUNTS)
         (folder / "counts.scenario").write_text("source counts.ptx\nmemory x u32[2]\nlaunch counts grid 2 args x\n")
         _, out, _ = run("--schedules=20", "--limit=10000000", "counts.scenario")

@@ -146,6 +146,17 @@ struct check_statistics {
   int longest = 0;               ///< the largest number of events in one execution
 };
 
+/// A race that the scenario accepts: two accesses to the same bytes that would race if they did not count as relaxed.
+struct accepted_race {
+  std::uint64_t address = 0;
+  int bytes = 0;
+  int threads[2] = {};
+  const instruction* at[2] = {};
+  [[nodiscard]] friend bool operator==(const accepted_race& x, const accepted_race& y) noexcept {
+    return x.address == y.address && x.bytes == y.bytes && x.at[0] == y.at[0] && x.at[1] == y.at[1];
+  }
+};
+
 /// The result of `explore`.
 struct check_result {
   check_status status = check_status::verified;
@@ -157,7 +168,8 @@ struct check_result {
   bool symmetric = false;
   const instruction* discarded_at = nullptr;  ///< a load whose race was not reported because its thread never uses the value
   int discarded = 0;                          ///< the thread that executes that load
-  std::uint64_t seed = 0;                     ///< the seed of the random execution that shows the finding
+  std::vector<accepted_race> accepted{};  ///< the races that the scenario accepts, each pair of instructions and address once
+  std::uint64_t seed = 0;                 ///< the seed of the random execution that shows the finding
 };
 
 /// The final memory of a complete execution.

@@ -36,8 +36,14 @@ class race_check {
           state_.report(g, check_status::undefined, read_only_text(state_.checked, *o, e), {o, &e});
         }
         const std::uint16_t* const clock = state_.rules.clock_for(*o, e);
-        if (precedes(*o, clock) || at_one_mbarrier(*o, e) || is_of_same_value(*o, e) || state_.rules.morally_strong(*o, e) ||
-            state_.rules.causes(g, *o, clock)) {
+        if (precedes(*o, clock) || at_one_mbarrier(*o, e) || is_of_same_value(*o, e)) {
+          continue;
+        }
+        if (state_.rules.morally_strong(*o, e)) {
+          note_accepted(g, *o, e, clock);
+          continue;
+        }
+        if (state_.rules.causes(g, *o, clock)) {
           continue;
         }
         if (const graph_event* const d = o->discarded ? o : e.discarded ? &e : nullptr; d != nullptr) {
@@ -104,6 +110,34 @@ class race_check {
   }
 
  private:
+  /// Records two accesses that are morally strong only because the scenario accepts their race.
+  void note_accepted(const graph& g, const graph_event& x, const graph_event& y, const std::uint16_t* clock) const {
+    if (!state_.checked.assumed.accepts(y.address) || state_.rules.morally_strong(as_executed(x), as_executed(y)) ||
+        state_.rules.causes(g, x, clock)) {
+      return;
+    }
+    const instruction& i = instruction_of(state_.checked, x);
+    const instruction& j = instruction_of(state_.checked, y);
+    const bool in_order = i.line <= j.line;
+    const accepted_race found{y.address,
+                              y.bytes,
+                              {in_order ? x.thread : y.thread, in_order ? y.thread : x.thread},
+                              {in_order ? &i : &j, in_order ? &j : &i}};
+    std::vector<accepted_race>& all = state_.result.accepted;
+    if (std::find(all.begin(), all.end(), found) == all.end()) {
+      all.push_back(found);
+    }
+  }
+
+  /// Returns an access with the strength of its instruction, without the assumption that its race is accepted.
+  [[nodiscard]] graph_event as_executed(const graph_event& e) const {
+    const instruction& i = instruction_of(state_.checked, e);
+    graph_event result = e;
+    result.strong = i.strong || i.code == op::atomic || i.code == op::reduction;
+    result.scope = scope_of(i, state_.rules.readings());
+    return result;
+  }
+
   /// Returns whether two accesses to the same bytes have the same value and the program assumes that this is not a race.
   [[nodiscard]] bool is_of_same_value(const graph_event& x, const graph_event& y) const noexcept {
     return state_.checked.assumed.same_value_writes && x.address == y.address && x.bytes == y.bytes && !x.value.unknown &&

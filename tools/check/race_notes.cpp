@@ -5,6 +5,7 @@
 #include <check/trace.hpp>
 #include <membar/model/array.hpp>
 #include <membar/model/program.hpp>
+#include <ptx/cuda_words.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -45,13 +46,61 @@ class synchronization {
   [[nodiscard]] std::vector<std::string> notes() {
     static_cast<void>(ends());
     if (read_ != nullptr && !(first_->event.strong && second_->event.strong)) {
-      look_at_writer();
-      look_at_reader();
+      const bool releases = look_at_writer();
+      const bool acquires = look_at_reader();
+      const bool neither = !releases && !acquires && write_->at == read_->at;
+      if (!releases) {
+        add_remedy(*write_, *read_,
+                   neither || orders(*write_, memory_order::acquire) ? memory_order::acq_rel : memory_order::release);
+      }
+      if (!acquires) {
+        add_remedy(*read_, *write_,
+                   neither || orders(*read_, memory_order::release) ? memory_order::acq_rel : memory_order::acquire);
+      }
+    }
+    return std::move(notes_);
+  }
+
+  [[nodiscard]] std::vector<std::string> access_notes() {
+    static_cast<void>(ends());
+    if (first_ != nullptr && second_ != nullptr && (first_->event.strong || second_->event.strong)) {
+      add_access(*first_, *second_);
+      add_access(*second_, *first_);
     }
     return std::move(notes_);
   }
 
  private:
+  void add_access(const trace_event& e, const trace_event& other) {
+    const bool suffices = e.event.strong && scope_gap(program_, e.thread, e.event.scope, other.thread).empty();
+    const std::string access =
+        suffices || !has_spelling(e)
+            ? ""
+            : in_cuda(e.at->code, e.at->what, order_of(e), scope_with(e.thread, other.thread, e.event.address)).cuda;
+    if (!access.empty()) {
+      notes_.push_back("if nothing else should order them, in C++: " + access);
+    }
+  }
+
+  /// Returns whether the event's instruction is at least as strong as `order`.
+  [[nodiscard]] static bool orders(const trace_event& e, memory_order order) {
+    const memory_order own = e.at->order;
+    return e.at->strong && (own == order || own == memory_order::acq_rel || own == memory_order::seq_cst);
+  }
+
+  /// Returns the order that an access to a flag needs.
+  [[nodiscard]] static memory_order order_of(const trace_event& e) {
+    return e.at->code == op::atomic ? memory_order::acq_rel
+           : e.at->code == op::load ? memory_order::acquire
+                                    : memory_order::release;
+  }
+
+  /// Returns whether a thread of a kernel performs the access, and C++ has a function for it.
+  [[nodiscard]] bool has_spelling(const trace_event& e) const {
+    return !model::at(program_.threads, e.thread).where.host && !is_copy(e) && e.at->elements == 1 &&
+           e.at->mbarrier == mbarrier_op::none;
+  }
+
   [[nodiscard]] bool is_copy(const trace_event& e) const { return model::at(program_.threads, e.thread).copies_of >= 0; }
   [[nodiscard]] int block_of(int thread) const { return model::at(program_.threads, thread).block_number; }
   [[nodiscard]] std::string place(const trace_event& e) const { return place_of(program_, e.thread, *e.at); }
@@ -97,36 +146,34 @@ class synchronization {
 
   static constexpr int end = std::numeric_limits<int>::max();
 
-  void look_at_writer() {
+  /// Returns whether the flag's write releases the first access, as far as no barrier of the block is missing. Otherwise, adds a
+  /// note.
+  [[nodiscard]] bool look_at_writer() {
     const trace_event* from = first_;
     if (write_->thread != first_->thread) {
       from = barrier(write_->thread, -1, write_->number, true);
       if (from == nullptr || barrier(first_->thread, first_->number, end, false) == nullptr) {
         notes_.push_back(place(*write_) + " writes " + place_text(program_, write_->event.address) +
                          " for the block, and no barrier orders " + place(*first_) + " in the other threads before it");
-        return;
+        return true;
       }
     }
-    if (!has_scope("written", *write_, *read_)) {
-      return;
-    }
-    look_for_fence(*from, *write_, write_->event.releases, true, *write_, *first_);
+    return has_scope("written", *write_, *read_) &&
+           look_for_fence(*from, *write_, write_->event.releases, true, *write_, *first_);
   }
 
-  void look_at_reader() {
+  /// Like `look_at_writer`, for the flag's read, which must acquire for the second access.
+  [[nodiscard]] bool look_at_reader() {
     const trace_event* to = second_;
     if (read_->thread != second_->thread) {
       to = barrier(read_->thread, read_->number, end, false);
       if (to == nullptr || barrier(second_->thread, -1, second_->number, true) == nullptr) {
         notes_.push_back(place(*read_) + " reads " + place_text(program_, read_->event.address) +
                          " for the block, and no barrier orders it before " + place(*second_) + " in the other threads");
-        return;
+        return true;
       }
     }
-    if (!has_scope("read", *read_, *write_)) {
-      return;
-    }
-    look_for_fence(*read_, *to, read_->event.acquires, false, *read_, *second_);
+    return has_scope("read", *read_, *write_) && look_for_fence(*read_, *to, read_->event.acquires, false, *read_, *second_);
   }
 
   /// Returns whether access `e` to the flag is strong and its scope includes the thread of `other`. Otherwise, adds a note.
@@ -141,10 +188,10 @@ class synchronization {
     return e.event.strong && gap.empty();
   }
 
-  /// Adds a note if no suitable fence is between two events of a thread and the flag's access does not order by itself
-  /// (`ordered`). The note says where the nearest fence is.
-  void look_for_fence(const trace_event& from, const trace_event& to, bool ordered, bool releases, const trace_event& flag,
-                      const trace_event& data) {
+  /// Returns whether a suitable fence is between two events of a thread or the flag's access orders by itself (`ordered`).
+  /// Otherwise, adds a note that says where the nearest fence is.
+  [[nodiscard]] bool look_for_fence(const trace_event& from, const trace_event& to, bool ordered, bool releases,
+                                    const trace_event& flag, const trace_event& data) {
     const int other = (releases ? read_ : write_)->thread;
     std::string narrow;
     for (const trace_event& e : finding_.events) {
@@ -156,13 +203,45 @@ class synchronization {
       }
     }
     if (ordered) {
-      return;
+      return true;
     }
     notes_.push_back(place_text(program_, flag.event.address) + " is " + (releases ? "written" : "read") + " at " +
                      place(flag) + (releases ? " without a release" : " without an acquire") +
                      (narrow.empty()
                           ? ", and there is no fence between it and " + place(data) + misplaced_fence(from, to, releases)
                           : narrow));
+    return false;
+  }
+
+  /// Adds a note on how a thread's access to the flag releases or acquires in C++. A fence is sufficient only if the access is
+  /// strong and its scope includes the other thread.
+  void add_remedy(const trace_event& flag, const trace_event& other, memory_order order) {
+    const instruction& i = *flag.at;
+    if (!has_spelling(flag)) {
+      return;
+    }
+    const bool reads = flag.event.kind == event_kind::read;
+    const thread_scope scope = scope_with(flag.thread, other.thread, flag.event.address);
+    const std::string access = in_cuda(i.code, i.what, order, scope).cuda;
+    const std::string fence = in_cuda(op::fence, {}, order, scope).cuda;
+    const bool fence_is_enough = flag.event.strong && scope_gap(program_, flag.thread, flag.event.scope, other.thread).empty();
+    if (!access.empty()) {
+      notes_.push_back(std::string(reads ? "acquire" : "release") + " in C++: " + access +
+                       (!fence_is_enough ? "" : ", or " + fence + (reads ? " after the access" : " before the access")));
+    }
+  }
+
+  /// Returns the narrowest scope of C++ with which a thread includes another. For host memory, it is system scope.
+  [[nodiscard]] thread_scope scope_with(int thread, int other, std::uint64_t address) const {
+    const bool host = std::any_of(program_.memory.begin(), program_.memory.end(), [&](const memory_object& o) {
+      return o.host && address >= o.address && address - o.address < o.bytes;
+    });
+    for (const thread_scope scope : {thread_scope::block, thread_scope::device}) {
+      if (!host && scope_gap(program_, thread, scope, other).empty()) {
+        return scope;
+      }
+    }
+    return thread_scope::system;
   }
 
   /// Describes where the thread has executed, or may still execute, a fence that is not between the two events.
@@ -213,6 +292,13 @@ std::vector<std::string> race_notes(const program& launched, const finding& f) {
     return {};
   }
   return synchronization(whole_program(launched, f), f).notes();
+}
+
+std::vector<std::string> access_notes(const program& launched, const finding& f) {
+  if (f.status != check_status::race) {
+    return {};
+  }
+  return synchronization(whole_program(launched, f), f).access_notes();
 }
 
 }  // namespace membar::check

@@ -29,4 +29,8 @@ struct handover {
 /// place or has too narrow a scope, and whether a barrier of the block is missing. Returns nothing for other findings.
 [[nodiscard]] std::vector<std::string> race_notes(const program& launched, const finding& f);
 
+/// Returns how the accesses of a race are spelled in C++ so that they do not race: one that is weak although the other access is
+/// strong, or those whose scope does not include the other thread.
+[[nodiscard]] std::vector<std::string> access_notes(const program& launched, const finding& f);
+
 }  // namespace membar::check

@@ -246,8 +246,8 @@ std::string places_text(const program& p, int thread, const instruction& x, cons
 std::string read_only_text(const program& p, const graph_event& x, const graph_event& y) {
   const graph_event& read = x.non_coherent ? x : y;
   const graph_event& write = x.non_coherent ? y : x;
-  return "thread " + std::to_string(write.thread) + " writes " + place_text(p, read.address) + ", and thread " +
-         std::to_string(read.thread) + " reads it with '" + instruction_of(p, read).text +
+  return place_of(p, write.thread, instruction_of(p, write)) + " writes " + place_text(p, read.address) + ", and " +
+         place_of(p, read.thread, instruction_of(p, read)) + " reads it with '" + instruction_of(p, read).text +
          "', which requires that nothing writes the memory while the kernel runs";
 }
 

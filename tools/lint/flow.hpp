@@ -68,6 +68,7 @@ class flow {
   [[nodiscard]] const std::vector<loop>& loops() const noexcept { return loops_; }
   [[nodiscard]] bool is_inside(const loop& l, pc_t pc) const { return l.inside[block_of_[static_cast<std::size_t>(pc)]]; }
 
+  [[nodiscard]] const ptx::kernel_code& code() const noexcept { return *kernel_; }
   [[nodiscard]] pc_t size() const noexcept { return static_cast<pc_t>(kernel_->code.size()); }
   [[nodiscard]] const ptx::instruction& at(pc_t pc) const { return kernel_->code[static_cast<std::size_t>(pc)]; }
 

@@ -97,7 +97,7 @@ module_findings lint(const ptx::ptx_module& module) {
         r.look(view, warnings);
       }
       for (const warning& w : warnings) {
-        finding one{f.name, w.rule, w.sure, w.text, place_of(kernel, w.at), {}};
+        finding one{f.name, w.rule, w.sure, w.text, place_of(kernel, w.at), {}, w.fix};
         for (const auto& [pc, what] : w.related) {
           one.related.emplace_back(place_of(kernel, pc), what);
         }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include <lint/rules.hpp>
+#include <ptx/cuda_words.hpp>
+#include <ptx/endless_loop.hpp>
 
 #include <algorithm>
 #include <iterator>
@@ -164,7 +166,74 @@ std::string fence_that_is_late(const kernel_view& k, pc_t after, bool acquire_si
   return "";
 }
 
+// ---- what to do about a flag
+
+/// Returns the spelling of an operation in CUDA C++, or membar's if CUDA C++ has none.
+std::string spelled(op code, model::operation what, memory_order order, thread_scope scope) {
+  const ptx::cuda_spelling in = ptx::in_cuda(code, what, order, scope);
+  return in.cuda.empty() ? in.membar : in.cuda;
+}
+
+/// Returns how an access to a flag acquires or releases, with a scope of at least `least`. `fence_at` says where a fence does the
+/// same, unless the access itself has too narrow a scope.
+std::string order_fix(const kernel_view& k, const access& flag, memory_order order, const std::string& fence_at,
+                      thread_scope least = thread_scope::block) {
+  const instruction& i = k.paths.at(flag.at);
+  const bool names_scope = i.text.find("volatile") == std::string::npos;
+  const thread_scope scope = std::max(names_scope ? i.scope : thread_scope::device, least);
+  const bool both = i.code == op::atomic && (order == acquire ? releases(i.order) : acquires(i.order));
+  const std::string access = is_packet(i) ? "" : spelled(i.code, i.what, both ? acq_rel : order, scope);
+  const std::string fence = "execute " + spelled(op::fence, {}, order, scope) + " " + fence_at;
+  const bool is_narrow = names_scope && i.scope < least;
+  return (access.empty() ? fence : "use " + access + (is_narrow ? "" : ", or " + fence)) +
+         (names_scope ? "" : "; with system scope if another device or the host takes part");
+}
+
+std::string scope_word(thread_scope scope) { return std::string(ptx::word_for(ptx::cuda_scope_words, scope)) + " scope"; }
+
+/// Returns whether the instruction acquires only for the threads of its block or cluster.
+bool is_narrow_acquire(const instruction& i) {
+  return !is_wide(i) && acquires(i.order) &&
+         (i.code == op::fence || ((i.code == op::load || i.code == op::atomic) && i.strong)) &&
+         i.mbarrier == mbarrier_op::none && !i.restricted;
+}
+bool is_narrow_release_fence(const instruction& i) {
+  return i.code == op::fence && !is_wide(i) && releases(i.order) && !i.restricted;
+}
+
+/// Returns whether a comparison of block numbers decides that the instruction runs, so that other blocks take another part.
+bool is_of_some_blocks(const kernel_view& k, pc_t pc) {
+  return std::ranges::any_of(k.paths.conditions_of(pc),
+                             [&](const condition& c) { return (k.data.numbers_compared(c) & value::block) != 0; });
+}
+
+/// Returns the last instruction before `to` in the code for which `is` returns true and from which a path leads to `to`, or -1.
+template <class Is>
+pc_t last_before(const kernel_view& k, pc_t to, Is is) {
+  const std::vector<bool> leads = leading_to(k, to, [](const instruction&) { return false; });
+  for (pc_t pc = to - 1; pc >= 0; --pc) {
+    if (is_in(leads, pc) && is(k.paths.at(pc))) {
+      return pc;
+    }
+  }
+  return -1;
+}
+
 // ---- flags
+
+/// Returns whether the kernel reads the number of a thread in its block.
+bool reads_thread_number(const kernel_view& k) {
+  for (pc_t pc = 0; pc < k.paths.size(); ++pc) {
+    const instruction& i = k.paths.at(pc);
+    const bool reads = std::any_of(i.by.begin(), i.by.begin() + i.sources, [&](const ptx::source_operand& o) {
+      return o.kind == ptx::source_operand::kind_t::special && (k.data.of(o).varies & value::thread) != 0;
+    });
+    if (reads || i.code == op::elect || i.code == op::active_mask) {
+      return true;
+    }
+  }
+  return false;
+}
 
 /// Returns whether every thread of the block stores the same value to the same flag, so that the first thread sets it for all.
 bool is_stored_by_all(const kernel_view& k, const access& flag) {
@@ -285,6 +354,9 @@ std::optional<warning> early_flag(const kernel_view& k, const access& flag, cons
 }
 
 void flag_before_barrier(const kernel_view& k, std::vector<warning>& out) {
+  if (k.paths.code().most_threads == 1) {
+    return;
+  }
   std::optional<std::vector<data_write>> data;
   const bool only_tells = spins_of(k).empty();
   std::vector<warning> all;
@@ -300,6 +372,15 @@ void flag_before_barrier(const kernel_view& k, std::vector<warning>& out) {
     }
   }
   drop_earlier_flags(k, all);
+  if (!all.empty() && !reads_thread_number(k)) {  // probably launched with one thread per block
+    for (warning& w : all) {
+      w.sure = confidence::note;
+      w.text =
+          "if a block has several threads, each of them writes data and stores a flag without a barrier in between: the flag "
+          "may be seen before the data of the other threads";
+      w.fix = "launch the kernel with one thread per block, or put __syncthreads() between the data and the flag";
+    }
+  }
   std::ranges::move(all, std::back_inserter(out));
 }
 
@@ -333,6 +414,15 @@ std::vector<bool> after_other_acquires(const kernel_view& k, const spin& s) {
     return true;
   });
   return result;
+}
+
+/// Returns an acquire of block or cluster scope that every path from the loop's load to `read` contains, possibly the load itself.
+std::optional<pc_t> narrow_acquire(const kernel_view& k, const spin& s, pc_t read) {
+  if (is_narrow_acquire(k.paths.at(s.load))) {
+    return s.load;
+  }
+  const pc_t last = last_before(k, read, is_narrow_acquire);
+  return last >= 0 && !is_in(leading_to(k, read, is_narrow_acquire), s.load) ? std::optional(last) : std::nullopt;
 }
 
 void spin_without_acquire(const kernel_view& k, std::vector<warning>& out) {
@@ -372,15 +462,49 @@ void spin_without_acquire(const kernel_view& k, std::vector<warning>& out) {
       }
       return true;
     });
-    if (read) {
-      told.insert(s.load);
-      out.push_back({"spin-without-acquire",
-                     sure ? confidence::high : confidence::medium,
-                     "the loop waits for a flag without an acquire: the loads after the loop may read old data" +
-                         fence_that_is_late(k, s.load, true),
-                     s.load,
-                     {{read->at, "the load after the loop"}}});
+    if (!read) {
+      continue;
     }
+    told.insert(s.load);
+    const auto narrow = narrow_acquire(k, s, read->at);
+    if (narrow) {
+      const bool other_blocks = is_of_some_blocks(k, s.load);
+      out.push_back({"spin-without-acquire",
+                     sure && other_blocks ? confidence::high : confidence::medium,
+                     "the loop waits for a flag, but the acquire has " + scope_word(k.paths.at(*narrow).scope) +
+                         ": if another block sets the flag, the loads after the loop may read old data",
+                     s.load,
+                     {{*narrow, "the acquire"}, {read->at, "the load after the loop"}},
+                     order_fix(k, s.at, acquire, "after the loop", thread_scope::device)});
+      continue;
+    }
+    out.push_back({"spin-without-acquire",
+                   sure ? confidence::high : confidence::medium,
+                   "the loop waits for a flag without an acquire: the loads after the loop may read old data" +
+                       fence_that_is_late(k, s.load, true),
+                   s.load,
+                   {{read->at, "the load after the loop"}},
+                   order_fix(k, s.at, acquire, "after the loop")});
+  }
+}
+
+void spin_without_load(const kernel_view& k, std::vector<warning>& out) {
+  for (const ptx::endless_loop& l : ptx::endless_loops(k.paths.code())) {
+    const std::span<const access> at = l.load < 0 ? std::span<const access>{} : k.data.accesses_at(l.load);
+    if (at.empty()) {
+      continue;
+    }
+    const bool shared = at[0].space == state_space::shared;
+    const ptx::cuda_spelling load =
+        ptx::in_cuda(op::load, model::operation::move, acquire, shared ? thread_scope::block : thread_scope::device);
+    const std::string through = at[0].origins.empty() ? "" : " through " + k.data.name_of(*at[0].origins.begin());
+    out.push_back({"spin-without-load",
+                   l.has_condition ? confidence::high : confidence::medium,
+                   "the loop waits for a value" + through +
+                       " that is loaded only once, before the loop, because the compiler moves plain loads out of loops",
+                   l.jump,
+                   {{l.load, "the load before the loop"}},
+                   "poll with " + load.cuda + " or " + load.membar});
   }
 }
 
@@ -388,6 +512,29 @@ void spin_without_acquire(const kernel_view& k, std::vector<warning>& out) {
 bool is_surely_same(const access& a, const access& b) {
   return std::ranges::any_of(a.origins,
                              [&](const origin& o) { return o.kind != origin::kind_t::table && b.origins.contains(o); });
+}
+
+/// Returns the warning about a flag that is stored after data without a release of device scope.
+warning unreleased_flag(const kernel_view& k, const access& flag, const access& data, bool sure) {
+  const pc_t narrow = last_before(k, flag.at, is_narrow_release_fence);
+  if (narrow >= 0 && !is_in(leading_to(k, flag.at, is_narrow_release_fence), data.at)) {
+    return {"flag-without-release",
+            sure && is_of_some_blocks(k, flag.at) ? confidence::high : confidence::medium,
+            "another thread waits for this flag, but the fence before the flag has " + scope_word(k.paths.at(narrow).scope) +
+                ": a thread of another block may see the flag before the data written earlier",
+            flag.at,
+            {{narrow, "the fence"}, {data.at, "the data written earlier"}},
+            order_fix(k, flag, release, "before the flag", thread_scope::device)};
+  }
+  return {
+      "flag-without-release",
+      sure ? confidence::high : confidence::medium,
+      "another thread waits for this flag, but the flag is stored without a release: that thread may see the flag before the "
+      "data written earlier" +
+          fence_that_is_late(k, flag.at, false),
+      flag.at,
+      {{data.at, "the data written earlier"}},
+      order_fix(k, flag, release, "before the flag")};
 }
 
 void flag_without_release(const kernel_view& k, std::vector<warning>& out) {
@@ -409,13 +556,7 @@ void flag_without_release(const kernel_view& k, std::vector<warning>& out) {
       const bool hands_over = !is_packet(i) && !(i.code == op::atomic && acquires(i.order));
       const bool sure = known && hands_over && is_read(k, data) && !is_beside_flag(k, data) && !is_of_one_thread(k, data.at);
       if (!found || (sure && found->sure != confidence::high)) {
-        found = {"flag-without-release",
-                 sure ? confidence::high : confidence::medium,
-                 "another thread waits for this flag, but the flag is stored without a release: that thread may see the "
-                 "flag before the data written earlier" +
-                     fence_that_is_late(k, flag.at, false),
-                 flag.at,
-                 {{data.at, "the data written earlier"}}};
+        found = unreleased_flag(k, flag, data, sure);
       }
     }
     if (found) {
@@ -446,12 +587,20 @@ void last_block_without_acquire(const kernel_view& k, std::vector<warning>& out)
           continue;
         }
         told.insert(counted);
-        out.push_back({"last-block-without-acquire",
-                       k.data.is_compared_with_limit(counted) ? confidence::medium : confidence::high,
-                       "the block that finishes last, as its counter shows, reads what the other blocks wrote, but without an "
-                       "acquire: it may read old data",
-                       counted,
-                       {{read.at, "the load"}}});
+        const pc_t narrow = last_before(k, read.at, is_narrow_acquire);
+        const bool is_narrow = narrow >= 0 && !is_in(leading_to(k, read.at, is_narrow_acquire), counted);
+        warning found{"last-block-without-acquire",
+                      k.data.is_compared_with_limit(counted) ? confidence::medium : confidence::high,
+                      "the block that finishes last, as its counter shows, reads what the other blocks wrote, but " +
+                          (is_narrow ? "its acquire has " + scope_word(k.paths.at(narrow).scope) : "without an acquire") +
+                          ": it may read old data",
+                      counted,
+                      {{read.at, "the load"}},
+                      order_fix(k, counter[0], acquire, "after the counter", thread_scope::device)};
+        if (is_narrow) {
+          found.related.insert(found.related.begin(), {narrow, "the acquire"});
+        }
+        out.push_back(std::move(found));
       }
     }
   }
@@ -758,22 +907,50 @@ void dependent_never_waits(const kernel_view& k, std::vector<warning>& out) {
 
 const std::vector<rule>& rules() {
   static const std::vector<rule> all = {
-      {"flag-before-barrier", "a flag is stored before all threads have written their data", flag_before_barrier},
-      {"spin-without-acquire", "a loop waits for a flag without an acquire", spin_without_acquire},
-      {"flag-without-release", "a flag is stored without a release", flag_without_release},
-      {"last-block-without-acquire", "the block that finishes last reads without an acquire", last_block_without_acquire},
-      {"narrow-scope", "an access has a narrower scope than another access to the same memory", narrow_scope},
-      {"missing-proxy-fence", "an asynchronous copy reads ordinary stores without a proxy fence", missing_proxy_fence},
-      {"cluster-exit", "a block may have exited when its shared memory is accessed", cluster_exit},
-      {"relaxed-cluster-arrival", "a relaxed arrival publishes data", relaxed_cluster_arrival},
-      {"read-only-load", "ld.global.nc reads memory that the kernel writes", read_only_load},
-      {"mask-without-caller", "a lane may execute an instruction with a mask that does not contain it", mask_without_caller},
-      {"pdl-write-before-wait", "a kernel writes global memory before griddepcontrol.wait", dependent_write_before_wait},
-      {"pdl-read-before-wait", "a kernel reads global memory before griddepcontrol.wait", dependent_read_before_wait},
-      {"pdl-read-only-load", "an ld.global.nc may be executed before griddepcontrol.wait", dependent_read_only_load},
+      {"flag-before-barrier", "a flag is stored before all threads have written their data",
+       "put __syncthreads() between the data and the flag", flag_before_barrier},
+      {"spin-without-acquire", "a loop waits for a flag without an acquire", "acquire after the loop with __threadfence()",
+       spin_without_acquire},
+      {"spin-without-load", "a loop waits for a value that it never loads again", "poll with an atomic load",
+       spin_without_load},
+      {"flag-without-release", "a flag is stored without a release", "release before the store with __threadfence()",
+       flag_without_release},
+      {"last-block-without-acquire", "the block that finishes last reads without an acquire",
+       "acquire after the counter with __threadfence()", last_block_without_acquire},
+      {"narrow-scope", "an access has a narrower scope than another access to the same memory",
+       "if other devices or the host take part, access with system scope: cuda::thread_scope_system or "
+       "membar::thread_scope::system",
+       narrow_scope},
+      {"missing-proxy-fence", "an asynchronous copy reads ordinary stores without a proxy fence",
+       "after the stores and before the barrier, execute cuda::ptx::fence_proxy_async() or "
+       "membar::proxy_fence<membar::proxy::async>()",
+       missing_proxy_fence},
+      {"cluster-exit", "a block may have exited when its shared memory is accessed",
+       "synchronize the cluster before its blocks end: cooperative_groups::this_cluster().sync()", cluster_exit},
+      {"relaxed-cluster-arrival", "a relaxed arrival publishes data",
+       "let the arrival release, as cooperative_groups::this_cluster().barrier_arrive() does", relaxed_cluster_arrival},
+      {"read-only-load", "ld.global.nc reads memory that the kernel writes",
+       "read with an ordinary load: without __ldg(), and without const __restrict__ on the pointer", read_only_load},
+      {"mask-without-caller", "a lane may execute an instruction with a mask that does not contain it",
+       "use a mask that contains every lane that reaches the instruction, or exclude the other lanes with a condition",
+       mask_without_caller},
+      {"pdl-write-before-wait", "a kernel writes global memory before griddepcontrol.wait",
+       "call cudaGridDependencySynchronize() before the write", dependent_write_before_wait},
+      {"pdl-read-before-wait", "a kernel reads global memory before griddepcontrol.wait",
+       "if the preceding kernel writes this memory, call cudaGridDependencySynchronize() before the read",
+       dependent_read_before_wait},
+      {"pdl-read-only-load", "an ld.global.nc may be executed before griddepcontrol.wait",
+       "if the preceding kernel writes this memory, read with an ordinary load: without __ldg(), and without const "
+       "__restrict__ on the pointer",
+       dependent_read_only_load},
       {"pdl-launch-without-wait", "a kernel executes griddepcontrol.launch_dependents without griddepcontrol.wait",
+       "if the kernel is launched as a dependent, call cudaGridDependencySynchronize() before its first access to global "
+       "memory",
        dependent_launch_without_wait},
-      {"pdl-never-waits", "a kernel never executes griddepcontrol.wait, unlike most kernels in the PTX", dependent_never_waits},
+      {"pdl-never-waits", "a kernel never executes griddepcontrol.wait, unlike most kernels in the PTX",
+       "if the kernel is launched as a dependent, call cudaGridDependencySynchronize() before its first access to global "
+       "memory",
+       dependent_never_waits},
   };
   return all;
 }

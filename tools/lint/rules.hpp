@@ -23,6 +23,7 @@ struct warning {
   std::string text;  ///< one sentence
   pc_t at = 0;
   std::vector<std::pair<pc_t, std::string>> related;  ///< other instructions involved, each with a description
+  std::string fix{};                                  ///< what to do about it, if that is more specific than the rule's `fix`
 };
 
 /// A kernel and the results of its analysis.
@@ -40,6 +41,7 @@ struct kernel_view {
 struct rule {
   std::string_view name;
   std::string_view about;  ///< a short description of the error
+  std::string_view fix;    ///< what to do about a warning
   void (*look)(const kernel_view&, std::vector<warning>&);
 };
 

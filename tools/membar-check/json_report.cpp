@@ -3,7 +3,7 @@
 #include <membar-check/places.hpp>
 #include <membar-check/report.hpp>
 
-#include <check/race_notes.hpp>
+#include <check/finding_notes.hpp>
 #include <check/trace.hpp>
 
 #include <nlohmann/json.hpp>
@@ -64,7 +64,7 @@ json finding_json(const check::program& p, const check::finding& f) {
     threads.push_back(std::move(one));
   }
   json result = {{"message", f.message}};
-  if (const std::vector<std::string> notes = check::race_notes(p, f); !notes.empty()) {
+  if (const std::vector<std::string> notes = check::finding_notes(p, f); !notes.empty()) {
     result["notes"] = notes;
   }
   if (f.thread >= 0) {
@@ -79,6 +79,13 @@ json change_json(const check::program& p, const check::code_site& site, const ch
   json one;
   add_instruction(one, p, site.thread, instruction_at(site));
   one["change"] = change_text(site, e);
+  const check::cuda_spelling spelling = change_in_cuda(site, e);
+  if (!spelling.cuda.empty()) {
+    one["in_cuda"] = spelling.cuda;
+  }
+  if (!spelling.membar.empty()) {
+    one["in_membar"] = spelling.membar;
+  }
   if (!site.gap) {
     one["cost_ns"] = ns;
   }

@@ -253,6 +253,12 @@ class lint_report {
   }
 
  private:
+  /// Returns what to do about a finding.
+  [[nodiscard]] static std::string fix_of(const lint::finding& f) {
+    const auto of = std::ranges::find_if(lint::rules(), [&](const lint::rule& r) { return r.name == f.rule; });
+    return f.fix.empty() ? std::string(of->fix) : f.fix;
+  }
+
   void add(const ptx_source& source, const lint::finding& f) {
     const auto at_least = [&](const std::string& word) { return word_of(f.sure) == word || f.sure > sure_of(word); };
     if (!at_least(how_.show)) {
@@ -269,6 +275,7 @@ class lint_report {
     json one = {{"rule", f.rule},
                 {"confidence", word_of(f.sure)},
                 {"message", f.text},
+                {"fix", fix_of(f)},
                 {"kernel", demangled(f.kernel)},
                 {"file", source.file},
                 {"ptx", source.number},
@@ -303,7 +310,8 @@ class lint_report {
     for (const auto& [key, one] : found_) {
       const int instances = one["instances"].get<int>();
       std::cout << one["text"].get<std::string>() << "\n  " << one["confidence"].get<std::string>() << ": "
-                << one["rule"].get<std::string>() << ": " << one["message"].get<std::string>() << "\n";
+                << one["rule"].get<std::string>() << ": " << one["message"].get<std::string>()
+                << "\n  fix: " << one["fix"].get<std::string>() << "\n";
       for (const json& related : one["related"]) {
         std::cout << "  " << related["what"].get<std::string>() << ": " << related["text"].get<std::string>() << "\n";
       }
@@ -349,7 +357,7 @@ class lint_report {
                                sure == "high"     ? "error"
                                : sure == "medium" ? "warning"
                                                   : "note",
-                               one["message"].get<std::string>());
+                               one["message"].get<std::string>() + ". Fix: " + one["fix"].get<std::string>());
       result["locations"] = json::array({place(one, one)});
       for (std::size_t k = 0; k < one["related"].size(); ++k) {
         json other = place(one["related"][k], one);

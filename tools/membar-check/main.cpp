@@ -14,6 +14,7 @@
 
 #include <check/async_copies.hpp>
 #include <check/explore.hpp>
+#include <check/finding_notes.hpp>
 #include <check/finding_text.hpp>
 #include <check/litmus_program.hpp>
 #include <check/object_users.hpp>
@@ -151,6 +152,9 @@ void explore(checked_file& file, const request& how) {
     }
     if (check::asks_launch_control(file.prepared.checked)) {
       file.warnings.emplace_back("every clusterlaunchcontrol.try_cancel reports that nothing was cancelled");
+    }
+    for (std::string& race : check::accepted_races(file.prepared.checked, file.result)) {
+      file.warnings.push_back(std::move(race));
     }
     if (const check::check_result& r = file.result; r.discarded_at != nullptr) {
       file.warnings.push_back("the load at " + check::place_of(file.prepared.checked, r.discarded, *r.discarded_at) +

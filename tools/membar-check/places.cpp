@@ -101,4 +101,29 @@ std::string change_text(const check::code_site& site, const check::code_edit& e)
   return opcode + " becomes " + check::strength_text(*site.first, e.to);
 }
 
+check::cuda_spelling change_in_cuda(const check::code_site& site, const check::code_edit& e) {
+  using kind = check::code_edit::kind_t;
+  const check::instruction& i = *site.first;
+  const bool one_value = i.mbarrier == check::mbarrier_op::none && i.elements == 1;
+  if (site.host || (e.kind == kind::own && !one_value)) {
+    return {};
+  }
+  if (e.kind == kind::own && !e.to.strong) {
+    return {i.code == check::op::load ? "*p" : i.code == check::op::store ? "*p = v" : "", ""};
+  }
+  switch (e.kind) {
+    case kind::block_barrier:
+    case kind::warp_barrier:
+      return {};
+    case kind::proxy_fence_before:
+      return check::proxy_fence_in_cuda(e.proxy_spaces);
+    case kind::fence_before:
+    case kind::fence_after:
+      return check::in_cuda(check::op::fence, i.what, e.to.order, e.to.scope);
+    case kind::own:
+      break;
+  }
+  return check::in_cuda(i.code, i.what, e.to.order, e.to.scope);
+}
+
 }  // namespace membar_check

@@ -5,6 +5,7 @@
 
 #include <check/code_edit.hpp>
 #include <check/program.hpp>
+#include <ptx/cuda_words.hpp>
 
 #include <string>
 #include <vector>
@@ -39,5 +40,10 @@ struct instruction_places {
 
 /// Describes a change, for example "ld.relaxed.gpu becomes ld.acquire.gpu" or "insert before its st.relaxed.gpu: fence.sc.sys".
 [[nodiscard]] std::string change_text(const membar::check::code_site& site, const membar::check::code_edit& e);
+
+/// Returns how the new or changed instruction is spelled in C++. The spellings are empty for changes without one, for example of
+/// vectors, and for barriers, whose text is C++ already.
+[[nodiscard]] membar::ptx::cuda_spelling change_in_cuda(const membar::check::code_site& site,
+                                                        const membar::check::code_edit& e);
 
 }  // namespace membar_check

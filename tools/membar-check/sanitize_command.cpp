@@ -9,6 +9,7 @@
 #include <membar-check/scenario_file.hpp>
 
 #include <check/explore.hpp>
+#include <check/finding_notes.hpp>
 #include <check/launch.hpp>
 #include <check/scenario.hpp>
 #include <check/trace.hpp>
@@ -252,11 +253,15 @@ void say_sanitized(const sanitized_file& file, bool quiet) {
     std::cout << "; " << stated;
   }
   std::cout << "\n";
+  std::set<std::string> noted;
   for (std::size_t n = 0; n < file.result.findings.size() && !quiet; ++n) {
     const sanitize::sanitizer_finding& f = file.result.findings[n];
     const check::program& p = *f.found.whole;
     std::cout << "  " << check::name(f.found.status) << ", seed " << f.seed
               << (f.count == 1 ? "" : ", " + std::to_string(f.count) + " times") << ": " << f.found.message << "\n";
+    for (const std::string& note : check::finding_notes(p, f.found)) {
+      std::cout << (noted.insert(note).second ? "    " + note + "\n" : "");
+    }
     for (const check::trace_event& e : f.found.events) {
       std::cout << "    " << check::thread_text(p, e.thread) << "\n    > " << check::place_of(p, e.thread, *e.at) << ": "
                 << e.at->text << "   // " << e.what << "\n";
@@ -311,6 +316,9 @@ json as_json(const sanitized_file& file) {
       if (f.found.waiting[t] != nullptr) {
         one["waiting"].push_back(place_as_json(p, static_cast<int>(t), *f.found.waiting[t]));
       }
+    }
+    if (std::vector<std::string> notes = check::finding_notes(p, f.found); !notes.empty()) {
+      one["notes"] = std::move(notes);
     }
     if (!file.confirmed.empty()) {
       one["confirmed"] = file.confirmed[n];

@@ -3,7 +3,7 @@
 #include <membar-check/report.hpp>
 #include <membar-check/sarif_document.hpp>
 
-#include <check/race_notes.hpp>
+#include <check/finding_notes.hpp>
 #include <check/trace.hpp>
 
 #include <algorithm>
@@ -38,6 +38,13 @@ constexpr sarif_document::rule rules[] = {
     {"gave-up", "The check was cut short, or a thread reached something that is not supported."},
     {"excess-order", "An order is stronger than the scenario needs."}};
 
+/// Describes a change and how it is spelled in C++.
+std::string change_with_spelling(const check::code_site& site, const check::code_edit& e) {
+  const check::cuda_spelling in = change_in_cuda(site, e);
+  const std::string& spelling = in.cuda.empty() ? in.membar : in.cuda;
+  return change_text(site, e) + (spelling.empty() ? "" : " (in C++: " + spelling + ")");
+}
+
 class sarif_writer final : public report {
  public:
   explicit sarif_writer(std::ostream& out) : out_(out) {}
@@ -52,7 +59,7 @@ class sarif_writer final : public report {
     }
     const check::program& p = check::whole_program(file.prepared.checked, r.found);
     std::string text = r.found.message;
-    for (const std::string& note : check::race_notes(p, r.found)) {
+    for (const std::string& note : check::finding_notes(p, r.found)) {
       text += ". " + note;
     }
     json one = to_.result(status_word(r.status), r.status == check::check_status::gave_up ? "warning" : "error", text);
@@ -101,7 +108,7 @@ class sarif_writer final : public report {
       for (const check::code_edit& e : r.edits) {
         const check::code_site& site = sites[static_cast<std::size_t>(e.site)];
         changes.push_back(check::place_of(file.prepared.checked, site.thread, instruction_at(site)) + ": " +
-                          change_text(site, e));
+                          change_with_spelling(site, e));
       }
       all.push_back({{"cost_ns", r.cost}, {"changes", std::move(changes)}});
     }
@@ -112,7 +119,8 @@ class sarif_writer final : public report {
     const std::vector<check::code_site> sites = check::sites_of(file.prepared.checked);
     for (const check::excess_order& one : found.alone) {
       const check::code_site& site = sites[static_cast<std::size_t>(one.edit.site)];
-      json note = to_.result("excess-order", "note", change_text(site, one.edit) + ", and the scenario still verifies");
+      json note =
+          to_.result("excess-order", "note", change_with_spelling(site, one.edit) + ", and the scenario still verifies");
       note["locations"] = json::array({place_in(file.prepared.checked, file.path, site.thread, instruction_at(site))});
       to_.add(std::move(note));
     }

@@ -3,11 +3,12 @@
 #include <membar-check/places.hpp>
 #include <membar-check/report.hpp>
 
-#include <check/race_notes.hpp>
+#include <check/finding_notes.hpp>
 #include <check/trace.hpp>
 #include <membar/model/execution.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -178,18 +179,28 @@ class shown_events {
   std::set<int> blocks_{};
 };
 
-/// Returns a number of nanoseconds with a sign.
+/// Returns whether a cost rounds to 0.0 ns.
+bool is_nothing(double ns) { return std::abs(ns) < 0.05; }
+
+/// Returns a number of nanoseconds with a sign, or that there is no extra cost.
 std::string nanoseconds(double ns) {
   char text[32];
-  static_cast<void>(std::snprintf(text, sizeof text, "%+.1f ns", ns == 0 ? 0.0 : ns));
-  return text;
+  static_cast<void>(std::snprintf(text, sizeof text, "%+.1f ns", ns));
+  return is_nothing(ns) ? "no extra cost" : text;
 }
 
 /// Returns the cost of a repair, for example "+14.8 ns on NVIDIA H200" or "2 barriers".
-std::string price(const check::repair& one, const std::string& device) {
+std::string price(const check::repair& one, const std::vector<check::code_site>& sites, const std::string& device) {
   const std::string barriers = one.barriers == 1 ? "a barrier" : std::to_string(one.barriers) + " barriers";
+  const auto is_measured = [&](const check::code_edit& e) {
+    const check::code_site& site = sites[static_cast<std::size_t>(e.site)];
+    return !site.gap && !site.host;
+  };
   const bool others = one.edits.size() > static_cast<std::size_t>(one.barriers);
-  return !others ? barriers : nanoseconds(one.cost) + " on " + device + (one.barriers == 0 ? "" : " and " + barriers);
+  const bool measured = std::any_of(one.edits.begin(), one.edits.end(), is_measured);
+  return !others ? barriers
+                 : (measured ? nanoseconds(one.cost) + " on " + device : "cost not measured") +
+                       (one.barriers == 0 ? "" : " and " + barriers);
 }
 
 class text_writer final : public report {
@@ -198,6 +209,7 @@ class text_writer final : public report {
 
   void result(const checked_file& file) override {
     const check::check_result& r = file.result;
+    spelled_.clear();
     char time[32];
     static_cast<void>(std::snprintf(time, sizeof time, "%.2f", file.seconds));
     out_ << file.path << '\t' << check::name(r.status) << '\t' << r.counts.executions << " executions, " << r.counts.blocked
@@ -239,13 +251,14 @@ class text_writer final : public report {
            << (found.tried == 1 ? "single change" : "set of up to " + std::to_string(found.tried) + " changes")
            << " of orders, scopes, fences and barriers makes it verify (" << found.explorations << " explorations"
            << (found.left_out ? ", some of them cut short" : "") << ")"
-           << (how_.repair < most_searched ? "; --repair searches for sets of up to " + std::to_string(most_searched) : "")
-           << "\n";
+           << (how_.repair < most_searched ? "; --repair searches for sets of up to " + std::to_string(most_searched) : "");
+      const std::string loop = check::loop_that_loads_nothing(file.prepared.checked, file.result.found);
+      out_ << (loop.empty() ? "" : "; the loop at " + loop + " loads nothing, and no order changes that") << "\n";
     }
     for (std::size_t k = 0; k < found.repairs.size() && k < most; ++k) {
       const check::repair& one = found.repairs[k];
-      out_ << "  repair " << k + 1 << " of " << found.repairs.size() << ": " << price(one, costs.device()) << "; verified, "
-           << one.counts.executions << " executions"
+      out_ << "  repair " << k + 1 << " of " << found.repairs.size() << ": " << price(one, sites, costs.device())
+           << "; verified, " << one.counts.executions << " executions"
            << (one.only_strong ? "; the race is gone, but only final conditions can say which values may be read" : "") << "\n";
       for (std::size_t n = 0; n < one.edits.size(); ++n) {
         show_edit(file.prepared.checked, sites[static_cast<std::size_t>(one.edits[n].site)], one.edits[n], one.costs[n]);
@@ -253,21 +266,18 @@ class text_writer final : public report {
     }
   }
 
-  void excess_orders(const checked_file& file, const check::excess_result& found, const check::order_costs&) override {
+  void excess_orders(const checked_file& file, const check::excess_result& found, const check::order_costs& costs) override {
     const std::vector<check::code_site> sites = check::sites_of(file.prepared.checked);
     out_ << "  " << found.alone.size() << " of " << found.orders << " orders are stronger than this scenario needs"
          << (found.left_out ? "; some explorations were cut short" : "") << "\n";
-    for (const check::excess_order& one : found.alone) {
-      show_edit(file.prepared.checked, sites[static_cast<std::size_t>(one.edit.site)], one.edit, -one.saved);
-    }
+    show_excess(file.prepared.checked, sites, found.alone, costs.device());
     if (!found.alone.empty()) {
       const bool all = std::equal(found.alone.begin(), found.alone.end(), found.together.begin(), found.together.end(),
                                   [](const check::excess_order& x, const check::excess_order& y) { return x.edit == y.edit; });
       if (found.alone.size() > 1) {
         out_ << "  each can be weakened separately" << (all ? ", and so can all of them together" : "; together:") << "\n";
-        for (std::size_t k = 0; k < found.together.size() && !all; ++k) {
-          const check::excess_order& one = found.together[k];
-          show_edit(file.prepared.checked, sites[static_cast<std::size_t>(one.edit.site)], one.edit, -one.saved);
+        if (!all) {
+          show_excess(file.prepared.checked, sites, found.together, costs.device());
         }
       }
       out_ << "  another launch may need an order that this one does not\n";
@@ -299,7 +309,7 @@ class text_writer final : public report {
 
   void show(const check::program& p, const check::finding& f) {
     out_ << "  " << f.message << "\n";
-    for (const std::string& note : check::race_notes(p, f)) {
+    for (const std::string& note : check::finding_notes(p, f)) {
       out_ << "  " << note << "\n";
     }
     const shown_events chosen(p, f, how_);
@@ -361,15 +371,53 @@ class text_writer final : public report {
     }
   }
 
+  /// Shows orders that can be weakened. Those that save nothing share the last line.
+  void show_excess(const check::program& p, const std::vector<check::code_site>& sites,
+                   const std::vector<check::excess_order>& orders, const std::string& device) {
+    std::string free;
+    for (const check::excess_order& one : orders) {
+      const check::code_site& site = sites[static_cast<std::size_t>(one.edit.site)];
+      if (!is_nothing(one.saved)) {
+        show_edit(p, site, one.edit, -one.saved);
+      } else {
+        free += (free.empty() ? "" : ", ") + change_text(site, one.edit) + " (" +
+                check::place_of(p, site.thread, instruction_at(site)) + ")";
+      }
+    }
+    if (!free.empty()) {
+      out_ << "    saves nothing measurable on " << device << ": " << free << "\n";
+    }
+  }
+
   /// Shows a change: the source line and, below it, the new instruction.
   void show_edit(const check::program& p, const check::code_site& site, const check::code_edit& e, double ns) {
     out_ << "    " << shown(p, site.thread, instruction_at(site)) << "\n         " << change_text(site, e)
-         << (site.gap ? "" : "   " + nanoseconds(ns)) << "\n";
+         << (site.gap    ? ""
+             : site.host ? "   cost not measured"
+                         : "   " + nanoseconds(ns))
+         << "\n";
+    show_in_cuda(change_in_cuda(site, e));
+  }
+
+  /// Shows how an operation is spelled in C++, unless the report of this file has shown it before.
+  void show_in_cuda(const check::cuda_spelling& spelling) {
+    const bool both = !spelling.cuda.empty() && !spelling.membar.empty();
+    if ((spelling.cuda.empty() && spelling.membar.empty()) || !spelled_.insert(spelling.cuda + spelling.membar).second) {
+      return;
+    }
+    constexpr std::size_t widest = 110;
+    const bool fits = spelling.cuda.size() + spelling.membar.size() < widest;
+    out_ << "         in C++: " << spelling.cuda
+         << (!both  ? ""
+             : fits ? " or "
+                    : "\n             or: ")
+         << spelling.membar << "\n";
   }
 
   std::ostream& out_;
   const request& how_;
   source_lines lines_{};
+  std::set<std::string> spelled_{};  ///< the C++ spellings that the report of the current file contains
 };
 
 }  // namespace

@@ -70,6 +70,7 @@ class kernel_decoder {
   [[nodiscard]] kernel_code decode(const ptx_function& kernel) {
     result_.name = kernel.name;
     result_.files = module_.files;
+    result_.most_threads = kernel.most_threads;
     for (const ptx_variable& v : module_.variables) {
       if (v.space == state_space::shared) {
         result_.shared.emplace_back(v, layout_.shared.at(v.name));

@@ -44,6 +44,7 @@ struct kernel_code {
   std::vector<std::pair<ptx_variable, std::uint64_t>> shared;  ///< variables in shared memory, with their offsets
   std::vector<std::string> files;
   bool tensor_memory = false;  ///< whether the kernel allocates tensor memory
+  int most_threads = 0;        ///< the number of threads per block to which the kernel is limited; 0: not limited
   bool pairs = false;          ///< whether the kernel has instructions with `.cta_group::2`
   /// whether an instruction starts an operation that holds registers until a thread waits for the operation
   bool holds_registers = false;

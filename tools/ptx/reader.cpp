@@ -36,6 +36,7 @@ class ptx_reader {
 
  private:
   using kind_t = ptx_token::kind_t;
+  static constexpr std::uint64_t most_threads_of_a_block = 1024;
 
   [[nodiscard]] const ptx_token& now() const noexcept { return tokens_[at_]; }
   [[nodiscard]] const ptx_token& after() const noexcept { return tokens_[at_ + 1 < tokens_.size() ? at_ + 1 : at_]; }
@@ -293,6 +294,16 @@ class ptx_reader {
     return result;
   }
 
+  /// Reads the numbers of threads along x, y and z, and returns their product, or the largest block of CUDA if that is smaller.
+  [[nodiscard]] int thread_limit() {
+    std::uint64_t product = 1;
+    do {
+      product = std::min<std::uint64_t>(product * std::min<std::uint64_t>(number().value, most_threads_of_a_block),
+                                        most_threads_of_a_block);
+    } while (accept(","));
+    return static_cast<int>(product);
+  }
+
   void function() {
     ptx_function f;
     f.kernel = now().is(".entry");
@@ -308,7 +319,9 @@ class ptx_reader {
       if (now().kind == kind_t::end) {
         refuse(now(), "expected the body of function " + quote(f.name) + ", found " + found());
       }
+      const bool limits = now().is(".maxntid") || now().is(".reqntid");
       ++at_;
+      f.most_threads = limits ? thread_limit() : f.most_threads;
     }
     if (!accept(";")) {
       f.defined = true;

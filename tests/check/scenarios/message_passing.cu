@@ -44,3 +44,9 @@ extern "C" __global__ void send_block_scope(unsigned* data, unsigned* flag) {
   __threadfence_block();
   *static_cast<volatile unsigned*>(flag) = 1;
 }
+
+extern "C" __global__ void receive_plain(unsigned* data, unsigned* flag, unsigned* result) {
+  while (*flag == 0) {
+  }
+  *result = *data;
+}

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include <check/finding_notes.hpp>
+#include <check/machine.hpp>
+#include <check/program.hpp>
+#include <check/race_notes.hpp>
+#include <check/trace.hpp>
+#include <membar/model/array.hpp>
+#include <ptx/cuda_words.hpp>
+#include <ptx/endless_loop.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace membar::check {
+
+namespace {
+
+/// A loop that loads nothing, and a thread of the finding that is in it or has executed the load before it.
+struct empty_poll {
+  int thread = -1;
+  endless_loop loop{};
+};
+
+/// Returns the instruction at which a thread is, or -1 if the thread has ended or was left out.
+std::int32_t place_in_code(const program& p, const finding& f, int thread) {
+  const instruction* at =
+      static_cast<std::size_t>(thread) < f.waiting.size() ? f.waiting[static_cast<std::size_t>(thread)] : nullptr;
+  const std::vector<instruction>& code = model::at(p.threads, thread).kernel->code;
+  const bool in_kernel = at != nullptr && at >= code.data() && at < code.data() + code.size();
+  return in_kernel ? static_cast<std::int32_t>(at - code.data()) : -1;
+}
+
+/// Returns the loop among `loops` that concerns thread `t` in this finding, or null. A hang concerns the loop in which the thread
+/// is; other findings concern a loop if the thread has executed its load, or is about to. If the loop may be meant to be endless,
+/// the load must be blamed.
+const endless_loop* concerned(const program& p, const finding& f, int t, const std::vector<endless_loop>& loops) {
+  const std::int32_t here = place_in_code(p, f, t);
+  const auto is_here = [&](const endless_loop& l) { return std::find(l.body.begin(), l.body.end(), here) != l.body.end(); };
+  const auto was_loaded = [&](const endless_loop& l) {
+    return std::any_of(f.events.begin(), f.events.end(), [&](const trace_event& e) {
+      return e.thread == t && e.event.pc == l.load && e.event.kind == model::event_kind::read && (e.blamed || l.has_condition);
+    });
+  };
+  const bool hangs = f.status == check_status::hang;
+  const auto found = std::find_if(loops.begin(), loops.end(), [&](const endless_loop& l) {
+    return hangs ? is_here(l) : l.load >= 0 && (l.load == here || was_loaded(l));
+  });
+  return found == loops.end() ? nullptr : &*found;
+}
+
+empty_poll empty_poll_of(const program& p, const finding& f) {
+  std::set<int> threads;
+  for (const trace_event& e : f.events) {
+    if (e.blamed) {
+      threads.insert(e.thread);
+    }
+  }
+  for (std::size_t t = 0; t < f.waiting.size(); ++t) {
+    if (f.waiting[t] != nullptr && (f.status == check_status::hang || f.status == check_status::undefined)) {
+      threads.insert(static_cast<int>(t));
+    }
+  }
+  std::map<const kernel_code*, std::vector<endless_loop>> loops;
+  for (const int t : threads) {
+    const thread_context& c = model::at(p.threads, t);
+    if (c.kernel == nullptr || c.copies_of >= 0 || c.where.host) {
+      continue;
+    }
+    const auto [known, is_new] = loops.try_emplace(c.kernel);
+    if (is_new) {
+      known->second = endless_loops(*c.kernel);
+    }
+    if (const endless_loop* l = concerned(p, f, t, known->second)) {
+      return {t, *l};
+    }
+  }
+  return {};
+}
+
+/// Returns the scope with which threads should access memory: system scope if the scenario declares it in host memory.
+thread_scope scope_for(const program& p, std::uint64_t address) {
+  const bool host = std::any_of(p.memory.begin(), p.memory.end(), [&](const memory_object& o) {
+    return o.host && address >= o.address && address - o.address < o.bytes;
+  });
+  return host ? thread_scope::system : thread_scope::device;
+}
+
+/// Returns the scope for a loop's load.
+thread_scope scope_for(const program& p, const finding& f, const empty_poll& poll) {
+  for (const trace_event& e : f.events) {
+    if (e.thread == poll.thread && e.event.pc == poll.loop.load) {
+      return machine::is_shared(e.event.address) ? thread_scope::block : scope_for(p, e.event.address);
+    }
+  }
+  const bool shared = poll.loop.load >= 0 &&
+                      model::at(model::at(p.threads, poll.thread).kernel->code, poll.loop.load).space == state_space::shared;
+  return shared ? thread_scope::block : thread_scope::device;
+}
+
+void add_remedy(thread_scope scope, std::vector<std::string>& notes) {
+  const cuda_spelling load = in_cuda(op::load, model::operation::move, memory_order::acquire, scope);
+  notes.push_back("poll with " + load.cuda + " or " + load.membar);
+  notes.push_back("volatile also keeps the load in the loop, but it does not order what is read afterwards");
+}
+
+/// Returns whether a kernel reads its parameter at a byte offset.
+bool reads_parameter(const kernel_code& kernel, std::uint64_t offset) {
+  return std::any_of(kernel.code.begin(), kernel.code.end(), [&](const instruction& i) {
+    const std::uint64_t from = i.by[0].low + static_cast<std::uint64_t>(i.offset);
+    const bool is_known = i.by[0].kind == source_operand::kind_t::constant;
+    return i.code == op::load_param &&
+           (!is_known || (from <= offset && offset < from + std::uint64_t{i.bytes} * i.destinations));
+  });
+}
+
+/// Returns the address of memory that other threads of the finding write and that a parameter of a thread's kernel points to
+/// although the kernel never reads this parameter. Returns 0 if there is none.
+std::uint64_t ignored_memory(const finding& f, int thread, const thread_context& c) {
+  for (int k = 0; k < model::count_of(c.kernel->parameters); ++k) {
+    const std::uint64_t offset = model::at(c.kernel->parameter_offsets, k);
+    std::uint64_t address = 0;
+    if (model::at(c.kernel->parameters, k).bytes != 8 || offset + 8 > c.parameters.size() ||
+        reads_parameter(*c.kernel, offset)) {
+      continue;
+    }
+    std::memcpy(&address, c.parameters.data() + offset, 8);
+    if (std::any_of(f.events.begin(), f.events.end(), [&](const trace_event& e) {
+          return e.event.kind == model::event_kind::write && e.thread != thread && e.event.address == address;
+        })) {
+      return address;
+    }
+  }
+  return 0;
+}
+
+/// Adds a note if a racing thread ignores memory that another thread writes. This is what remains of a poll with a plain load in
+/// a device function: the compiler may assume that the loop ends, and it removes the loop.
+void add_ignored_memory(const program& p, const finding& f, std::vector<std::string>& notes) {
+  for (const trace_event& e : f.events) {
+    const thread_context& c = model::at(p.threads, e.thread);
+    if (!e.blamed || f.status != check_status::race || c.copies_of >= 0 || c.where.host) {
+      continue;
+    }
+    if (const std::uint64_t address = ignored_memory(f, e.thread, c); address != 0) {
+      const std::string name = place_text(p, address);
+      notes.push_back(c.kernel->name + " never accesses " + name +
+                      ", one of its arguments: if the source polls it with a plain load, the compiler has removed the loop");
+      add_remedy(scope_for(p, address), notes);
+      return;
+    }
+  }
+}
+
+void add_poll_notes(const program& p, const finding& f, std::vector<std::string>& notes) {
+  const empty_poll poll = empty_poll_of(p, f);
+  if (poll.thread < 0) {
+    return add_ignored_memory(p, f, notes);
+  }
+  const std::vector<instruction>& code = model::at(p.threads, poll.thread).kernel->code;
+  const auto place = [&](std::int32_t pc) { return place_of(p, poll.thread, model::at(code, pc)); };
+  const std::string loop = place(poll.loop.jump);
+  const bool known = poll.loop.load >= 0;
+  const std::string load = !known                          ? "a plain load"
+                           : place(poll.loop.load) == loop ? "its plain load"
+                                                           : "the plain load at " + place(poll.loop.load);
+  notes.push_back("the loop at " + loop +
+                  " loads nothing: " + (poll.loop.has_condition ? "" : "if it polls memory in the source, ") +
+                  "the compiler has moved " + load + " out of it" + (known ? "" : " or removed the load"));
+  add_remedy(scope_for(p, f, poll), notes);
+}
+
+}  // namespace
+
+std::vector<std::string> finding_notes(const program& launched, const finding& f) {
+  std::vector<std::string> notes = race_notes(launched, f);
+  const std::size_t so_far = notes.size();
+  add_poll_notes(whole_program(launched, f), f, notes);
+  if (notes.size() == so_far) {
+    const std::vector<std::string> accesses = access_notes(launched, f);
+    notes.insert(notes.end(), accesses.begin(), accesses.end());
+  }
+  return notes;
+}
+
+std::vector<std::string> accepted_races(const program& p, const check_result& r) {
+  constexpr std::size_t most = 4;
+  std::vector<std::pair<std::string, std::set<std::uint64_t>>> lines;  // the places of each pair of lines
+  std::map<std::uint64_t, int> sizes;
+  for (const accepted_race& one : r.accepted) {
+    const std::string pair = "accepted race of " + place_of(p, one.threads[0], *one.at[0]) + " and " +
+                             place_of(p, one.threads[1], *one.at[1]) + " on ";
+    auto it = std::find_if(lines.begin(), lines.end(), [&](const auto& l) { return l.first == pair; });
+    it = it == lines.end() ? lines.emplace(it, pair, std::set<std::uint64_t>{}) : it;
+    it->second.insert(one.address);
+    sizes[one.address] = one.bytes;
+  }
+  std::vector<std::string> result;
+  for (const auto& [pair, addresses] : lines) {
+    std::string text = pair;
+    std::size_t shown = 0;
+    for (auto a = addresses.begin(); a != addresses.end() && shown < most; ++a, ++shown) {
+      const std::string name = place_text(p, *a);
+      text += (shown == 0 ? "" : ", ") + name + (name.find('+') == std::string::npos ? "+0" : "") + ":u" +
+              std::to_string(8 * sizes[*a]);
+    }
+    result.push_back(text + (addresses.size() > most ? " and " + std::to_string(addresses.size() - most) + " more" : ""));
+  }
+  return result;
+}
+
+std::string loop_that_loads_nothing(const program& launched, const finding& f) {
+  const program& p = whole_program(launched, f);
+  const empty_poll poll = empty_poll_of(p, f);
+  return poll.thread < 0 ? ""
+                         : place_of(p, poll.thread, model::at(model::at(p.threads, poll.thread).kernel->code, poll.loop.jump));
+}
+
+}  // namespace membar::check

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+/// @file
+/// Finds loops that never end once a thread has executed one round, and the load that decides whether a thread is in one of
+/// them. This is what remains of `while (*flag == 0);` if the load is not volatile or atomic: the compiler may assume that no
+/// other thread changes the flag, and moves the load out of the loop.
+#pragma once
+
+#include <ptx/decode.hpp>
+
+#include <cstdint>
+#include <vector>
+
+namespace membar::ptx {
+
+/// A loop that accesses no memory, does not synchronize, and changes nothing on which the end of the loop depends.
+struct endless_loop {
+  std::vector<std::int32_t> body{};  ///< its instructions, in the order of the code
+  std::int32_t jump = 0;             ///< its backward jump
+  std::int32_t branch = -1;  ///< a branch that decides whether a thread enters the loop or leaves it; -1 if there is none
+  std::int32_t load = -1;    ///< a weak load of global or shared memory whose value decides that branch; -1 if there is none
+  /// Whether the loop certainly ends on some value in the source: it has an exit, or the branch is on its line. Otherwise, it may
+  /// also be an endless loop under a condition, as in `if (failed)`, with `while (true);` on the next line.
+  bool has_condition = false;
+};
+
+[[nodiscard]] std::vector<endless_loop> endless_loops(const kernel_code& kernel);
+
+}  // namespace membar::ptx
