@@ -3,8 +3,8 @@
 # add_subdirectory, FetchContent and find_package have the same effect. The settings are not exported, because they depend on the machine
 # where the package is used, not on the machine where it was built.
 
-# Requires CUDA C++20. Older versions of CMake do not support it although nvcc does. With them, CUDA_STANDARD would silently compile C++17,
-# so the compiler flag is passed directly.
+# Requires CUDA C++20. Older versions of CMake do not support C++20 for CUDA, although nvcc does. With them, CUDA_STANDARD would
+# silently compile C++17, so the compiler flag is passed directly.
 function(_membar_require_cuda_cxx20 target)
   if("cuda_std_20" IN_LIST CMAKE_CUDA_COMPILE_FEATURES)
     target_compile_features(${target} INTERFACE $<BUILD_INTERFACE:cuda_std_20>)
@@ -33,8 +33,9 @@ function(_membar_add_cuda_usage target directory)
     cmake_language(EVAL CODE "cmake_language(DEFER DIRECTORY [[${directory}]] CALL _membar_require_cuda_cxx20 ${target})")
   endif()
 
-  # The `.hpp` headers call the CUDA runtime, which nvcc links by itself. If the host compiler links the target, the library that nvcc would
-  # choose for the target is added here. It is not added if nvcc links, so the program has only one runtime.
+  # The `.hpp` headers call the CUDA runtime, which nvcc links by itself. If the host compiler links the target, the following
+  # code adds the library that nvcc would choose. It does not add the library if nvcc links, so the program has only one
+  # runtime.
   _membar_find_cuda_toolkit()
   if(CUDAToolkit_FOUND)
     target_include_directories(${target} SYSTEM INTERFACE

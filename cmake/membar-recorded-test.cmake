@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 # cmake -DCHECKER=<membar-check> -DFOLDER=<recording> [-DKERNELS=<regex>] -DEXPECT=<status> [-DRECORD=ON | -DSCRATCH=<folder>] -P this -- <program>...
-# With RECORD, replaces the recording in FOLDER by a new one. Otherwise, checks the recording in FOLDER or, if there is none, a new recording in
-# SCRATCH.
+# With RECORD, replaces the recording in FOLDER with a new one. Otherwise, checks the recording in FOLDER or, if there is none,
+# a new recording in SCRATCH.
 cmake_minimum_required(VERSION 3.23)
 set(program "")
 set(behind FALSE)

@@ -389,7 +389,7 @@ class copy_planner {
     }
   }
 
-  /// Reads a whole piece. Its alignment is checked when the piece is accessed.
+  /// Reads a whole piece. The piece's alignment is checked when the piece is accessed.
   [[nodiscard]] copy_plan::part whole(std::uint64_t address) { return plan_.read_at_once(address, i_.bytes, i_.via); }
 
   [[nodiscard]] bool is_too_large(std::uint64_t bytes) {

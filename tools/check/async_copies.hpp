@@ -4,8 +4,8 @@
 ///
 /// An instruction that starts an operation passes a list of accesses to one of these threads. The thread reads the whole
 /// source, writes the destination, and completes the bytes on the mbarrier. Its accesses are ordered as in the model
-/// (graph.hpp): they follow everything that precedes the instruction, they use the async proxy if they belong to a bulk copy,
-/// and only a completion orders later accesses after them.
+/// (graph.hpp). They follow everything that precedes the instruction, and they use the async proxy if they belong to a bulk
+/// copy. Only a completion orders later accesses after them.
 #pragma once
 
 #include <check/machine.hpp>
@@ -39,11 +39,11 @@ inline constexpr std::uint64_t most_copied = 32'768;
 
 /// Returns whether any instruction of a program's kernels starts an asynchronous operation.
 [[nodiscard]] bool starts_copies(const program& p);
-/// Returns whether a finding in the program may depend on the reading `one` of the PTX ISA. All readings but one concern only
-/// programs that start copies or use mbarriers.
+/// Returns whether a finding in the program may depend on `one`, a reading of the PTX ISA. All but one of the readings concern
+/// only programs that start copies or use mbarriers.
 [[nodiscard]] bool may_depend_on(const program& p, const finding& f, model::reading one);
 
-/// The numbers of threads of a block that can start one operation together.
+/// The possible numbers of threads in a block that start an operation together.
 inline constexpr int starter_counts[] = {1, 32, 128};
 
 /// For each entry of `starter_counts`: the maximum number of a thread's operations that this many threads start together.
@@ -80,7 +80,7 @@ using memory_reader = std::function<wide_value(std::uint64_t)>;
 [[nodiscard]] copy_request copy_started(const kernel_code& agent, const program& p, const machine& m, const thread_state& s,
                                         const memory_reader& memory);
 
-/// Returns the reason why PTX does not allow the addresses of a copy, or an empty text if it allows them. A source in shared
+/// Returns the reason why PTX does not allow the addresses of a copy, or an empty string if it allows them. A source in shared
 /// memory must be in the block's own shared memory, and the mbarrier must be in the same block as the destination. Source: PTX
 /// ISA, "cp.async.bulk".
 [[nodiscard]] std::string misplaced(const instruction& i, const thread_context& c, const copy_request& r);

@@ -3,9 +3,9 @@
 /// Detects a barrier in a conditional that another thread of the block skipped.
 ///
 /// A barrier does not wait for threads that have exited the kernel, so an early return before a barrier is correct. It is an
-/// error if a thread skips the barrier and continues: it took the other side of a branch on which the barrier depends, and both
-/// sides of that branch rejoin before the end of the kernel. Source: CUDA programming guide, "Synchronization Functions"; PTX
-/// ISA, "bar, barrier", `.aligned`.
+/// error if a thread skips the barrier but does not exit, that is, if the thread takes the other side of a branch on which the
+/// barrier depends, and both sides of that branch rejoin before the end of the kernel. Source: CUDA programming guide,
+/// "Synchronization Functions"; PTX ISA, "bar, barrier", `.aligned`.
 #pragma once
 
 #include <check/program.hpp>
@@ -41,13 +41,13 @@ class control_flow {
 
   std::vector<std::vector<std::int32_t>> next_;  ///< see `next_instructions`
   std::vector<pc_set> passed_;
-  std::vector<bool>
-      matters_;  ///< whether an instruction is an event that counts; if source lines are known, events without a line do not
-                 ///< count, because the compiler merged them from several lines
+  /// whether an instruction is a relevant event; if source lines are known, events without a line are not relevant, because the
+  /// compiler merged them from several lines
+  std::vector<bool> matters_;
 };
 
 /// Returns the reason why the behaviour is undefined if a thread continues from the barrier `mine` after another thread has
-/// arrived at the same barrier with `other`. Returns an empty text if the behaviour is defined.
+/// arrived at the same barrier with `other`. Returns an empty string if the behaviour is defined.
 ///
 /// PTX counts the arrivals at each barrier number, whichever instructions make them. However, CUDA defines `__syncthreads()` in
 /// a branch only if all threads of the block take the branch, and PTX defines a barrier with `.aligned` only if all threads of

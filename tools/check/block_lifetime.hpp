@@ -3,10 +3,11 @@
 /// Checks that each access to a block's shared memory happens during that block's lifetime: after the block has started and
 /// before it ends.
 ///
-/// A block has started if, in every execution with these reads-from and sync points, one of its events precedes the access. A
-/// block ends when its last thread ends. Therefore an access is in time if it is ordered before the last event of one of the
-/// block's threads, or if such a thread has observed it. A bulk copy has a separate access for each piece, and its completion
-/// orders all of them. Source: CUDA programming guide, "Distributed Shared Memory"; PTX ISA, "cp.async.bulk".
+/// A block has started if one of its events precedes the access in every execution with the same reads-from relation and the
+/// same sync points. A block ends when its last thread ends. Therefore an access happens before the block ends if it is ordered
+/// before the last event of one of the block's threads, or if one of these threads has observed the access. A bulk copy has a
+/// separate access for each piece, and its completion orders all of them. Source: CUDA programming guide, "Distributed Shared
+/// Memory"; PTX ISA, "cp.async.bulk".
 #pragma once
 
 #include <check/graph.hpp>

@@ -6,17 +6,18 @@
 ///
 /// An execution with load buffering grows event by event along dependencies and reads-from, which have no cycle. For each such
 /// execution, there is one without a cycle that grows in the same way, except that a read whose source does not exist yet reads
-/// an older write. This continues until some read would have to read a write that follows from it by program order, reads-from
-/// or barriers, but not by dependencies. The exploration also reaches that write, and then checks the read. If causality leads
-/// from the read to the write, no execution allows that read. The same holds if the path from the read to the write consists
-/// only of program order and reads-from at their own location, because each step moves forward in the location's coherence
-/// order, whatever values the reads in between return. Two cases need additional checks:
+/// an older write. The two executions grow in the same way until some read would have to read a write that follows from the
+/// read by program order, reads-from or barriers, but not by dependencies. The exploration also reaches that write, and then
+/// checks the read. If causality leads from the read to the write, no execution allows that read. The same holds if the path
+/// from the read to the write consists only of program order and reads-from at their own location. Each step of such a path
+/// moves forward in the location's coherence order, whatever values the reads along the path return. Two cases need additional
+/// checks:
 /// * A read-modify-write cannot read an older write that another read-modify-write has already read. Therefore a
 ///   read-modify-write is checked when it reads, as if it preceded all the events that it follows from.
 /// * If the read acquires, an older write may order more events before it than the write that it would have to read. Therefore
-///   an acquiring read counts as possible load buffering if its thread later accesses memory without depending on the read, and
-///   an event follows from that thread without causality. A weak read whose value is never used does not count, because
-///   omitting the read leaves a possible execution.
+///   an acquiring read counts as possible load buffering if two conditions hold: some later memory access of its thread does
+///   not depend on the read, and some event follows from that thread without causality. A weak read whose value is never used
+///   does not count, because omitting the read leaves a possible execution.
 #pragma once
 
 #include <check/dependencies.hpp>
@@ -41,8 +42,8 @@ class buffering_check {
   void stop() noexcept { buffering_ = true; }
 
   /// Looks for a read that could read from write `e`, the next event, although `e` follows from the read: neither a dependency
-  /// nor causality leads from the read to the write. For a read-modify-write, which might come first, `e` is its read, whose
-  /// source has not been chosen yet.
+  /// nor causality leads from the read to the write. For a read-modify-write, which might have to come first, `e` is its read,
+  /// and the source of that read has not been chosen yet.
   void look_for_early_read(const graph& g, const graph_event& e) {
     if (buffering_) {
       return;
@@ -65,9 +66,9 @@ class buffering_check {
     }
   }
 
-  /// Looks for an acquiring read that has both of these properties: a later access by its thread does not depend on it, and
-  /// read `e` follows from it without causality. An older source of the acquiring read may order more events than a write that
-  /// follows from the read.
+  /// Looks for an acquiring read that has two properties: some later access by its thread does not depend on it, and read `e`
+  /// follows from it without causality. An older source of the acquiring read may order more events than a write that follows
+  /// from the read.
   void look_for_late_acquire(const graph& g, const graph_event& e) {
     for (int t = 0; t < state_.count() && !buffering_; ++t) {
       const auto& events = model::at(g.threads, t).events;
@@ -105,7 +106,7 @@ class buffering_check {
 
   /// Returns whether `e`, the next event, follows from read `r` only through accesses to one location: by program order, by the
   /// order between a thread's accesses and a later copy through the generic proxy that it starts, and by morally strong
-  /// reads-from. In that case, Coherence and SC-per-Location forbid that `r` reads from `e`.
+  /// reads-from. In that case, Coherence and SC-per-Location forbid `r` to read from `e`.
   [[nodiscard]] bool follows_at_location(const graph& g, const graph_event& r, const graph_event& e) {
     if (r.location != e.location || !e.strong || !r.strong) {
       return false;

@@ -43,7 +43,7 @@ struct strength {
   [[nodiscard]] friend constexpr auto operator<=>(const strength&, const strength&) noexcept = default;
 };
 
-/// Returns whether `than` is at least as strong as `weak`.
+/// Returns whether `weak` is at most as strong as `than`.
 [[nodiscard]] constexpr bool no_stronger(const strength& weak, const strength& than) noexcept {
   if (!weak.strong || !than.strong) {
     return !weak.strong;
@@ -259,7 +259,7 @@ class edited_program {
     f.code = op::fence;
     f.order = s.order;
     f.scope = s.scope;
-    f.guard = i.guard;  // so that only the threads that execute the instruction execute the fence
+    f.guard = i.guard;  // the fence is executed only by the threads that execute the instruction
     f.guard_negated = i.guard_negated;
     f.line = i.line;
     f.file = i.file;

@@ -3,13 +3,13 @@
 /// Updates whose order has no effect: read-modify-writes that perform the same operation and whose old values are not used, and
 /// arrivals at an mbarrier.
 ///
-/// Each order of a location's updates is a separate execution, but every access to the location before or after all of the
-/// updates has the same result in all of these executions. Therefore only one of them is explored: each update reads from the
-/// latest update. A later update neither changes the source of an earlier update nor follows from it. A test of an mbarrier may
-/// be ordered between the updates. The test reads how many phases are complete. Only the last arrival of a phase changes that
-/// number, and this arrival follows from all the others of its phase.
+/// Each order of a location's updates is a separate execution. However, an access to the location that comes before all of the
+/// updates or after all of them has the same result in all of these executions. Therefore only one of these executions is
+/// explored, in which each update reads from the latest update. A later update neither changes the source of an earlier update
+/// nor follows from it. A test of an mbarrier may be ordered between the updates. The test reads how many phases are complete.
+/// Only the last arrival of a phase changes that number, and this arrival follows from all the others of its phase.
 ///
-/// This holds as long as
+/// These statements hold as long as
 /// * causality orders every other access to the location before all updates or after all updates,
 /// * no `fence.sc` precedes either of two updates that causality does not order, because the order of fences might order them,
 /// * no event acquires through a value that an update has read if some update releases, because the order then decides which
@@ -19,8 +19,8 @@
 ///
 /// Nevertheless, two kinds of values depend on the order: an old value that a thread uses, and a sum of floats that is rounded
 /// in some order. These values are treated as unknown, like the results of matrix instructions. As soon as an unknown value
-/// decides something, or the checked property needs an unknown value, the updates of the locations from which it may come are
-/// explored in every order.
+/// decides what a thread does, or the checked property needs an unknown value, the updates of the locations from which that
+/// value may come are explored in every order.
 ///
 /// A thread may use only a part of the value that it reads. For example, it may wait for the top bit of a count of arrivals, or
 /// for one of two flags. Consider a read-modify-write, or a second store by the only thread that writes a location. If its
@@ -45,7 +45,7 @@
 
 namespace membar::check::detail {
 
-/// A sum of floats, and whether every order of the additions gives exactly that sum.
+/// A sum of floats, and whether the result is exactly that sum in every order of the additions.
 class exact_sum {
  public:
   /// Creates a sum without summands for read-modify-write `i`. If `i` is not an addition of type `f32` or `f64`, the sum does
@@ -158,8 +158,8 @@ class commuting_updates {
     return true;
   }
 
-  /// Hides the value that the update's read `r` has read if the sum may be rounded in some order. `place` is the position of
-  /// its source in the location's order, and `s` is the thread's state before the update.
+  /// Makes the value that the update's read `r` has read unknown if the sum may be rounded in some order. `place` is the
+  /// position of its source in the location's order, and `s` is the thread's state before the update.
   void hide_rounded(const graph& g, graph_event& r, const thread_state& s, int place) {
     const machine& m = model::at(state_.machines, r.thread);
     if (m.may_round(s) && !sums_exactly(g, r, s, place)) {
@@ -169,11 +169,11 @@ class commuting_updates {
     hides_values_ = hides_values_ || m.uses_old_value(s);
   }
 
-  /// Returns whether any value is hidden because the order of updates determines it.
+  /// Returns whether any value is hidden (unknown) because the order of updates determines it.
   [[nodiscard]] bool hides_values() const noexcept { return hides_values_; }
 
-  /// Called when an unknown value of thread `t`, or of any thread if `t` is -1, is about to decide something. Returns whether
-  /// the value may come from updates. If it may, these updates will be explored in every order.
+  /// Called when an unknown value of thread `t`, or of any thread if `t` is -1, is about to affect the exploration. Returns
+  /// whether the value may come from updates. If it may, these updates will be explored in every order.
   [[nodiscard]] bool asks_hidden_value(const graph& g, int t) {
     bool found = false;
     for (int u = t < 0 ? 0 : t; u < (t < 0 ? state_.count() : t + 1); ++u) {
@@ -215,8 +215,8 @@ class commuting_updates {
   }
 
   /// Adds to `places` the positions of the writes from which `r`, a test of an mbarrier, may read. The positions are in the
-  /// location's order, and the newest write comes first. The search ends at `oldest`, unless that write is a commuting update,
-  /// or at an update whose phase the test cannot miss.
+  /// location's order, and the newest write comes first. The search ends at `oldest`, unless that write is a commuting update.
+  /// It also ends at an update whose phase the test cannot miss.
   void find_sources(const graph& g, const graph_event& r, int oldest, std::vector<int>& places) const {
     const auto& order = model::at(g.order, r.location);
     for (int i = model::count_of(order) - 1; i >= 0;) {
@@ -268,8 +268,8 @@ class commuting_updates {
     return r.update == 0 && event_rules::place_in(order, r.source) >= event_rules::place_in(order, &w);
   }
 
-  /// Returns the clock of the events that exist whenever a read takes its value from write `w`. They include the other arrivals
-  /// of a phase that `w` completes.
+  /// Returns the clock of the events that exist whenever a read takes its value from write `w`. If `w` completes a phase, these
+  /// events include the phase's other arrivals.
   [[nodiscard]] const std::uint16_t* past_of(const graph_event& w) {
     if (w.update == 0 || !w.completes) {
       return w.past;
@@ -295,8 +295,8 @@ class commuting_updates {
   }
 
   /// Returns whether `r`, a test, may fail to observe the end of the phase that the update at `place` completes. Two conditions
-  /// must hold: some arrival of that phase, which could then be the last, precedes neither `r` nor another test that did not
-  /// observe the end; and nothing that precedes `r` has observed the end of the phase.
+  /// must hold. First, some arrival of that phase precedes neither `r` nor another test that did not observe the end, so this
+  /// arrival could be the phase's last one. Second, nothing that precedes `r` has observed the end of the phase.
   [[nodiscard]] bool may_miss_phase(const graph& g, const graph_event& r, int place) const {
     const auto& order = model::at(g.order, r.location);
     const auto& reads = model::at(g.reads, r.location);

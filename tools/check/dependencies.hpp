@@ -25,12 +25,14 @@ namespace membar::check {
 using namespace ptx;
 
 /// The dependencies of one execution. The result of a shuffle, a vote, a match, a reduction or a barrier with a vote depends on
-/// the other threads' values from which it is computed. Source: PTX ISA, "Axiom: No-Thin-Air", "inter-thread communication".
+/// the values of other threads that are used to compute it. Source: PTX ISA, "Axiom: No-Thin-Air", "inter-thread
+/// communication".
 class dependencies {
  public:
   /// For one thread: the thread's reads on which each of its events, including the next one, directly depends.
   using of_thread = std::vector<data_flow::set>;
-  /// A cache of threads' dependencies. A thread reads the same values in many executions, and then has the same dependencies.
+  /// A cache of threads' dependencies. In many executions, a thread reads the same values and therefore has the same
+  /// dependencies.
   class memory {
    public:
     /// Clears the cache if it has grown too large.

@@ -18,7 +18,7 @@ using namespace ptx;
 
 struct thread_state;
 
-/// A value of up to 128 bits.
+/// A value with up to 128 bits.
 struct wide_value {
   std::uint64_t low = 0;
   std::uint64_t high = 0;
@@ -58,8 +58,8 @@ struct copy_registers {
   static constexpr int count = 7;
 };
 
-/// One event. It never changes once it is part of a graph. The members that `model::morally_strong` reads have the same names
-/// as in the model.
+/// One event. An event never changes once it is part of a graph. The members that `model::morally_strong` reads have the same
+/// names as in the model.
 struct graph_event {
   model::event_kind kind = model::event_kind::read;
   bool strong = false;
@@ -104,7 +104,8 @@ struct graph_event {
   std::int32_t turn = 0;                 ///< for an arrival: its number among its thread's arrivals at the sync point
   const std::uint16_t* base = nullptr;   ///< per thread: the number of its events that precede this event by base causality,
                                          ///< including this event
-  /// Like `base`, but also through fences that release only initializations of mbarriers. It orders only these initializations.
+  /// Like `base`, but includes causality through fences that release only initializations of mbarriers. This clock orders only
+  /// these initializations.
   const std::uint16_t* begun = nullptr;
   /// per thread: the number of its events that precede this event by program order, reads-from and sync points
   const std::uint16_t* prefix = nullptr;

@@ -277,7 +277,7 @@ class event_builder {
     return !state_.stopped();
   }
 
-  /// Returns the reason why access `e` by instruction `i` is undefined, or an empty text if it is defined. Source: PTX ISA,
+  /// Returns the reason why access `e` by instruction `i` is undefined, or an empty string if it is defined. Source: PTX ISA,
   /// "Shared State Space": the `.shared::cta` window is the memory of the block itself, and the `.shared::cluster` window is
   /// the memory of its cluster.
   [[nodiscard]] std::string misuse_of_space(const graph_event& e, const instruction& i) const {
@@ -330,8 +330,8 @@ class event_builder {
     return nullptr;
   }
 
-  /// Orders `e`, the first event of a dependent launch, after the events that allowed the launch to begin. This does not order
-  /// any memory accesses.
+  /// Orders `e`, the first event of a dependent launch, after the events that allowed the launch to begin. This order does not
+  /// extend to any memory accesses.
   void follow_begun_launches(const graph& g, graph_event& e) const {
     for_each_before(e.thread, [&](int u) {
       const auto& theirs = model::at(g.threads, u).events;

@@ -18,10 +18,10 @@
 
 namespace membar::check::detail {
 
-/// Evaluates executions that cannot be continued.
+/// Evaluates executions to which no further event can be added.
 class execution_end {
  public:
-  /// `updates` are the updates of which only one order is explored, or null if every order is explored.
+  /// `updates` contains the updates that are explored in only one order; it is null if every order is explored.
   execution_end(exploration_state& state, const check_property& property, commuting_updates* updates = nullptr)
       : state_(state), property_(property), updates_(updates) {}
 

@@ -85,8 +85,8 @@ struct exploration_state {
     report(g, check_status::race, race_text(checked, g, x, y), {&x, &y});
   }
 
-  /// Returns whether one of two events at a location is a non-coherent read and the other is a write while the read's kernel
-  /// runs. Source: PTX ISA, "ld.global.nc".
+  /// Returns whether one of two events at a location is a non-coherent read, and the other is a write that occurs while the
+  /// read's kernel runs. Source: PTX ISA, "ld.global.nc".
   [[nodiscard]] bool changes_what_is_read_only(const graph_event& x, const graph_event& y) const {
     const auto writes = [](const graph_event& e) { return e.kind == event_kind::write || e.same_value; };
     const bool conflict = (x.non_coherent && writes(y)) || (y.non_coherent && writes(x));

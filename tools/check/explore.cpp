@@ -4,13 +4,14 @@
 // An execution is identified by reads-from and coherence, and grows event by event. For each read, every write from which it
 // may read is explored; for each write, every position that it may have in coherence. A new write may also become the source of
 // earlier reads that do not precede it: all events that were added after such a read and do not precede the write are then
-// dropped. To prevent an execution from appearing twice, this is done only from the one execution in which everything that is
-// dropped reads and writes the latest values. Source: Kokologiannakis, Marmanis, Gladstein and Vafeiadis, "Truly stateless,
-// optimal dynamic partial order reduction", POPL 2022.
+// dropped. To prevent an execution from appearing twice, a read changes its source only in the one execution in which all
+// dropped events read and write the latest values. Source: Kokologiannakis, Marmanis, Gladstein and Vafeiadis, "Truly
+// stateless, optimal dynamic partial order reduction", POPL 2022.
 //
 // An execution ends at its first data race. Until then, the writes to a location are totally ordered, because any two of them
-// are either morally strong or ordered by causality. Executions with a cycle of program order and reads-from (load buffering)
-// are ruled out during the exploration (buffering_check.hpp) or explored at the end (load_buffering.hpp).
+// are either morally strong or ordered by causality. Load buffering means that program order and reads-from form a cycle.
+// Executions with load buffering are ruled out during the exploration (buffering_check.hpp) or explored at the end
+// (load_buffering.hpp).
 #include <check/async_copies.hpp>
 #include <check/buffering_check.hpp>
 #include <check/commuting_updates.hpp>
@@ -85,7 +86,7 @@ class explorer {
   /// Returns whether the exploration ended because some location's updates do not commute, so that it has to start over.
   [[nodiscard]] bool begins_again() const noexcept { return updates_.begins_again(); }
 
-  /// Returns whether the order of updates determines some values. These values are unknown.
+  /// Returns whether the order of updates determines some values, which are then unknown.
   [[nodiscard]] bool hides_values() const noexcept { return updates_.hides_values(); }
 
   [[nodiscard]] check_result run() {
@@ -156,8 +157,8 @@ class explorer {
     state_.arena.release(mark);
   }
 
-  // ---- random or replayed exploration: a single path, with a different order of the threads and without changes to earlier
-  // reads
+  // ---- random or replayed exploration: follows a single path, orders threads differently, and never changes the source of an
+  // earlier read
 
   [[nodiscard]] bool at_random() const noexcept { return options_.random_executions != 0 || replays(); }
   [[nodiscard]] bool replays() const noexcept { return options_.replayed != nullptr; }
@@ -429,10 +430,9 @@ class explorer {
     return true;
   }
 
-  /// Returns whether `e`, the last event, is a test of an mbarrier that passes after an earlier test that failed, although the
-  /// earlier test could have passed, and that otherwise has no effect on its thread. No later write changes the earlier test,
-  /// because it did not read the latest value. The execution in which the earlier test passes shows everything that this
-  /// execution shows.
+  /// Returns whether `e`, the last event, is a test of an mbarrier that passes after an earlier test failed although it could
+  /// have passed, and the failed test has no other effect on its thread. No later write changes the earlier test, because it
+  /// did not read the latest value. The execution in which the earlier test passes shows everything that this execution shows.
   [[nodiscard]] bool looks_again(const graph& g, const graph_event& e) {
     const thread_run& run = model::at(g.threads, e.thread);
     if (!merges_updates() || !e.passes || e.number == 0) {
@@ -518,7 +518,7 @@ class explorer {
   /// Calls `use` with each position that Coherence and Atomicity allow for `w` in its location's coherence order.
   template <class Use>
   void for_each_place(graph& g, const graph_event& w, const Use& use) {
-    const auto order = [&]() -> auto& { return model::at(g.order, w.location); };  // the vector may move while `use` runs
+    const auto order = [&]() -> auto& { return model::at(g.order, w.location); };  // `use` may reallocate the vector
     const int size = model::count_of(order());
     int least = build_.oldest_source(g, w, w.location) + 1;
     int most = size;
@@ -593,10 +593,10 @@ class explorer {
     give_graph();
   }
 
-  /// Returns whether `e`, which is dropped if a read changes its source to `w`, is as required in the one graph from which this
-  /// change is made. Only the events before `e` and the predecessors of `w` are considered: a read must read the latest write,
-  /// a write must be the latest and must not have been read, lanes must not have been chosen, and instructions with an unknown
-  /// predicate must have been executed.
+  /// Returns whether `e`, which is dropped if a read changes its source to `w`, meets the requirements of the one graph from
+  /// which this change is made. Only the events before `e` and the predecessors of `w` are considered. A read must read the
+  /// latest write. A write must be the latest and must not have been read. Lanes must not have been chosen, and instructions
+  /// with an unknown predicate must have been executed.
   [[nodiscard]] bool reads_and_writes_the_latest(const graph& g, const graph_event& e, const graph_event& w,
                                                  const std::uint16_t* past) {
     const bool writes = e.kind == event_kind::write;
@@ -765,8 +765,8 @@ namespace {
 /// The maximum total number of events in the random executions that are tried before the checker gives up.
 constexpr std::uint64_t random_events = 300'000;
 
-/// For each thread, the number of asynchronous operations that can be performed. It is increased when an exploration finds it
-/// too small.
+/// For each thread, the number of its asynchronous operations that can be performed. The number is increased when an
+/// exploration finds that it is too small.
 class copy_counts {
  public:
   explicit copy_counts(const program& p) : each_(p.threads.size()) {
@@ -781,7 +781,8 @@ class copy_counts {
   [[nodiscard]] const std::vector<copy_counts_of_thread>& each() const noexcept { return each_; }
 
   /// Increases the number for thread `t`, for operations that `starters` threads start together. In programs with many threads,
-  /// most of which start no operations, only the number for `t` is increased. Returns false if there would be too many.
+  /// most of which start no operations, only the number for `t` is increased. Returns false if the total would exceed the
+  /// limit.
   [[nodiscard]] bool grow(int t, int starters) {
     const std::vector<copy_counts_of_thread> before = each_;
     asked_.insert(t);
@@ -818,7 +819,7 @@ class copy_counts {
 
 check_result explore_all(const program& checked, const check_property& property, const check_options& options) {
   kept_apart apart;
-  std::optional<check_result> found;  // a finding with hidden values, kept in case the next exploration gives up
+  std::optional<check_result> found;  // a finding in which some values are hidden, kept in case the next exploration gives up
   while (checked.copies || !starts_copies(checked)) {
     detail::explorer exploration(checked, property, options, apart);
     check_result result = exploration.run();

@@ -19,7 +19,7 @@ using namespace ptx;
 
 namespace detail {
 
-/// Looks for an order of fences that orders each pair of `pairs`, has no cycle together with the existing order, and does not
+/// Looks for an order of fences that orders each pair in `pairs`, does not form a cycle with the existing order, and does not
 /// lead from any fence to a fence that must never follow it.
 class fence_pairs {
  public:
@@ -43,8 +43,8 @@ class fence_pairs {
  private:
   using matrix = std::vector<std::uint64_t>;
 
-  /// For each fence, the fences that follow it (`after`), and the fences that must not follow it because of a requirement on it
-  /// or on a preceding fence.
+  /// For each fence, the fences that follow it (`after`), and the fences that must not follow it because of a requirement on
+  /// this fence or on a preceding one.
   struct state {
     matrix after;
     matrix never;

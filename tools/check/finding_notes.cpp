@@ -37,9 +37,9 @@ std::int32_t place_in_code(const program& p, const finding& f, int thread) {
   return in_kernel ? static_cast<std::int32_t>(at - code.data()) : -1;
 }
 
-/// Returns the loop among `loops` that concerns thread `t` in this finding, or null. A hang concerns the loop in which the thread
-/// is; other findings concern a loop if the thread has executed its load, or is about to. If the loop may be meant to be endless,
-/// the load must be blamed.
+/// Returns the loop in `loops` that concerns thread `t` in this finding, or null. A hang concerns the loop in which the thread
+/// is; other findings concern a loop if the thread has executed its load, or is about to. If the loop may be meant to be
+/// endless, the load must be blamed.
 const endless_loop* concerned(const program& p, const finding& f, int t, const std::vector<endless_loop>& loops) {
   const std::int32_t here = place_in_code(p, f, t);
   const auto is_here = [&](const endless_loop& l) { return std::find(l.body.begin(), l.body.end(), here) != l.body.end(); };
@@ -84,7 +84,8 @@ empty_poll empty_poll_of(const program& p, const finding& f) {
   return {};
 }
 
-/// Returns the scope with which threads should access memory: system scope if the scenario declares it in host memory.
+/// Returns the scope with which threads should access a memory object: system scope if the scenario declares the object in host
+/// memory.
 thread_scope scope_for(const program& p, std::uint64_t address) {
   const bool host = std::any_of(p.memory.begin(), p.memory.end(), [&](const memory_object& o) {
     return o.host && address >= o.address && address - o.address < o.bytes;
@@ -140,8 +141,8 @@ std::uint64_t ignored_memory(const finding& f, int thread, const thread_context&
   return 0;
 }
 
-/// Adds a note if a racing thread ignores memory that another thread writes. This is what remains of a poll with a plain load in
-/// a device function: the compiler may assume that the loop ends, and it removes the loop.
+/// Adds a note if a racing thread ignores memory that another thread writes. Such a note explains a poll with a plain load in a
+/// device function: the compiler may assume that the polling loop ends, and removes it.
 void add_ignored_memory(const program& p, const finding& f, std::vector<std::string>& notes) {
   for (const trace_event& e : f.events) {
     const thread_context& c = model::at(p.threads, e.thread);
@@ -191,7 +192,7 @@ std::vector<std::string> finding_notes(const program& launched, const finding& f
 
 std::vector<std::string> accepted_races(const program& p, const check_result& r) {
   constexpr std::size_t most = 4;
-  std::vector<std::pair<std::string, std::set<std::uint64_t>>> lines;  // the places of each pair of lines
+  std::vector<std::pair<std::string, std::set<std::uint64_t>>> lines;  // the positions for each pair of lines
   std::map<std::uint64_t, int> sizes;
   for (const accepted_race& one : r.accepted) {
     const std::string pair = "accepted race of " + place_of(p, one.threads[0], *one.at[0]) + " and " +

@@ -3,9 +3,9 @@
 /// An execution that grows: its events, reads-from, coherence, and causality in the form of clocks.
 ///
 /// Base causality is the closure of program order and synchronizes-with. Both lead from existing events to the event that is
-/// added, so each event can represent its causality by one clock: for each thread, the number of events that precede it.
-/// fence_order.hpp adds Fence-SC. The relations are the same as in model/causality.hpp, without the proxies that the checker
-/// does not model. Tests compare the two.
+/// added. Therefore one clock can represent the causality of an event: for each thread, the number of that thread's events that
+/// precede the event. fence_order.hpp adds Fence-SC. The relations are the same as in model/causality.hpp, without the proxies
+/// that the checker does not model. Tests compare the two.
 #pragma once
 
 #include <check/event.hpp>
@@ -223,9 +223,9 @@ class event_rules {
     }
   }
 
-  /// Returns the write that completed the last phase that a wait at an mbarrier has seen complete, or null if the wait did not
-  /// pass or saw no such phase. Source: PTX ISA, "mbarrier.test_wait/mbarrier.try_wait": everything before the arrivals of that
-  /// phase is visible.
+  /// Returns the write that completed the last phase whose completion a wait at an mbarrier has observed, or null if the wait
+  /// did not pass or observed no such phase. Source: PTX ISA, "mbarrier.test_wait/mbarrier.try_wait": everything before the
+  /// arrivals of that phase is visible.
   [[nodiscard]] static const graph_event* phase_seen(const graph_event& wait) noexcept {
     const graph_event* w = wait.passes ? wait.source : nullptr;
     while (w != nullptr && !w->completes) {
@@ -319,7 +319,7 @@ class event_rules {
     }
   }
 
-  /// Returns the clock of the events before `e` that are also before a proxy fence for the given space.
+  /// Returns the clock of those events before `e` that also precede a proxy fence for the given space.
   [[nodiscard]] std::uint16_t* crossed(const graph_event& e, std::size_t space) const noexcept {
     return const_cast<std::uint16_t*>(e.crossed) + space * threads_.size();
   }
@@ -399,8 +399,8 @@ class event_rules {
            model::includes(model::every_rule{}, y.scope, place_of(y), place_of(x));
   }
 
-  /// Determines which of a thread's fences release more than the later ones. `is_new` is called for each fence, starting with
-  /// the last.
+  /// Determines which of a thread's fences release more than the thread's later fences do. `is_new` is called for each fence,
+  /// starting with the last.
   class known_fences {
    public:
     [[nodiscard]] bool is_new(const graph_event& f) {
@@ -467,7 +467,8 @@ class event_rules {
     if (w.releases) {
       add(&w);
     }
-    // of several heads with the same kind and scope, only the last is needed, because its clock is the latest
+    // of several heads with the same kind and scope, only the last is needed, because its clock includes the clocks of the
+    // others
     known_fences fences;
     bool writes[4] = {};
     const auto& events = model::at(g.threads, w.thread).events;

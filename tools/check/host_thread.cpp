@@ -113,7 +113,7 @@ class host_writer {
     return statement_->words[at_++];
   }
 
-  /// Parses the order at the end of a statement. It must be one of `known`, the first of which is the default.
+  /// Parses the order at the end of a statement. The order must be one of `known`; the first of these is the default.
   host_order order(std::initializer_list<host_order> known) {
     if (at_ == statement_->words.size()) {
       return *known.begin();

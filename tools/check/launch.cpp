@@ -41,9 +41,9 @@ namespace {
   return last == std::string::npos ? text : text.substr(last + 2);
 }
 
-/// Returns whether a kernel reads the address of the grid workspace of cooperative groups. `grid_group` reads it, and `sync`
-/// traps if the address is 0, as it is in a launch that is not cooperative. Source: cooperative_groups/details/driver_abi.h of
-/// the toolkit.
+/// Returns whether a kernel reads the address of the grid workspace of cooperative groups. `grid_group` reads this address, and
+/// its `sync` traps if the address is 0, which is the case in a launch that is not cooperative. Source:
+/// cooperative_groups/details/driver_abi.h of the toolkit.
 [[nodiscard]] bool has_workspace(const kernel_code& kernel) {
   return std::any_of(kernel.code.begin(), kernel.code.end(), [](const instruction& i) {
     return std::any_of(i.by.begin(), i.by.end(), [](const source_operand& o) {
@@ -184,7 +184,7 @@ planned_launch plan_launch(program& p, const launch_request& request, int first_
   if (std::find(p.kernels.begin(), p.kernels.end(), request.kernel) == p.kernels.end()) {
     p.kernels.push_back(request.kernel);
   }
-  result.workspace =  // the workspace contains its size, followed by the barrier
+  result.workspace =  // the workspace begins with its own size, followed by the barrier
       has_workspace(kernel) ? add_memory(p, "the grid's barrier", 8, {8, 0, 0, 0, 0, 0, 0, 0}) : 0;
   result.parameters_at = takes_address_of_parameters(kernel)
                              ? add_memory(p, "the parameters of " + source_name(kernel.name), request.arguments.size(),

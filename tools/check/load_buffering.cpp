@@ -6,7 +6,7 @@
 // an access with an unknown address or value is omitted until it is known, and an unknown branch stops the thread. A read
 // either takes its value from an existing write, or stays open for a later write. A new write may become the source of any of
 // the open reads of its location. Each execution results from exactly one sequence of choices, so none is found twice.
-// Executions without a cycle are left to explore.cpp. The axioms are checked on the events that exist so far, because
+// explore.cpp handles the executions without a cycle. The axioms are checked on the events that exist so far, because
 // additional events, causality or coherence never repair a broken axiom.
 //
 // This exploration is much more expensive than explore.cpp and is limited to 64 events. It is used only if a cycle was not
@@ -311,7 +311,7 @@ struct buffered_execution {
   std::vector<std::vector<int>> order{};  ///< per location: its writes in coherence order, without the initial value
 };
 
-/// Runs a thread from its start with the chosen sources, until something is undetermined.
+/// Runs a thread from its start with the chosen sources, until its next step is undetermined.
 class thread_runner {
  public:
   thread_runner(buffered_execution& x, int thread)
@@ -435,7 +435,7 @@ class thread_runner {
 
   [[nodiscard]] const thread_state* read_of_rmw(pending_event& p, const thread_state& s, const instruction& i) {
     const wide_value old = read(p, s, i);
-    const bool open = p.open;  // a copy, because the pending event may move below
+    const bool open = p.open;  // a copy, because the code below may move the pending event
     const bool undecided = i.what == model::operation::compare_exchange && (open || unknown(operands_of_rmw(i)));
     if (!undecided && machine_.writes(s, old)) {
       return machine_.step(s, old, watch_);  // the write follows
@@ -527,8 +527,8 @@ class thread_runner {
     run_.unmet = run_.unmet || !all;
     const wide_value seen = all ? points.result(thread_, s, arrivals) : wide_value{0, 0, true};
     const bool open = std::any_of(arrivals.begin(), arrivals.end(), [](const graph_event* a) { return a->value.unknown; });
-    reject_if(!wrong.empty() || (all && seen.unknown && !open));  // the value stays unknown, and what it decides is not
-                                                                  // explored here
+    // an unknown value that depends on no open read stays unknown, and this exploration does not try its possible values
+    reject_if(!wrong.empty() || (all && seen.unknown && !open));
     for (unsigned k = 0; k < i.destinations; ++k) {
       flow_.put_result(i, i.to[k], seen.unknown ? open_ : flow_.none());
     }
@@ -1173,7 +1173,7 @@ class load_buffering_explorer {
   std::vector<std::vector<int>> together_{};  ///< per thread: the thread itself and, if it exchanges values, the other lanes of
                                               ///< its warp
   std::uint32_t stamp_ = 0;
-  std::uint64_t steps_ = 0;  ///< including the runs of other lanes
+  std::uint64_t steps_ = 0;  ///< the number of steps, including those of other lanes' runs
   std::uint64_t visits_ = 0;
 };
 

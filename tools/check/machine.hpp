@@ -30,24 +30,24 @@ using namespace ptx;
 
 /// The status of a thread: its next action, or the reason why it has stopped.
 enum class thread_status : std::uint8_t {
-  at_event,  ///< its next instruction is an event
-  waiting,   ///< it completed a loop iteration that only read and left the thread's state unchanged
+  at_event,  ///< the thread's next instruction is an event
+  waiting,   ///< the thread completed a loop iteration that only read and left its state unchanged
   /// like `waiting`, but another execution shows how the thread continues: an earlier read of the later value, or another
   /// choice, leads to the same state
   repeats,
-  ended,            ///< it has exited its kernel
-  trapped,          ///< it executed a trap, or an indexed branch whose index is out of range
-  endless,          ///< it is in an endless loop without events
-  waits_for_time,   ///< it is in a loop without events that waits for a clock, which stands still
-  too_long,         ///< it executed too many instructions without an event
-  uninitialised,    ///< it has read local memory that it never wrote
-  out_of_bounds,    ///< it has accessed an address outside its local memory
-  others_memory,    ///< it has accessed another thread's local memory
-  unsupported,      ///< its next instruction can be decoded but not executed
+  ended,            ///< the thread has exited its kernel
+  trapped,          ///< the thread executed a trap, or an indexed branch whose index is out of range
+  endless,          ///< the thread is in an endless loop without events
+  waits_for_time,   ///< the thread is in a loop without events that waits for a clock, which stands still
+  too_long,         ///< the thread executed too many instructions without an event
+  uninitialised,    ///< the thread has read local memory that it never wrote
+  out_of_bounds,    ///< the thread has accessed an address outside its local memory
+  others_memory,    ///< the thread has accessed another thread's local memory
+  unsupported,      ///< the thread's next instruction can be decoded but not executed
   unknown_operand,  ///< an unknown value determines which memory an event accesses, or what the event does
-  held,             ///< it uses a register that an asynchronous operation still uses, without having waited for that operation
-  unfenced,         ///< it starts a matrix operation on a register that it used after the last wgmma.fence
-  undecided         ///< its observer stopped it
+  held,      ///< the thread uses a register that an asynchronous operation still uses, without having waited for that operation
+  unfenced,  ///< the thread starts a matrix operation on a register that it used after the last wgmma.fence
+  undecided  ///< the observer stopped the thread
 };
 
 /// The observer's decision about the instruction that a thread has reached.
@@ -235,8 +235,8 @@ class machine {
 
   /// Returns whether the first of two tests of an mbarrier could be omitted. The first test is the next event of `first` and
   /// saw `seen_first`. The second test is the next event of `second`, saw `seen_second` and led to `now`. The first test can be
-  /// omitted if both tests ask for the same phase, if it would also have led to `now` had it seen `seen_second`, and if the
-  /// second test would have left the thread where it was had it seen `seen_first`.
+  /// omitted if three conditions hold: both tests ask for the same phase; the first test would also have led to `now` if it had
+  /// seen `seen_second`; and the second test would have left the thread where it was if it had seen `seen_first`.
   [[nodiscard]] bool needs_one_test(const thread_state& first, const thread_state& second, wide_value seen_first,
                                     wide_value seen_second, const thread_state& now) const {
     const instruction& early = at(first);
@@ -399,8 +399,8 @@ class machine {
  private:
   /// The number of words that follow the registers and contain one bit per register, which marks the register as unknown.
   [[nodiscard]] std::size_t unknown_words() const noexcept { return (static_cast<std::size_t>(kernel().words) + 63) / 64; }
-  /// The offset of the bytes, one for each register, that describe which asynchronous operation uses the register. They exist
-  /// only if asynchronous operations use registers.
+  /// The offset of the bytes, one for each register, that describe which asynchronous operation uses the register. The bytes
+  /// exist only if asynchronous operations use registers.
   [[nodiscard]] std::size_t holds_begin() const noexcept {
     return (static_cast<std::size_t>(kernel().words) + unknown_words()) * 8;
   }
@@ -835,9 +835,10 @@ class machine {
     }
   };
 
-  /// Returns whether the thread could have reached this point without the iteration that ends in `s`. This requires that the
-  /// read before the iteration accesses the same memory as some read in the iteration, that the value of the latter read would
-  /// have led the thread here immediately, and that the earlier read would not have ordered more than the latter did.
+  /// Returns whether the thread could have reached this point without the iteration that ends in `s`. Three conditions must
+  /// hold: the read before the iteration accesses the same memory as some later read in the iteration; with the later read's
+  /// value, the earlier read would have led the thread here immediately; and the earlier read would not have ordered more than
+  /// the later read did.
   [[nodiscard]] bool could_have_come_at_once(thread_state& s, const thread_state::arrival& mine) const {
     const auto reads = [&](const thread_state& o) {
       const instruction& i = at(o);
@@ -1111,7 +1112,7 @@ class machine {
     }
   }
 
-  /// Subtracts the freed columns of tensor memory. They are counted only for the first lane.
+  /// Subtracts the freed columns of tensor memory. The columns are counted only for the first lane.
   void free_columns(thread_state& s, const instruction& i) const noexcept {
     if (special_value(special::lane, *context_) == 0) {
       s.columns -= static_cast<std::int32_t>(truncated(value(s, i.by[1]), 16));
@@ -1160,7 +1161,7 @@ class machine {
     return true;
   }
 
-  /// The state of a byte of local memory that was written. It is 0 if the byte was not written.
+  /// The state of a byte of local memory after it was written. Before that, the state is 0.
   static constexpr std::uint8_t known_byte = 1;
   static constexpr std::uint8_t unknown_byte = 2;
 

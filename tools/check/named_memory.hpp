@@ -43,7 +43,7 @@ struct named_memory {
   return own != nullptr ? own : named(name);
 }
 
-/// Returns "; did you mean 'count'?" if one of `names` is similar to `word`, or an empty text otherwise.
+/// Returns "; did you mean 'count'?" if one of `names` is similar to `word`, or an empty string otherwise.
 template <class Names>
 [[nodiscard]] std::string did_you_mean(const std::string& word, const Names& names) {
   const std::string nearest = litmus_files::nearest_name(word, names);
@@ -108,7 +108,7 @@ template <class Names>
 }
 
 /// Parses a field, given by its offset and type as in "+8:u32", of the memory `name`, which has `bytes` bytes. Returns an error
-/// message, or an empty text if there is no error.
+/// message, or an empty string if there is no error.
 [[nodiscard]] inline std::string read_field(const std::string& text, const std::string& name, std::uint64_t bytes,
                                             std::uint64_t& offset, ptx_type& type) {
   const std::size_t colon = text.find(':');
@@ -127,7 +127,7 @@ template <class Names>
   return {};
 }
 
-/// Makes `field` describe a field of `m` as separate memory. Returns an error message, or an empty text if there is no error.
+/// Makes `field` describe a field of `m` as separate memory. Returns an error message, or an empty string if there is no error.
 [[nodiscard]] inline std::string field_of(const named_memory& m, const std::string& text, named_memory& field) {
   std::uint64_t offset = 0;
   ptx_type type = ptx_type::none;

@@ -32,8 +32,8 @@ class next_thread {
     if (const int t = amid_rmw(g); t >= 0) {
       return t;
     }
-    // the first thread at a read-modify-write, the first one at a load, the first one that is back at the head of a loop in
-    // which other threads continue, and the first two that spin without progress
+    // the first thread at a read-modify-write, the first thread at a load, the first thread that is back at the head of a loop
+    // in which other threads continue, and the first two threads that spin without progress
     constexpr std::size_t comes_back = 2;
     std::array<int, 5> first{-1, -1, -1, -1, -1};
     for (int t = 0; t < state_.count(); ++t) {
@@ -110,7 +110,7 @@ class next_thread {
     return state_of(g, t).status == thread_status::at_event && build_.may_begin(g, t) && !build_.is_held(g, t);
   }
 
-  /// Returns whether a ready thread has nothing to wait for: it is not at a barrier or wait, or everything that it waits for
+  /// Returns whether a ready thread can continue immediately: it is not at a barrier or wait, or everything that it waits for
   /// has happened.
   [[nodiscard]] bool is_met(const graph& g, int t) {
     const thread_state& s = state_of(g, t);

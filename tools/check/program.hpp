@@ -49,7 +49,7 @@ struct memory_object {
   }
 };
 
-/// A scenario's assumptions about the hardware beyond the PTX ISA, and the behaviour of its program that it accepts.
+/// A scenario's assumptions about the hardware beyond the PTX ISA, and the program behaviour that the scenario accepts.
 struct assumptions {
   /// Bytes whose accesses are treated as having at least relaxed order and system scope.
   struct range {
@@ -172,7 +172,7 @@ struct check_result {
   std::uint64_t seed = 0;                 ///< the seed of the random execution that shows the finding
 };
 
-/// The final memory of a complete execution.
+/// The memory at the end of a complete execution.
 class final_memory {
  public:
   virtual ~final_memory() = default;
@@ -183,12 +183,12 @@ class final_memory {
   [[nodiscard]] virtual const graph& execution() const noexcept = 0;
 };
 
-/// A property that must hold at the end of every complete execution. It is a function that returns an empty text if the
+/// A property that must hold at the end of every complete execution. It is a function that returns an empty string if the
 /// property holds, and a sentence otherwise. It may be empty.
 using check_property = std::function<std::string(const final_memory&)>;
 
-/// The order in which the threads of an execution had their events up to a finding. An exploration can follow this schedule.
-/// Every read in the execution reads from the newest write.
+/// The order in which the threads of an execution executed their events up to a finding. An exploration can follow this
+/// schedule. Every read in the execution reads from the newest write.
 struct replayed_schedule {
   struct step {
     int thread = 0;
@@ -231,7 +231,7 @@ struct check_options {
   /// iteration fail
   bool cut_decided_rounds = true;
   bool read_unused_once = true;  ///< explores a weak read whose value its thread never uses with only one source
-  /// if not 0: explores this number of random executions instead of all executions. Their seeds start at `seed`
+  /// if not 0: explores this number of random executions, with seeds starting at `seed`, instead of all executions
   std::uint64_t random_executions = 0;
   std::uint64_t seed = 1;
   /// if not null: follows this schedule instead of exploring all executions
@@ -240,7 +240,7 @@ struct check_options {
   /// in one of them is still reported.
   std::uint64_t random_before_giving_up = 20;
   model::other_readings readings{};  ///< the chosen readings of ambiguous rules in the PTX ISA (docs/readings.md)
-  /// whether the message of a race names the readings under which there is no race
+  /// whether the message about a race names the readings under which there is no race
   bool name_readings = true;
   std::function<void(const check_statistics&)> progress{};  ///< called from time to time with the current statistics
   std::uint64_t most_memory = std::uint64_t{900} << 20U;

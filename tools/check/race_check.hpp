@@ -19,7 +19,7 @@ namespace membar::check::detail {
 /// Looks for races between the event that is added and earlier events.
 class race_check {
  public:
-  /// `merges_updates` means that some reads belong to read-modify-writes that cannot change the value. Such reads count as
+  /// If `merges_updates` is true, some reads belong to read-modify-writes that cannot change the value. Such reads count as
   /// writes.
   race_check(exploration_state& state, bool merges_updates) : state_(state), merges_updates_(merges_updates) {}
 

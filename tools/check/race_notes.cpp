@@ -146,8 +146,8 @@ class synchronization {
 
   static constexpr int end = std::numeric_limits<int>::max();
 
-  /// Returns whether the flag's write releases the first access, as far as no barrier of the block is missing. Otherwise, adds a
-  /// note.
+  /// Returns whether the flag's write releases the first access, assuming that no barrier of the block is missing. Otherwise,
+  /// adds a note.
   [[nodiscard]] bool look_at_writer() {
     const trace_event* from = first_;
     if (write_->thread != first_->thread) {
@@ -188,7 +188,7 @@ class synchronization {
     return e.event.strong && gap.empty();
   }
 
-  /// Returns whether a suitable fence is between two events of a thread or the flag's access orders by itself (`ordered`).
+  /// Returns whether a suitable fence is between two events of a thread, or the flag's access itself orders them (`ordered`).
   /// Otherwise, adds a note that says where the nearest fence is.
   [[nodiscard]] bool look_for_fence(const trace_event& from, const trace_event& to, bool ordered, bool releases,
                                     const trace_event& flag, const trace_event& data) {
@@ -213,8 +213,8 @@ class synchronization {
     return false;
   }
 
-  /// Adds a note on how a thread's access to the flag releases or acquires in C++. A fence is sufficient only if the access is
-  /// strong and its scope includes the other thread.
+  /// Adds a note that says how a thread's access to the flag can release or acquire in C++. A fence is sufficient only if the
+  /// access is strong and its scope includes the other thread.
   void add_remedy(const trace_event& flag, const trace_event& other, memory_order order) {
     const instruction& i = *flag.at;
     if (!has_spelling(flag)) {
@@ -231,7 +231,7 @@ class synchronization {
     }
   }
 
-  /// Returns the narrowest scope of C++ with which a thread includes another. For host memory, it is system scope.
+  /// Returns the narrowest C++ scope of a thread that includes another thread. For host memory, this is system scope.
   [[nodiscard]] thread_scope scope_with(int thread, int other, std::uint64_t address) const {
     const bool host = std::any_of(program_.memory.begin(), program_.memory.end(), [&](const memory_object& o) {
       return o.host && address >= o.address && address - o.address < o.bytes;

@@ -12,8 +12,8 @@ namespace membar::check {
 
 using namespace ptx;
 
-/// A race and the handover between its accesses: the thread or block of the first access writes a value, and the thread or
-/// block of the second access reads it. The pointers are null if there is no handover.
+/// A race and the handover between its accesses. In a handover, the thread or block of the first access writes a value, and the
+/// thread or block of the second access reads that value. The pointers are null if there is no handover.
 struct handover {
   const trace_event* first = nullptr;
   const trace_event* second = nullptr;
@@ -29,8 +29,8 @@ struct handover {
 /// place or has too narrow a scope, and whether a barrier of the block is missing. Returns nothing for other findings.
 [[nodiscard]] std::vector<std::string> race_notes(const program& launched, const finding& f);
 
-/// Returns how the accesses of a race are spelled in C++ so that they do not race: one that is weak although the other access is
-/// strong, or those whose scope does not include the other thread.
+/// Returns how to spell the accesses of a race in C++ so that they do not race. The result contains an access that is weak
+/// although the other access is strong, or the accesses whose scope does not include the other thread.
 [[nodiscard]] std::vector<std::string> access_notes(const program& launched, const finding& f);
 
 }  // namespace membar::check

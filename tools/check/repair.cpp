@@ -111,8 +111,8 @@ class repairer {
 
   /// Looks for the smallest sets of changes with which the program verifies, and turns them into repairs, sorted by cost.
   void search(repair_result& result) {
-    // With most repairs, the program verifies within few events. If no repair is found, the explorations that were cut short
-    // are repeated with a higher limit.
+    // With most repairs, verifying the program takes only a few events. If no repair is found, the explorations that were cut
+    // short are repeated with a higher limit.
     constexpr std::uint64_t first_cap = 30'000;
     constexpr std::uint64_t growth = 30;
     for (cap_ = first_cap; solutions_.empty() && !spent(); cap_ *= growth) {
@@ -155,9 +155,9 @@ class repairer {
     left_out_ = left_out_ || spent();
   }
 
-  /// Removes the changes that are not necessary for the program to verify. A set with a barrier may contain such changes: the
-  /// search tries a barrier only for findings that the barrier may prevent, and it may have needed other changes to get from
-  /// the first finding to one of these.
+  /// Removes the changes that are not necessary for the program to verify. A set with a barrier may contain such changes. The
+  /// search tries a barrier only for findings that the barrier may prevent, and other changes may have been needed to get from
+  /// the first finding to such a finding.
   void drop_needless(std::vector<code_edit>& edits) {
     const bool has_barrier =
         std::any_of(edits.begin(), edits.end(), [&](const code_edit& e) { return model::at(sites_, e.site).gap; });
@@ -403,9 +403,9 @@ class repairer {
   };
 
   /// Returns the gaps in which a barrier may order the blamed events. For a race in a block, these are the gaps between the
-  /// accesses. For a race between blocks, they are the gaps between each access and the handover (race_notes.hpp) or, if that
-  /// is unknown, those after the first access and those before the second. For some other findings, all gaps are returned, up
-  /// to `most_gaps`.
+  /// accesses. For a race between blocks, these are the gaps between each access and the handover (race_notes.hpp). If the
+  /// handover is unknown, they are the gaps after the first access and the gaps before the second. For some other findings, all
+  /// gaps are returned, up to `most_gaps`.
   [[nodiscard]] std::vector<int> gaps_between(const finding& f) {
     std::vector<stretch> stretches;
     const auto add = [&](const trace_event& x, const trace_event& y, bool either_way) {
@@ -616,7 +616,7 @@ class repairer {
   const program* program_ = nullptr;
   std::vector<code_site> sites_;
   std::map<std::pair<int, int>, int> site_at_{};
-  std::vector<std::set<int>> targets_{};  ///< per kernel: the targets of jumps
+  std::vector<std::set<int>> targets_{};  ///< per kernel: the targets of its jumps
   edited_program edited_;
   bool clusters_ = false;
   bool copies_ = false;  ///< whether some kernel starts asynchronous copies

@@ -12,10 +12,10 @@
 /// A block barrier or a warp barrier is tried where it may order the blamed events: between two accesses of a block that race,
 /// or between an access and an operation that another thread of the block performs on behalf of all threads.
 ///
-/// The scope stays system for accesses to an object that is in host memory, or that host threads or several devices access, and
-/// for a fence that orders strong accesses to such an object, because the other side may do more than the scenario shows.
-/// Orders on memory that is meant for the host are never reported as too strong if the scenario has no host thread that
-/// accesses it.
+/// Some objects are in host memory, or host threads or several devices access them. Accesses to such an object keep system
+/// scope, and so do fences that order strong accesses to it, because the host or the other devices may do more than the
+/// scenario shows. Orders on memory that is meant for the host are never reported as too strong if the scenario has no host
+/// thread that accesses it.
 #pragma once
 
 #include <check/code_edit.hpp>
@@ -48,8 +48,8 @@ struct repair {
   double cost = 0;
   int barriers = 0;           ///< the number of changes that are barriers
   check_statistics counts{};  ///< the statistics of the exploration that verified the repair
-  /// Whether all changes only make weak accesses strong and do not order other accesses. The race is then gone, but reads may
-  /// still return old values, which only final conditions can rule out.
+  /// Whether the changes only make weak accesses strong and do not order any other accesses. They remove the race, but reads
+  /// may still return old values, which only final conditions can rule out.
   bool only_strong = false;
 };
 

@@ -16,7 +16,7 @@ namespace membar::check::detail {
 /// Follows a schedule. A step that its thread cannot execute at this point is skipped; the result is still an execution.
 class replayed_order {
  public:
-  static constexpr int over = -2;  ///< no thread: the finding that is looked for has not occurred and cannot occur any more
+  static constexpr int over = -2;  ///< no thread: the finding to reproduce has not occurred and can no longer occur
 
   replayed_order(const exploration_state& state, next_thread& next) : state_(state), next_(next) {}
 
@@ -31,7 +31,7 @@ class replayed_order {
       const replayed_schedule::step& s = state_.replayed->steps[at_];
       const int t = s.operation < 0 ? s.thread : performer_of(g, s.thread, s.operation);
       if (t >= 0 && next_.may_be(g, t)) {
-        at_ += s.operation < 0 ? 1 : 0;  // an operation is performed completely
+        at_ += s.operation < 0 ? 1 : 0;  // the step of an operation is repeated until the operation is complete
         chosen = s.chosen;
         return t;
       }

@@ -117,7 +117,7 @@ struct prepared_scenario {
 /// Combines a scenario with the PTX of its source. Throws `model::error` if the PTX or the scenario cannot be checked.
 [[nodiscard]] prepared_scenario prepare(const scenario& s, std::string_view ptx);
 
-/// Combines a scenario with PTX without creating threads, and sets `launches` to the launches in order.
+/// Combines a scenario with PTX, but creates no threads. Sets `launches` to the launches in order.
 [[nodiscard]] prepared_scenario prepare(const scenario& s, std::string_view ptx, std::vector<planned_launch>& launches);
 
 }  // namespace membar::check

@@ -2,10 +2,10 @@
 /// @file
 /// Determines which threads of a program can be exchanged.
 ///
-/// Two threads are equal if they belong to the same launch and no instruction of their kernel can distinguish them: no
-/// instruction reads an index or a lane, and none exchanges values within a warp. If the threads are in different blocks, no
-/// instruction may access shared memory either, and each must be the only thread of its block. Exchanging two equal threads in
-/// an execution gives an execution with the same values, the same races and the same final memory.
+/// Two threads are equal if they belong to the same launch and no instruction of their kernel can distinguish them, that is, no
+/// instruction reads an index or a lane number, and none exchanges values within a warp. If the threads are in different
+/// blocks, no instruction may access shared memory either, and each must be the only thread of its block. Exchanging two equal
+/// threads in an execution yields an execution with the same values, the same races and the same final memory.
 #pragma once
 
 #include <check/program.hpp>

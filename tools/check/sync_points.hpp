@@ -3,12 +3,12 @@
 /// Instructions at which threads of a block or lanes of a warp synchronize or exchange values: barriers, shuffles, votes,
 /// matches, reductions and elections.
 ///
-/// At a sync point, each thread has two events: it arrives, and it continues once all participants that have not exited the
-/// kernel have arrived. The n-th arrivals of the threads at the same barrier belong together. Only barriers order memory.
+/// At a sync point, each thread has two events: its arrival, and its continuation once all participants that have not exited
+/// the kernel have arrived. The n-th arrivals of the threads at the same barrier belong together. Only barriers order memory.
 ///
 /// Every thread that arrives at a barrier for a given number of warps takes part in it. The n-th arrivals belong together if no
 /// more warps reach the barrier than it expects, and if no thread arrives for the next phase before the current phase is
-/// complete. Any other case is reported, because timing would determine which arrivals complete the barrier.
+/// complete. The checker reports any other case, because timing would determine which arrivals complete the barrier.
 ///
 /// PTX does not specify which lanes execute an `activemask` together: any subset of the lanes that reach it is possible. A
 /// thread that arrives there chooses a set of lanes, unless a lane that arrived earlier has chosen a set that contains it. All
@@ -158,8 +158,8 @@ class sync_points {
                                                         : nullptr;
   }
 
-  /// Returns the reason why timing would determine which phase of a barrier arrival `e` completes, or an empty text if it would
-  /// not. `e` is not yet in the graph.
+  /// Returns the reason why timing would determine which phase of a barrier arrival `e` completes, or an empty string if it
+  /// would not. `e` is not yet in the graph.
   [[nodiscard]] std::string ambiguity(const graph& g, const graph_event& e) const {
     if (!counts_) {
       return {};
@@ -241,7 +241,7 @@ class sync_points {
   }
 
   /// Returns all arrivals that belong to the same sync point as the last arrival of `thread`, or nothing while one of them is
-  /// missing. Threads that have exited the kernel are not waited for; `left` receives their last events.
+  /// missing. Threads that have exited the kernel need not arrive; `left` receives their last events.
   [[nodiscard]] std::vector<const graph_event*> group(const graph& g, int thread, std::vector<const graph_event*>& left) const {
     const waiting w = waited_for(g, thread);
     return together(g, thread, w.sync_point, w.turn, left);

@@ -493,7 +493,7 @@ class synchronization_events {
   }
 
   /// Returns the reason why the behaviour is undefined if arrival `a` belongs to the barrier from which `e` continues, or an
-  /// empty text if it is defined.
+  /// empty string if it is defined.
   [[nodiscard]] std::string misuse_of_barrier(const graph_event& e, const graph_event& a) const {
     const auto& x = model::at(state_.checked.threads, e.thread).where;
     const auto& y = model::at(state_.checked.threads, a.thread).where;
@@ -503,8 +503,8 @@ class synchronization_events {
                                           instruction_of(state_.checked, a), x.warp == y.warp);
   }
 
-  /// Returns whether thread `t`, which has exited the kernel, skipped the barrier from which `e` continues: the barrier is in a
-  /// conditional, and `t` took the other side and continued.
+  /// Returns whether thread `t`, which has exited the kernel, skipped the barrier from which `e` continues. This means that the
+  /// barrier is in a conditional, and `t` took the other side and continued after the conditional.
   [[nodiscard]] bool passed_by(const graph& g, int t, const graph_event& e) {
     const instruction& barrier = instruction_of(state_.checked, e);
     const kernel_code* const kernel = model::at(state_.checked.threads, t).kernel;

@@ -60,8 +60,8 @@ struct thread_context {
   [[nodiscard]] std::uint64_t local_base() const noexcept {
     return local_window + (static_cast<std::uint64_t>(number_in_program) << 32U);
   }
-  /// Returns the start address of a block's tensor memory. Instructions specify a lane in the upper 16 bits of an address and a
-  /// column in the lower bits.
+  /// Returns the address at which a block's tensor memory begins. Instructions specify a lane in the upper 16 bits of an
+  /// address and a column in the lower bits.
   [[nodiscard]] static std::uint64_t tensor_base(int block) noexcept {
     return tensor_window + (static_cast<std::uint64_t>(block) << 32U);
   }

@@ -213,7 +213,7 @@ std::string thread_text(const program& p, int thread) {
 namespace {
 
 /// Returns the position of an instruction in the source, for example "a.cu:3". For inlined code, returns the position of the
-/// call. Returns an empty text if the position is unknown.
+/// call. Returns an empty string if the position is unknown.
 [[nodiscard]] std::string source_place(const program& p, int thread, const instruction& i) {
   const auto& files = model::at(p.threads, thread).kernel->files;
   const bool called = i.caller_line > 0;
@@ -321,7 +321,7 @@ finding finding_of(const program& p, const graph& g, check_status status, std::s
   for (const thread_run& run : g.threads) {
     events.insert(events.end(), run.events.begin(), run.events.end());
   }
-  // sorting by the number of preceding events gives an order in which every event follows its predecessors
+  // when events are sorted by how many events precede them, every event follows its predecessors
   const auto rank = [&](const graph_event* e) {
     std::uint64_t sum = 0;
     for (std::size_t t = 0; t < g.threads.size(); ++t) {

@@ -44,7 +44,7 @@ using namespace ptx;
 [[nodiscard]] std::string race_text(const program& p, const graph& g, const graph_event& x, const graph_event& y);
 
 /// Explains why a scope of a thread does not include another thread, for example "block scope, but the threads are in different
-/// blocks". Returns an empty text if the scope includes the thread.
+/// blocks". Returns an empty string if the scope includes the thread.
 [[nodiscard]] std::string scope_gap(const program& p, int thread, thread_scope scope, int other);
 
 /// Describes a finding in an execution.

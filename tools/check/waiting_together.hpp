@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Threads that wait together: a block that polls with a voting barrier, a warp that polls with votes or shuffles, or either of
-/// these with a flag that it passes on in shared memory.
+/// Threads that wait together: a block that polls with a voting barrier, a warp that polls with votes or shuffles, or a block
+/// or warp that passes on the polled flag in shared memory.
 ///
-/// A thread is said to have returned if it is at the head of a loop in the same state as before, and in between has only read,
+/// A thread is said to have returned if it is at the head of a loop in the same state as before, and has since then only read,
 /// synchronized with other threads and written to shared memory. Threads wait together if all threads that synchronized in
 /// these iterations have returned, the iterations have the same sync points, and the shared memory that they wrote has its
-/// earlier values again. In addition, no other thread of the block may be left that could read this memory. The execution
-/// without these iterations is also explored. It has the same values and orders fewer events.
+/// earlier values again. In addition, no other thread of the block may be able to read this memory. The exploration also
+/// reaches the execution without these iterations, which has the same values and orders fewer events.
 ///
 /// An iteration with a vote or a reducing barrier fails as soon as one thread contributes the deciding value, provided that all
-/// participants then return, whatever they read.
+/// participants then return, regardless of the values that they read.
 #pragma once
 
 #include <check/exploration_state.hpp>

@@ -15,7 +15,7 @@ struct outcome {
   int signal = 0;  ///< the signal that ended the program, or 0
   bool started = true;
   bool timed_out = false;
-  int interrupted = 0;  ///< the signal to the command that ended the program's group, or 0
+  int interrupted = 0;  ///< the signal that the command received and that ended the program's group, or 0
 };
 
 struct run_options {
@@ -33,9 +33,9 @@ struct run_options {
 [[nodiscard]] outcome run(const std::vector<std::string>& program,
                           const std::vector<std::pair<std::string, std::string>>& environment, const run_options& how = {});
 
-/// Returns the path of a library to preload. The file is looked up in the command's folder, in lib/membar and lib64/membar in
-/// the parent of that folder, and in `installed`, which is also relative to the parent. Throws `std::runtime_error` if the
-/// library does not exist or cannot be preloaded from its folder.
+/// Returns the path of a library to preload. The function searches the command's folder, lib/membar and lib64/membar in the
+/// parent of that folder, and `installed`, which is also relative to the parent. Throws `std::runtime_error` if the library
+/// does not exist or cannot be preloaded from its folder.
 [[nodiscard]] std::string library_path(const std::string& file, const std::string& installed);
 
 /// Returns a value for LD_PRELOAD that loads the library before those that are already listed.

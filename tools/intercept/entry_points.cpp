@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The three ways in which a program obtains the driver's functions: by linking (our symbols come first, because the library is
-/// preloaded), by dlsym, and by cuGetProcAddress, which the CUDA runtime obtains with dlsym and uses for everything else. All
-/// of them lead to the hooks, so no call from the runtime, from NCCL or from a program that uses the driver API bypasses the
-/// hooks.
+/// The three ways in which a program obtains the driver's functions: by linking, by dlsym, and by cuGetProcAddress, which the
+/// CUDA runtime obtains with dlsym and uses for everything else. For linked programs, our symbols come first, because the
+/// library is preloaded. All of them lead to the hooks, so no call from the runtime, from NCCL or from a program that uses the
+/// driver API bypasses the hooks.
 #include <dlfcn.h>
 
 #include "intercept/hook.hpp"
@@ -40,8 +40,8 @@ bool in_one_library(const void* one, const void* other) noexcept {
 }
 
 /// Stores the function that a lookup found for a hook. If a library after this one exports the symbol, that library's function
-/// is stored instead, because it is the next one in every case. A lookup in the whole program finds our own symbol, which leads
-/// back here, so its result is not stored.
+/// is stored instead, because that library comes next however the program obtains the function. A lookup in the whole program
+/// finds our own symbol, which leads back here, so its result is not stored.
 void keep_next(hook& of, void* function) noexcept {
   if (exported_behind(of.symbol) != nullptr) {
     static_cast<void>(find_next(of));
@@ -100,8 +100,8 @@ void replace_found(const char* symbol, void** function, int version, cuuint64_t 
 }  // namespace membar::intercept
 
 /// Called by dlsym below: returns the handler that replaces the driver's function, or null if the C library's dlsym should
-/// answer. If the caller is the library whose function a hook replaces, it gets its own function, because with the handler it
-/// would call itself.
+/// answer. If the caller is the library whose function a hook replaces, the caller gets its own function, because the handler
+/// would call that library again.
 extern "C" __attribute__((visibility("hidden"))) void* membar_find_handler(void* handle, const char* name, const void* caller) {
   using namespace membar::intercept;
   if (name == nullptr || handle == RTLD_NEXT || handle == RTLD_DEFAULT) {

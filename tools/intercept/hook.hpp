@@ -23,7 +23,7 @@
 
 namespace membar::intercept {
 
-/// The value of `before` for functions whose signature has not changed since then.
+/// The value of `before` for functions whose signature has not changed since version `since`.
 inline constexpr int latest = 1 << 30;
 
 struct hook {
@@ -72,7 +72,7 @@ template <class Function>
 }
 
 /// Calls the function behind a hook with the handler's arguments. On a machine without a driver, a program still finds our
-/// symbols, so the result is then that there is no device. This function is inlined, because a call would copy all arguments
+/// symbols, so the result then says that there is no device. This function is inlined, because a call would copy all arguments
 /// once more.
 template <auto Index, class... Arguments>
 [[gnu::always_inline]] inline CUresult next(Arguments... arguments) {

@@ -32,7 +32,7 @@ struct source {
   auto operator<=>(const source&) const = default;
 };
 
-/// What is known about the contents of a register.
+/// The known properties of a register's contents.
 struct word {
   std::set<source> from;
   bool varies = false;  ///< the value may differ between threads, or is unknown
@@ -249,8 +249,8 @@ class machine_values {
   }
 
   [[nodiscard]] word of_bank(int byte) const {
-    // The start of the parameters in bank 0, and the slot of bank 0 in which the driver stores their address: for sm_90, and
-    // for sm_100 and later.
+    // The start of the parameters in bank 0, and the slot of bank 0 in which the driver stores their address, for sm_90 and for
+    // sm_100 and later.
     constexpr std::pair<int, int> begins_and_slots[] = {{0x210, 0x198}, {0x380, 0x348}};
     for (const auto& [begin, slot] : begins_and_slots) {
       if (bank_.begin == begin && (byte == slot || byte == slot + 4)) {
@@ -441,7 +441,7 @@ class early_code {
   }
 
   /// Called for a branch at the end of a basic block. If the branch is uniform for the whole launch, and only one side waits
-  /// before it can rejoin the other, the launch decides whether there is a kernel to wait for. The side that does not wait is
+  /// before the two sides can rejoin, the launch decides whether there is a kernel to wait for. The side that does not wait is
   /// then not followed.
   void skip_optional_wait(int branch) {
     const machine_instruction& i = code(branch);
@@ -549,7 +549,7 @@ std::vector<early_access> early_accesses_of(const machine_function& f, const ear
 
 constexpr std::string_view from_machine_code = " (found in machine code, which is less precise than PTX)";
 
-/// Adds the finding of the rule about early reads or, if `writes` is set, early writes of a kernel.
+/// Adds a kernel's finding for the rule about early reads or, if `writes` is set, for the rule about early writes.
 void add_early(const machine_function& f, const std::vector<early_access>& all, bool writes, std::vector<finding>& out) {
   std::set<std::string> told;
   finding one{

@@ -50,8 +50,8 @@ bool synchronizes(const instruction& i) {
 bool is_global(const access& a) { return a.space == state_space::global; }
 bool is_weak(const kernel_view& k, const access& a) { return !k.paths.at(a.at).strong && !a.asynchronous; }
 
-/// Returns whether a write to global memory may set a flag that other threads poll. A write that does not set a flag writes
-/// data.
+/// Returns whether a write to global memory may set a flag that other threads poll. A write that does not set a flag is a data
+/// write.
 bool may_be_flag(const kernel_view& k, const access& a) {
   const instruction& i = k.paths.at(a.at);
   return a.writes && is_global(a) && !a.asynchronous && i.strong && is_wide(i);
@@ -174,8 +174,8 @@ std::string spelled(op code, model::operation what, memory_order order, thread_s
   return in.cuda.empty() ? in.membar : in.cuda;
 }
 
-/// Returns how an access to a flag acquires or releases, with a scope of at least `least`. `fence_at` says where a fence does the
-/// same, unless the access itself has too narrow a scope.
+/// Returns how an access to a flag acquires or releases, with a scope of at least `least`. `fence_at` says where a fence would
+/// have the same effect, unless the access itself has too narrow a scope.
 std::string order_fix(const kernel_view& k, const access& flag, memory_order order, const std::string& fence_at,
                       thread_scope least = thread_scope::block) {
   const instruction& i = k.paths.at(flag.at);
@@ -201,7 +201,7 @@ bool is_narrow_release_fence(const instruction& i) {
   return i.code == op::fence && !is_wide(i) && releases(i.order) && !i.restricted;
 }
 
-/// Returns whether a comparison of block numbers decides that the instruction runs, so that other blocks take another part.
+/// Returns whether a comparison of block numbers decides which blocks execute the instruction.
 bool is_of_some_blocks(const kernel_view& k, pc_t pc) {
   return std::ranges::any_of(k.paths.conditions_of(pc),
                              [&](const condition& c) { return (k.data.numbers_compared(c) & value::block) != 0; });
@@ -416,7 +416,8 @@ std::vector<bool> after_other_acquires(const kernel_view& k, const spin& s) {
   return result;
 }
 
-/// Returns an acquire of block or cluster scope that every path from the loop's load to `read` contains, possibly the load itself.
+/// Returns an acquire with block or cluster scope that is on every path from the loop's load to `read`; it may be the load
+/// itself.
 std::optional<pc_t> narrow_acquire(const kernel_view& k, const spin& s, pc_t read) {
   if (is_narrow_acquire(k.paths.at(s.load))) {
     return s.load;
@@ -430,8 +431,8 @@ void spin_without_acquire(const kernel_view& k, std::vector<warning>& out) {
   if (spins.empty()) {
     return;
   }
-  // The origins of written data. Those written by a single thread of the grid are separate, because that thread needs no
-  // acquire to read its own data.
+  // The origins of written data. The origins of data that a single thread of the grid writes are separate, because that thread
+  // needs no acquire to read its own data.
   std::set<origin> written;
   std::set<origin> written_by_one;
   for (const access& a : k.data.accesses()) {
@@ -508,13 +509,13 @@ void spin_without_load(const kernel_view& k, std::vector<warning>& out) {
   }
 }
 
-/// Returns whether two accesses are certainly through the same pointer. Pointers from a table may differ.
+/// Returns whether two accesses certainly use the same pointer. Pointers from a table may differ.
 bool is_surely_same(const access& a, const access& b) {
   return std::ranges::any_of(a.origins,
                              [&](const origin& o) { return o.kind != origin::kind_t::table && b.origins.contains(o); });
 }
 
-/// Returns the warning about a flag that is stored after data without a release of device scope.
+/// Returns the warning about a flag that is stored after data without a release at device scope.
 warning unreleased_flag(const kernel_view& k, const access& flag, const access& data, bool sure) {
   const pc_t narrow = last_before(k, flag.at, is_narrow_release_fence);
   if (narrow >= 0 && !is_in(leading_to(k, flag.at, is_narrow_release_fence), data.at)) {
@@ -720,7 +721,8 @@ void read_only_load(const kernel_view& k, std::vector<warning>& out) {
     }
     for (const access& write : k.data.accesses()) {
       if (write.writes && is_global(write) && overlap(read.origins, write.origins)) {
-        // Without a barrier in between, or only across iterations of a loop, the two usually access different elements.
+        // Without a barrier in between, or only across iterations of a loop, the read and the write usually access different
+        // elements.
         const bool handed_over = write.at < read.at &&
                                  is_in(leading_to(k, read.at, [](const instruction&) { return false; }), write.at) &&
                                  !is_in(leading_to(k, read.at, synchronizes), write.at);

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t most_origins = 16;
 
-/// Returns the bits of `value` that describe between which threads a special register differs.
+/// Returns the bits of `value` that describe how a special register varies between threads.
 unsigned variation_of(special s) {
   switch (s) {
     case special::thread_x:

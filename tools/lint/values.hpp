@@ -28,7 +28,7 @@ struct origin {
   auto operator<=>(const origin&) const = default;
 };
 
-/// What is known about the value of a register.
+/// The known properties of a register's value.
 struct value {
   static constexpr unsigned thread = 1;   ///< differs within a block and depends on the thread's number
   static constexpr unsigned block = 2;    ///< differs between blocks
@@ -68,8 +68,8 @@ class values {
   [[nodiscard]] bool is_uniform(const condition& c) const;
   /// Returns whether the operand is an odd constant on some path.
   [[nodiscard]] bool may_be_odd(const ptx::source_operand& o) const { return may_be_odd(o, 0); }
-  /// Returns whether a loaded value is compared with a limit by `less` or `greater`. This is typical of a position in a list,
-  /// but not of waiting for the last value of a counter.
+  /// Returns whether a loaded value is compared with a limit by `less` or `greater`. Such a comparison is typical for a
+  /// position in a list, but not for a wait for the last value of a counter.
   [[nodiscard]] bool is_compared_with_limit(pc_t load) const;
   /// Returns the bits `thread` and `block` for the numbers that the condition depends on. Returns 0 if it also depends on
   /// something else that varies.

@@ -31,7 +31,7 @@ class code_cache {
   /// key.
   [[nodiscard]] std::optional<std::string> find(const std::string& key) const;
 
-  /// Stores `code` for `key`. Returns an error message, or an empty text on success.
+  /// Stores `code` for `key`. Returns an error message, or an empty string on success.
   [[nodiscard]] std::string keep(const std::string& key, const std::string& code) const;
 
  private:

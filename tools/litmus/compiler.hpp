@@ -27,7 +27,7 @@ class compiler {
 
   [[nodiscard]] int compiled() const noexcept { return compiled_; }
   [[nodiscard]] int found() const noexcept { return found_; }
-  /// Returns the reason why results could not be stored. Returns an empty text if they were stored, or if there is no cache.
+  /// Returns the reason why results could not be stored. Returns an empty string if they were stored, or if there is no cache.
   [[nodiscard]] const std::string& warning() const noexcept { return warning_; }
 
   /// Returns a string that contains everything on which the result depends.

@@ -212,7 +212,7 @@ class explanation_printer {
     return out;
   }
 
-  /// Returns a sentence about an mbarrier that is used before its initialization, or an empty text if there is none.
+  /// Returns a sentence about an mbarrier that is used before its initialization, or an empty string if there is none.
   [[nodiscard]] std::string early_use() const {
     for (event_set s = found_.shown ? found_.shown->choice.uninitialized : 0; s != 0; s = rest(s)) {
       const witness& w = *found_.shown;

@@ -3,8 +3,8 @@
 /// Interprets the threads of a litmus file that run on the host. Each access is one atomic operation of the CPU.
 ///
 /// A weak access is executed as a relaxed access, every scope as system scope, and a fence as the C++ fence with the same
-/// order, because the host has nothing weaker. Therefore the interpreter shows only outcomes that the file allows. It may show
-/// fewer outcomes than a weaker CPU would.
+/// order, because the host has no weaker operations. Therefore the interpreter shows only outcomes that the file allows. It may
+/// show fewer outcomes than a weaker CPU would.
 #pragma once
 
 #include <litmus/run_plan.hpp>

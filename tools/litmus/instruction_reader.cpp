@@ -313,7 +313,7 @@ class instruction_reader {
     if (at(test_.threads, thread_).where.host) {
       fail(word_, "a host thread cannot access a multimem address");
     }
-    m.others.erase(m.others.begin());  // removes the kind of instruction
+    m.others.erase(m.others.begin());  // removes the part that names the kind of instruction
     const std::string name = quote(word_.text);
     if (m.is_volatile || m.mmio || m.elements > 1 || (m.space && *m.space != state_space::global)) {
       fail(word_, name + ": a multimem operation must access one value in global memory, and cannot be volatile or mmio");

@@ -12,7 +12,7 @@ namespace membar::litmus_files {
 /// Returns the headers that the engine's kernel includes.
 [[nodiscard]] std::span<const header_text> kernel_headers() noexcept;
 
-/// Returns the library folder of the CUDA toolkit that CMake found, or an empty text if it found none.
+/// Returns the library folder of the CUDA toolkit that CMake found, or an empty string if it found none.
 [[nodiscard]] const char* toolkit_libraries() noexcept;
 
 }  // namespace membar::litmus_files

@@ -121,8 +121,8 @@ void run_plan::find_values(std::uint64_t limit) {
     }
   }
   const std::vector<outcome_digit> necessary = digits_;
-  // of all rules, this search keeps only No-Thin-Air and the rules that define the effects and the dependencies of
-  // instructions, because they determine which values can follow from other values
+  // this search keeps only No-Thin-Air and the rules that define the effects and the dependencies of instructions, because only
+  // these rules determine which values can follow from other values
   model::every_rule_but rules;
   for (int r = 0; r < static_cast<int>(model::rule::count); ++r) {
     const auto one = static_cast<model::rule>(r);

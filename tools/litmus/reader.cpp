@@ -659,7 +659,7 @@ class condition_reader {
   lexer& in_;
   const declarations& names_;
   litmus_test& test_;
-  bool names_count_ = true;  ///< whether the values that are named become observations
+  bool names_count_ = true;  ///< whether the values named in the text become observations
 };
 
 /// Parses one litmus test. Each object parses one text.
@@ -792,7 +792,8 @@ class litmus_reader {
     }
   }
 
-  /// Returns the name of the array that an instruction accesses if the array has several elements, or an empty text otherwise.
+  /// Returns the name of the array that an instruction accesses if the array has several elements, or an empty string
+  /// otherwise.
   [[nodiscard]] std::string array_of(const instruction& i) const {
     if (!accesses_memory(i.code) || i.indirect || i.target < 0) {
       return "";

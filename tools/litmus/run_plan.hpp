@@ -20,7 +20,7 @@ namespace membar::litmus_files {
 /// outcome.
 inline constexpr int jump_limit = 1000;
 
-/// Returns the number that represents the address of location `index` in registers and memory. It fits into four bytes.
+/// Returns the number that represents the address of location `index` in registers and memory. The number fits into four bytes.
 /// Addresses have the same distances as in the model, so arithmetic on them gives the model's results.
 [[nodiscard]] constexpr std::int64_t address_token(int index) noexcept {
   return (std::int64_t{1} << 30) + 16 * std::int64_t{index};
@@ -65,10 +65,10 @@ struct outcome_digit {
 
 /// How a thread with a loop or with an address in a register ended.
 enum class thread_end : unsigned char {
-  reached,     ///< it reached its end, as threads without loops always do
-  strayed,     ///< it stopped because it had computed an address outside all locations, from a value that no execution produces
-  unfinished,  ///< it stopped after `jump_limit` backward jumps
-  unknown      ///< it reported none of the above
+  reached,     ///< the thread reached its end, as threads without loops always do
+  strayed,     ///< the thread computed an address outside all locations, from a value that no execution produces, and stopped
+  unfinished,  ///< the thread stopped after `jump_limit` backward jumps
+  unknown      ///< the thread reported none of the above
 };
 
 /// The counts of a run, without the instances that have no outcome.
@@ -111,7 +111,7 @@ class run_plan {
   [[nodiscard]] bool waits(int thread) const noexcept;
 
   /// Returns a GPU thread's read-modify-write of memory that a host thread writes, in the form "line 5: '...'", or an empty
-  /// text if there is none. Such an operation is atomic only if the link between GPU and host supports it.
+  /// string if there is none. Such an operation is atomic only if the link between GPU and host supports it.
   [[nodiscard]] std::string update_shared_with_host() const;
 
   /// Returns the representation of a model value in registers and memory, where an address is represented by its token.

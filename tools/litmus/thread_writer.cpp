@@ -41,8 +41,8 @@ namespace {
   return std::string(bytes == 1 ? "(signed char)" : bytes == 2 ? "(short)" : bytes == 4 ? "(int)" : "(long long)") + value;
 }
 
-// Returns the statement that converts sixteen bytes to a register. They are one value if the high half is the sign extension of
-// the low half. A torn value becomes a number that no test uses.
+// Returns the statement that converts sixteen bytes to a register. The bytes are a single value if the high half is the sign
+// extension of the low half. A torn value becomes a number that no test uses.
 [[nodiscard]] std::string whole(const std::string& destination) {
   return destination + " = (long long)hi == (long long)lo >> 63 ? (long long)lo : (long long)0x8000dead8000deadull;";
 }
@@ -158,8 +158,8 @@ std::string thread_writer::plain(const model::operand& o) const {
   return o.is_register ? register_name(o.index) : literal(plan_->machine_value(o.value));
 }
 
-// Returns an expression for an operand of arithmetic whose value the compiler cannot predict: x + 0 or x ^ 0, whichever does
-// not cancel in the arithmetic.
+// Returns an expression for an operand of arithmetic whose value the compiler cannot predict: x + 0 or x ^ 0, whichever the
+// arithmetic does not cancel.
 std::string thread_writer::opaque(const model::operand& o, operation what) {
   uses_zero_ = true;
   const bool sums = what == operation::add || what == operation::subtract;

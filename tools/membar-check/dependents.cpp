@@ -125,7 +125,7 @@ struct footprint {
   std::string why_not{};                 ///< the reason why the launch could not be executed; empty if it was executed
   accessed late_reads{}, late_writes{};  ///< the accesses after the wait
   places_accessed early_reads{}, early_writes{};
-  /// accesses by `ld.global.nc` after the wait, which may be executed before it
+  /// accesses with `ld.global.nc` after the wait, which may be executed before the wait
   places_accessed read_only{};
   bool waits = false;                                 ///< a thread waits for the preceding launches
   bool launches_early = false;                        ///< a block allows the next launch to start before the block has waited
@@ -158,7 +158,7 @@ const char* const nothing_ptx =
     ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry membar_kernel_before()\n{\n  ret;\n}\n";
 
 /// Returns the source line of an instruction. For an inlined function, this is the line of the call in the kernel. Without line
-/// information, returns the instruction.
+/// information, returns the text of the instruction.
 std::string place_of(const ptx::kernel_code& code, const ptx::instruction& i) {
   const auto name = [&](int file) {
     return file > 0 && static_cast<std::size_t>(file) < code.files.size()
@@ -266,7 +266,7 @@ class moved_memory {
   std::vector<std::pair<u64, const recorded_variable*>> variables_{};
 };
 
-/// The pointers of all launches. They divide memory into ranges if nothing else is known about it.
+/// The pointers of all launches. The pointers divide memory into ranges if nothing else is known about the memory.
 class known_pointers {
  public:
   void add(const recorded_launch& l) {
@@ -494,13 +494,14 @@ class job_analysis {
   struct earlier_launch {
     const recorded_launch* of = nullptr;
     bool predecessor = true;
-    bool ended_at_begin = false;  ///< it has ended when the other launch starts
-    bool ended_at_wait = true;    ///< it has ended when the other launch has waited
+    bool ended_at_begin = false;  ///< the preceding launch has ended when the other launch starts
+    bool ended_at_wait = true;    ///< the preceding launch has ended when the other launch has waited
     /// the name of a kernel between the two launches that would have to wait, but about which nothing is known
     std::string unknown{};
 
     /// Returns the launch before this one. If this launch waits, its end implies that the preceding launch has ended. If this
-    /// launch waits before it allows the next launch to start, the start of the next launch implies the same.
+    /// launch waits before it allows the next launch to start, the start of the next launch also implies that the preceding
+    /// launch has ended.
     [[nodiscard]] earlier_launch next(const recorded_launch* before, const footprint& its) const {
       const bool launches_after_wait = its.launches_after_wait();
       earlier_launch out{before,
@@ -517,7 +518,7 @@ class job_analysis {
     }
   };
 
-  /// Returns whether the launch performs an access too early after a launch that may not have ended.
+  /// Returns whether the launch performs an access too early, that is, while an earlier launch may still be running.
   bool look_at(const recorded_launch& l) {
     constexpr int most_before = 8;
     bool wrong = false;

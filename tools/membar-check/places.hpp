@@ -41,8 +41,8 @@ struct instruction_places {
 /// Describes a change, for example "ld.relaxed.gpu becomes ld.acquire.gpu" or "insert before its st.relaxed.gpu: fence.sc.sys".
 [[nodiscard]] std::string change_text(const membar::check::code_site& site, const membar::check::code_edit& e);
 
-/// Returns how the new or changed instruction is spelled in C++. The spellings are empty for changes without one, for example of
-/// vectors, and for barriers, whose text is C++ already.
+/// Returns how the new or changed instruction is spelled in C++. The spelling is empty for changes that have none, for example
+/// changes to vector accesses, and for barriers, whose text is already C++.
 [[nodiscard]] membar::ptx::cuda_spelling change_in_cuda(const membar::check::code_site& site,
                                                         const membar::check::code_edit& e);
 

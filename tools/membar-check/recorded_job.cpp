@@ -117,8 +117,8 @@ class launch_order {
   }
 
  private:
-  /// The handle, the process and the device. The device is needed for the streams that exist once per device: the null stream,
-  /// which is also named 1, and the per-thread stream, 2.
+  /// The stream's handle, its process and its device. The device is needed for the streams that exist once per device: the null
+  /// stream, whose handle may also be 1, and the per-thread stream, whose handle is 2.
   using stream_key = std::tuple<u64, int, int>;
   static stream_key normal(u64 stream, int process, int device) {
     return {stream == 1 ? 0 : stream, process, stream <= 2 ? device : -1};
@@ -146,7 +146,7 @@ recorded_tensor_map tensor_map_of(const json& line) {
           numbers("element_strides")};
 }
 
-/// Parses a launch. Its addresses are those of its process.
+/// Parses a launch. The result contains addresses of the launch's process.
 recorded_launch launch_of(const json& line, const fs::path& records) {
   recorded_launch l;
   const std::string process = (records.parent_path() / records.stem()).string();
@@ -402,8 +402,8 @@ class job_reader {
     l.ptx = l.ptx.empty() ? "" : ptx_.first_of(l.ptx);
   }
 
-  /// Returns the job's number for the device that owns the memory. This is the device of the process that created the memory,
-  /// if that is known.
+  /// Returns the job's number for the device that owns the memory. The owner is the device of the process that created the
+  /// memory, if that process is known.
   [[nodiscard]] int owner_of(const recorded_memory& m, std::size_t process) const {
     const auto created = m.range == 0 ? owners_.end() : owners_.upper_bound(m.address);
     const bool is_known = m.range != 0 && created != owners_.begin();

@@ -93,7 +93,7 @@ struct recorded_launch {
   int number = 0;   ///< the number of the launch in its process
   std::string kernel{};
   std::string ptx{};         ///< the path of the PTX file; empty if there is none
-  unsigned ptx_choices = 1;  ///< how many different PTX may be the kernel's, of which this is the most likely one
+  unsigned ptx_choices = 1;  ///< how many PTX texts may belong to the kernel; `ptx` is the most likely one
   std::array<unsigned, 3> grid{}, block{}, cluster{};
   unsigned shared = 0;
   bool cooperative = false, dependent = false, blocking = true;

@@ -145,9 +145,9 @@ std::string hex(u64 value) {
   return out.str();
 }
 
-/// Replaces possible floats by zeros. Returns the elements that become unknown, for example " unknown 0-7 16-23". If a word in
-/// a group of 32 bytes has the bit pattern of a normal float, all elements of the group except pointers become unknown, because
-/// the neighbors of a float are floats, halves of them, or the second word of a double.
+/// Replaces words that may be floats with zeros. Returns the elements that become unknown, for example " unknown 0-7 16-23". If
+/// a word in a group of 32 bytes has the bit pattern of a normal float, all elements of the group except pointers become
+/// unknown, because the words next to a float usually contain other floats, parts of floats, or half of a double.
 std::string unknown_floats(std::string& contents, u64 bytes, std::size_t element, const std::vector<std::size_t>& pointers) {
   constexpr std::size_t stretch = 32;
   constexpr std::int32_t first_normal = 0x00800000;
@@ -461,7 +461,7 @@ class scenario_writer {
                                names + "\n";
   }
 
-  /// Reads from the PTX where the module's variables are in the scenario.
+  /// Determines from the PTX where the scenario places the module's variables.
   void read_layout(const std::string& ptx) {
     const bool any = std::any_of(launches_.begin(), launches_.end(), [](const auto* l) { return !l->variables.empty(); });
     if (any && !ptx.empty()) {
@@ -961,8 +961,8 @@ recording write_recording(const fs::path& records, const fs::path& output, const
 namespace {
 
 /// Returns the mangled name without the words by which nvcc distinguishes translation units: the name of an anonymous
-/// namespace, `<length>_GLOBAL__N__<hash>...`, and the prefix of kernels in relocatable code, `__nv_static_<length>__...`. They
-/// contain a hash, which differs between two compilations of the same kernel.
+/// namespace, `<length>_GLOBAL__N__<hash>...`, and the prefix of kernels in relocatable code, `__nv_static_<length>__...`.
+/// These words contain a hash, which differs between two compilations of the same kernel.
 std::string without_unit(std::string name) {
   constexpr std::string_view prefix = "__nv_static_";
   if (name.starts_with(prefix)) {

@@ -43,8 +43,8 @@ using json = nlohmann::ordered_json;
 
 constexpr int sanitize_format_version = 1;
 
-/// Suppressions of findings, read from a file. Each line contains a status and parts of locations, kernel names or messages. A
-/// suppression matches a finding that contains all of these parts.
+/// The suppressions of findings that a file contains. Each line contains a status and parts of locations, kernel names or
+/// messages. A suppression matches a finding that contains all of these parts.
 class allowed_findings {
  public:
   explicit allowed_findings(const std::string& file) {

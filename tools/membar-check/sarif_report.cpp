@@ -38,7 +38,7 @@ constexpr sarif_document::rule rules[] = {
     {"gave-up", "The check was cut short, or a thread reached something that is not supported."},
     {"excess-order", "An order is stronger than the scenario needs."}};
 
-/// Describes a change and how it is spelled in C++.
+/// Describes a change and its spelling in C++.
 std::string change_with_spelling(const check::code_site& site, const check::code_edit& e) {
   const check::cuda_spelling in = change_in_cuda(site, e);
   const std::string& spelling = in.cuda.empty() ? in.membar : in.cuda;

@@ -60,9 +60,9 @@ class source_lines {
   std::map<std::string, std::vector<std::string>> files_;
 };
 
-/// Selects the events of a finding to show. These are the events at fault and, for each of their threads, what it last read
-/// from another thread and the write that it read. Sync points and shuffles are omitted, as are blocks without any of these
-/// events.
+/// Selects the events of a finding to show. These are the events at fault and, for each of their threads, the last read of a
+/// value that another thread has written, and that write. Sync points and shuffles are omitted, as are blocks without any of
+/// these events.
 class shown_events {
  public:
   shown_events(const check::program& p, const check::finding& f, const request& how)
@@ -110,7 +110,7 @@ class shown_events {
     blocks_.insert(model::at(program_.threads, e.thread).block_number);
   }
 
-  /// Adds what thread `t` last read before its event `limit`: a value from another thread if possible, otherwise any value.
+  /// Adds the last read of thread `t` before its event `limit`. A read of a value from another thread is preferred.
   void add_last_read(int t, int limit) {
     const check::trace_event* last = nullptr;
     for (const check::trace_event& e : finding_.events) {
@@ -371,7 +371,7 @@ class text_writer final : public report {
     }
   }
 
-  /// Shows orders that can be weakened. Those that save nothing share the last line.
+  /// Shows orders that can be weakened. Orders whose weakening saves nothing share the last line.
   void show_excess(const check::program& p, const std::vector<check::code_site>& sites,
                    const std::vector<check::excess_order>& orders, const std::string& device) {
     std::string free;

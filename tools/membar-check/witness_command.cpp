@@ -59,7 +59,7 @@ struct witness_request {
   double seconds = 20;
   std::uint64_t seed = 1;
   double patience = 60;
-  std::uint64_t limit = 10'000;  ///< the time in microseconds after which the loops of a launch are ended
+  std::uint64_t limit = 10'000;  ///< the time in microseconds after which a launch's loops are ended
   bool no_early = false;
   std::vector<std::string> program{};  ///< the program whose kernels are delayed; its exit status decides whether a run failed
 };

@@ -265,8 +265,8 @@ class kernels_of_name {
     missing_ = ordered_ ? told->second - launched_.size() : 0;
   }
 
-  /// Returns the kernels that may have used a pointer. CUPTI numbers launches in their order. Some launches may not have been
-  /// recorded, and it is not known which ones.
+  /// Returns the kernels that may have used a pointer. CUPTI numbers launches in their order. The records may lack some
+  /// launches, and they do not show which ones.
   [[nodiscard]] std::vector<const kernel_record*> in(const pointer_uses& uses) const {
     std::vector<const kernel_record*> out = uses.in_graphs ? in_graphs_ : std::vector<const kernel_record*>{};
     // Launches without far pointers are not moved.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Computes the gain of a move. It compares the pace of streams and graphs that run concurrently with listed kernels. The
-/// listed kernels are launched in turns: as in the program, moved, and with a map that changes nothing.
+/// Computes the gain of a move. The gain results from comparing the pace of streams and graphs that run concurrently with
+/// listed kernels. The listed kernels are launched in turns: as in the program, moved, and with a map that changes nothing.
 #pragma once
 
 #include <array>
@@ -27,9 +27,9 @@ struct lane_times {
 };
 
 /// Groups ticks by the kernels that ran concurrently with them. A tick is alone if no listed kernel ran during it. It belongs
-/// to a mode if listed kernels of this mode, and of no other mode, ran during at least half of the lane's usual fraction of
-/// time. At the edge of a turn, kernels overlap with only a part of a unit. A turn consists of the kernels of one mode up to
-/// the next change of mode.
+/// to a mode if listed kernels of only this mode ran during it, for at least half of the lane's usual fraction of time. At the
+/// edge of a turn, kernels overlap with only a part of a unit. A turn consists of the kernels of one mode up to the next change
+/// of mode.
 [[nodiscard]] std::vector<lane_times> sort_ticks(const records& of);
 
 /// Joins the lanes of all processes and runs. Lanes with the same name are the same lane in all runs. If a run has several
@@ -38,7 +38,7 @@ struct lane_times {
 [[nodiscard]] std::vector<lane_times> joined(const std::vector<std::vector<std::vector<lane_times>>>& runs);
 
 struct estimate {
-  double value = 0, low = 0, high = 0;  ///< with its 95 % confidence interval
+  double value = 0, low = 0, high = 0;  ///< `low` and `high` are the limits of the 95 % confidence interval
 };
 
 struct lane_gain {
@@ -48,7 +48,7 @@ struct lane_gain {
   double overlap = 0;  ///< the median fraction of time
   double alone = 0;    ///< the median time in µs
   std::array<double, 3> p50{}, p99{};
-  estimate gain;  ///< the time as in the program divided by the time when moved
+  estimate gain;  ///< the time with the listed kernels as in the program, divided by the time with the kernels moved
 };
 
 struct gain_report {

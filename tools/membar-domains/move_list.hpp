@@ -27,8 +27,8 @@ class error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// The target of a launch. The launch is unchanged, or sent to a logical domain, or sent to a physical domain regardless of the
-/// stream's map.
+/// The target of a launch. The launch is left unchanged, sent to a logical domain, or sent to a physical domain regardless of
+/// the stream's map.
 struct target {
   enum class kind { leave, logical_default, logical_remote, physical };
   kind what = kind::leave;

@@ -293,7 +293,7 @@ overlap_report find_overlaps(const records& of, const why_remote_function& why_r
 
 overlap_report merge_reports(const std::vector<overlap_report>& reports) {
   overlap_report out;
-  std::map<std::string, std::set<std::string>> of_short_name;  // the names of all processes with this short name
+  std::map<std::string, std::set<std::string>> of_short_name;  // for each short name, the kernel names in all processes
   for (const overlap_report& report : reports) {
     for (const std::string& name : report.local) {
       of_short_name[short_name(name)].insert(name);
@@ -321,7 +321,7 @@ overlap_report merge_reports(const std::vector<overlap_report>& reports) {
       }
     }
     for (const boundary& b : report.boundaries) {
-      // Known and unknown delays are kept apart, because unknown delays would distort the mean.
+      // Boundaries with known and with unknown delays are kept separate, because unknown delays would distort the mean.
       const auto [at, is_new] =
           boundaries.try_emplace({b.before, b.after + (b.known ? "" : "?") + (b.no_room ? "!" : ""), b.in_graph}, b);
       if (!is_new) {

@@ -64,10 +64,12 @@ struct overlap_report {
   double beside_ms = 0;         ///< how long streams with other kernels were busy while remote kernels ran
   std::size_t unknown = 0;      ///< the number of concurrent boundaries of a kind that ran alone too rarely for a comparison
   std::set<std::string> local;  ///< the names of the kernels that ran and are not remote
-  /// the number of boundaries concurrent with a remote kernel that fills the device, for which a domain gives no improvement
+  /// the number of boundaries concurrent with a remote kernel that fills the device; moving that kernel does not improve these
+  /// boundaries
   std::size_t no_room = 0;
-  double no_room_ms = 0;  ///< by how much longer these boundaries took than alone
-  /// Returns whether the kernel to move that ran longest concurrently with others stores to the host.
+  double no_room_ms = 0;  ///< how much longer these boundaries took than when no remote kernel ran
+  /// Returns whether, of the kernels to move, the one that ran concurrently with others for the longest time stores to the
+  /// host.
   bool to_host() const;
   bool all_isolated() const;  ///< returns whether all remote kernels that ran concurrently with others are isolated
   /// Returns whether the far launches of every remote kernel could be distinguished from its other launches.
@@ -76,7 +78,8 @@ struct overlap_report {
 
 /// A gap longer than this means that the stream was idle.
 inline constexpr double longest_gap_us = 50;
-/// Kernels longer than this share bandwidth with the remote kernel. For them, only the gap after the kernel is evaluated.
+/// Kernels that run longer than this share bandwidth with the remote kernel. For them, only the gap after the kernel is
+/// evaluated.
 inline constexpr double longest_small_kernel_us = 20;
 /// The minimum number of boundaries of a kind that must be recorded, both alone and concurrent.
 inline constexpr std::size_t enough = 5;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The interface between the preloaded library and the command. It consists of environment variables and, for each process, a
-/// small file that both map into memory, so that the counts survive a crash.
+/// The interface between the preloaded library and the command. The interface consists of environment variables and, for each
+/// process, a small file that both the library and the command map into memory, so that the counts survive a crash.
 #pragma once
 
 #include <array>

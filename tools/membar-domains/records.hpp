@@ -60,16 +60,16 @@ struct moved_run {
   std::int64_t start = 0, end = 0;
 };
 
-/// The launches of kernels with one name that had far pointers.
+/// Which launches of the kernels with one name had far pointers.
 struct far_launches {
   bool ordered = true;
-  /// for launches outside graphs: runs of launches, each with whether they are far and how many there are
+  /// for launches outside graphs, in order: runs of launches, each stored as whether its launches are far and how many they are
   std::vector<std::pair<bool, std::uint64_t>> runs;
   std::uint64_t far_nodes = 0, near_nodes = 0;
 };
 
-/// The launches of kernels with one name that had a certain pointer: whether some were in graphs, and a range of those outside
-/// graphs.
+/// Which launches of the kernels with one name had a certain pointer: whether some of them were in graphs, and a range of
+/// launches outside graphs.
 struct pointer_uses {
   bool in_graphs = false;
   /// the range of launches outside graphs, by their order; empty if `first` is greater than `last`

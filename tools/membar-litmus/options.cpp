@@ -98,7 +98,7 @@ class command_line {
     }
   }
 
-  /// Parses the words. Returns an error message, or an empty text on success.
+  /// Parses the words. Returns an error message, or an empty string on success.
   [[nodiscard]] std::string read(const std::vector<std::string>& words) {
     try {
       app_.parse(std::vector<std::string>(words.rbegin(), words.rend()));
@@ -209,7 +209,7 @@ class command_line {
     add_flag(to, "--no-cache", [&run] { run.use_cache = false; });
   }
 
-  /// Returns an error message about words that no subcommand or option has consumed, or an empty text.
+  /// Returns an error message about words that no subcommand or option has consumed, or an empty string.
   [[nodiscard]] std::string what_is_left() const {
     const std::vector<CLI::App*> subs = app_.get_subcommands();
     const std::vector<std::string> before = app_.remaining();

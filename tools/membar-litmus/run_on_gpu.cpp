@@ -82,8 +82,8 @@ void require_native_atomics(const run_plan& plan, const litmus::placement& where
   }
 }
 
-/// A test in two forms. The kernel counts outcomes of `counted`, in which all values are digits. The report uses `reported`,
-/// which has only the observed values.
+/// A test in two forms. The kernel counts the outcomes of `counted`, which has all of the plan's digits. The report uses
+/// `reported`, which has only the observed values.
 struct test_pair {
   litmus::runnable_test counted;
   litmus::runnable_test reported;

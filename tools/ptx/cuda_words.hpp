@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// How CUDA C++ and membar spell the operations that PTX spells with an order and a scope. The tools print these spellings next
+/// How CUDA C++ and membar spell the operations to which PTX gives an order and a scope. The tools print these spellings next
 /// to the PTX.
 #pragma once
 
@@ -52,7 +52,7 @@ inline constexpr meaning<thread_scope> cuda_scope_words[] = {{"block", thread_sc
                                                              {"cluster", thread_scope::cluster},
                                                              {"device", thread_scope::device},
                                                              {"system", thread_scope::system}};
-/// The fences of CUDA C++. They are at least as strong as the fences of other orders.
+/// The fences of CUDA C++. Each of them is at least as strong as any other fence with the same scope.
 inline constexpr meaning<thread_scope> cuda_fences[] = {{"__threadfence_block()", thread_scope::block},
                                                         {"__threadfence()", thread_scope::device},
                                                         {"__threadfence_system()", thread_scope::system}};
@@ -71,7 +71,7 @@ inline constexpr cuda_proxy_fence cuda_proxy_fences[] = {
     {bit_of(proxy_space::own_shared) | bit_of(proxy_space::other_shared),
      "cuda::ptx::fence_proxy_async(cuda::ptx::space_cluster)", "membar::proxy_fence<membar::proxy::async_shared_cluster>()"}};
 
-/// An operation in C++. `p` points to the object, whose type is `T`, `v` is the value, and `old` the expected value of a
+/// An operation in C++. `p` points to the object, which has type `T`; `v` is the value, and `old` is the expected value of a
 /// compare-and-swap.
 struct cuda_spelling {
   std::string cuda;    ///< empty if CUDA C++ has no function for it, or only with a wider scope

@@ -357,8 +357,9 @@ class kernel_decoder {
     calls_.pop_back();
   }
 
-  /// Returns the source line that a reader would look at first. Of the statement's own line and the lines of the calls that led
-  /// to it, this is the outermost one outside libraries, or the outermost one if all are in libraries.
+  /// Returns the source line that a reader would look at first. The candidates are the statement's own line and the lines of
+  /// the calls that led to it. The result is the outermost line outside libraries or, if all are in libraries, the outermost
+  /// line.
   [[nodiscard]] const ptx_place* caller_of(const ptx_statement& s) const {
     const ptx_place* result = nullptr;
     bool own = false;

@@ -36,7 +36,7 @@ class search {
   [[nodiscard]] const instruction& at(pc_t pc) const { return code_[static_cast<std::size_t>(pc)]; }
 
   /// Returns whether the instruction only computes or branches. A loop with any other instruction, for example nanosleep, was
-  /// meant to be endless, because the compiler does not move loads across them.
+  /// meant to be endless, because the compiler does not move loads across such instructions.
   [[nodiscard]] bool is_silent(pc_t pc) const {
     const op code = at(pc).code;
     return !is_event(code) && code != op::unsupported && code != op::nothing;
@@ -55,8 +55,8 @@ class search {
     return at(pc).file == at(other).file && at(pc).source_line == at(other).source_line;
   }
 
-  /// Returns the loop that a backward jump closes if it is endless. Its body consists of the silent paths from the jump's target
-  /// to the jump.
+  /// Returns the loop that a backward jump closes if the loop is endless. Its body consists of the silent paths from the jump's
+  /// target to the jump.
   [[nodiscard]] std::optional<endless_loop> loop_of(pc_t jump) {
     const std::set<pc_t> body = silent_paths(at(jump).target, jump);
     if (body.empty()) {
@@ -124,7 +124,7 @@ class search {
     return writers_[static_cast<std::size_t>(word)];
   }
 
-  /// Returns whether an exit of the loop decides the same way in each round.
+  /// Returns whether the condition of a loop exit has the same result in each iteration.
   [[nodiscard]] bool decides_the_same(pc_t exit, const std::set<pc_t>& body) const {
     const instruction& i = at(exit);
     return i.guard >= 0 && i.code != op::branch_index && keeps_its_value(i.guard, body, 0);
@@ -147,7 +147,7 @@ class search {
     });
   }
 
-  /// Returns the branch whose one side leads to the loop and to nothing else, or -1 if there is none.
+  /// Returns the branch with a side that leads only to the loop, or -1 if there is none.
   [[nodiscard]] pc_t branch_before(const std::set<pc_t>& body) const {
     std::set<pc_t> side = body;
     for (;;) {
@@ -169,8 +169,8 @@ class search {
     }
   }
 
-  /// Returns the weak load on whose value a branch depends. Of several, it is the one on the source line of the loop, or else
-  /// the last one before the branch.
+  /// Returns the weak load on whose value a branch depends. If there are several, returns the load on the source line of the
+  /// loop or, if there is none, the last load before the branch.
   [[nodiscard]] pc_t deciding_load(pc_t branch, pc_t jump) const {
     std::set<std::int32_t> seen;
     std::vector<std::int32_t> open = {at(branch).guard};

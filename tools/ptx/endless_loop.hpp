@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Finds loops that never end once a thread has executed one round, and the load that decides whether a thread is in one of
-/// them. This is what remains of `while (*flag == 0);` if the load is not volatile or atomic: the compiler may assume that no
-/// other thread changes the flag, and moves the load out of the loop.
+/// Finds loops that never end once a thread has executed one iteration, and the load that decides whether a thread enters the
+/// loop. The compiler creates such a loop from `while (*flag == 0);` if the load is not volatile or atomic: it may assume that
+/// no other thread changes the flag, and moves the load out of the loop.
 #pragma once
 
 #include <ptx/decode.hpp>
@@ -18,8 +18,8 @@ struct endless_loop {
   std::int32_t jump = 0;             ///< its backward jump
   std::int32_t branch = -1;  ///< a branch that decides whether a thread enters the loop or leaves it; -1 if there is none
   std::int32_t load = -1;    ///< a weak load of global or shared memory whose value decides that branch; -1 if there is none
-  /// Whether the loop certainly ends on some value in the source: it has an exit, or the branch is on its line. Otherwise, it may
-  /// also be an endless loop under a condition, as in `if (failed)`, with `while (true);` on the next line.
+  /// Whether the loop in the source certainly ends for some value, because it has an exit or because the branch is on its line.
+  /// Otherwise, it may also be an endless loop under a condition, as in `if (failed)`, with `while (true);` on the next line.
   bool has_condition = false;
 };
 

@@ -156,7 +156,7 @@ enum class copy_kind : std::uint8_t {
   // operations on tensor memory
   tensor_load,     ///< tcgen05.ld: to registers
   tensor_store,    ///< tcgen05.st: from registers
-  tensor_fill,     ///< tcgen05.cp: from shared memory
+  tensor_fill,     ///< tcgen05.cp: copies from shared memory
   tensor_product,  ///< tcgen05.mma
   tensor_commit    ///< tcgen05.commit: arrives at an mbarrier when copies and products are complete
 };

@@ -135,9 +135,9 @@ class memory_events {
     });
   }
 
-  /// Returns whether another block of the cluster is alive: it has started, as far as the thread can know, and has not ended.
-  /// Without other evidence, it counts as started once a thread of this thread's block has read a value that another block has
-  /// written. Reports an error if the other block is not alive.
+  /// Returns whether another block of the cluster is alive: the thread can be sure that the block has started, and the block
+  /// has not ended. Without other evidence, the other block counts as started once a thread of this thread's block has read a
+  /// value that another block has written. Reports an error if the other block is not alive.
   [[nodiscard]] bool is_alive(lane& l, const object& o, int number) {
     const block& other = *state_.by_number.at(number);
     const bool begun = l.home->has_heard ||
@@ -183,7 +183,7 @@ class memory_events {
       const auto c = state_.cells.find(a.address);
       chained = c != state_.cells.end() && race_detector::reads_strongly(c->second, l.home->context_of(l), a);
     }
-    races_.touch(o, accessor_of(l), a);  // recorded after the read's own acquire has been added to what the thread knows
+    races_.touch(o, accessor_of(l), a);  // after `orders_.read`, so that the read's own acquire is taken into account
     return chained;
   }
 

@@ -5,8 +5,8 @@
 ///
 /// Every thread has a key, and each block has an aligned range of keys. A clock is a tree over the keys with 16 children per
 /// node. If all keys of a range have the same time, a single entry represents the whole range. This is the case for a block
-/// after its barrier and for a launch that has ended. Clocks share nodes, which are copied on write, so what all threads of a
-/// block know is stored only once.
+/// after its barrier and for a launch that has ended. Clocks share nodes, which are copied on write, so entries that the clocks
+/// of all threads of a block have in common are stored only once.
 #pragma once
 
 #include <algorithm>

@@ -3,8 +3,8 @@
 /// Performs asynchronous operations. Each operation is performed as a whole, at a time that the schedule chooses between the
 /// start of the operation and the wait for it.
 ///
-/// An operation has its own key. It happens after the events that precede its start, through its proxy. Other threads learn of
-/// its accesses only through its completion. `check::copy_started` determines the accesses.
+/// An operation has its own key. It happens after the events that precede its start, through its proxy. Only the operation's
+/// completion orders its accesses before later events of other threads. `check::copy_started` determines the accesses.
 #pragma once
 
 #include <check/async_copies.hpp>
@@ -236,7 +236,7 @@ class asynchronous_operations {
     return true;
   }
 
-  /// Performs an operation. Returns false if it waits for others that cannot be performed yet.
+  /// Performs an operation. Returns false if the operation has to wait for other operations that cannot be performed yet.
   bool perform(operation& one) {
     if (one.done || one.starts_missing > 0) {
       return one.done;

@@ -25,8 +25,9 @@ namespace membar::sanitize {
 struct knowledge {
   /// Data that only programs with asynchronous operations need.
   struct proxies {
-    std::array<clock, ptx::proxy_spaces> crossed{};  ///< by space: the events before such a proxy fence in this block
-    std::array<clock, ptx::one_ways> released{};     ///< by kind: the events that one-directional proxy fences have released
+    /// by space: the events that precede a proxy fence for that space in this block
+    std::array<clock, ptx::proxy_spaces> crossed{};
+    std::array<clock, ptx::one_ways> released{};  ///< by kind: the events that one-directional proxy fences have released
   };
 
   clock base{};
@@ -74,11 +75,11 @@ struct knowledge {
   }
 };
 
-/// The head of a release pattern: what the releasing threads knew, at one scope.
+/// The head of a release pattern: its scope, and the events that happen before the release.
 struct release_head {
   thread_scope scope = thread_scope::system;
   model::place where{};
-  bool several = false;     ///< it combines releases of several blocks that the scope includes
+  bool several = false;     ///< the head combines releases of several blocks that the scope includes
   bool fence = false;       ///< a one-directional proxy fence, which passes on only what fences of its kind release
   bool restricted = false;  ///< a fence that applies only to the initialization of mbarriers
   bool copy = false;        ///< the completion of an asynchronous operation, which takes effect at its mbarrier

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Synchronization points of blocks, warps and clusters. They determine which threads wait for each other, which results the
-/// threads get, and which events happen before the threads' later events.
+/// Synchronization points of blocks, warps and clusters. Sync points determine which threads wait for each other, which results
+/// the threads get, and which events happen before the threads' later events.
 #pragma once
 
 #include <check/barrier_alignment.hpp>

@@ -75,7 +75,7 @@ class object {
   [[nodiscard]] cell& cell_at(std::uint64_t at) const {
     return pages_ == nullptr ? cells_.get()[(at - address) / 4] : cell_in(page_at(at), at);
   }
-  /// Returns the cell of a word that is now accessed. A part of a run keeps its own copy of the cell.
+  /// Returns the cell of a word that is about to be accessed. A part of a run keeps its own copy of the cell.
   [[nodiscard]] cell& accessed_cell(std::uint64_t word, bool writes) const {
     if (pages_ == nullptr) {
       return cell_at(word);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Release and acquire patterns, fences, and the order of `fence.sc`, and how each of them affects what a thread knows. The
-/// rules are those of `check::event_rules`.
+/// Release and acquire patterns, fences, and the order of `fence.sc`, and how each of them changes which events happen before a
+/// thread's next event. The rules are those of `check::event_rules`.
 #pragma once
 
 #include <membar/memory_order.hpp>
@@ -318,7 +318,7 @@ class thread_order {
       if (h.scope == thread_scope::system) {
         of_system_.push_back(number);
       }
-    } else {  // the fence already knows everything that precedes it in this order
+    } else {  // everything that precedes the fence in this order already happens before it
       all.known->base = h.known->base;
       all.known->begun = h.known->begun;
       all.known->join_proxies(*h.known, false);

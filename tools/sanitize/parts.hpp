@@ -52,7 +52,7 @@ struct part_result {
 
 using part_results = std::vector<std::unique_ptr<part_result>>;
 
-/// Returns whether the threads of different blocks can communicate only by races, judging by the kernel's instructions.
+/// Returns whether, judging by the kernel's instructions, threads of different blocks can communicate only through data races.
 [[nodiscard]] inline bool keeps_to_blocks(const check::kernel_code& kernel) {
   return std::none_of(kernel.code.begin(), kernel.code.end(), [](const check::instruction& i) {
     switch (i.code) {

@@ -16,7 +16,7 @@
 
 namespace membar::sanitize {
 
-/// Analyses code when a schedule first needs the result. Several host threads may use it at the same time.
+/// Analyses code when a schedule first needs the result. Several host threads may use this object at the same time.
 class program_code {
  public:
   struct launch_code {
@@ -35,7 +35,7 @@ class program_code {
     return known;
   }
 
-  /// Returns which registers of one thread matter. A thread has the same key in all schedules.
+  /// Returns the registers of one thread that matter. A thread has the same key in all schedules.
   [[nodiscard]] std::shared_ptr<const check::register_use> of(thread_key key, const check::thread_context& thread) {
     {
       const std::lock_guard lock(mutex_);

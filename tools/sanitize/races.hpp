@@ -20,18 +20,20 @@ struct access {
   std::uint8_t bytes = 0;
   bool writes = false;
   bool strong = false;
-  bool rmw = false;       ///< it is half of a read-modify-write
-  bool changes = true;    ///< it writes a value other than the current one
-  bool observes = false;  ///< it is a strong read that returns the value of a strong write, and each is in the other's scope
+  bool rmw = false;     ///< the access is half of a read-modify-write
+  bool changes = true;  ///< the access writes a value other than the current one
+  /// the access is a strong read of a strong write's value, and each of the two is in the other's scope
+  bool observes = false;
   thread_scope scope = thread_scope::system;
   model::proxy via = model::proxy::generic;
 };
 
-/// The author of an access, a thread or a copy, and the events that happen before its next access.
+/// The author of an access (a thread or a copy), and the events that happen before the author's next access.
 struct accessor {
   thread_key key = 0;
   thread_time time = 1;
-  /// the first key of the author's block; the author knows all threads of the block up to time `of_block`
+  /// the first key of the author's block; the accesses of all threads of the block up to time `of_block` happen before the
+  /// author's next access
   thread_key first_of_block = 1;
   thread_key last_of_block = 0;
   thread_time of_block = 0;
@@ -196,7 +198,7 @@ class race_detector {
         .covers(o.key, o.time);
   }
 
-  /// Returns whether an access belongs to a copy, such as `cp.async`, that threads wait for by groups.
+  /// Returns whether an access belongs to a copy, such as `cp.async`, that threads wait for in groups.
   [[nodiscard]] bool is_small_copy(const stamp& s) const noexcept {
     return s.key >= state_.first_copy && state_.numbered->all[s.number()]->completes == model::completion::group &&
            state_.numbered->all[s.number()]->via == model::proxy::generic;

@@ -503,7 +503,7 @@ class schedule_run {
     if (state_.checked.assumed.kernel_boundary_acquires) {
       orders_.acquire_all(l);
     }
-    // Most threads of a block have the same knowledge when they exit, so the join is usually skipped.
+    // For most threads of a block, the same events happen before their exit, so the join is usually skipped.
     if (!b.launch->last_end.is_same(l.known.base) || state_.wide) {
       b.launch->end.join(l.known, true);
       b.launch->last_end = l.known.base;

@@ -18,7 +18,7 @@ struct stamp {
   static constexpr unsigned scope_shift = 5;  ///< two bits: the width of the scope
   static constexpr std::uint32_t scope_mask = 3U << scope_shift;
   static constexpr std::uint32_t write = 1U << 7U;
-  static constexpr std::uint32_t observes = 1U << 8U;  ///< it has observed the strong writes before it
+  static constexpr std::uint32_t observes = 1U << 8U;  ///< the access has observed the strong writes before it
   static constexpr std::uint32_t synchronizes =
       /// only in the first stamp of a word: the word's last strong write has a `sync_cell`
       1U << 9U;

@@ -28,12 +28,12 @@ struct block;
 
 /// The state of a thread.
 enum class stand : std::uint8_t {
-  queued,    ///< it can continue
-  meeting,   ///< it waits for others at a sync point
-  spinning,  ///< it has executed one round of a loop that changes nothing
-  waiting,   ///< it waits for launches, or for asynchronous operations
-  stalled,   ///< its next step is undefined, so the schedule continues without it
-  gone       ///< it has exited
+  queued,    ///< the thread can continue
+  meeting,   ///< the thread waits for others at a sync point
+  spinning,  ///< the thread has executed one round of a loop that changes nothing
+  waiting,   ///< the thread waits for launches, or for asynchronous operations
+  stalled,   ///< the thread's next step is undefined, so the schedule continues without it
+  gone       ///< the thread has exited
 };
 
 /// Operations of a thread that may form a pattern with its later events.
@@ -92,7 +92,7 @@ struct lane {
   check::thread_state* state = nullptr;
   thread_key key = 0;
   thread_time time = 1;
-  thread_time of_block = 0;  ///< the thread knows all threads of its block up to this time
+  thread_time of_block = 0;  ///< the events of the block's threads up to this time happen before the thread's next event
   stand where = stand::queued;
   std::uint16_t local = 0;  ///< the thread's number in its block
   std::uint32_t priority = 0;
@@ -166,7 +166,7 @@ struct block {
   int left = 0;
   bool launched_dependents = false;
   bool has_heard = false;  ///< a thread of the block has read a value that another block has written
-  knowledge at_end{};      ///< the knowledge of the block's threads that have exited
+  knowledge at_end{};      ///< the events that happen before the exits of the block's threads so far
   std::vector<check::thread_context> contexts{};
   std::vector<check::machine> machines{};
   std::unique_ptr<check::sync_points> points{};
@@ -204,9 +204,9 @@ struct launch_run {
   std::uint64_t ended = 0;
   std::uint64_t launching = 0;  ///< the number of blocks that have ended or have allowed the dependent launches to begin
   program_code::launch_code code{};
-  knowledge begin{};  ///< the knowledge with which all threads start
-  knowledge end{};    ///< the knowledge of all threads that have ended
-  clock last_end{};   ///< the knowledge of the thread that ended last
+  knowledge begin{};  ///< the events that happen before the start of every thread
+  knowledge end{};    ///< the events that happen before the exits of the launch's threads so far
+  clock last_end{};   ///< the events that happen before the exit of the thread that exited last
   bool has_begin = false;
   bool in_parts = false;  ///< its blocks run in parts because they have not communicated so far
 

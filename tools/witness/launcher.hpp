@@ -58,8 +58,8 @@ constexpr size_t words_of_row(size_t sites) { return (sites + 3) / 4 * 4; }
 /// executed, and the loaded value.
 [[maybe_unused]] constexpr size_t report_words = 4;
 
-/// An object in the memory of the launches. Its addresses are as in the scenario. `pointers` contains the offsets of words that
-/// contain an address.
+/// An object in the memory of the launches. Its addresses are those of the scenario. `pointers` contains the offsets of words
+/// that contain an address.
 struct object {
   std::string name;
   bool variable = false;  ///< the object is the module's variable with this name
@@ -241,7 +241,7 @@ class image {
     std::memcpy(&result, data_ + report_ + 8 * word, 8);
     return result;
   }
-  /// Returns whether bytes outside of every object were written.
+  /// Returns whether bytes outside all objects were written.
   bool is_written_outside() const {
     return std::any_of(outside_.begin(), outside_.end(), [&](size_t at) { return data_[at] != filler; });
   }
@@ -699,7 +699,7 @@ class session {
 /// Returns what is wrong with the memory at the end of a run, or an empty string if it is correct.
 using judge = std::function<std::string(const image&)>;
 
-/// The results of runs of one kind.
+/// The results of all runs of one kind.
 struct tally {
   uint64_t runs = 0;
   uint64_t wrong = 0;           ///< the number of runs that failed according to the judge

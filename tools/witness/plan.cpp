@@ -82,8 +82,8 @@ struct twice_prepared {
     }
   }
 
-  /// Returns the offsets of the words that contain an address: words in which the two versions differ, and words with an
-  /// address that is the same in both.
+  /// Returns the offsets of the words that contain an address. These are the words in which the two versions differ, and the
+  /// words with an address that is the same in both.
   [[nodiscard]] std::vector<std::uint64_t> pointers(const std::vector<std::uint8_t>& a,
                                                     const std::vector<std::uint8_t>& b) const {
     std::vector<std::uint64_t> result;
@@ -311,8 +311,8 @@ watched_read watched_of(const check::program& p, const check::finding& f, const 
   return result;
 }
 
-/// Rejects dependences that stream order does not express: dependent launches are enqueued directly after the launch that they
-/// depend on and share an event, which only the last of them records.
+/// Rejects dependences that stream order cannot express. Dependent launches are enqueued directly after the launch on which
+/// they depend, and they share an event, which only the last of them records.
 void require_order(const std::vector<membar_witness::launch>& all) {
   std::vector<std::set<int>> behind(all.size());  // for each launch: the launches that have ended or have allowed it to start
   std::vector<int> recorded_by(all.size());

@@ -35,8 +35,8 @@ constexpr std::string_view event_opcodes[] = {
 constexpr std::string_view private_opcodes[] = {"ld.param", "ld.const", "ld.local", "st.param", "st.local", "ldu."};
 constexpr std::string_view warp_opcodes[] = {"shfl.", "vote.", "match.", "redux.", "elect.", "activemask."};
 
-/// The special registers that contain the position of a thread's block in the grid, and their replacements. They are needed
-/// because a launch contains several copies of the grid.
+/// The special registers that contain the position of a thread's block in the grid, and their replacements. The replacements
+/// are needed because a launch contains several copies of the grid.
 constexpr std::pair<std::string_view, std::string_view> places_in_grid[] = {
     {"%ctaid.z", "%mw_cz"}, {"%clusterid.z", "%mw_cz"}, {"%nctaid.z", "%mw_nz"}, {"%nclusterid.z", "%mw_nz"}};
 /// Names whose state the copies of a grid would share.

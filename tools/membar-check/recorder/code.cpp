@@ -33,12 +33,12 @@ using intercept::packed_ptx;
 
 std::atomic<bool> begun{false};
 
-/// The text of a module. It is written to a file when one of the module's kernels is recorded.
+/// The text of a module. The text is written to a file when one of the module's kernels is recorded.
 struct module_text {
   std::string text;
   unsigned session = 0;  ///< the generation in which the file was written
   int file = -1;
-  unsigned choices = 1;  ///< how many different texts may be that of the kernel
+  unsigned choices = 1;  ///< how many different texts may belong to the kernel
 };
 using shared_text = std::shared_ptr<module_text>;
 
@@ -147,7 +147,7 @@ shared_text in_triton_cache(const std::string& name, const image* of) {
   return nullptr;
 }
 
-/// Calls the function with each parameter of the kernel, and returns the result of the call that ended this.
+/// Calls the function with each parameter of the kernel. Returns the result of the driver call that found no further parameter.
 template <class Function>
 CUresult for_each_parameter(CUfunction handle, bool is_kernel, const Function& function) {
   for (std::size_t i = 0;; ++i) {

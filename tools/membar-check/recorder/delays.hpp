@@ -5,8 +5,8 @@
 
 namespace membar_record {
 
-/// Returns the image to load instead of the given image. This is its PTX with delays if it defines a kernel that the request
-/// names; otherwise it is the given image.
+/// Returns the image to load instead of the given image. If the given image defines a kernel that the request names, the result
+/// is its PTX with delays; otherwise, it is the given image itself.
 [[nodiscard]] const void* with_delays(const void* image) noexcept;
 
 /// Like `with_delays`, but for a file. Returns the path of a rewritten copy, or the given path.

@@ -26,7 +26,7 @@ namespace {
 
 using nlohmann::json;
 
-/// The limits of a program's addresses. Words outside these limits are numbers, not pointers.
+/// The limits of a program's addresses. A word outside these limits is a number, not a pointer.
 constexpr std::uint64_t lowest_address = 65536, end_of_addresses = std::uint64_t{1} << 57U;
 constexpr std::size_t most_allocations = 64;
 constexpr std::size_t most_beside = 32;
@@ -70,8 +70,8 @@ class reached_memory {
   }
 
   /// Adds the memory that is mapped next to an allocation in the same reserved address range, because kernels compute the
-  /// addresses of other devices' memory from the address of their own. If two allocations have the same size, the kernel is
-  /// assumed to access the same offsets in both.
+  /// addresses of other devices' memory from the address of their own device's memory. If two allocations have the same size,
+  /// the kernel is assumed to access the same offsets in both.
   void add_what_is_beside() {
     const std::size_t pointed_to = all_.size();
     for (std::size_t k = 0; k < pointed_to; ++k) {
@@ -494,8 +494,8 @@ unsigned record(const CUlaunchConfig& c, const kernel& k, void** parameters, voi
   // A copy before a programmatic dependent waits until the kernel before it has ended, so the two no longer overlap.
   const bool copies = (s.asked().flags & flag_no_contents) == 0;
   quietly([&] { record_memory(line, k, windows_of(reached.all()), number, copies, stream, from.copied); });
-  // Recordings of several processes are merged by this time. It is taken after the copies were requested. The process that
-  // requested its copies first comes first, because its copies show the memory before both launches.
+  // Recordings of several processes are merged by this time, which is taken after the copies were requested. The process that
+  // was the first to request its copies comes first, because its copies show the memory before both launches.
   line["time"] = session::time();
   s.write(line.dump(-1, ' ', true, json::error_handler_t::replace));
   recorded_launches::get().keep_last(stream, number);  // the copies have been requested before this point

@@ -18,7 +18,7 @@
 
 namespace membar_record {
 
-/// The kernels that a thread has launched and that are not recorded.
+/// Kernels that a thread has launched and that are not recorded.
 class passing_kernels {
  public:
   struct known {
@@ -39,8 +39,8 @@ class passing_kernels {
   std::array<known, 64> places_{};
 };
 
-/// Returns whether a launch only needs the program's own call. This function calls no other function, so the compiler passes on
-/// the handler's arguments unchanged.
+/// Returns whether the recorder only has to make the program's own call for a launch. This function calls no other function, so
+/// the compiler passes on the handler's arguments unchanged.
 template <hook_id Id>
 [[gnu::always_inline]] inline bool passes(CUfunction kernel) noexcept {
   const session* const of = session::if_made();
@@ -130,7 +130,7 @@ void forget_predecessor(CUstream stream) noexcept;
 /// Like `forget_predecessor`, but for all streams.
 void forget_predecessors() noexcept;
 
-/// Handles functions that copy or fill memory. They have four words, and the last one is the stream.
+/// Handles functions that copy or fill memory. Their parameters are four words, the last of which is the stream.
 template <hook_id Id>
 CUresult on_other_work(std::uintptr_t first, std::uintptr_t second, std::uintptr_t third, CUstream stream) {
   if (session::get().has_launches()) {

@@ -34,7 +34,7 @@ class session {
   /// Returns whether the attribute of programmatic dependent launch is removed from launches.
   [[nodiscard]] bool strips() const noexcept { return strips_; }
   [[nodiscard]] const options& asked() const noexcept { return options_; }
-  /// Returns a number that changes whenever cached information about kernels may have become wrong.
+  /// Returns a number that changes whenever cached information about kernels may have become invalid.
   [[nodiscard, gnu::always_inline]] unsigned generation() const noexcept { return generation_.load(std::memory_order_acquire); }
   void forget() noexcept { generation_.fetch_add(1, std::memory_order_release); }
 
@@ -90,7 +90,7 @@ void quietly(const Function& function) noexcept {
   try {
     function();
   } catch (...) {
-    // This fails only if memory is exhausted. The recording is then incomplete.
+    // The function fails only if memory is exhausted. The recording is then incomplete.
   }
 }
 

@@ -13,7 +13,8 @@ namespace membar_record {
 
 namespace {
 
-/// The maximum number of tensor maps that are kept. A program that creates more than this creates them for short-lived memory.
+/// The maximum number of tensor maps that are kept. A program that creates more maps than this presumably creates them for
+/// short-lived memory.
 constexpr std::size_t most_maps = 8192;
 
 struct kept_maps {

@@ -90,7 +90,7 @@ std::string in_quotes(const std::string& value) {
   return out + '"';
 }
 
-/// Flags that a library was given. Objects of this type are never freed, because the library may keep the text.
+/// Flags that were passed to a library. Objects of this type are never freed, because the library may keep the text.
 struct given_flags {
   const void* library;
   pid_t process;
@@ -133,7 +133,7 @@ bool knows_emitters(const dl_phdr_info& library) {
   static constexpr char name[] = "\0xla_dump_emitter_re";
   const segment* const first = library.dlpi_phdr;
   const segment* const last = first + library.dlpi_phnum;
-  // Strings are next to the code only if there is no segment for read-only data. XLA's code has hundreds of MiB.
+  // Strings are next to the code only if there is no segment for read-only data. The size of XLA's code is hundreds of MiB.
   const auto is_data = [](const segment& p) { return p.p_type == PT_LOAD && p.p_flags == PF_R; };
   const bool has_data = std::any_of(first, last, is_data);
   return std::any_of(first, last, [&](const segment& p) {
@@ -163,7 +163,8 @@ void add_dump(given_flags& to, std::string flags, bool knows_emitters) {
   to.text = flags.substr(0, flags.find_last_not_of(spaces) + 1);
 }
 
-/// Returns the flags for the library that calls `getenv`. They are made once per library, process and value of XLA_FLAGS.
+/// Returns the flags for the library that calls `getenv`. The flags are created once per library, process and value of
+/// XLA_FLAGS.
 const char* flags_for(const void* caller, const char* original, const char* folder) {
   const std::optional<dl_phdr_info> library = library_of(caller);
   const void* const key = library ? library->dlpi_phdr : nullptr;
@@ -305,7 +306,7 @@ dumped_ptx in_xla_dump(const wanted_kernel& wanted) {
 
 }  // namespace membar_record
 
-/// Replaces the function of the C library. Its result is the same except for XLA_FLAGS in a process that is recorded.
+/// Replaces the function of the C library. The result differs only for XLA_FLAGS in a process that is recorded.
 extern "C" __attribute__((visibility("default"))) char* getenv(const char* name) noexcept {
   // This calls the C library's own getenv. The two functions differ only in programs for which LD_PRELOAD has no effect.
   char* const value = secure_getenv(name);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// The PTX that XLA writes to its dump. XLA writes it only if XLA_FLAGS asks for it, and ends the process if XLA_FLAGS has a
-/// flag that this XLA does not know. The library therefore replaces `getenv`: each library that reads XLA_FLAGS gets the
-/// program's flags and, in addition, the flags for a dump that this library knows.
+/// The PTX that XLA writes to its dump. XLA writes it only if XLA_FLAGS asks for it, and ends the process if XLA_FLAGS contains
+/// a flag that this version of XLA does not support. The library therefore replaces `getenv`: each library that reads XLA_FLAGS
+/// gets the program's flags and, in addition, those flags for a dump that it supports.
 #pragma once
 
 #include <cstdint>
@@ -25,12 +25,12 @@ struct wanted_kernel {
 
 struct dumped_ptx {
   std::string text;      ///< empty: there is none
-  unsigned choices = 0;  ///< how many different kernels in the dump may be this one; the text has the newest
+  unsigned choices = 0;  ///< how many kernels in the dump may be this one; `text` contains the newest of them
 };
 
 /// Returns the PTX of a kernel from XLA's dump. XLA gives the same name to the kernels of different functions and shapes.
-/// Therefore only PTX that was written before the cubin was loaded, whose kernels are all in the cubin, and in which the kernel
-/// has the same number of parameters is considered. The caller must hold a lock.
+/// Therefore PTX is considered only if it was written before the cubin was loaded, if the cubin contains all its kernels, and
+/// if the kernel has the same number of parameters in both. The caller must hold a lock.
 [[nodiscard]] dumped_ptx in_xla_dump(const wanted_kernel& kernel);
 
 }  // namespace membar_record

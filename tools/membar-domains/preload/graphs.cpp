@@ -14,8 +14,8 @@ namespace membar_domains {
 
 namespace {
 
-/// The body graphs of conditional nodes. If a new node gets the handle of a destroyed node, its bodies are recorded again, or
-/// it has another type.
+/// The body graphs of conditional nodes. A new node may get the handle of a destroyed node. If the new node is conditional, its
+/// bodies replace the recorded ones; otherwise, the entry is not used.
 struct bodies {
   std::mutex mutex;
   std::map<CUgraphNode, std::vector<CUgraph>> of;

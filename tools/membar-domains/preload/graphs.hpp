@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 /// @file
-/// Applies the list to kernel nodes. Their domain is set only while the driver instantiates a graph or updates an executable
-/// graph. At all other times, the program's graph has the program's own attributes, however its nodes are cloned, copied or
-/// replaced.
+/// Applies the list to kernel nodes. The nodes' domain is set only while the driver instantiates a graph or updates an
+/// executable graph. At all other times, the program's graph has the program's own attributes, however its nodes are cloned,
+/// copied or replaced.
 #pragma once
 
 #include <cuda.h>
@@ -23,7 +23,8 @@ namespace membar_domains {
 /// examines the nodes.
 class moved_nodes {
  public:
-  /// If `candidates` is given, kernels that `run` may list later are moved, and their handles are stored in it.
+  /// If `candidates` is not null, kernels that `run` may list later are also moved, and their handles are stored in
+  /// `candidates`.
   moved_nodes(CUgraph graph, mode how, std::vector<CUfunction>* candidates = nullptr);
   ~moved_nodes();
   moved_nodes(const moved_nodes&) = delete;
@@ -245,7 +246,7 @@ CUresult on_exec_node_set(CUgraphExec exec, CUgraphNode node, CUgraphNodeParams*
   return result;
 }
 
-/// Handles the destruction of an executable graph. Another one may get the same handle.
+/// Handles the destruction of an executable graph. Another executable graph may then get the same handle.
 template <hook_id Id>
 CUresult on_exec_destroy(CUgraphExec exec) {
   session& of = session::get();

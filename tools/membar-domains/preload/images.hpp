@@ -5,8 +5,8 @@
 
 namespace membar_domains {
 
-/// Stores an image, which is PTX, a cubin, a fatbin or the compiler's wrapper around a fatbin. It is identified by the handle
-/// of its module or library.
+/// Stores an image, which is PTX, a cubin, a fatbin or the compiler's wrapper around a fatbin. The image is identified by the
+/// handle of its module or library.
 void keep_image(const void* handle, const void* image);
 
 /// Stores an image that is in a file.

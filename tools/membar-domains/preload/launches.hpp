@@ -19,7 +19,7 @@ namespace membar_domains {
 /// examined only if the list requires it.
 [[nodiscard]] target where_anew(this_thread::known& place, CUfunction kernel, void** parameters, void** extra);
 
-/// Returns the target from the cache if possible. Every launch incurs this cost.
+/// Returns the target from the cache if possible. Every launch incurs the cost of this lookup.
 [[nodiscard, gnu::always_inline]] inline target where(CUfunction kernel, void** parameters, void** extra) {
   this_thread::known& place = this_thread::get().place_of(kernel);
   return place.kernel == kernel && place.generation == session::get().generation() && !place.to.by_pointer()
@@ -83,9 +83,9 @@ template <class AsItWas>
   return result;
 }
 
-/// Counts a launch. Returns whether it only needs the program's own call, because the thread's cache shows that its kernel is
-/// not listed. This function calls no other function, so the compiler passes on the handler's arguments unchanged. Unknown
-/// kernels and unknown driver functions take the slow path.
+/// Counts a launch. Returns whether the handler only has to make the program's own call, because the thread's cache shows that
+/// the kernel is not listed. This function calls no other function, so the compiler passes on the handler's arguments
+/// unchanged. Unknown kernels and unknown driver functions take the slow path.
 template <hook_id Id>
 [[gnu::always_inline]] inline bool passes(CUfunction kernel) noexcept {
   const session* const of = session::if_made();

@@ -40,8 +40,8 @@ struct unit_of_stream {
 };
 
 /// The times of one context. Times of different contexts cannot be compared: each context's times start eleven days after those
-/// of the previous context. Calls that may wait for the device are not made while the mutex is held, because a launch that
-/// waits for space in its queue may depend on a later launch of another thread.
+/// of the previous context. No call that may wait for the device is made while the mutex is held, because a launch that waits
+/// for space in its queue may depend on a later launch of another thread.
 struct context_pace {
   std::mutex mutex;
   std::int64_t base_ns = 0;
@@ -304,7 +304,7 @@ void pace_before_launch(CUstream stream, CUfunction kernel) {
   if (start != nullptr && unit.start == nullptr) {
     unit.start = start;
     unit.launches = 0;
-  } else if (start != nullptr) {  // another thread was faster
+  } else if (start != nullptr) {  // another thread has already set `unit.start`
     pace->unused.push_back(start);
   }
 }

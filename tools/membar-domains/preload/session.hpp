@@ -56,7 +56,7 @@ class session {
   /// Returns whether `watch` also stores code and pointers.
   [[nodiscard]] bool checks() const noexcept { return checks_; }
 
-  /// Returns whether the command can see this process, which is not the case on another host.
+  /// Returns whether the command can see this process, which it cannot if the process runs on another host.
   [[nodiscard]] bool is_counted() const noexcept { return state_ != &unmapped_; }
 
   /// Called before CUDA is initialized. CUDA does not work in a child process that is forked later.
@@ -92,12 +92,12 @@ class session {
 
   /// Returns the mode of the next launch of a listed kernel.
   [[nodiscard]] mode next_turn();
-  /// Returns the mode of captured and explicit graph nodes. It is constant in a process; if the mode changes from turn to turn,
-  /// it is `off`.
+  /// Returns the mode of captured and explicit graph nodes. This mode is constant in a process. If launches change the mode
+  /// from turn to turn, it is `off`.
   [[nodiscard]] mode of_nodes() const noexcept { return alternate_ ? mode::off : fixed_; }
   [[nodiscard]] bool alternates() const noexcept { return alternate_; }
 
-  /// Records whether an executable graph contains listed kernels. Its handle may have belonged to another graph before.
+  /// Records whether an executable graph contains listed kernels. The graph's handle may have belonged to another graph before.
   void holds_listed(CUgraphExec exec, bool listed);
   [[nodiscard]] bool listed_in(CUgraphExec exec);
 

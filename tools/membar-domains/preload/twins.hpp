@@ -16,7 +16,7 @@ namespace membar_domains {
 /// for example because of nodes that allocate memory, the graph has no twin, and `graphs_alone` counts it.
 void make_twin(CUgraphExec exec, CUgraph graph, unsigned long long flags);
 
-/// Also makes a change in the twin, if there is one. If the change fails, the twin is dropped.
+/// Makes the same change in the twin, if there is one. If the change fails, the twin is dropped.
 void change_twin(CUgraphExec exec, const std::function<CUresult(CUgraphExec)>& change);
 
 /// Drops the twin, because it differs in more than its domain, or because the executable graph is destroyed.

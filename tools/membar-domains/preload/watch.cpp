@@ -92,8 +92,8 @@ std::uint32_t id_of(const char* name) {
   return at->second;
 }
 
-/// Returns whether the blocks of a launch fill the device's multiprocessors. This follows from the number of threads, blocks
-/// and registers and the size of shared memory.
+/// Returns whether the blocks of a launch fill the device's multiprocessors. The result follows from the numbers of threads,
+/// blocks and registers and from the size of shared memory.
 bool fills_device(const CUpti_ActivityKernel10& k) {
   static constexpr std::array<CUdevice_attribute, 5> asked{
       CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
@@ -293,7 +293,7 @@ struct kept_pointer {
   pointer_uses in;
 };
 
-/// The launches of kernels with one name that were not captured, in order, stored as runs of far launches and runs of other
+/// The uncaptured launches of the kernels with one name, in order, stored as alternating runs of far launches and of other
 /// launches. CUPTI numbers launches in the same order but does not report their arguments.
 struct launches {
   std::atomic<int> under_way{0};

@@ -78,7 +78,7 @@ if "MEMBAR_RECORD_XLA_REMOVED" in os.environ and is_loaded():
 
 
 class Recording:
-    """The launches of a block as scenarios in `folder`. `said` contains the messages of the command that has written them."""
+    """The launches of a block as scenarios in `folder`. `said` contains the messages of the command that wrote them."""
 
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)
