@@ -71,18 +71,18 @@ class Page:
     def _figure(self, **how):
         return pyplot.subplots(figsize=(11, 5), dpi=96, **how)
 
-    def _save(self, figure, name, title):
+    def _save(self, figure, name, title, axes):
         picture = Picture(self.folder, self._prefix, name)
         figure.tight_layout()
         figure.savefig(picture.path)
         pyplot.close(figure)
-        return f"![{title}]({picture.link})\n\n"
+        return f"![{title}. {axes}]({picture.link})\n\n"
 
     def _finish(self, figure, axis, name, title, **labels):
         axis.grid(alpha=0.3)
         axis.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.01, 1.0))
         axis.set(title=title, **labels)
-        return self._save(figure, name, title)
+        return self._save(figure, name, title, f"Vertical axis: {labels['ylabel']}")
 
     def lines(self, name, title, x_label, y_label, series, doubling=False, bottom=0.0):
         """`series` is {name: [(x, y)...]}; with `doubling` both axes are logarithmic, in powers of 2."""
@@ -143,7 +143,7 @@ class Page:
                 axis.legend(fontsize=8, loc="lower right")
         axes[0].invert_yaxis()
         figure.suptitle(title)
-        return self._save(figure, name, title)
+        return self._save(figure, name, title, "Horizontal axes: " + "; ".join(panels))
 
 
 class Figures:

@@ -96,8 +96,8 @@ ELSEWHERE = {
                        "the suite runs only groups of one lane, because each lane runs a different instance; groups of several lanes: "
                        "tests/gpu/atomic_types_test.cu; barriers: the codegen tests",
                        "values are combined with relaxed atomics at block scope": "block barriers: tests/gpu/atomic_contention_test.cu"},
-    "cluster_barrier.cuh": {"It synchronizes with the arrivals that had `release`": "the rows for `cluster_arrive`, which use it to wait"},
-    "sync/sequence_lock.cuh": {"lock that synchronizes them": "this is a property of that lock"},
+    "cluster_barrier.cuh": {"It synchronizes with the arrivals that had `release`": "the rows for `cluster_arrive`, whose tests wait with `cluster_wait`"},
+    "sync/sequence_lock.cuh": {"lock that synchronizes them": "not tested here: the ordering is a property of that lock"},
     "async_copy.cuh": {"It does not synchronize with anything on its own": "ordering: tests/model/asynchronous_test.cpp; implementation: tests/gpu/asynchronous_test.cu"},
     "fence.cuh": {"The two fences synchronize through a relaxed flag": "ordering: tests/litmus/catalogue, OneWay; implementation: tests/codegen"},
     "block_barrier.cuh": {"which synchronize some of its warps": "ordering: tests/litmus/catalogue; implementation: tests/codegen"},
@@ -124,7 +124,7 @@ ELSEWHERE = {
 FOLDERS = {
     "symmetric": "ordering: tests/model/symmetric_patterns_test.cpp; implementation: tests/multi_gpu",
     "base": "macros and per-process state: tests/unit and tests/headers",
-    "deadlock": "it runs nothing on the GPU: tests/unit",
+    "deadlock": "runs nothing on a GPU: tests/unit",
     "model": "the model itself: tests/model",
     "litmus": "the engine itself: tests/litmus and tests/codegen",
     "detail": "tested through the headers that use it",

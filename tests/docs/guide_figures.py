@@ -359,7 +359,7 @@ def over_no_window(results, arm):
 SAYS = {
     "docs/measurements/README.md": {
         "the tuned window reached {} to {} of the speed of the best window in the sweep": of_the_best,
-        "It was {} to {} times as fast as no window under the same set-aside.": lambda r: over_no_window(r, "tuned"),
+        "The kernel was {} to {} times as fast with the tuned window as with the same set-aside and no window.": lambda r: over_no_window(r, "tuned"),
         "the kernel was faster than in all of these cases: {} to {} times as fast as with the largest set-aside and no window.": lambda r: over_no_window(
             r, "nothing_aside"),
         "A copy runs at {} TB/s with nothing set aside and at {} TB/s with 37.5 MiB set aside.": lambda r: [short(copied(r, share), 2) for share in (0, 1)],

@@ -367,19 +367,19 @@ SAYS = {
     "docs/measurements/README.md": {
         "take {} cycles per iteration with the publisher, and {} cycles with a release in each iteration.": pace(
             *(f"{arm}/nvlink.saturating" for arm in ("publisher/warps:4/lag:16", "release/warps:4"))),
-        "16 bytes by a block takes {} µs, and a relaxed signal without data takes {} µs.": us("by_hand/block:32/bytes:16", "membar_peer_notify_relaxed/thread:1/bytes:0"),
+        "16 bytes between two blocks takes {} µs, and a relaxed signal without data takes {} µs.": us("by_hand/block:32/bytes:16", "membar_peer_notify_relaxed/thread:1/bytes:0"),
         "With 16 bytes, NVSHMEM takes {} times as long as `put_signal`, and {} times as long if NVSHMEM's wait is made to acquire. Compared with packed "
         "messages, NVSHMEM takes {} times as long, and {} times as long with the acquire.": lambda r: [
             fixed(quickest(r.cases(ROUND), f"{theirs}/*/bytes:16") / quickest(r.cases(ROUND), f"{ours}/thread:1/bytes:16"))
             for ours in ("membar_peer", "membar_peer_packed") for theirs in ("nvshmem", "nvshmem_and_acquire")],
-        "takes {} times as long as alone while communication runs in its own domain, and {} times as long while": over(
+        "takes {} times as long as alone while communication runs in the same domain, and {} times as long while": over(
             "h100-x2/domain_overlap", *((f"domain_overlap/{arm}", "domain_overlap/alone") for arm in ("same_domain", "remote_domain"))),
         "the places on two GPUs: {} guarantees ran, and none was broken in {} instances": guarantees(
             "h200/conformance", "h200-x2/conformance_two_devices"),
         "Of these guarantees, {} ran on one GPU, in {} instances": guarantees("h200/conformance"),
-        "{} of these guarantees ran for longer, and none was broken in {} instances.": guarantees(
+        "{} of these guarantees ran again for a longer time, and none was broken in {} instances.": guarantees(
             "h200/conformance_asynchronous", "h200/conformance_reuse", "h200/conformance_proxies"),
-        "has {} guarantees. None was broken in {} instances": guarantees("h200-x2/conformance_two_devices"),
+        "covers {} guarantees. None was broken in {} instances": guarantees("h200-x2/conformance_two_devices"),
         "* `litmus_rate`: {} to {} G instances": lambda r: litmus(r)[:2],
         "If 16 accesses are issued at once, each takes {} to {} cycles.": span(
             "h200/constant_broadcast", "constant_broadcast/(01|32)_addresses/stride_1/2_KiB/constant_16_at_once", key="cycles_per_access")},

@@ -25,9 +25,9 @@ REGISTERS_ONLY = {"bfind", "bmsk", "exit", "mov", "prmt", "setmaxnreg", "shfl", 
 
 TENSOR = ("none: use `cuda::ptx` for typed boxes, gather and scatter, together with [membar's barriers and fences](asynchronous_copies.md#tensor-copies). `cuda::ptx` does not "
           "offer `.L2::cache_hint` for them; in handwritten PTX, pass the `bits()` of a policy")
-MATRIX = "none: matrix operations and their memory are left to `cuda::ptx` and CUTLASS"
-FABRIC = "none: new in PTX ISA 9.3, for compute capability 10.0; there was no device to run it, and the model [does not decide](readings.md#ptx-9x) what it orders"
-RUBIN = "none: new in PTX ISA 9.4, for sm_107; there was no device to run it"
+MATRIX = "none: use `cuda::ptx` or CUTLASS for matrix operations and their memory"
+FABRIC = "none: new in PTX ISA 9.3, for compute capability 10.0; no device was available to run it, and the model [does not decide](readings.md#ptx-9x) what it orders"
+RUBIN = "none: new in PTX ISA 9.4, for sm_107; no device was available to run it"
 
 # Section, then rows: the form as the page shows it, a pattern of the opcodes that belong to this form, as `cuda::ptx` or PTX writes them,
 # and (header, functions) or the reason why there is no function. The first matching pattern counts.
@@ -52,7 +52,7 @@ FORMS = {
         ("`fence.{acquire,release}.sync_restrict::space.cluster`", r"fence\.sem\.sync_restrict::space\.scope", ("fence.cuh", ["shared_fence"])),
         ("`fence.mbarrier_init.release.cluster`", r"fence\.mbarrier_init\.sem\.scope", ("fence.cuh", ["mbarrier_init_fence"])),
         ("`fence.proxy.alias`, `fence.proxy.async{.space}`", r"fence\.proxy\.(alias|async(\.space)?)", ("fence.cuh", ["proxy_fence"])),
-        ("`fence.proxy.alias.{acquire,release}.sys`", r"fence\.proxy\.alias\.(sem|acquire|release)\.sys", "none: new in PTX ISA 9.4; use `proxy_fence<proxy::alias>`, which orders in both directions"),
+        ("`fence.proxy.alias.{acquire,release}.sys`", r"fence\.proxy\.alias\.(sem|acquire|release)\.sys", "none: new in PTX ISA 9.4; use `proxy_fence<proxy::alias>`, which orders accesses in both directions"),
         ("`fence.proxy.async::generic.sem.sync_restrict::space.cluster`", r"fence\.proxy\.async::generic\.sem\.sync_restrict::space\.scope",
          ("fence.cuh", ["shared_proxy_fence"])),
         ("`fence.proxy.async::generic.release.sync_restrict::shared::cluster::read.cluster`", r"fence\.proxy\.async::generic\.sem\.sync_restrict::space::read\.scope",
@@ -87,7 +87,7 @@ FORMS = {
         ("`mbarrier.test_wait…`", r"mbarrier\.test_wait[\w.:]*", ("mbarrier.cuh", ["test_wait", "test_wait_parity"])),
         ("`mbarrier.try_wait…`", r"mbarrier\.try_wait[\w.:]*", ("mbarrier.cuh", ["try_wait", "try_wait_parity"])),
         ("`mbarrier.pending_count.b64`", r"mbarrier\.pending_count\.b64", ("mbarrier.cuh", ["pending_count"])),
-        ("`mbarrier.check_layout…`", r"mbarrier\.check_layout[\w.:]*", "none: new in PTX ISA 9.4; it queries an mbarrier's layout, and membar creates only one kind"),
+        ("`mbarrier.check_layout…`", r"mbarrier\.check_layout[\w.:]*", "none: new in PTX ISA 9.4; it queries an mbarrier's layout, and membar creates mbarriers with only one layout"),
     ],
     "Asynchronous copies": [
         ("`cp.async.{ca,cg}.shared::cta.global{.L2::cache_hint}`", r"cp\.async\.(ca|cg)[\w.:]*", ("async_copy.cuh", ["async_copy", "async_copy_first"])),
@@ -103,7 +103,7 @@ FORMS = {
         ("`cp.async.bulk.global.shared::cta.bulk_group{.L2::cache_hint}.cp_mask`", r"cp\.async\.bulk\.dst\.src\.bulk_group\.cp_mask", ("bulk_copy.cuh", ["bulk_store_masked"])),
         ("`cp.async.bulk.commit_group`, `cp.async.bulk.wait_group{.read}`", r"cp\.async\.bulk\.(commit_group|wait_group(\.read)?)",
          ("bulk_copy.cuh", ["bulk_commit", "bulk_wait", "bulk_wait_read"])),
-        ("`cp.async.bulk.wait_group.sync_restrict::proxy::async`", r"cp\.async\.bulk\.wait_group\.sync_restrict[\w.:]*", "none: new in PTX ISA 9.5; use `bulk_wait`, which does not have the restriction"),
+        ("`cp.async.bulk.wait_group.sync_restrict::proxy::async`", r"cp\.async\.bulk\.wait_group\.sync_restrict[\w.:]*", "none: new in PTX ISA 9.5; use `bulk_wait`, which has no such restriction"),
         ("`cp.reduce.async.bulk.global.shared::cta.bulk_group{.L2::cache_hint}…`", r"cp\.reduce\.async\.bulk\.dst\.src\.bulk_group[\w.:]*", ("bulk_copy.cuh", ["bulk_reduce"])),
         ("`cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes…`", r"cp\.reduce\.async\.bulk\.dst\.src\.mbarrier[\w.:]*",
          "none: use `async_reduce` for single values; send a tile with `bulk_send` and let the other block add it"),

@@ -152,7 +152,7 @@ class Ranking(Scratch):
 
     def test_another_sm_is_told_apart(self):
         made = one(DEVICE, 250, NVLINK, 12000, 5500).alone(DEVICE_OWN, 250).beside(DEVICE_OWN, NVLINK, 252, 251)
-        self.assertIn("On another SM, they do not wait for this traffic.", self.report(made))
+        self.assertIn("On an SM without this traffic, this delay does not occur.", self.report(made))
 
     def test_one_domain_is_a_negative_control_and_never_a_relief(self):
         made = Synthetic(sync_domain_count="1").alone(BOUNDARY, 1000)

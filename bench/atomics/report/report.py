@@ -109,7 +109,7 @@ def atomic_cost(results, page):
     rows.append(controls(cases))
     wide = [f"`{case}` {arms['membar']['ns']:.3g} ns" for case, arms in cases.items() if "compare_exchange/128" in case]
     text = limit_table(rows)
-    text += "\n\nThere is nothing to compare with a 16-byte `compare_exchange`: " + ("; ".join(wide) or "not measured") + "."
+    text += "\n\nA 16-byte `compare_exchange` has no counterpart to compare with. Its times are: " + ("; ".join(wide) or "not measured") + "."
     text += above_table(above)
     best = []
     for case, arms in cases.items():
@@ -156,14 +156,14 @@ def atomic_contention(results, page):
         if "aggregated" in arms and pattern in PATTERNS:
             gains.setdefault(kind, {})[pattern] = arms["aggregated"]["membar_ratio"]
     patterns = [pattern for pattern in PATTERNS if any(pattern in by for by in gains.values())]
-    text += "\n\nThe table shows the time of the plain operation divided by that of the aggregated operation, for each pattern of addresses. Above 1, aggregation pays off.\n\n"
+    text += "\n\nThe table shows the time of the plain operation divided by that of the aggregated operation, for each pattern of addresses. Aggregation pays off where the quotient is above 1.\n\n"
     text += page.bars("aggregation.png", "Where aggregation pays off: one instruction per thread", "time plain / aggregated",
                          {kind.replace("/relaxed/global", "").replace("/", "\n"): {p: by[p] for p in patterns if p in by}
                           for kind, by in gains.items() if not any(loop in kind for loop in ("loop/", "/u8/", "/u16/"))}, from_one=True)
     text += table(["operation", *patterns], [[f"`{kind}`", *[by.get(p, "") for p in patterns]] for kind, by in gains.items()])
     text += (f"\n\nThe documentation recommends aggregation for the patterns {', '.join(SHARED_BY_LANES)} and for neighbouring bytes. Otherwise, it "
-             "recommends membar's plain operation, or a reduction if the result is not used. Cases in which the recommended form reaches less "
-             f"than {LEAST_OF_BEST} of the speed of the fastest variant: ")
+             "recommends membar's plain operation, or a reduction if the result is not used. The recommended form reaches less than "
+             f"{LEAST_OF_BEST} of the speed of the fastest variant in these cases: ")
     return text + ("\n\n" + table(["case", "recommended", "best", "recommended, ns", "best, ns", "best / recommended"], slower)
                    if slower else "none.")
 
@@ -201,7 +201,7 @@ def fence_cost(results, page):
         for arm, figures in arms.items():
             ladders.setdefault((fence, arm), {}).setdefault(stores, []).append((int(count), figures["ns"]))
     slopes = {key: {stores: slope(points) for stores, points in by.items()} for key, by in ladders.items()}
-    text = ("The cost of one fence, in nanoseconds: the slope of the time over the number of consecutive fences. If a store precedes each "
+    text = ("The table shows the cost of one fence in nanoseconds: the slope of the time over the number of consecutive fences. If a store precedes each "
             "fence, the figure includes the store's own time, which `nothing` shows.\n\n")
     text += page.bars("fences.png", "What one fence costs", "ns", {
         fence.replace("fence/", "").replace("/", "\n"): {stores.replace("_", " "): value for stores, value in by.items()}

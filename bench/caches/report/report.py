@@ -144,7 +144,7 @@ def set_aside(results, page):
     shares = sorted({share for by in beside.values() for share in by})
     if beside:
         text += ("\n\nThe next table shows the time, in microseconds, of a kernel that reads a hot region and also reads or modifies a stream. Each column is "
-                 "for a share of the largest set-aside that is set aside; the size of the region is given as a share of the largest set-aside as well.\n\n")
+                 "for one set-aside, given as a share of the largest set-aside; the size of the region is also given as a share of the largest set-aside.\n\n")
         text += page.lines("set_aside_stream.png", results.titled("A hot region during a stream that is modified, by the set-aside"),
                            "set aside / largest set-aside", "µs", {f"region {region:g}, {window.replace('none', 'no window')}": list(by.items())
                                                          for (kind, region, window), by in beside.items() if kind == "changes_a_stream"})

@@ -16,14 +16,14 @@ FAMILIES = (
     ("kernel_boundary", "ends of kernels", re.compile(r"kernel_boundary\.(stream|graph)"),
      "Launch fewer, longer kernels while this traffic runs, or pace the traffic."),
     ("system", "fences and release stores at system scope", re.compile(r"(fence|release_store)\.system\..*"),
-     "Keep them off the critical path: fence once for many stores, or let one publisher warp per block execute "
+     "Keep these operations off the critical path: fence once for many stores, or let one publisher warp per block execute "
      "the fences (`membar/sync/publisher.cuh`)."),
     ("device", "fences and release stores at device or cluster scope", re.compile(r"(fence|release_store)\.(device|cluster)\..*"),
      "Keep the kernels that make this traffic on separate SMs, or pace them; fence once for many stores."),
     ("block", "fences at block scope", re.compile(r"fence\.block\..*"),
-     "They order one block's accesses, for which they need not wait for this traffic: keep the kernels that make it on separate SMs."),
+     "These fences order only one block's accesses and need not wait for this traffic: keep the kernels that make the traffic on separate SMs."),
     ("acquire_load", "acquire loads", re.compile(r"acquire_load\..*"),
-     "They wait because of contention in the memory system, not because of an order: keep this traffic on separate SMs, and poll less often."),
+     "Acquire loads are delayed by contention in the memory system, not by an order: keep this traffic on separate SMs, and poll less often."),
     ("queue", "kernels in a stream on the hardware queue of NCCL's stream", re.compile(re.escape(_QUEUE)),
      "Create another stream: streams are assigned to the hardware queues in turn, and no domain helps against a shared queue."))
 _DOMAINS_HELP = ("kernel_boundary", "device")  # Operations that wait for the stores of one domain.
@@ -82,7 +82,7 @@ class Finding:
             said += f" With this traffic in a separate domain: not known ({_apart(worst.relief_spread)})."
         own = [effect for effect in self._all if effect.victim.endswith(".own_sm") and effect.noise == worst.noise]
         if worst.victim.endswith(".shared_sm") and own and all((effect.interference or 9.0) <= LIMIT for effect in own):
-            said += " On another SM, they do not wait for this traffic."
+            said += " On an SM without this traffic, this delay does not occur."
         return said
 
     def remedy(self):

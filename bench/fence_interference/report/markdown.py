@@ -82,7 +82,7 @@ def _required_section(results, decided):
     if rows:
         text += ("\nThe next table lists the cases in which the noise is known to have made a difference (medians). The victim needs the time "
                  "in the column \"alone\" for its own stores; the rest is wasted. A separate domain recovers the part of the wait that would "
-                 "be needed only if the victim had observed the noise. What is left is contention on the way to memory and, at system scope, "
+                 "be needed only if the victim had observed the noise. The remaining time is due to contention on the way to memory and, at system scope, to "
                  "a wait that no domain removes.\n\n")
         text += table(["victim", "during", "alone", "wasted in the same domain", "share", "recovered by a separate domain", "left"],
                       rows, 2) + "\n"
@@ -109,7 +109,7 @@ def report(results, controls, found, pictures, recorded=None):
     if found.shown or found.remarks:
         text += "## Findings\n\n"
     if found.shown:
-        text += "The findings are ranked by the time that each event loses (medians). An event that happens often costs more in total.\n\n"
+        text += "The findings are ranked by the time that each event loses (medians). In total, a frequent event may cost more than a slow one.\n\n"
     for number, finding in enumerate(found.shown, 1):
         text += f"### {number}. {words.sentence_case(finding.title())}\n\n{finding.text()}\n\n**What to do:** {finding.remedy()[0]}\n\n"
         text += f"![{words.victim_name(finding.worst.victim)}: alone, and during each noise]({pictures[finding.name]})\n\n"
@@ -142,7 +142,7 @@ def report(results, controls, found, pictures, recorded=None):
     for family, title, what in words.FAMILIES:
         members = [v for v in results.victims() if v.split(".")[0] == family]
         if members:
-            text += "\n## %s\n\n%s.\n" % (title, words.sentence_case(what))
+            text += "\n## %s\n\nThe tables show the %s.\n" % (title, what)
             for victim in members:
                 text += "\n" + _victim_section(results, victim)
     if results.waived:
